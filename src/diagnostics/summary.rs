@@ -1,0 +1,56 @@
+//! Means with their standard errors.
+
+/// A mean and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean over replicates.
+    pub mean: f64,
+    /// Its standard error, `sd / sqrt(n)`; NaN for a single replicate.
+    pub standard_error: f64,
+}
+
+/// Running mean and variance (Welford 1962).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds one value.
+    pub fn push(&mut self, x: f64) {
+        self.count += 1;
+        let delta = x - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (x - self.mean);
+    }
+
+    /// How many values were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean; NaN if nothing was added.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { f64::NAN } else { self.mean }
+    }
+
+    /// Sample standard deviation (divisor n - 1); NaN for fewer than two values.
+    pub fn deviation(&self) -> f64 {
+        if self.count < 2 { f64::NAN } else { libm::sqrt(self.squares / (self.count - 1) as f64) }
+    }
+
+    /// The mean with its standard error.
+    pub fn estimate(&self) -> Estimate {
+        Estimate { mean: self.mean(), standard_error: self.deviation() / libm::sqrt(self.count as f64) }
+    }
+}
+
+impl FromIterator<f64> for Moments {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut moments = Self::default();
+        values.into_iter().for_each(|x| moments.push(x));
+        moments
+    }
+}

@@ -1,0 +1,68 @@
+//! The one error type of the mathematical core.
+
+/// What the core refuses. Every message carries the value and what was wanted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter is outside its range.
+    #[error("{name}: got {got}, want {want}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// The value that was given.
+        got: String,
+        /// What is accepted.
+        want: &'static str,
+    },
+    /// The parts of an input do not fit together.
+    #[error("hierarchy: {0}")]
+    Hierarchy(String),
+    /// The method does not exist for this law or these inequalities.
+    #[error("method `{method}` cannot serve {what}: {reason}")]
+    Unsupported {
+        /// The method.
+        method: &'static str,
+        /// The law or inequality that it cannot serve.
+        what: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A table that the method needs is larger than its limit.
+    #[error("{what} needs {needed} {unit}, the limit is {limit}")]
+    TooLarge {
+        /// The table.
+        what: String,
+        /// Its size.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+        /// What is counted.
+        unit: &'static str,
+    },
+    /// A Markov chain made no move: its last state is its first.
+    #[error(
+        "the chain never moved in {steps} steps: it would release its starting point, which is refused \
+         (more steps, or another proposal scale)"
+    )]
+    NeverMoved {
+        /// Steps that were tried.
+        steps: u64,
+    },
+    /// A release does not satisfy its invariant.
+    #[error("the release violates its invariant: residual {residual} at node {node}")]
+    InvariantViolated {
+        /// The node whose children do not sum to it, or that is negative.
+        node: usize,
+        /// By how much.
+        residual: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn parameter(name: &'static str, got: impl ToString, want: &'static str) -> Self {
+        Self::Parameter { name, got: got.to_string(), want }
+    }
+}
+
+/// Result of the core.
+pub type Result<T> = std::result::Result<T, Error>;

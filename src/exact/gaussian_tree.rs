@@ -1,0 +1,68 @@
+//! Gaussian noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
+
+use crate::error::{Error, Result};
+use crate::invariant::Hierarchy;
+use crate::law::{Gaussian, Law};
+use crate::rng::{Rng, normal};
+
+/// Exact sampler of `q(z) ∝ Π_v w_v(z_v)` over all real vectors in which every parent is the sum of its
+/// children, for Gaussian weights.
+///
+/// The noise of a node given its subtree is Gaussian with variance
+/// `V_v = 1 / (1/sigma_v² + 1/Σ_c V_c)` (`sigma_v²` for a leaf). Downwards, the children are drawn
+/// independently and the rest of their parent's value is spread over them in proportion to `V_c`.
+/// O(nodes), one normal a node.
+#[derive(Debug)]
+pub struct GaussianTree {
+    hierarchy: Hierarchy,
+    /// `V_v`, and its square root.
+    variance: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl GaussianTree {
+    /// `laws`: one per level.
+    pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
+        if laws.len() != hierarchy.levels() {
+            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
+        }
+        let mut variance = vec![0.0; hierarchy.nodes()];
+        for v in (0..hierarchy.nodes()).rev() {
+            let own = laws[hierarchy.level(v)].variance();
+            variance[v] = if hierarchy.is_leaf(v) {
+                own
+            } else {
+                let below: f64 = variance[hierarchy.children(v)].iter().sum();
+                1.0 / (1.0 / own + 1.0 / below)
+            };
+        }
+        let deviation = variance.iter().map(|&v| libm::sqrt(v)).collect();
+        Ok(Self { hierarchy: hierarchy.clone(), variance, deviation })
+    }
+
+    /// The variance of the root's noise.
+    pub fn root_variance(&self) -> f64 {
+        self.variance[0]
+    }
+
+    /// One draw of the noise of all nodes, into `noise` (one value per node).
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
+        for (z, deviation) in noise.iter_mut().zip(&self.deviation) {
+            *z = deviation * normal(rng);
+        }
+        for v in 0..self.hierarchy.nodes() {
+            let children = self.hierarchy.children(v);
+            if children.is_empty() {
+                continue;
+            }
+            let sum: f64 = noise[children.clone()].iter().sum();
+            let spread: f64 = self.variance[children.clone()].iter().sum();
+            let rest = (noise[v] - sum) / spread;
+            for c in children {
+                noise[c] += rest * self.variance[c];
+            }
+        }
+        // Parents as sums of what is released, so that the invariant holds to the last rounding.
+        self.hierarchy.sum_up(noise);
+    }
+}

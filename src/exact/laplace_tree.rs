@@ -1,0 +1,200 @@
+//! Laplace noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
+
+use super::table::zigzag;
+use crate::error::{Error, Result};
+use crate::invariant::Hierarchy;
+use crate::law::{Laplace, Law};
+use crate::rng::{Rng, exponential, gamma, open01, sign};
+
+/// Exact sampler of `q(z) ∝ Π_v w_v(z_v)` over all real vectors in which every parent is the sum of its
+/// children, for Laplace weights. Nothing is truncated.
+///
+/// Sums first, by rejection from below: the children's sums are drawn, recursively, and kept with
+/// probability `w_v(sum)`. The sum of `n` Laplace(1) leaves has the law of a signed Gamma(K, 1),
+/// `P(K = k) = C(2n - k - 1, n - 1) 2^-(2n - k - 1)`, and weighting it by `exp(-c |s|)` leaves a signed
+/// Gamma(K, 1 + c) with `P(K = k)` multiplied by `(1 + c)^-k`: a parent of leaves needs no rejection.
+/// Then the leaves given their sum `t`: the minus parts sum to a Gamma(n + j, 2) with `j` drawn with
+/// weight `C(n - 1, j) t^(n - 1 - j) Γ(n + j) / 2^(n + j)`, and both sides are split uniformly.
+///
+/// The expected work for the sums is the product of the tries (about `1.3 sqrt(children)`) along a path
+/// above the parents of leaves: right for few levels; O(1) each at the leaves.
+#[derive(Debug)]
+pub struct LaplaceTree {
+    hierarchy: Hierarchy,
+    /// By level: `1/lambda`.
+    rate: Vec<f64>,
+    /// By node: number of leaf children and the law of `K` of their sum.
+    leaves: Vec<Option<LeafSum>>,
+}
+
+/// The sum of the leaf children of one node.
+#[derive(Debug)]
+struct LeafSum {
+    n: usize,
+    /// `P(K <= k)`, k = 1, 2, …, with the parent's weight in it if it has no other children.
+    cumulative: Vec<f64>,
+    rate: f64,
+    /// Whether the parent's weight is in it.
+    weighted: bool,
+}
+
+impl LaplaceTree {
+    /// `laws`: one per level.
+    pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
+        if laws.len() != hierarchy.levels() {
+            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
+        }
+        let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
+        let leaves = (0..hierarchy.nodes())
+            .map(|v| {
+                let children = hierarchy.children(v);
+                // Leaf children may stand anywhere among the children; they are drawn as one group.
+                let n = children.clone().filter(|&c| hierarchy.is_leaf(c)).count();
+                let level = hierarchy.level(v);
+                (n > 0).then(|| LeafSum::new(n, n == children.len(), rate[level + 1], rate[level]))
+            })
+            .collect();
+        Ok(Self { hierarchy: hierarchy.clone(), rate, leaves })
+    }
+
+    /// One draw of the noise of all nodes, into `noise` (one value per node). `scratch` is reused from draw to draw.
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
+        if self.hierarchy.nodes() == 1 {
+            noise[0] = sign(rng) * exponential(rng) / self.rate[0];
+            return;
+        }
+        self.sums(0, rng, noise);
+        for v in 0..self.hierarchy.nodes() {
+            if let Some(leaves) = &self.leaves[v] {
+                let internal: f64 = self
+                    .hierarchy
+                    .children(v)
+                    .filter(|&c| !self.hierarchy.is_leaf(c))
+                    .map(|c| noise[c])
+                    .sum();
+                self.split(v, leaves.n, noise[v] - internal, rng, scratch, noise);
+            }
+        }
+        self.hierarchy.sum_up(noise);
+    }
+
+    /// Draws the sum of node `v` and of every internal node below it.
+    fn sums<R: Rng + ?Sized>(&self, v: usize, rng: &mut R, noise: &mut [f64]) {
+        let rate = self.rate[self.hierarchy.level(v)];
+        loop {
+            let mut sum = 0.0;
+            if let Some(leaves) = &self.leaves[v] {
+                sum += leaves.draw(rng);
+                if leaves.weighted {
+                    noise[v] = sum;
+                    return;
+                }
+            }
+            for c in self.hierarchy.children(v) {
+                if !self.hierarchy.is_leaf(c) {
+                    self.sums(c, rng, noise);
+                    sum += noise[c];
+                }
+            }
+            if exponential(rng) > rate * sum.abs() {
+                noise[v] = sum;
+                return;
+            }
+        }
+    }
+
+    /// Draws the leaf children of `v` given their sum.
+    fn split<R: Rng + ?Sized>(
+        &self,
+        v: usize,
+        n: usize,
+        sum: f64,
+        rng: &mut R,
+        scratch: &mut Vec<f64>,
+        noise: &mut [f64],
+    ) {
+        scratch.clear();
+        if n == 1 {
+            scratch.push(sum);
+        } else {
+            let rate = self.rate[self.hierarchy.level(v) + 1];
+            let small = small_side(rng, n, sum.abs() * rate) / rate;
+            let (plus, minus) = if sum >= 0.0 { (small + sum, small) } else { (small, small - sum) };
+            // Uniform on the simplex: exponentials divided by their sum.
+            scratch.extend((0..2 * n).map(|_| exponential(rng)));
+            let (up, down) = scratch.split_at_mut(n);
+            let plus = plus / up.iter().sum::<f64>();
+            let minus = minus / down.iter().sum::<f64>();
+            for (up, down) in up.iter_mut().zip(down) {
+                *up = *up * plus - *down * minus;
+            }
+        }
+        let leaves = self.hierarchy.children(v).filter(|&c| self.hierarchy.is_leaf(c));
+        for (c, &z) in leaves.zip(&*scratch) {
+            noise[c] = z;
+        }
+    }
+}
+
+impl LeafSum {
+    fn new(n: usize, weighted: bool, rate: f64, parent_rate: f64) -> Self {
+        let tilt = if weighted { 1.0 + parent_rate / rate } else { 1.0 };
+        // P(K = k + 1) / P(K = k) = 2 (n - k) / (2n - k - 1), times the tilt.
+        let mut cumulative = Vec::new();
+        let (mut weight, mut total) = (1.0, 0.0);
+        for k in 1..=n {
+            total += weight;
+            cumulative.push(total);
+            weight *= 2.0 * (n - k) as f64 / ((2 * n - k).max(2) - 1) as f64 / tilt;
+            if weight < 1e-22 * total {
+                break;
+            }
+        }
+        cumulative.iter_mut().for_each(|c| *c /= total);
+        Self { n, cumulative, rate: rate * tilt, weighted }
+    }
+
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+        let u = open01(rng);
+        let k = 1 + self.cumulative.iter().position(|&c| u < c).unwrap_or(self.cumulative.len() - 1);
+        sign(rng) * gamma(rng, k as f64) / self.rate
+    }
+}
+
+/// The smaller side of `n` Laplace(1) draws given that they sum to `±t`.
+fn small_side<R: Rng + ?Sized>(rng: &mut R, n: usize, t: f64) -> f64 {
+    // Weight of j + 1 over that of j; it falls in j, so the weights have one mode.
+    let ratio = |j: usize| (n - 1 - j) as f64 / (j + 1) as f64 * (n + j) as f64 / (2.0 * t);
+    let (mut low, mut high) = (0, n - 1);
+    while low < high {
+        let middle = (low + high) / 2;
+        if ratio(middle) > 1.0 {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let mode = low;
+    let up = || {
+        let (mut j, mut weight) = (mode, 1.0);
+        move || {
+            weight *= ratio(j);
+            j += 1;
+            (j < n && weight > 1e-20).then_some(weight)
+        }
+    };
+    let down = || {
+        let (mut j, mut weight) = (mode, 1.0);
+        move || {
+            if j == 0 {
+                return None;
+            }
+            j -= 1;
+            weight /= ratio(j);
+            (weight > 1e-20).then_some(weight)
+        }
+    };
+    let total = 1.0 + std::iter::from_fn(up()).sum::<f64>() + std::iter::from_fn(down()).sum::<f64>();
+    let j = mode.wrapping_add_signed(zigzag(open01(rng) * total, 1.0, up(), down()) as isize);
+    gamma(rng, (n + j) as f64) / 2.0
+}

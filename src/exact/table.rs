@@ -1,0 +1,197 @@
+//! Probability tables on consecutive integers.
+
+use crate::error::{Error, Result};
+use crate::law::Law;
+use crate::rng::{Rng, open01};
+
+/// Truncation of one table: both tails together lose at most this fraction of the mass.
+const TRUNCATION: f64 = 1e-18;
+/// Entries of one table.
+const MAX_ENTRIES: usize = 1 << 18;
+
+/// A probability table on `lo, lo + 1, …`, normalised after truncation.
+///
+/// All entries are sums and products of positive numbers: relative accuracy near 1e-16 each, in the
+/// tails too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    lo: i64,
+    p: Vec<f64>,
+    /// Total variation distance to the law that was meant: mass cut here and in the tables it came from.
+    lost: f64,
+}
+
+impl Table {
+    /// Normalises and trims positive weights on `lo, lo + 1, …`; `lost`: mass lost before.
+    pub(super) fn from_weights(lo: i64, mut p: Vec<f64>, lost: f64) -> Result<Self> {
+        let total: f64 = p.iter().sum();
+        let cut = |weights: &mut dyn Iterator<Item = &f64>| {
+            let mut mass = 0.0;
+            let mut count = 0;
+            for &weight in weights {
+                if mass + weight > 0.5 * TRUNCATION * total {
+                    break;
+                }
+                mass += weight;
+                count += 1;
+            }
+            (count, mass)
+        };
+        let (left, lost_left) = cut(&mut p.iter());
+        let (right, lost_right) = cut(&mut p.iter().rev());
+        p.truncate(p.len() - right);
+        p.drain(..left);
+        if p.len() > MAX_ENTRIES {
+            return Err(too_large(p.len()));
+        }
+        let kept = total - lost_left - lost_right;
+        for weight in &mut p {
+            *weight /= kept;
+        }
+        Ok(Self { lo: lo + left as i64, p, lost: lost + (lost_left + lost_right) / total })
+    }
+
+    /// An integer law on `z >= floor`, truncated.
+    ///
+    /// Errors: [`Error::TooLarge`] if the scale asks for more than 2^18 entries.
+    pub fn of_law<L: Law<Value = i64>>(law: &L, floor: i64) -> Result<Self> {
+        let reach = reach(law);
+        // A floor above 0 cuts the mode: relative to the floor the weights fall at least as fast.
+        let hi = reach.max(floor.saturating_add(reach));
+        let lo = (-reach).max(floor);
+        let size = (hi - lo) as usize + 1;
+        if size > 2 * MAX_ENTRIES {
+            return Err(too_large(size));
+        }
+        let top = law.log_weight(lo.max(0));
+        Self::from_weights(lo, (lo..=hi).map(|z| libm::exp(law.log_weight(z) - top)).collect(), 0.0)
+    }
+
+    /// The law of the sum of two independent draws, by direct convolution: O(product of the lengths).
+    ///
+    /// Errors: [`Error::TooLarge`].
+    pub fn convolve(&self, other: &Self) -> Result<Self> {
+        let size = self.p.len() + other.p.len() - 1;
+        if size > 2 * MAX_ENTRIES {
+            return Err(too_large(size));
+        }
+        let (short, long) = if self.p.len() <= other.p.len() { (self, other) } else { (other, self) };
+        let mut p = vec![0.0; size];
+        for (i, a) in short.p.iter().enumerate() {
+            for (out, b) in p[i..].iter_mut().zip(&long.p) {
+                *out += a * b;
+            }
+        }
+        Self::from_weights(self.lo + other.lo, p, self.lost + other.lost)
+    }
+
+    /// The law of a draw that is kept with probability `w(z)`.
+    pub fn weighted<L: Law<Value = i64>>(&self, law: &L) -> Result<Self> {
+        let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
+        Self::from_weights(self.lo, weights, self.lost)
+    }
+
+    /// The integers with an entry.
+    pub fn support(&self) -> std::ops::RangeInclusive<i64> {
+        self.lo..=self.lo + self.p.len() as i64 - 1
+    }
+
+    /// `P(z)`; 0 outside the support.
+    #[inline]
+    pub fn at(&self, z: i64) -> f64 {
+        self.p.get(z.wrapping_sub(self.lo) as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Bound on the total variation distance to the law that was meant.
+    pub fn lost(&self) -> f64 {
+        self.lost
+    }
+
+    /// Mean and variance.
+    pub fn moments(&self) -> (f64, f64) {
+        let mean: f64 = self.support().zip(&self.p).map(|(z, p)| z as f64 * p).sum();
+        let variance =
+            self.support().zip(&self.p).map(|(z, p)| (z as f64 - mean) * (z as f64 - mean) * p).sum();
+        (mean, variance)
+    }
+
+    /// One draw, by inversion.
+    pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+        let mut rest = open01(rng);
+        for (z, p) in self.support().zip(&self.p) {
+            rest -= p;
+            if rest < 0.0 {
+                return z;
+            }
+        }
+        *self.support().end()
+    }
+}
+
+/// The smallest `z` with `w(z) < exp(-45)`: what lies beyond is below the truncation.
+pub(super) fn reach<L: Law<Value = i64>>(law: &L) -> i64 {
+    let (mut inside, mut outside) = (0, 1i64);
+    while law.log_weight(outside) >= -45.0 {
+        (inside, outside) = (outside, 2 * outside);
+    }
+    while outside - inside > 1 {
+        let middle = inside + (outside - inside) / 2;
+        if law.log_weight(middle) >= -45.0 {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    outside
+}
+
+fn too_large(needed: usize) -> Error {
+    Error::TooLarge {
+        what: "exact: a probability table".into(),
+        needed: needed as u64,
+        limit: MAX_ENTRIES as u64,
+        unit: "entries",
+    }
+}
+
+/// Draws from the weights `w(mode), w(mode ± 1), …` given one by one, with `total` their sum: outwards
+/// from the mode, so that the expected work is O(standard deviation).
+///
+/// `up` and `down` give the next weight on their side, or `None` at its end. Returns the signed offset
+/// from the mode; the mode itself if rounding leaves some of `target` over.
+#[inline]
+pub(super) fn zigzag(
+    mut target: f64,
+    at_mode: f64,
+    mut up: impl FnMut() -> Option<f64>,
+    mut down: impl FnMut() -> Option<f64>,
+) -> i64 {
+    target -= at_mode;
+    if target < 0.0 {
+        return 0;
+    }
+    let (mut more_up, mut more_down) = (true, true);
+    let mut offset = 0;
+    while more_up || more_down {
+        offset += 1;
+        if more_up {
+            match up() {
+                Some(weight) => target -= weight,
+                None => more_up = false,
+            }
+            if target < 0.0 {
+                return offset;
+            }
+        }
+        if more_down {
+            match down() {
+                Some(weight) => target -= weight,
+                None => more_down = false,
+            }
+            if target < 0.0 {
+                return -offset;
+            }
+        }
+    }
+    0
+}

@@ -1,0 +1,161 @@
+//! Independent double geometric draws given their sum.
+
+use super::{composition, table::Table, table::zigzag};
+use crate::error::{Error, Result};
+use crate::law::DoubleGeometric;
+use crate::rng::{Rng, open01};
+
+/// `n` independent double geometric draws `z_1 … z_n`: the law of their sum and exact draws given it.
+///
+/// A double geometric is a difference of two geometrics. Given the sum `t`, the minus parts sum to `r`
+/// with
+///
+/// `P(r | t) ∝ C(r + n - 1, n - 1) C(r + t + n - 1, n - 1) a^(2r)`, `r >= max(0, -t)`,
+///
+/// and are a uniform composition of `r`; the plus parts are a uniform composition of `r + t`. A draw
+/// takes O(n + r) time.
+#[derive(Debug, Clone)]
+pub struct GeometricSum {
+    n: usize,
+    square: f64,
+    /// By `|t|`: the most likely `r` (for `t >= 0`) and its probability.
+    modes: Vec<(u64, f64)>,
+    sum: Table,
+}
+
+impl GeometricSum {
+    /// `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
+    ///
+    /// Errors: no part, or a support beyond 2^18 values.
+    pub fn new(law: &DoubleGeometric, n: usize, reach: Option<u64>) -> Result<Self> {
+        if n == 0 {
+            return Err(Error::parameter("number of parts", n, ">= 1"));
+        }
+        let a = law.ratio();
+        let ratio = Ratio { n: n as f64, square: a * a };
+        // The mode of r moves upwards as |t| falls: start at t = 0 and go up, all weights relative to
+        // the joint weight P(r, t) at the first mode, so that no factorial is needed.
+        let mut mode = 0u64;
+        while ratio.up(mode, 0) > 1.0 {
+            mode += 1;
+        }
+        let mut modes = Vec::new();
+        let mut weights = Vec::new();
+        let mut log_weight = 0.0f64;
+        for t in 0..=reach.unwrap_or(u64::MAX) {
+            let mut sum = 1.0;
+            let mut weight = 1.0;
+            for r in mode.. {
+                weight *= ratio.up(r, t);
+                sum += weight;
+                if weight < 1e-20 {
+                    break;
+                }
+            }
+            weight = 1.0;
+            for r in (0..mode).rev() {
+                weight /= ratio.up(r, t);
+                sum += weight;
+                if weight < 1e-20 {
+                    break;
+                }
+            }
+            modes.push((mode, 1.0 / sum));
+            weights.push(log_weight + libm::log(sum));
+            if weights[t as usize] < weights[0] - 50.0 && reach.is_none() {
+                break;
+            }
+            if t > (1 << 18) {
+                return Err(Error::TooLarge {
+                    what: "exact: the sum of the leaves of one node".into(),
+                    needed: t,
+                    limit: 1 << 18,
+                    unit: "values",
+                });
+            }
+            // From (r, t) to (r, t + 1), then down to the mode there.
+            log_weight += libm::log(a * (mode + t + n as u64) as f64 / (mode + t + 1) as f64);
+            while mode > 0 && ratio.up(mode - 1, t + 1) < 1.0 {
+                mode -= 1;
+                log_weight -= libm::log(ratio.up(mode, t + 1));
+            }
+        }
+        let last = modes.len() as i64 - 1;
+        let p = (-last..=last).map(|t| libm::exp(weights[t.unsigned_abs() as usize] - weights[0])).collect();
+        Ok(Self { n, square: ratio.square, modes, sum: Table::from_weights(-last, p, 0.0)? })
+    }
+
+    /// The law of the sum, on the values within reach.
+    pub fn sum(&self) -> &Table {
+        &self.sum
+    }
+
+    /// Draws the parts given that they sum to `t`, into `parts` (of length n).
+    #[inline]
+    pub fn split<R: Rng + ?Sized>(&self, rng: &mut R, t: i64, scratch: &mut SplitScratch, parts: &mut [i64]) {
+        debug_assert_eq!(parts.len(), self.n);
+        if self.n == 1 {
+            parts[0] = t;
+            return;
+        }
+        let size = t.unsigned_abs();
+        let r = self.small_side(rng, size);
+        // For t < 0 the roles of plus and minus change.
+        let (plus, minus) = if t >= 0 { (r + size, r) } else { (r, r + size) };
+        scratch.minus.resize(self.n, 0);
+        composition::uniform(rng, plus, parts, &mut scratch.bars);
+        composition::uniform(rng, minus, &mut scratch.minus, &mut scratch.bars);
+        for (part, minus) in parts.iter_mut().zip(&scratch.minus) {
+            *part -= minus;
+        }
+    }
+
+    /// `r` given `|t|`.
+    #[inline]
+    fn small_side<R: Rng + ?Sized>(&self, rng: &mut R, t: u64) -> u64 {
+        let ratio = Ratio { n: self.n as f64, square: self.square };
+        let (mode, p) = self.modes[t as usize];
+        let (mut above, mut below) = (mode, mode);
+        let (mut up, mut down) = (p, p);
+        let offset = zigzag(
+            open01(rng),
+            p,
+            || {
+                up *= ratio.up(above, t);
+                above += 1;
+                (up > 1e-20).then_some(up)
+            },
+            || {
+                if below == 0 {
+                    return None;
+                }
+                below -= 1;
+                down /= ratio.up(below, t);
+                (down > 1e-20).then_some(down)
+            },
+        );
+        mode.wrapping_add_signed(offset)
+    }
+}
+
+/// Space for one split, reused from draw to draw.
+#[derive(Debug, Clone, Default)]
+pub struct SplitScratch {
+    minus: Vec<i64>,
+    bars: Vec<u64>,
+}
+
+/// Ratios of `P(r, t)`.
+struct Ratio {
+    n: f64,
+    square: f64,
+}
+
+impl Ratio {
+    /// `P(r + 1, t) / P(r, t)`.
+    #[inline]
+    fn up(&self, r: u64, t: u64) -> f64 {
+        let (r, t) = (r as f64, t as f64);
+        self.square * (r + self.n) * (r + t + self.n) / ((r + 1.0) * (r + t + 1.0))
+    }
+}

@@ -1,0 +1,213 @@
+//! The closest integers >= 0 with a given sum.
+
+use crate::law::Value;
+use crate::rng::{Rng, below};
+
+/// Space for one projection, reused from call to call.
+#[derive(Debug, Clone, Default)]
+pub struct SimplexScratch<V> {
+    sorted: Vec<V>,
+    fractions: Vec<(f64, usize)>,
+}
+
+/// A noisy value that can be projected.
+pub trait SimplexValue: Value {
+    /// Non-negative least squares onto `{y >= 0, Σ y = total}`, then the integers with the same sum that
+    /// are closest to that in L1, into `out`.
+    ///
+    /// The projection is `y_i = max(0, noisy_i - theta)`, `theta` from one sort; the rounding by largest
+    /// remainders, which is optimal for one sum: everything is rounded down, and the units left over go
+    /// to the largest fractional parts, ties broken uniformly at random. For integer input the whole is
+    /// exact: all fractional parts are equal, and the units go to a uniform subset of the positive cells.
+    ///
+    /// - `noisy`: at least one value; `total` >= 0. O(n log n).
+    fn project<R: Rng + ?Sized>(
+        noisy: &[Self],
+        total: i64,
+        rng: &mut R,
+        scratch: &mut SimplexScratch<Self>,
+        out: &mut [i64],
+    );
+}
+
+impl SimplexValue for i64 {
+    fn project<R: Rng + ?Sized>(
+        noisy: &[i64],
+        total: i64,
+        rng: &mut R,
+        scratch: &mut SimplexScratch<i64>,
+        out: &mut [i64],
+    ) {
+        if total == 0 {
+            out.fill(0);
+            return;
+        }
+        // theta = excess / count over the `count` largest: the largest count with noisy_(count) > theta.
+        let sorted = &mut scratch.sorted;
+        sorted.clear();
+        sorted.extend_from_slice(noisy);
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut excess, mut count) = (-i128::from(total), 0i128);
+        for &value in &*sorted {
+            if i128::from(value) * count <= excess && count > 0 {
+                break;
+            }
+            excess += i128::from(value);
+            count += 1;
+        }
+        // Those above theta are positive; theta rounded up leaves the units to hand out.
+        let ceiling = -(-excess).div_euclid(count);
+        let mut units = (ceiling * count - excess) as u64;
+        let mut candidates = count as u64;
+        for (out, &value) in out.iter_mut().zip(noisy) {
+            if i128::from(value) * count <= excess {
+                *out = 0;
+                continue;
+            }
+            *out = (i128::from(value) - ceiling) as i64;
+            if units > 0 && below(rng, candidates) < units {
+                *out += 1;
+                units -= 1;
+            }
+            candidates -= 1;
+        }
+    }
+}
+
+impl SimplexValue for f64 {
+    fn project<R: Rng + ?Sized>(
+        noisy: &[f64],
+        total: i64,
+        _: &mut R,
+        scratch: &mut SimplexScratch<f64>,
+        out: &mut [i64],
+    ) {
+        if total == 0 {
+            out.fill(0);
+            return;
+        }
+        let SimplexScratch { sorted, fractions } = scratch;
+        sorted.clear();
+        sorted.extend_from_slice(noisy);
+        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+        let (mut excess, mut count) = (-total as f64, 0.0);
+        for &value in &*sorted {
+            if value * count <= excess && count > 0.0 {
+                break;
+            }
+            excess += value;
+            count += 1.0;
+        }
+        let theta = excess / count;
+        fractions.clear();
+        let mut units = total;
+        for (i, (out, &value)) in out.iter_mut().zip(noisy).enumerate() {
+            let y = (value - theta).max(0.0);
+            let floor = libm::floor(y);
+            *out = floor as i64;
+            units -= *out;
+            if y > 0.0 {
+                fractions.push((y - floor, i));
+            }
+        }
+        // Rounding of theta can leave one unit too many or too few: the loops mend any excess.
+        fractions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for &(_, i) in fractions.iter().cycle().take(units.max(0) as usize) {
+            out[i] += 1;
+        }
+        while units < 0 {
+            for &(_, i) in fractions.iter().rev() {
+                if units < 0 && out[i] > 0 {
+                    out[i] -= 1;
+                    units += 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::test_stream;
+    use proptest::prelude::*;
+
+    /// All ways to write `total` as a sum of `n` integers >= 0.
+    fn compositions(total: i64, n: usize) -> Vec<Vec<i64>> {
+        if n == 1 {
+            return vec![vec![total]];
+        }
+        (0..=total)
+            .flat_map(|first| {
+                compositions(total - first, n - 1).into_iter().map(move |mut rest| {
+                    rest.insert(0, first);
+                    rest
+                })
+            })
+            .collect()
+    }
+
+    fn squared(y: &[f64], noisy: &[f64]) -> f64 {
+        y.iter().zip(noisy).map(|(y, n)| (y - n) * (y - n)).sum()
+    }
+
+    /// Projection by bisection on theta: another route to the same point.
+    fn reference(noisy: &[f64], total: f64) -> Vec<f64> {
+        let (mut lo, mut hi) = (-1e6, 1e6);
+        for _ in 0..200 {
+            let theta = 0.5 * (lo + hi);
+            if noisy.iter().map(|n| (n - theta).max(0.0)).sum::<f64>() > total {
+                lo = theta
+            } else {
+                hi = theta
+            }
+        }
+        noisy.iter().map(|n| (n - lo).max(0.0)).collect()
+    }
+
+    proptest! {
+        /// Among all integer points of the simplex none is closer in L1 to the real projection.
+        #[test]
+        fn integers_are_the_closest(noisy in prop::collection::vec(-6i64..9, 1..5), total in 0i64..9, seed: u64) {
+            let mut rng = test_stream(seed);
+            let real: Vec<f64> = noisy.iter().map(|&n| n as f64).collect();
+            let y = reference(&real, total as f64);
+            let l1 = |z: &[i64]| z.iter().zip(&y).map(|(&z, y)| (z as f64 - y).abs()).sum::<f64>();
+            let best = compositions(total, noisy.len()).iter().map(|z| l1(z)).fold(f64::INFINITY, f64::min);
+            let mut out = vec![0; noisy.len()];
+            i64::project(&noisy, total, &mut rng, &mut SimplexScratch::default(), &mut out);
+            prop_assert_eq!(out.iter().sum::<i64>(), total);
+            prop_assert!(out.iter().all(|&z| z >= 0) && l1(&out) < best + 1e-9, "{:?} {:?}", out, y);
+            f64::project(&real, total, &mut rng, &mut SimplexScratch::default(), &mut out);
+            prop_assert_eq!(out.iter().sum::<i64>(), total);
+            prop_assert!(out.iter().all(|&z| z >= 0) && l1(&out) < best + 1e-6, "{:?} {:?}", out, y);
+        }
+
+        /// The reference itself: no feasible point nearby is closer in L2.
+        #[test]
+        fn reference_is_the_projection(noisy in prop::collection::vec(-6.0..9.0f64, 2..5), total in 1.0..9.0f64) {
+            let y = reference(&noisy, total);
+            for (i, j) in [(0, 1), (1, 0)] {
+                let mut other = y.clone();
+                let step = other[i].min(1e-3);
+                other[i] -= step;
+                other[j] += step;
+                prop_assert!(squared(&y, &noisy) <= squared(&other, &noisy) + 1e-9);
+            }
+        }
+    }
+
+    /// Three equal cells share two units: every pair is equally likely.
+    #[test]
+    fn ties_are_broken_at_random() {
+        let mut rng = test_stream(1);
+        let mut scratch = SimplexScratch::default();
+        let mut low = [0u64; 3];
+        for _ in 0..30_000 {
+            let mut out = [0; 3];
+            i64::project(&[5, 5, 5], 11, &mut rng, &mut scratch, &mut out);
+            low[out.iter().position(|&z| z == 3).unwrap()] += 1;
+        }
+        crate::testing::assert_frequencies(low.map(|count| (count, 1.0 / 3.0)), 30_000);
+    }
+}

@@ -1,0 +1,188 @@
+//! A hierarchy: every parent is the sum of its children.
+
+use crate::error::{Error, Result};
+use crate::law::Value;
+use std::ops::Range;
+
+/// A rooted tree of counts in which every parent is the sum of its children.
+///
+/// Nodes are numbered breadth first, the root is 0, so the children of a node and the nodes of a level
+/// are ranges, and a parent comes before its children. Levels are counted from 0 here and from 1 in
+/// results. Leaves may lie on different levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hierarchy {
+    parent: Vec<u32>,
+    /// Children of `v`: `first_child[v]..first_child[v + 1]`.
+    first_child: Vec<u32>,
+    level: Vec<u32>,
+    /// Nodes of level `l`: `first_of_level[l]..first_of_level[l + 1]`.
+    first_of_level: Vec<u32>,
+    leaves: Vec<u32>,
+}
+
+impl Hierarchy {
+    /// `parents[v]` is the parent of node `v`; the root is node 0 with `parents[0] = 0`.
+    ///
+    /// Refused: no node at all, a parent that does not come before its child, an order that is not
+    /// breadth first (parents must not decrease).
+    pub fn from_parents(parents: &[usize]) -> Result<Self> {
+        let n = parents.len();
+        if n == 0 || parents[0] != 0 {
+            return Err(Error::Hierarchy("node 0 must be there and be the root, its own parent".into()));
+        }
+        if n > u32::MAX as usize {
+            return Err(Error::Hierarchy(format!("{n} nodes, the limit is {}", u32::MAX)));
+        }
+        for v in 1..n {
+            if parents[v] >= v {
+                return Err(Error::Hierarchy(format!(
+                    "node {v}: parent {} does not come before it",
+                    parents[v]
+                )));
+            }
+            if parents[v] < parents[v - 1] {
+                return Err(Error::Hierarchy(format!("node {v}: the order is not breadth first")));
+            }
+        }
+        let mut level = vec![0u32; n];
+        let mut count = vec![0u32; n];
+        for v in 1..n {
+            level[v] = level[parents[v]] + 1;
+            count[parents[v]] += 1;
+        }
+        let mut first_child = vec![1u32; n + 1];
+        for v in 0..n {
+            first_child[v + 1] = first_child[v] + count[v];
+        }
+        let mut first_of_level = vec![0u32];
+        for v in 1..n {
+            if level[v] != level[v - 1] {
+                first_of_level.push(v as u32);
+            }
+        }
+        first_of_level.push(n as u32);
+        let leaves = (0..n as u32).filter(|&v| count[v as usize] == 0).collect();
+        Ok(Self {
+            parent: parents.iter().map(|&p| p as u32).collect(),
+            first_child,
+            level,
+            first_of_level,
+            leaves,
+        })
+    }
+
+    /// Number of nodes, all levels together: the dimension of a release.
+    pub fn nodes(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Number of levels, the root's included.
+    pub fn levels(&self) -> usize {
+        self.first_of_level.len() - 1
+    }
+
+    /// The nodes of level `l` (0 = root).
+    pub fn level_nodes(&self, l: usize) -> Range<usize> {
+        self.first_of_level[l] as usize..self.first_of_level[l + 1] as usize
+    }
+
+    /// The level of a node (0 = root).
+    #[inline]
+    pub fn level(&self, v: usize) -> usize {
+        self.level[v] as usize
+    }
+
+    /// The parent of a node other than the root.
+    #[inline]
+    pub fn parent(&self, v: usize) -> usize {
+        self.parent[v] as usize
+    }
+
+    /// The children of a node; empty for a leaf.
+    #[inline]
+    pub fn children(&self, v: usize) -> Range<usize> {
+        self.first_child[v] as usize..self.first_child[v + 1] as usize
+    }
+
+    /// Whether the node has no children.
+    #[inline]
+    pub fn is_leaf(&self, v: usize) -> bool {
+        self.first_child[v] == self.first_child[v + 1]
+    }
+
+    /// The leaves, upwards.
+    pub fn leaves(&self) -> &[u32] {
+        &self.leaves
+    }
+
+    /// Sets every parent to the sum of its children, from the leaves' values upwards. O(nodes).
+    #[inline]
+    pub fn sum_up<V: Value>(&self, values: &mut [V]) {
+        debug_assert_eq!(values.len(), self.nodes());
+        for v in (0..self.nodes()).rev() {
+            if !self.is_leaf(v) {
+                let mut sum = V::default();
+                for c in self.children(v) {
+                    sum += values[c];
+                }
+                values[v] = sum;
+            }
+        }
+    }
+
+    /// Checks that every parent is the sum of its children: with `==` for integers, to the rounding of
+    /// the sum for reals.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first node that is not, and its residual.
+    pub fn check<V: Value>(&self, values: &[V]) -> Result<()> {
+        for v in (0..self.nodes()).filter(|&v| !self.is_leaf(v)) {
+            let mut sum = V::default();
+            let mut magnitude = values[v].to_f64().abs();
+            for c in self.children(v) {
+                sum += values[c];
+                magnitude += values[c].to_f64().abs();
+            }
+            if !V::is_sum(values[v], sum, self.children(v).len(), magnitude) {
+                return Err(Error::InvariantViolated { node: v, residual: (values[v] - sum).to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no value is negative.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first negative node and its value.
+    pub fn check_nonnegative<V: Value>(&self, values: &[V]) -> Result<()> {
+        match values.iter().position(|&value| value < V::default()) {
+            None => Ok(()),
+            Some(node) => Err(Error::InvariantViolated { node, residual: values[node].to_string() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_sums_of_a_ragged_tree() {
+        // 0 -> 1, 2 (a leaf), 3; 1 -> 4, 5; 3 -> 6.
+        let tree = Hierarchy::from_parents(&[0, 0, 0, 0, 1, 1, 3]).unwrap();
+        assert_eq!((tree.nodes(), tree.levels()), (7, 3));
+        assert_eq!((tree.children(1), tree.children(2), tree.children(3)), (4..6, 6..6, 6..7));
+        assert_eq!((tree.level_nodes(1), tree.leaves()), (1..4, &[2, 4, 5, 6][..]));
+        let mut values = [0i64, 0, 5, 0, 1, 2, 7];
+        tree.sum_up(&mut values);
+        assert_eq!(values, [15, 3, 5, 7, 1, 2, 7]);
+        assert!(tree.check(&values).is_ok());
+        values[6] = 8;
+        assert!(matches!(tree.check(&values), Err(Error::InvariantViolated { node: 3, .. })));
+    }
+
+    #[test]
+    fn malformed_orders_are_refused() {
+        for parents in [&[][..], &[1], &[0, 2, 0], &[0, 0, 1, 0]] {
+            assert!(Hierarchy::from_parents(parents).is_err(), "{parents:?}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Invariants: what every release must satisfy.
+
+mod hierarchy;
+
+pub use hierarchy::Hierarchy;

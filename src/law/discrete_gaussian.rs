@@ -1,0 +1,147 @@
+//! The discrete Gaussian law.
+
+use super::{DoubleGeometric, IntegerLaw, Law, Line, LineLaw, gaussian::along, positive_scale};
+use crate::error::Result;
+use crate::rng::{Rng, open01};
+
+/// Discrete Gaussian on the integers: `w(z) = exp(-z²/(2 sigma²))`. `sigma` is the parameter; the
+/// variance is a little smaller.
+///
+/// Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DiscreteGaussian {
+    sigma: f64,
+}
+
+impl DiscreteGaussian {
+    /// `sigma`: in counts; refused unless finite, > 0 and <= 2^40.
+    pub fn new(sigma: f64) -> Result<Self> {
+        Ok(Self { sigma: positive_scale("discrete-gaussian sigma", sigma)? })
+    }
+}
+
+impl Law for DiscreteGaussian {
+    type Value = i64;
+    fn scale(&self) -> f64 {
+        self.sigma
+    }
+    #[inline]
+    fn log_weight(&self, z: i64) -> f64 {
+        let x = z as f64 / self.sigma;
+        -0.5 * x * x
+    }
+
+    /// Rejection from the double geometric with scale `t = floor(sigma) + 1` (Algorithm 3 of the source).
+    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+        let t = libm::floor(self.sigma) + 1.0;
+        let proposal = DoubleGeometric { lambda: t };
+        loop {
+            let z = proposal.sample(rng);
+            let excess = (z.unsigned_abs() as f64 - self.sigma * self.sigma / t) / self.sigma;
+            if open01(rng) < libm::exp(-0.5 * excess * excess) {
+                return z;
+            }
+        }
+    }
+
+    /// Summed over the support, to rounding.
+    fn variance(&self) -> f64 {
+        if self.sigma > 8.0 {
+            // The lattice correction is of order exp(-2 pi² sigma²).
+            return self.sigma * self.sigma;
+        }
+        let weight = |k: f64| libm::exp(-0.5 * (k / self.sigma) * (k / self.sigma));
+        let (mut mass, mut second) = (1.0, 0.0);
+        for k in 1..=(libm::ceil(40.0 * self.sigma) as i64) {
+            let k = k as f64;
+            mass += 2.0 * weight(k);
+            second += 2.0 * k * k * weight(k);
+        }
+        second / mass
+    }
+}
+
+impl IntegerLaw for DiscreteGaussian {
+    fn as_double_geometric(&self) -> Option<DoubleGeometric> {
+        None
+    }
+}
+
+impl LineLaw for DiscreteGaussian {
+    /// The precision `1/sigma²`.
+    type Table = f64;
+    fn table(&self) -> f64 {
+        1.0 / (self.sigma * self.sigma)
+    }
+
+    /// Discrete Gaussian weights along a line multiply to one with a real centre: its distribution
+    /// function is summed from the mode to both sides until nothing is added, then inverted. O(sigma).
+    fn line(precisions: &[f64], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
+        let (mean, sd) = along(precisions, &line.terms);
+        let mode = (libm::rint(mean) as i64).clamp(lo, hi);
+        let right = || Outward::new(mode, mean, sd, hi, 1);
+        let left = || Outward::new(mode, mean, sd, lo, -1);
+        let below: f64 = left().map(|(_, weight)| weight).sum();
+        let above: f64 = right().map(|(_, weight)| weight).sum();
+        let mut rest = u * (below + 1.0 + above) - below;
+        if rest < 0.0 {
+            for (t, weight) in left() {
+                rest += weight;
+                if rest >= 0.0 {
+                    return t;
+                }
+            }
+        } else {
+            rest -= 1.0;
+            if rest >= 0.0 {
+                for (t, weight) in right() {
+                    rest -= weight;
+                    if rest < 0.0 {
+                        return t;
+                    }
+                }
+            }
+        }
+        mode
+    }
+}
+
+/// The points `mode ± 1, mode ± 2, …` up to a bound with their weights relative to the mode's.
+struct Outward {
+    t: i64,
+    bound: i64,
+    step: i64,
+    weight: f64,
+    /// `w(next)/w(t)`, and the factor by which it shrinks at each step.
+    ratio: f64,
+    shrink: f64,
+}
+
+impl Outward {
+    fn new(mode: i64, mean: f64, sd: f64, bound: i64, step: i64) -> Self {
+        let offset = (mode as f64 - mean) * step as f64;
+        let precision = 1.0 / (sd * sd);
+        Self {
+            t: mode,
+            bound,
+            step,
+            weight: 1.0,
+            ratio: libm::exp(-precision * (offset + 0.5)),
+            shrink: libm::exp(-precision),
+        }
+    }
+}
+
+impl Iterator for Outward {
+    type Item = (i64, f64);
+    #[inline]
+    fn next(&mut self) -> Option<(i64, f64)> {
+        if self.t == self.bound {
+            return None;
+        }
+        self.t += self.step;
+        self.weight *= self.ratio;
+        self.ratio *= self.shrink;
+        (self.weight > 1e-22).then_some((self.t, self.weight))
+    }
+}

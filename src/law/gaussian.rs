@@ -1,0 +1,92 @@
+//! The Gaussian law.
+
+use super::{Law, Line, LineLaw, Term, Value, positive_scale};
+use crate::error::Result;
+use crate::rng::{Rng, normal, normal_cdf, normal_quantile};
+
+/// Gaussian on the reals: `w(z) = exp(-z²/(2 sigma²))`, variance `sigma²`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gaussian {
+    sigma: f64,
+}
+
+impl Gaussian {
+    /// `sigma`: the standard deviation in counts; refused unless finite, > 0 and <= 2^40.
+    pub fn new(sigma: f64) -> Result<Self> {
+        Ok(Self { sigma: positive_scale("gaussian sigma", sigma)? })
+    }
+}
+
+impl Law for Gaussian {
+    type Value = f64;
+    fn scale(&self) -> f64 {
+        self.sigma
+    }
+    #[inline]
+    fn log_weight(&self, z: f64) -> f64 {
+        let x = z / self.sigma;
+        -0.5 * x * x
+    }
+    #[inline]
+    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+        normal(rng) * self.sigma
+    }
+    fn variance(&self) -> f64 {
+        self.sigma * self.sigma
+    }
+}
+
+impl LineLaw for Gaussian {
+    /// The precision `1/sigma²`.
+    type Table = f64;
+    fn table(&self) -> f64 {
+        1.0 / (self.sigma * self.sigma)
+    }
+
+    /// Gaussian weights along a line multiply to a Gaussian; bounds truncate it.
+    #[inline]
+    fn line(precisions: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
+        let (mean, sd) = along(precisions, &line.terms);
+        let t = mean + sd * truncated_quantile((lo - mean) / sd, (hi - mean) / sd, u);
+        t.clamp(lo, hi)
+    }
+}
+
+/// Mean and standard deviation of the product of Gaussian weights along a line.
+#[inline]
+pub(super) fn along<V: Value>(precisions: &[f64], terms: &[Term<V>]) -> (f64, f64) {
+    let (mut precision, mut pull) = (0.0, 0.0);
+    for term in terms {
+        precision += precisions[term.level];
+        pull -= precisions[term.level] * term.at.to_f64();
+    }
+    (pull / precision, 1.0 / libm::sqrt(precision))
+}
+
+/// The `u`-quantile of a standard normal restricted to `[lo, hi]`.
+fn truncated_quantile(lo: f64, hi: f64, u: f64) -> f64 {
+    if lo == f64::NEG_INFINITY && hi == f64::INFINITY {
+        normal_quantile(u)
+    } else if lo > 0.0 {
+        // Work in the lower tail, where probabilities are accurate.
+        -lower_tail_quantile(-hi, -lo, 1.0 - u)
+    } else {
+        lower_tail_quantile(lo, hi, u)
+    }
+}
+
+fn lower_tail_quantile(lo: f64, hi: f64, u: f64) -> f64 {
+    const FAR: f64 = -37.0;
+    if hi < FAR {
+        // Beyond the range of f64 probabilities the tail is exponential with rate |hi| to 1e-3 of its length.
+        let rate = -hi;
+        let fall = -libm::expm1(-rate * (hi - lo));
+        return hi + libm::log1p(-(1.0 - u) * fall) / rate;
+    }
+    let (below, upto) = (normal_cdf(lo), normal_cdf(hi));
+    let p = below + u * (upto - below);
+    if p <= 0.0 {
+        return lo.max(FAR);
+    }
+    normal_quantile(p.min(1.0 - f64::EPSILON / 2.0)).clamp(lo, hi)
+}

@@ -1,0 +1,103 @@
+//! Noise laws of the unconstrained mechanism, one per file.
+//!
+//! A mechanism adds independent noise with the weight `w(z)`, symmetric about 0 and decreasing in `|z|`.
+//! Conditioning needs the weight alone ([`Law::log_weight`]) and exact draws along a line of the
+//! lattice ([`LineLaw`]).
+
+mod discrete_gaussian;
+mod double_geometric;
+mod gaussian;
+mod laplace;
+mod value;
+
+pub use discrete_gaussian::DiscreteGaussian;
+pub use double_geometric::{DoubleGeometric, Powers};
+pub use gaussian::Gaussian;
+pub use laplace::Laplace;
+pub use value::Value;
+
+use crate::error::{Error, Result};
+use crate::rng::Rng;
+use std::fmt::Debug;
+
+/// A one-dimensional noise law, symmetric and unimodal about 0.
+pub trait Law: Copy + Debug + PartialEq + Send + Sync + 'static {
+    /// Integers (`i64`) or reals (`f64`).
+    type Value: Value;
+    /// The scale parameter: lambda or sigma, in counts.
+    fn scale(&self) -> f64;
+    /// `ln w(z)`, with `w(0) = 1`.
+    fn log_weight(&self, z: Self::Value) -> f64;
+    /// One draw.
+    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
+    /// `Var(z)`, in counts squared.
+    fn variance(&self) -> f64;
+}
+
+/// One factor `w(at + t)` of the weight along a line; `level` selects the law's table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term<V> {
+    /// Index of the law (and its table) among those of the kernel.
+    pub level: usize,
+    /// The noise where the line starts (times the direction's sign).
+    pub at: V,
+}
+
+/// The terms of one line and the scratch space to draw from it: made once, reused for every draw.
+#[derive(Debug, Clone, Default)]
+pub struct Line<V> {
+    /// The factors along the line; at least one when a draw is asked for.
+    pub terms: Vec<Term<V>>,
+    nodes: Vec<V>,
+    weights: Vec<f64>,
+    masses: Vec<f64>,
+}
+
+impl<V: Value> Line<V> {
+    /// Sorts the terms by their break `-at`, upwards.
+    #[inline]
+    fn sort_breaks(&mut self) {
+        for i in 1..self.terms.len() {
+            let mut j = i;
+            while j > 0 && self.terms[j - 1].at < self.terms[j].at {
+                self.terms.swap(j - 1, j);
+                j -= 1;
+            }
+        }
+    }
+}
+
+/// A law whose product over several terms can be drawn exactly along a line.
+pub trait LineLaw: Law {
+    /// What is computed once for each level.
+    type Table: Send + Sync + Debug;
+    /// Builds the table of one level.
+    fn table(&self) -> Self::Table;
+    /// The `u`-quantile of `p(t) ∝ Π_k w_k(at_k + t)` on `lo <= t <= hi`.
+    ///
+    /// - `line.terms`: at least one; sorted in place.
+    /// - `lo`, `hi`: `lo <= 0 <= hi`; `V::MIN_BOUND` and `V::MAX_BOUND` mean that there is no bound.
+    /// - `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
+    fn line(
+        tables: &[Self::Table],
+        line: &mut Line<Self::Value>,
+        lo: Self::Value,
+        hi: Self::Value,
+        u: f64,
+    ) -> Self::Value;
+}
+
+/// A law on the integers.
+pub trait IntegerLaw: Law<Value = i64> {
+    /// The double geometric that this law is, if it is one: sums of it have a closed form.
+    fn as_double_geometric(&self) -> Option<DoubleGeometric>;
+}
+
+fn positive_scale(name: &'static str, scale: f64) -> Result<f64> {
+    // Above 2^40 a draw can leave the range in which sums of counts are exact.
+    if scale.is_finite() && scale > 0.0 && scale <= (1u64 << 40) as f64 {
+        Ok(scale)
+    } else {
+        Err(Error::parameter(name, scale, "a number > 0 and <= 2^40"))
+    }
+}

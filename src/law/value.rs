@@ -1,0 +1,71 @@
+//! The numbers that a law lives on.
+
+use std::fmt::{Debug, Display};
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// An integer (`i64`) or a real (`f64`) noise value, in counts.
+pub trait Value:
+    Copy
+    + Debug
+    + Display
+    + PartialEq
+    + PartialOrd
+    + Default
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+{
+    /// Stands for "no lower bound".
+    const MIN_BOUND: Self;
+    /// Stands for "no upper bound".
+    const MAX_BOUND: Self;
+    /// As a real number.
+    fn to_f64(self) -> f64;
+    /// An exact count as a value.
+    fn from_count(count: i64) -> Self;
+    /// The closest value to a real number (itself, or the rounded integer).
+    fn nearest(x: f64) -> Self;
+    /// Whether `total` is the sum of parts: exactly for integers; for reals to the rounding of a sum of
+    /// `terms` numbers whose absolute values add to `magnitude`.
+    fn is_sum(total: Self, sum: Self, terms: usize, magnitude: f64) -> bool;
+}
+
+impl Value for i64 {
+    const MIN_BOUND: Self = i64::MIN;
+    const MAX_BOUND: Self = i64::MAX;
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+    fn from_count(count: i64) -> Self {
+        count
+    }
+    #[inline]
+    fn nearest(x: f64) -> Self {
+        libm::rint(x) as i64
+    }
+    fn is_sum(total: Self, sum: Self, _: usize, _: f64) -> bool {
+        total == sum
+    }
+}
+
+impl Value for f64 {
+    const MIN_BOUND: Self = f64::NEG_INFINITY;
+    const MAX_BOUND: Self = f64::INFINITY;
+    fn to_f64(self) -> f64 {
+        self
+    }
+    fn from_count(count: i64) -> Self {
+        count as f64
+    }
+    fn nearest(x: f64) -> Self {
+        x
+    }
+    fn is_sum(total: Self, sum: Self, terms: usize, magnitude: f64) -> bool {
+        (total - sum).abs() <= 4.0 * (terms as f64 + 2.0) * f64::EPSILON * magnitude
+    }
+}

@@ -1,0 +1,41 @@
+//! Differentially private releases that satisfy invariants: exact samplers, Markov chains, projections,
+//! and a harness that compares them over grids.
+//!
+//! A *mechanism* adds independent noise of some [`law`] to the confidential counts `x`. An [`invariant`]
+//! ties the released counts together. *Conditioning* draws the noise given the invariant, exactly
+//! ([`exact`]) or by a Markov chain ([`kernel`], driven by [`chain`]); *imaging* draws it freely and
+//! moves the result to the closest point that satisfies the invariant ([`imaging`]).
+//!
+//! # The data flow
+//!
+//! Arrows point one way: a TOML file is checked (`config`), expanded to cells with keys (`grid`), every
+//! cell is prepared and drawn many times (`runner`: law + invariant + method, chains and their
+//! [`diagnostics`], what it pays: [`privacy`]), the rows are written (`results`) and become tables
+//! (`report`). The modules linked above are the pure core: no files, threads, tables or clock. The
+//! harness sits on it behind the feature `harness` (on by default).
+//!
+//! # Not for releasing real data
+//!
+//! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic. That serves
+//! experiments; a real release needs a secure generator and exact arithmetic.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod chain;
+pub mod diagnostics;
+mod error;
+pub mod exact;
+pub mod imaging;
+pub mod invariant;
+pub mod kernel;
+pub mod law;
+pub mod privacy;
+pub mod rng;
+
+#[cfg(test)]
+extern crate self as congenial;
+#[cfg(test)]
+mod testing;
+
+pub use error::{Error, Result};

@@ -1,0 +1,147 @@
+//! A budget and its split over the levels of a hierarchy.
+
+use crate::error::{Error, Result};
+
+/// How the budget is split over the levels that are measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Split {
+    /// Every level gets the whole budget: a release of `L` levels pays it `L` times over.
+    Each,
+    /// Level `l` gets the share `shares[l]`; they sum to 1.
+    Shares(Vec<f64>),
+}
+
+/// Which definition the noise is calibrated for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Guarantee {
+    /// epsilon-differential privacy, additive in epsilon: Laplace and double geometric noise.
+    Pure,
+    /// (epsilon, delta) through zero-concentrated privacy, additive in rho: Gaussian and discrete Gaussian noise.
+    Concentrated {
+        /// The delta at which epsilon is stated; in (0, 1).
+        delta: f64,
+    },
+}
+
+/// A privacy budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// epsilon > 0, of the whole (or of each level, see [`Split::Each`]).
+    pub epsilon: f64,
+    /// The definition.
+    pub guarantee: Guarantee,
+    /// Sensitivity of the counts of one level: by how much one neighbouring step changes them, in L1
+    /// (pure) or L2 (concentrated), > 0.
+    pub sensitivity: f64,
+    /// The split over the levels.
+    pub split: Split,
+}
+
+/// The noise of every level, and what measuring all of them pays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// By level: lambda (pure) or sigma (concentrated), in counts.
+    pub scales: Vec<f64>,
+    /// epsilon of the measurements of all levels together.
+    pub epsilon: f64,
+    /// delta of the same; 0 for pure privacy.
+    pub delta: f64,
+}
+
+impl Budget {
+    /// Calibrates the noise of `levels` levels.
+    ///
+    /// - Pure: `lambda_l = sensitivity / epsilon_l`, and all levels pay `Σ epsilon_l`.
+    /// - Concentrated: `rho = (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))²` solves
+    ///   `epsilon = rho + 2 sqrt(rho ln(1/delta))` (Bun, Steinke 2016, Prop. 1.3), `sigma_l = sensitivity / sqrt(2 rho_l)`
+    ///   (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all levels pay `Σ rho_l`,
+    ///   converted back. Valid for every epsilon.
+    ///
+    /// Errors: a number outside its range, or shares that are not one positive number per level with the
+    /// sum 1 (to 1e-9).
+    pub fn calibrate(&self, levels: usize) -> Result<Calibration> {
+        let positive = |name, x: f64| {
+            if x.is_finite() && x > 0.0 {
+                Ok(x)
+            } else {
+                Err(Error::parameter(name, x, "a finite number > 0"))
+            }
+        };
+        let epsilon = positive("epsilon", self.epsilon)?;
+        let sensitivity = positive("sensitivity", self.sensitivity)?;
+        let shares = match &self.split {
+            Split::Each => vec![1.0; levels],
+            Split::Shares(shares) => {
+                if shares.len() != levels {
+                    let got = format!("{} shares for {levels} levels", shares.len());
+                    return Err(Error::parameter("split", got, "one share per level, the root's first"));
+                }
+                for &share in shares {
+                    positive("split", share)?;
+                }
+                let sum: f64 = shares.iter().sum();
+                if (sum - 1.0).abs() > 1e-9 {
+                    return Err(Error::parameter(
+                        "split",
+                        format!("shares that sum to {sum}"),
+                        "shares that sum to 1",
+                    ));
+                }
+                shares.clone()
+            }
+        };
+        let total: f64 = shares.iter().sum();
+        Ok(match self.guarantee {
+            Guarantee::Pure => Calibration {
+                scales: shares.iter().map(|share| sensitivity / (epsilon * share)).collect(),
+                epsilon: epsilon * total,
+                delta: 0.0,
+            },
+            Guarantee::Concentrated { delta } => {
+                if !(delta > 0.0 && delta < 1.0) {
+                    return Err(Error::parameter("delta", delta, "a number in (0, 1)"));
+                }
+                let log = -libm::log(delta);
+                let root = libm::sqrt(epsilon + log) - libm::sqrt(log);
+                let rho = root * root;
+                Calibration {
+                    scales: shares.iter().map(|share| sensitivity / libm::sqrt(2.0 * rho * share)).collect(),
+                    epsilon: rho * total + 2.0 * libm::sqrt(rho * total * log),
+                    delta,
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_add_up() {
+        let pure = Budget { epsilon: 0.5, guarantee: Guarantee::Pure, sensitivity: 2.0, split: Split::Each };
+        let all = pure.calibrate(3).unwrap();
+        assert_eq!((all.scales, all.epsilon, all.delta), (vec![4.0; 3], 1.5, 0.0));
+        let split = Budget { split: Split::Shares(vec![0.2, 0.8]), ..pure.clone() };
+        assert_eq!(split.calibrate(2).unwrap().scales, [20.0, 5.0]);
+        assert!(split.calibrate(3).is_err());
+        let guarantee = Guarantee::Concentrated { delta: 1e-6 };
+        let gaussian = Budget { guarantee, ..split };
+        let calibrated = gaussian.calibrate(2).unwrap();
+        assert!((calibrated.epsilon - 0.5).abs() < 1e-12 && calibrated.delta == 1e-6);
+        let rho: f64 = calibrated.scales.iter().map(|sigma| 4.0 / (2.0 * sigma * sigma)).sum();
+        assert!((rho + 2.0 * (rho * 1e6f64.ln()).sqrt() - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let good = Budget { epsilon: 1.0, guarantee: Guarantee::Pure, sensitivity: 1.0, split: Split::Each };
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Budget { epsilon, ..good.clone() }.calibrate(1).is_err());
+        }
+        assert!(Budget { sensitivity: 0.0, ..good.clone() }.calibrate(1).is_err());
+        assert!(Budget { split: Split::Shares(vec![0.5, 0.6]), ..good.clone() }.calibrate(2).is_err());
+        assert!(Budget { guarantee: Guarantee::Concentrated { delta: 0.0 }, ..good }.calibrate(2).is_err());
+    }
+}

@@ -1,0 +1,26 @@
+//! Random numbers: from a task's key to a stream of words, and from words to draws.
+//!
+//! A stream is a function of (master seed, cell key, replicate, role) and of nothing else, so results
+//! do not depend on thread count, order or machine. Every algorithm from the `u64` word up is written
+//! here, with `libm` for the elementary functions, so that a library update changes no result.
+//!
+//! The generator is xoshiro256++: fast, and predictable. Together with floating-point noise it serves
+//! experiments; it is not for releasing real data.
+
+mod bounded;
+mod exponential;
+mod gamma;
+mod geometric;
+mod normal;
+mod stream;
+mod uniform;
+mod ziggurat;
+
+pub use bounded::below;
+pub use exponential::exponential;
+pub use gamma::gamma;
+pub use geometric::geometric;
+pub use normal::{normal, normal_cdf, normal_quantile};
+pub use rand_core::Rng;
+pub use stream::{Role, Stream, TaskKey, stream};
+pub use uniform::{open01, sign};
