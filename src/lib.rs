@@ -38,4 +38,21 @@ extern crate self as congenial;
 #[cfg(test)]
 mod testing;
 
+#[cfg(feature = "harness")]
+pub mod cli;
+#[cfg(feature = "harness")]
+pub mod config;
+#[cfg(feature = "harness")]
+pub mod failure;
+#[cfg(feature = "harness")]
+pub mod grid;
+#[cfg(feature = "harness")]
+pub mod input;
+#[cfg(feature = "harness")]
+pub mod report;
+#[cfg(feature = "harness")]
+pub mod results;
+#[cfg(feature = "harness")]
+pub mod runner;
+
 pub use error::{Error, Result};

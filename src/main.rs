@@ -1,1 +1,7 @@
-fn main() {}
+//! The command `congenial`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    congenial::cli::main()
+}

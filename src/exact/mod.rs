@@ -17,3 +17,106 @@ pub use integer_tree::{IntegerTree, IntegerTreeScratch};
 pub use laplace_tree::LaplaceTree;
 pub use table::Table;
 pub use zero_sum::{GeometricSum, SplitScratch};
+
+use crate::error::{Error, Result};
+use crate::invariant::Hierarchy;
+use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, Law};
+use crate::rng::Rng;
+
+/// An exact sampler of the noise of all nodes of a hierarchy, conditioned on its sums.
+pub trait TreeSampler: Send + Sync {
+    /// The numbers drawn.
+    type Value;
+    /// Space for one draw, reused from draw to draw.
+    type Scratch: Default;
+    /// One draw, into `noise` (one value per node).
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Self::Scratch, noise: &mut [Self::Value]);
+    /// Total variation distance that truncation may cause (see the sampler); rounding is not counted.
+    fn tv_error(&self) -> f64;
+}
+
+/// A law with an exact sampler on hierarchies.
+pub trait TreeLaw: Law {
+    /// The sampler.
+    type Sampler: TreeSampler<Value = Self::Value>;
+    /// Prepares it. `counts`: the confidential counts if releases must not be negative.
+    ///
+    /// Errors: a continuous law with non-negativity, for which no exact sampler is known here; what the
+    /// sampler itself refuses.
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<Self::Sampler>;
+}
+
+/// Why the continuous samplers refuse non-negativity.
+fn refuse_floors(law: &str, counts: Option<&[i64]>) -> Result<()> {
+    match counts {
+        None => Ok(()),
+        Some(_) => Err(Error::Unsupported {
+            method: "exact",
+            what: format!("{law} noise with non-negativity"),
+            reason: "truncated leaves have no closed form; use an integer law, or line-gibbs",
+        }),
+    }
+}
+
+impl TreeSampler for IntegerTree {
+    type Value = i64;
+    type Scratch = IntegerTreeScratch;
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut IntegerTreeScratch, noise: &mut [i64]) {
+        IntegerTree::draw(self, rng, scratch, noise);
+    }
+    fn tv_error(&self) -> f64 {
+        IntegerTree::tv_error(self)
+    }
+}
+
+impl TreeSampler for LaplaceTree {
+    type Value = f64;
+    type Scratch = Vec<f64>;
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
+        LaplaceTree::draw(self, rng, scratch, noise);
+    }
+    fn tv_error(&self) -> f64 {
+        0.0
+    }
+}
+
+impl TreeSampler for GaussianTree {
+    type Value = f64;
+    type Scratch = ();
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, (): &mut (), noise: &mut [f64]) {
+        GaussianTree::draw(self, rng, noise);
+    }
+    fn tv_error(&self) -> f64 {
+        0.0
+    }
+}
+
+impl TreeLaw for DoubleGeometric {
+    type Sampler = IntegerTree;
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<IntegerTree> {
+        IntegerTree::new(hierarchy, laws, counts)
+    }
+}
+
+impl TreeLaw for DiscreteGaussian {
+    type Sampler = IntegerTree;
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<IntegerTree> {
+        IntegerTree::new(hierarchy, laws, counts)
+    }
+}
+
+impl TreeLaw for Laplace {
+    type Sampler = LaplaceTree;
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<LaplaceTree> {
+        refuse_floors("laplace", counts)?;
+        LaplaceTree::new(hierarchy, laws)
+    }
+}
+
+impl TreeLaw for Gaussian {
+    type Sampler = GaussianTree;
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<GaussianTree> {
+        refuse_floors("gaussian", counts)?;
+        GaussianTree::new(hierarchy, laws)
+    }
+}

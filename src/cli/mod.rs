@@ -1,0 +1,65 @@
+//! The command line: one file per verb.
+
+mod aggregate;
+mod completions;
+mod plan;
+mod report;
+mod run;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Study differentially private releases that satisfy invariants.
+///
+/// Noise here is seeded and in floating point: for experiments, not for releasing real data.
+#[derive(Debug, Parser)]
+#[command(name = "congenial", version)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the grid of a config, write its results, print its table
+    Run(run::Arguments),
+    /// List the cells of a config without running them
+    Plan(plan::Arguments),
+    /// Print the tables of finished runs again
+    Report(report::Arguments),
+    /// Count raw records by a key and join a lookup: makes the data table of a config
+    Aggregate(aggregate::Arguments),
+    /// Print a shell's completion script
+    Completions(completions::Arguments),
+}
+
+/// Parses the arguments, does what they ask, and returns the exit code: 0 done, 2 usage, config, data or
+/// files, 5 some cells failed.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().verb {
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::Plan(arguments) => plan::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Aggregate(arguments) => aggregate::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let code = failure.exit_code();
+            eprintln!("{:?}", miette::Report::new(failure));
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Writes to standard output; a closed pipe ends quietly.
+fn print(text: &str) -> crate::failure::Result<()> {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(crate::failure::Failure::io(std::path::Path::new("standard output"), "cannot write", e))
+        }
+        _ => Ok(()),
+    }
+}

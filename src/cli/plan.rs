@@ -1,0 +1,49 @@
+//! `congenial plan`
+
+use crate::config;
+use crate::failure::Result;
+use crate::grid::Plan;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The config file
+    config: PathBuf,
+    /// Override a value of the config
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let plan = Plan::new(config::read(&arguments.config, &arguments.sets)?)?;
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"]);
+    for cell in &plan.cells {
+        let scales: Vec<String> = cell.calibration.scales.iter().map(|scale| format!("{scale:.4}")).collect();
+        let sign = if cell.method.nonnegative() { " >= 0" } else { "" };
+        let delta = if cell.calibration.delta > 0.0 { format!(", {:e}", cell.calibration.delta) } else { String::new() };
+        table.add_row([
+            cell.key_text(),
+            cell.law.name().into(),
+            cell.epsilon.to_string(),
+            cell.split.label(),
+            scales.join(" "),
+            format!("{}{sign}", cell.method.name()),
+            cell.method.options(),
+            cell.replicates.to_string(),
+            format!("{:.4}{delta}", cell.calibration.epsilon),
+        ]);
+    }
+    super::print(&format!("{}\n", table.trim_fmt()))?;
+    let tree = &plan.table.hierarchy;
+    eprintln!(
+        "{} cells on {} nodes in {} levels ({} leaves); config hash {:016x}",
+        plan.cells.len(),
+        tree.nodes(),
+        tree.levels(),
+        tree.leaves().len(),
+        plan.hash()
+    );
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! `congenial run`
+
+use crate::config;
+use crate::failure::{Failure, Result};
+use crate::grid::Plan;
+use crate::report::{self, Format};
+use crate::results::{self, Claim, Manifest};
+use crate::runner;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The config file
+    config: PathBuf,
+    /// Folder of the results [default: results/<name>-<config hash>]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let plan = Plan::new(config::read(&arguments.config, &arguments.sets)?)?;
+    // Read before the run, so that a mistake in it costs nothing.
+    let published = match &plan.config.published {
+        Some(path) => {
+            report::read_published(path)?;
+            Some(std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?)
+        }
+        None => None,
+    };
+    let hash = format!("{:016x}", plan.hash());
+    let target = match &arguments.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from("results").join(format!("{}-{}", plan.config.name, &hash[..8])),
+    };
+    let folder = match results::claim(&target, &hash)? {
+        Claim::New(folder) => folder,
+        Claim::Complete(manifest) => {
+            eprintln!(
+                "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
+                target.display(),
+                manifest.revision(),
+                manifest.started
+            );
+            return finish(&target);
+        }
+    };
+    folder.write("config.toml", plan.config.given.as_bytes())?;
+    folder.write("config.resolved.toml", plan.resolved().as_bytes())?;
+    if let Some(published) = published {
+        folder.write("published.csv", &published)?;
+    }
+    let threads = arguments.threads.map(usize::from);
+    let used = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    eprintln!("{}: {} cells on {used} threads", plan.config.name, plan.cells.len());
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    let outcomes = runner::run(&plan, used).map_err(|e| Failure::Usage(format!("cannot start {used} threads: {e}")))?;
+    let elapsed = clock.elapsed();
+    results::write_tables(&folder, &plan, &outcomes)?;
+    let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
+    let target = folder.commit(&Manifest::new(&plan, failed, used, started, elapsed))?;
+    eprintln!("done in {:.1} s: {}", elapsed.as_secs_f64(), target.display());
+    finish(&target)
+}
+
+/// Prints the report of a finished run; cells that failed decide the exit code.
+fn finish(target: &std::path::Path) -> Result<()> {
+    let report = report::collect(&[target.to_owned()])?;
+    super::print(&report::render(&report, Format::Text))?;
+    match report.failures.first() {
+        None => Ok(()),
+        Some((_, cell, error)) => Err(Failure::CellsFailed {
+            failed: report.failures.len(),
+            cells: report.runs[0].1.cells,
+            first: format!("{cell}: {error}"),
+        }),
+    }
+}

@@ -1,0 +1,54 @@
+//! `--set key=value`: changes in the text of a config, before it is read.
+
+use crate::failure::{Failure, Result};
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+/// Applies `key=value` overrides. Keys are dotted paths; `grid.epsilon` means every `[[grid]]` block and
+/// `grid.0.epsilon` the first. Values are TOML; what does not parse as TOML is taken as text.
+pub fn apply(text: &str, sets: &[String]) -> Result<String> {
+    if sets.is_empty() {
+        return Ok(text.to_owned());
+    }
+    // A text that is not TOML is reported by the reader, with its place.
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return Ok(text.to_owned()) };
+    for set in sets {
+        let usage = |why: &str| Failure::Usage(format!("--set {set}: {why}"));
+        let (key, value) = set.split_once('=').ok_or_else(|| usage("want key=value"))?;
+        let path: Vec<&str> = key.trim().split('.').collect();
+        if path.iter().any(|part| part.is_empty()) {
+            return Err(usage("the key has an empty part"));
+        }
+        let value = value.trim();
+        let value = value.parse::<Value>().unwrap_or_else(|_| Value::from(value));
+        set_in(document.as_table_mut(), &path, &value).map_err(|why| usage(&why))?;
+    }
+    Ok(document.to_string())
+}
+
+fn set_in(table: &mut Table, path: &[&str], value: &Value) -> std::result::Result<(), String> {
+    let (name, rest) = (path[0], &path[1..]);
+    if rest.is_empty() {
+        if matches!(table.get(name), Some(Item::Table(_) | Item::ArrayOfTables(_))) {
+            return Err(format!("`{name}` is a table, want one of its keys"));
+        }
+        table.insert(name, Item::Value(value.clone()));
+        return Ok(());
+    }
+    match table.entry(name).or_insert_with(|| Item::Table(Table::new())) {
+        Item::Table(inner) => set_in(inner, rest, value),
+        Item::ArrayOfTables(blocks) => match rest[0].parse::<usize>() {
+            Ok(index) if rest.len() > 1 => {
+                let count = blocks.len();
+                let block = blocks.get_mut(index);
+                let block = block.ok_or_else(|| format!("`{name}` has {count} blocks, counted from 0"))?;
+                set_in(block, &rest[1..], value)
+            }
+            _ => blocks.iter_mut().try_for_each(|block| set_in(block, rest, value)),
+        },
+        Item::Value(Value::InlineTable(inner)) if rest.len() == 1 => {
+            inner.insert(rest[0], value.clone());
+            Ok(())
+        }
+        _ => Err(format!("`{name}` is not a table")),
+    }
+}

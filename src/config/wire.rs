@@ -1,0 +1,210 @@
+//! The shape of a config file. Unknown keys are refused; every checked value keeps its place in the file.
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use toml::Spanned;
+
+/// The whole file.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireConfig {
+    /// Name of the run: part of the folder's name.
+    pub name: Spanned<String>,
+    /// Master seed.
+    pub seed: Spanned<u64>,
+    /// Replicates of every cell, unless its block says otherwise.
+    pub replicates: Option<Spanned<i64>>,
+    /// The confidential counts.
+    pub data: WireData,
+    /// Blocks of the grid, concatenated.
+    pub grid: Spanned<Vec<WireGrid>>,
+    /// Combinations to leave out.
+    #[serde(default)]
+    pub exclude: Vec<WireExclude>,
+    /// What the report adds.
+    #[serde(default)]
+    pub report: WireReport,
+}
+
+/// `[data]`
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireData {
+    /// CSV file with a row per leaf, relative to the config file.
+    pub table: Spanned<String>,
+    /// Columns that name the nodes of each level below the root, coarse to fine.
+    pub levels: Spanned<Vec<String>>,
+    /// Column of the counts.
+    pub count: Spanned<String>,
+}
+
+/// One `[[grid]]` block: the product of its axes.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireGrid {
+    /// Privacy budgets.
+    pub epsilon: Spanned<Axis<f64>>,
+    /// Noise laws.
+    pub law: Spanned<Axis<String>>,
+    /// Methods.
+    pub method: Spanned<Axis<WireMethod>>,
+    /// Sensitivities of one level's counts; default 1.
+    pub sensitivity: Option<Spanned<Axis<f64>>>,
+    /// Splits of the budget over the levels; default "each".
+    pub split: Option<Spanned<Axis<WireSplit>>>,
+    /// Deltas, for the Gaussian laws.
+    pub delta: Option<Spanned<Axis<f64>>>,
+    /// Replicates of the block's cells.
+    pub replicates: Option<Spanned<i64>>,
+}
+
+/// `"name"` or `{ kind = "name", option = value or list, … }`.
+#[derive(Debug)]
+pub enum WireMethod {
+    /// Default options.
+    Name(String),
+    /// With options; lists are axes.
+    Table(Box<WireMethodTable>),
+}
+
+/// A method with its options.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireMethodTable {
+    /// The method's name.
+    pub kind: Spanned<String>,
+    /// Whether releases must not be negative.
+    pub nonnegative: Option<Spanned<Axis<bool>>>,
+    /// Sweeps of a Gibbs chain.
+    pub sweeps: Option<Spanned<Axis<i64>>>,
+    /// Steps of a Metropolis-Hastings chain.
+    pub steps: Option<Spanned<Axis<i64>>>,
+    /// Standard deviation of its proposal, in units of the leaves' scale.
+    pub proposal_scale: Option<Spanned<Axis<f64>>>,
+}
+
+/// `"each"`, `"even"`, or one share per level.
+#[derive(Debug)]
+pub enum WireSplit {
+    /// A named split.
+    Name(String),
+    /// Shares, the root's first.
+    Shares(Vec<f64>),
+}
+
+/// One `[[exclude]]` block: cells that match every key given are left out.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireExclude {
+    /// Budgets.
+    pub epsilon: Option<Axis<f64>>,
+    /// Laws.
+    pub law: Option<Spanned<Axis<String>>>,
+    /// Names of methods.
+    pub method: Option<Spanned<Axis<String>>>,
+    /// Non-negativity.
+    pub nonnegative: Option<bool>,
+    /// Sensitivities.
+    pub sensitivity: Option<Axis<f64>>,
+}
+
+/// `[report]`
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireReport {
+    /// CSV file of published figures to print beside ours, relative to the config file.
+    pub published: Option<Spanned<String>>,
+}
+
+/// One value or a list of them.
+#[derive(Debug)]
+pub struct Axis<T>(pub Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Axis<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrMany(PhantomData))
+    }
+}
+
+struct OneOrMany<T>(PhantomData<T>);
+
+/// Passes a scalar on to `T`.
+fn one<'de, T: Deserialize<'de>, E: de::Error>(value: impl de::IntoDeserializer<'de, E>) -> Result<Axis<T>, E> {
+    T::deserialize(value.into_deserializer()).map(|value| Axis(vec![value]))
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+    type Value = Axis<T>;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+    fn visit_bool<E: de::Error>(self, v: bool) -> Result<Axis<T>, E> {
+        one(v)
+    }
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<Axis<T>, E> {
+        one(v)
+    }
+    fn visit_u64<E: de::Error>(self, v: u64) -> Result<Axis<T>, E> {
+        one(v)
+    }
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<Axis<T>, E> {
+        one(v)
+    }
+    fn visit_str<E: de::Error>(self, v: &str) -> Result<Axis<T>, E> {
+        one(v)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Axis<T>, A::Error> {
+        T::deserialize(de::value::MapAccessDeserializer::new(map)).map(|value| Axis(vec![value]))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Axis<T>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = seq.next_element()? {
+            values.push(value);
+        }
+        Ok(Axis(values))
+    }
+}
+
+impl<'de> Deserialize<'de> for WireMethod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MethodVisitor;
+        impl<'de> Visitor<'de> for MethodVisitor {
+            type Value = WireMethod;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a method's name or a table { kind = \"name\", options }")
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<WireMethod, E> {
+                Ok(WireMethod::Name(v.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WireMethod, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(|table| WireMethod::Table(Box::new(table)))
+            }
+        }
+        deserializer.deserialize_any(MethodVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireSplit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SplitVisitor;
+        impl<'de> Visitor<'de> for SplitVisitor {
+            type Value = WireSplit;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("\"each\", \"even\" or a list of shares inside the list of splits")
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<WireSplit, E> {
+                Ok(WireSplit::Name(v.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WireSplit, A::Error> {
+                let mut shares = Vec::new();
+                while let Some(share) = seq.next_element()? {
+                    shares.push(share);
+                }
+                Ok(WireSplit::Shares(shares))
+            }
+        }
+        deserializer.deserialize_any(SplitVisitor)
+    }
+}

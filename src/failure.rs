@@ -1,0 +1,76 @@
+//! The one error type of the harness, and the exit codes.
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::path::{Path, PathBuf};
+
+/// What stops a command. Every message names the place, the value and what was wanted.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Something in a config file.
+    #[error("{message}")]
+    Config {
+        /// What is wrong.
+        message: String,
+        /// The file (with `--set` values in it).
+        #[source_code]
+        source_code: NamedSource<String>,
+        /// Where.
+        #[label("{label}")]
+        span: SourceSpan,
+        /// What was wanted there.
+        label: String,
+    },
+    /// Something in an argument, such as `--set`.
+    #[error("{0}")]
+    Usage(String),
+    /// Something in a data file.
+    #[error("{}: {message}", path.display())]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line where it applies.
+        message: String,
+    },
+    /// A file or folder that cannot be read or written.
+    #[error("{}: {message}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried and what the system said.
+        message: String,
+    },
+    /// The run went through, but some cells failed.
+    #[error("{failed} of {cells} cells failed; the first: {first}")]
+    CellsFailed {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        cells: usize,
+        /// The first error.
+        first: String,
+    },
+}
+
+impl Failure {
+    /// 2 for usage, config, data and files; 5 when cells failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::CellsFailed { .. } => 5,
+            _ => 2,
+        }
+    }
+
+    /// A file or folder that cannot be used.
+    pub fn io(path: &Path, tried: &str, error: impl std::fmt::Display) -> Self {
+        Self::Io { path: path.to_owned(), message: format!("{tried}: {error}") }
+    }
+
+    /// A data file with something wrong in it.
+    pub fn data(path: &Path, message: impl Into<String>) -> Self {
+        Self::Data { path: path.to_owned(), message: message.into() }
+    }
+}
+
+/// Result of the harness.
+pub type Result<T> = std::result::Result<T, Failure>;

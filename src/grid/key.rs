@@ -1,0 +1,33 @@
+//! Keys: hashes of what a cell or a plan is.
+
+use super::{Cell, Plan};
+use sha2::{Digest, Sha256};
+
+/// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
+/// Numbers are written with the fewest digits that give them back. The data enter by their own digest.
+pub(super) fn cell(cell: &Cell, data: &str) -> u64 {
+    let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
+    hash(&format!(
+        "hierarchy data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
+         nonnegative={} {}",
+        split.label(),
+        law.name(),
+        method.name(),
+        method.nonnegative(),
+        method.options(),
+    ))
+}
+
+/// The key of a plan.
+pub(super) fn plan(plan: &Plan) -> u64 {
+    let mut text = format!("name={} seed={}\n", plan.config.name, plan.config.seed);
+    for cell in &plan.cells {
+        text += &format!("{} replicates={}\n", cell.key_text(), cell.replicates);
+    }
+    hash(&text)
+}
+
+fn hash(text: &str) -> u64 {
+    let digest = Sha256::digest(text.as_bytes());
+    u64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+}

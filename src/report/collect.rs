@@ -1,0 +1,165 @@
+//! From rows to means with standard errors.
+
+use super::published::{Published, read_published};
+use crate::diagnostics::Moments;
+use crate::failure::Result;
+use crate::results::{Manifest, read_chains, read_errors};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// All tables of a report.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// One per run: folder and manifest.
+    pub runs: Vec<(PathBuf, Manifest)>,
+    /// One per run, cell and level.
+    pub lines: Vec<Line>,
+    /// One per run and cell with chains.
+    pub chains: Vec<ChainLine>,
+    /// Failed cells: (run, cell in words, error).
+    pub failures: Vec<(String, String, String)>,
+    /// Published figures: (run, figure).
+    pub published: Vec<(String, Published)>,
+}
+
+/// A cell in words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    /// Name of the run.
+    pub run: String,
+    /// Law.
+    pub law: String,
+    /// Split of the budget.
+    pub split: String,
+    /// Sensitivity.
+    pub sensitivity: f64,
+    /// For the Gaussian laws.
+    pub delta: Option<f64>,
+    /// Method.
+    pub method: String,
+    /// Its options.
+    pub options: String,
+    /// Whether releases are >= 0.
+    pub nonnegative: bool,
+    /// Budget.
+    pub epsilon: f64,
+}
+
+/// Errors of one cell on one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The cell.
+    pub label: Label,
+    /// 1 = root.
+    pub level: u32,
+    /// Noise scale of the level.
+    pub scale: f64,
+    /// Nodes of the level.
+    pub nodes: u64,
+    /// `Σ |error| / all nodes`.
+    pub l1_normalised: Moments,
+    /// `Σ |error| / nodes of the level`.
+    pub l1_per_node: Moments,
+    /// `sqrt(Σ error²)`.
+    pub l2: Moments,
+    /// Mean error.
+    pub bias: Moments,
+}
+
+/// Chains of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainLine {
+    /// The cell.
+    pub label: Label,
+    /// Kernel steps of each chain.
+    pub steps: u64,
+    /// Share of steps that moved.
+    pub acceptance: Moments,
+    /// Effective sample size of the recorded half: the smallest mean over the levels.
+    pub ess: f64,
+    /// The largest R-hat over the levels; NaN if unknown.
+    pub rhat: f64,
+}
+
+/// Collects the rows of run folders.
+pub fn collect(folders: &[PathBuf]) -> Result<Report> {
+    let mut report = Report::default();
+    for folder in folders {
+        let manifest = Manifest::read(folder)?;
+        // Two runs of one name are told apart by their hash.
+        let mut run = manifest.name.clone();
+        if report.runs.iter().any(|(_, other)| other.name == run) {
+            run = format!("{run}-{}", &manifest.config_hash[..8]);
+        }
+        add_run(&mut report, folder, &run)?;
+        report.runs.push((folder.clone(), manifest));
+    }
+    Ok(report)
+}
+
+fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
+    let label = |group: &crate::results::Group| Label {
+        run: run.to_owned(),
+        law: group.law.clone(),
+        split: group.split.clone(),
+        sensitivity: group.sensitivity,
+        delta: group.delta,
+        method: group.method.clone(),
+        options: group.options.clone(),
+        nonnegative: group.nonnegative,
+        epsilon: group.epsilon,
+    };
+    let mut place: HashMap<(String, u32), usize> = HashMap::new();
+    for row in read_errors(folder)? {
+        if let Some(error) = row.error {
+            let words = format!("{} at epsilon {} with {} noise", row.group.method, row.group.epsilon, row.group.law);
+            report.failures.push((run.to_owned(), words, error));
+        }
+        let Some(value) = row.value else { continue };
+        let at = *place.entry((row.group.cell.clone(), value.level)).or_insert_with(|| {
+            report.lines.push(Line {
+                label: label(&row.group),
+                level: value.level,
+                scale: value.scale,
+                nodes: value.nodes,
+                l1_normalised: Moments::default(),
+                l1_per_node: Moments::default(),
+                l2: Moments::default(),
+                bias: Moments::default(),
+            });
+            report.lines.len() - 1
+        });
+        let line = &mut report.lines[at];
+        line.l1_normalised.push(value.l1_normalised);
+        line.l1_per_node.push(value.l1 / value.nodes as f64);
+        line.l2.push(value.l2);
+        line.bias.push(value.bias);
+    }
+    let mut chains: Vec<(String, ChainLine, HashMap<u32, Moments>)> = Vec::new();
+    for row in read_chains(folder)? {
+        let at = chains.iter().position(|(cell, ..)| *cell == row.group.cell).unwrap_or_else(|| {
+            let label = label(&row.group);
+            let line =
+                ChainLine { label, steps: row.steps, acceptance: Moments::default(), ess: f64::NAN, rhat: f64::NAN };
+            chains.push((row.group.cell.clone(), line, HashMap::new()));
+            chains.len() - 1
+        });
+        let (_, line, ess) = &mut chains[at];
+        if row.level == 1 {
+            line.acceptance.push(row.acceptance);
+        }
+        if let Some(value) = row.ess {
+            ess.entry(row.level).or_default().push(value);
+        }
+        line.rhat = line.rhat.max(row.rhat.unwrap_or(f64::NAN));
+    }
+    report.chains.extend(chains.into_iter().map(|(_, mut line, ess)| {
+        line.ess = ess.values().map(Moments::mean).fold(f64::NAN, f64::min);
+        line
+    }));
+    let published = folder.join("published.csv");
+    if published.exists() {
+        report.published.extend(read_published(&published)?.into_iter().map(|figure| (run.to_owned(), figure)));
+    }
+    Ok(())
+}

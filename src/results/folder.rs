@@ -1,0 +1,102 @@
+//! The folder of a run: written beside its final place, renamed when complete, never overwritten.
+
+use super::Manifest;
+use crate::failure::{Failure, Result};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is
+/// removed again.
+#[derive(Debug)]
+pub struct RunFolder {
+    target: PathBuf,
+    partial: PathBuf,
+    committed: bool,
+}
+
+/// Whether a run has to be made.
+#[derive(Debug)]
+pub enum Claim {
+    /// The folder is ours to fill.
+    New(RunFolder),
+    /// It holds the complete run of this very config.
+    Complete(Manifest),
+}
+
+/// Claims `target` for the run with the given config hash.
+///
+/// Refused: a folder that holds anything else, one that another process is writing (or left when it was
+/// killed), a place that cannot be written.
+pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
+    if target.exists() {
+        if !target.join("manifest.json").exists() {
+            return Err(Failure::io(target, "not used", "exists and is not the folder of a run; choose another by --out"));
+        }
+        let manifest = Manifest::read(target)?;
+        if manifest.config_hash != config_hash {
+            let message = format!(
+                "exists and holds the run of another config ({}, ours is {config_hash}); choose another folder by --out",
+                manifest.config_hash
+            );
+            return Err(Failure::io(target, "not used", message));
+        }
+        return Ok(Claim::Complete(manifest));
+    }
+    let mut name = target.file_name().map(|name| name.to_owned()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(Failure::io(target, "not used", "want the name of a folder"));
+    }
+    name.push(".partial");
+    let partial = target.with_file_name(name);
+    if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
+    }
+    fs::create_dir(&partial).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::io(
+            &partial,
+            "not used",
+            "another run is writing it, or was killed while it did; remove it if no run is under way",
+        ),
+        _ => Failure::io(&partial, "cannot create the folder", e),
+    })?;
+    Ok(Claim::New(RunFolder { target: target.to_owned(), partial, committed: false }))
+}
+
+impl RunFolder {
+    /// Writes a file of the run, to the disk.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        self.write_with(name, |file| file.write_all(content).map_err(|e| e.to_string()))
+    }
+
+    /// Writes a file of the run by a closure, to the disk.
+    pub fn write_with(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut fs::File) -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let path = self.partial.join(name);
+        let failed = |e: String| Failure::io(&path, "cannot write", e);
+        let mut file = fs::File::create_new(&path).map_err(|e| failed(e.to_string()))?;
+        write(&mut file).map_err(failed)?;
+        file.sync_all().map_err(|e| failed(e.to_string()))
+    }
+
+    /// Writes the manifest, the commit record, and gives the folder its name.
+    pub fn commit(mut self, manifest: &Manifest) -> Result<PathBuf> {
+        let text = serde_json::to_string_pretty(manifest).expect("a manifest has only plain fields");
+        self.write("manifest.json", text.as_bytes())?;
+        fs::rename(&self.partial, &self.target).map_err(|e| Failure::io(&self.target, "cannot rename the folder", e))?;
+        self.committed = true;
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if !self.committed {
+            // The run failed: its own half-written files are worth nothing and would block the next.
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}

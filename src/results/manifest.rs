@@ -1,0 +1,130 @@
+//! The manifest: what made a run, and its commit record.
+
+use super::SCHEMA_VERSION;
+use crate::failure::{Failure, Result};
+use crate::grid::Plan;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Layout of the folder.
+    pub schema_version: u32,
+    /// Name of the run.
+    pub name: String,
+    /// Hash of the resolved config.
+    pub config_hash: String,
+    /// Master seed.
+    pub seed: u64,
+    /// The generator, and how a stream is made from a task's key.
+    pub generator: String,
+    /// SHA-256 of the data: shape and counts.
+    pub data_digest: String,
+    /// Cells in the grid.
+    pub cells: usize,
+    /// Cells that failed.
+    pub failed_cells: usize,
+    /// Version of the tool.
+    pub tool_version: String,
+    /// Git commit that it was built from; empty if unknown.
+    pub git_commit: String,
+    /// Whether the tree differed from the commit when it was built; `None` if unknown.
+    pub git_dirty: Option<bool>,
+    /// Compiler.
+    pub rustc: String,
+    /// Target.
+    pub target: String,
+    /// Name of the machine.
+    pub host: String,
+    /// Threads of the pool.
+    pub threads: usize,
+    /// Start, UTC.
+    pub started: String,
+    /// Wall-clock time, seconds.
+    pub seconds: f64,
+    /// What the results may not be used for.
+    pub notice: String,
+}
+
+impl Manifest {
+    /// Describes a finished run.
+    pub fn new(plan: &Plan, failed_cells: usize, threads: usize, started: SystemTime, elapsed: Duration) -> Self {
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+        Self {
+            schema_version: SCHEMA_VERSION,
+            name: plan.config.name.clone(),
+            config_hash: format!("{:016x}", plan.hash()),
+            seed: plan.config.seed,
+            generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
+            data_digest: plan.table.digest.clone(),
+            cells: plan.cells.len(),
+            failed_cells,
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            git_commit: env!("CONGENIAL_GIT_COMMIT").into(),
+            git_dirty: match env!("CONGENIAL_GIT_DIRTY") {
+                "yes" => Some(true),
+                "no" => Some(false),
+                _ => None,
+            },
+            rustc: env!("CONGENIAL_RUSTC").into(),
+            target: env!("CONGENIAL_TARGET").into(),
+            host: host.trim().into(),
+            threads,
+            started: utc(since),
+            seconds: elapsed.as_secs_f64(),
+            notice: "Seeded, predictable generator and floating-point noise: for experiments, not for releasing real data."
+                .into(),
+        }
+    }
+
+    /// Reads the manifest of a run folder.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("manifest.json");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| Failure::io(&path, "cannot read (is this the folder of a complete run?)", e))?;
+        let manifest: Self =
+            serde_json::from_str(&text).map_err(|e| Failure::data(&path, format!("not a manifest: {e}")))?;
+        if manifest.schema_version != SCHEMA_VERSION {
+            let message = format!("schema version {}, this tool reads {SCHEMA_VERSION}", manifest.schema_version);
+            return Err(Failure::data(&path, message));
+        }
+        Ok(manifest)
+    }
+
+    /// The revision that made the run, for people.
+    pub fn revision(&self) -> String {
+        let commit = if self.git_commit.is_empty() { "unknown commit" } else { &self.git_commit };
+        let dirty = if self.git_dirty == Some(true) { " with uncommitted changes" } else { "" };
+        format!("congenial {} ({commit}{dirty})", self.tool_version)
+    }
+}
+
+/// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
+    // Days to civil date, Howard Hinnant's algorithm.
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn utc_dates() {
+        assert_eq!(super::utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(super::utc(951_827_696), "2000-02-29T12:34:56Z");
+        assert_eq!(super::utc(1_643_673_600), "2022-02-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,12 @@
+//! What a run leaves behind: a folder with tables, configs and a manifest. `FORMAT.md` documents it.
+
+mod folder;
+mod manifest;
+mod tables;
+
+pub use folder::{Claim, RunFolder, claim};
+pub use manifest::Manifest;
+pub use tables::{ChainSummaryRow, ErrorRow, Errors, Group, read_chains, read_errors, write_tables};
+
+/// Version of the files' layout; readers accept their own.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,87 @@
+//! Running a plan: cells and ranges of their replicates fan out over a thread pool.
+
+mod cell;
+mod progress;
+
+pub use cell::{ChainRow, LevelRow, Rows};
+
+use crate::grid::{Cell, Plan};
+use cell::Prepared;
+use progress::Progress;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// What one cell gave.
+#[derive(Debug)]
+pub struct CellOutcome {
+    /// Its rows, in the order of the replicates; those up to the error if one failed.
+    pub rows: Rows,
+    /// Total variation error of one draw beside the chain's own (exact samplers: truncation).
+    pub tv_error: f64,
+    /// R-hat per level over the chains that kept traces, if there are any.
+    pub rhat: Vec<Option<f64>>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Parts that the replicates of one cell are divided into: enough to keep every core busy to the end.
+const PARTS: u64 = 64;
+
+/// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order.
+pub fn run(plan: &Plan, threads: usize) -> Result<Vec<CellOutcome>, rayon::ThreadPoolBuildError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    Ok(pool.install(|| run_here(plan)))
+}
+
+fn run_here(plan: &Plan) -> Vec<CellOutcome> {
+    let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
+        .cells
+        .par_iter()
+        .map(|cell| cell::prepare(cell, plan.config.seed, &plan.table).map_err(|e| e.to_string()))
+        .collect();
+    let tasks: Vec<(usize, Range<u64>)> = plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| prepared[*i].is_ok())
+        .flat_map(|(i, cell)| ranges(cell).map(move |range| (i, range)))
+        .collect();
+    let progress = Progress::new(plan.cells.iter().map(|cell| cell.replicates).sum());
+    let done: Vec<(usize, Rows, Option<String>)> = tasks
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|(i, range)| {
+            let count = range.end - range.start;
+            let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
+            let mut rows = Rows::default();
+            let error = cell.replicates(range, &mut rows).err().map(|e| e.to_string());
+            progress.add(count);
+            (i, rows, error)
+        })
+        .collect();
+    progress.finish();
+    let mut outcomes: Vec<CellOutcome> = prepared
+        .iter()
+        .map(|cell| CellOutcome {
+            rows: Rows::default(),
+            tv_error: cell.as_ref().map_or(f64::NAN, |cell| cell.tv_error()),
+            rhat: Vec::new(),
+            error: cell.as_ref().err().cloned(),
+        })
+        .collect();
+    for (i, rows, error) in done {
+        let outcome = &mut outcomes[i];
+        outcome.rows.append(rows);
+        outcome.error = outcome.error.take().or(error);
+    }
+    for outcome in &mut outcomes {
+        outcome.rhat = outcome.rows.take_rhat();
+    }
+    outcomes
+}
+
+fn ranges(cell: &Cell) -> impl Iterator<Item = Range<u64>> + use<> {
+    let replicates = cell.replicates;
+    let length = replicates.div_ceil(PARTS);
+    (0..replicates.div_ceil(length)).map(move |part| part * length..((part + 1) * length).min(replicates))
+}
