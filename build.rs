@@ -10,7 +10,13 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 fn main() {
     let commit = output("git", &["rev-parse", "HEAD"]).unwrap_or_default();
     let dirty = match output("git", &["status", "--porcelain", "--untracked-files=no"]) {
-        Some(changes) if !commit.is_empty() => if changes.is_empty() { "no" } else { "yes" },
+        Some(changes) if !commit.is_empty() => {
+            if changes.is_empty() {
+                "no"
+            } else {
+                "yes"
+            }
+        }
         _ => "unknown",
     };
     let rustc = std::env::var("RUSTC").ok().and_then(|rustc| output(&rustc, &["--version"]));

@@ -1,4 +1,5 @@
 //! What the statistical tests share.
+#![allow(dead_code)]
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

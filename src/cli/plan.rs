@@ -18,11 +18,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let plan = Plan::new(config::read(&arguments.config, &arguments.sets)?)?;
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"]);
+    table.set_header([
+        "cell",
+        "law",
+        "epsilon",
+        "split",
+        "scales",
+        "method",
+        "options",
+        "replicates",
+        "pays",
+    ]);
     for cell in &plan.cells {
         let scales: Vec<String> = cell.calibration.scales.iter().map(|scale| format!("{scale:.4}")).collect();
         let sign = if cell.method.nonnegative() { " >= 0" } else { "" };
-        let delta = if cell.calibration.delta > 0.0 { format!(", {:e}", cell.calibration.delta) } else { String::new() };
+        let delta = if cell.calibration.delta > 0.0 {
+            format!(", {:e}", cell.calibration.delta)
+        } else {
+            String::new()
+        };
         table.add_row([
             cell.key_text(),
             cell.law.name().into(),

@@ -25,7 +25,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         [(Format::Text, "txt"), (Format::Markdown, "md"), (Format::Csv, "csv"), (Format::Json, "json")]
     {
         let path = out.join(format!("l1_error.{name}"));
-        std::fs::write(&path, report::render(&report, format)).map_err(|e| Failure::io(&path, "cannot write", e))?;
+        std::fs::write(&path, report::render(&report, format))
+            .map_err(|e| Failure::io(&path, "cannot write", e))?;
         eprintln!("{}", path.display());
     }
     Ok(())

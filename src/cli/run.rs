@@ -60,7 +60,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let used = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     eprintln!("{}: {} cells on {used} threads", plan.config.name, plan.cells.len());
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let outcomes = runner::run(&plan, used).map_err(|e| Failure::Usage(format!("cannot start {used} threads: {e}")))?;
+    let outcomes =
+        runner::run(&plan, used).map_err(|e| Failure::Usage(format!("cannot start {used} threads: {e}")))?;
     let elapsed = clock.elapsed();
     results::write_tables(&folder, &plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();

@@ -185,7 +185,9 @@ impl SplitSpec {
         match self {
             Self::Each => "each".into(),
             Self::Even => "even".into(),
-            Self::Shares(shares) => shares.iter().map(|share| format!("{share:?}")).collect::<Vec<_>>().join("/"),
+            Self::Shares(shares) => {
+                shares.iter().map(|share| format!("{share:?}")).collect::<Vec<_>>().join("/")
+            }
         }
     }
 }
@@ -266,9 +268,10 @@ impl Checker<'_> {
         let default = wire.replicates.as_ref().map(|r| self.positive_integer("replicates", r)).transpose()?;
         let mut blocks = Vec::new();
         for grid in wire.grid.get_ref() {
-            let law = self.axis("epsilon", &grid.epsilon, |x, span| self.positive("epsilon", *x, span)).and_then(
-                |epsilon| Ok((epsilon, self.axis("law", &grid.law, |name, span| self.law(name, span))?)),
-            )?;
+            let law =
+                self.axis("epsilon", &grid.epsilon, |x, span| self.positive("epsilon", *x, span)).and_then(
+                    |epsilon| Ok((epsilon, self.axis("law", &grid.law, |name, span| self.law(name, span))?)),
+                )?;
             let (epsilon, law) = law;
             let needs_delta = law.iter().any(|law| law.needs_delta());
             let delta = match &grid.delta {
@@ -302,7 +305,9 @@ impl Checker<'_> {
             }
             self.no_duplicates("method", &method, grid.method.span())?;
             let sensitivity = match &grid.sensitivity {
-                Some(axis) => self.axis("sensitivity", axis, |x, span| self.positive("sensitivity", *x, span))?,
+                Some(axis) => {
+                    self.axis("sensitivity", axis, |x, span| self.positive("sensitivity", *x, span))?
+                }
                 None => vec![1.0],
             };
             let split = match &grid.split {
@@ -367,12 +372,21 @@ impl Checker<'_> {
 
     fn not_empty<T>(&self, key: &str, axis: &Spanned<Axis<T>>) -> Result<()> {
         if axis.get_ref().0.is_empty() {
-            return Err(self.error(format!("{key}: got an empty axis"), axis.span(), "want at least one value"));
+            return Err(self.error(
+                format!("{key}: got an empty axis"),
+                axis.span(),
+                "want at least one value",
+            ));
         }
         Ok(())
     }
 
-    fn no_duplicates<T: PartialEq + std::fmt::Debug>(&self, key: &str, values: &[T], span: Range<usize>) -> Result<()> {
+    fn no_duplicates<T: PartialEq + std::fmt::Debug>(
+        &self,
+        key: &str,
+        values: &[T],
+        span: Range<usize>,
+    ) -> Result<()> {
         match values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
             Some((_, twice)) => {
                 Err(self.error(format!("{key}: got {twice:?} twice"), span, "want every value once"))
@@ -388,7 +402,8 @@ impl Checker<'_> {
         check: impl Fn(&T, Range<usize>) -> Result<U>,
     ) -> Result<Vec<U>> {
         self.not_empty(key, axis)?;
-        let values = axis.get_ref().0.iter().map(|value| check(value, axis.span())).collect::<Result<Vec<_>>>()?;
+        let values =
+            axis.get_ref().0.iter().map(|value| check(value, axis.span())).collect::<Result<Vec<_>>>()?;
         self.no_duplicates(key, &values, axis.span())?;
         Ok(values)
     }
@@ -422,7 +437,9 @@ impl Checker<'_> {
                 Err(self.error(format!("split: got `{name}`"), span, "want each, even or a list of shares"))
             }
             WireSplit::Shares(shares) => {
-                shares.iter().try_for_each(|&share| self.positive("split", share, span.clone()).map(|_| ()))?;
+                shares
+                    .iter()
+                    .try_for_each(|&share| self.positive("split", share, span.clone()).map(|_| ()))?;
                 Ok(SplitSpec::Shares(shares.clone()))
             }
         }
@@ -476,7 +493,8 @@ impl Checker<'_> {
                 "topdown" => methods.push(Method::TopDown),
                 "line-gibbs" => {
                     let sweeps = count("sweeps", &table.sweeps, DEFAULT_SWEEPS)?;
-                    methods.extend(sweeps.into_iter().map(|sweeps| Method::LineGibbs { sweeps, nonnegative }));
+                    methods
+                        .extend(sweeps.into_iter().map(|sweeps| Method::LineGibbs { sweeps, nonnegative }));
                 }
                 "hierarchical-mh" => {
                     let scales = match &table.proposal_scale {
@@ -486,11 +504,11 @@ impl Checker<'_> {
                         })?,
                     };
                     for steps in count("steps", &table.steps, DEFAULT_STEPS)? {
-                        methods.extend(
-                            scales
-                                .iter()
-                                .map(|&proposal_scale| Method::HierarchicalMh { steps, proposal_scale, nonnegative }),
-                        );
+                        methods.extend(scales.iter().map(|&proposal_scale| Method::HierarchicalMh {
+                            steps,
+                            proposal_scale,
+                            nonnegative,
+                        }));
                     }
                 }
                 _ => {

@@ -130,7 +130,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Axis<T> {
 struct OneOrMany<T>(PhantomData<T>);
 
 /// Passes a scalar on to `T`.
-fn one<'de, T: Deserialize<'de>, E: de::Error>(value: impl de::IntoDeserializer<'de, E>) -> Result<Axis<T>, E> {
+fn one<'de, T: Deserialize<'de>, E: de::Error>(
+    value: impl de::IntoDeserializer<'de, E>,
+) -> Result<Axis<T>, E> {
     T::deserialize(value.into_deserializer()).map(|value| Axis(vec![value]))
 }
 

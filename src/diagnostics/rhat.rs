@@ -56,7 +56,12 @@ fn rhat(values: &[f64], length: usize) -> Option<f64> {
         / m;
     let grand = means.iter().sum::<f64>() / m;
     let between = means.iter().map(|mean| (mean - grand) * (mean - grand)).sum::<f64>() / (m - 1.0);
-    (within > 0.0).then(|| libm::sqrt((n - 1.0) / n + between / within))
+    if within > 1e-20 * between {
+        Some(libm::sqrt((n - 1.0) / n + between / within))
+    } else {
+        // Chains that stand still, apart.
+        (between > 0.0).then_some(f64::INFINITY)
+    }
 }
 
 #[cfg(test)]

@@ -73,7 +73,11 @@ impl Plan {
                 })?;
                 if cells.iter().any(|other| other.key == cell.key) {
                     return Err(config.error(
-                        format!("grid: `{}` at epsilon {} is defined twice", cell.method.name(), cell.epsilon),
+                        format!(
+                            "grid: `{}` at epsilon {} is defined twice",
+                            cell.method.name(),
+                            cell.epsilon
+                        ),
                         block.method_span.clone(),
                         "want every cell in one block only",
                     ));
@@ -82,7 +86,10 @@ impl Plan {
             }
         }
         if cells.is_empty() {
-            return Err(Failure::Usage(format!("{}: every cell is excluded, nothing to run", config.path.display())));
+            return Err(Failure::Usage(format!(
+                "{}: every cell is excluded, nothing to run",
+                config.path.display()
+            )));
         }
         Ok(Self { config, table, cells })
     }
@@ -117,7 +124,11 @@ fn expand(config: &Config, block: &Block, table: &HierarchyTable) -> Result<Vec<
                             },
                         };
                         let calibration = budget.calibrate(levels).map_err(|e| {
-                            config.error(e.to_string(), block.split_span.clone(), "want a split that fits the levels")
+                            config.error(
+                                e.to_string(),
+                                block.split_span.clone(),
+                                "want a split that fits the levels",
+                            )
                         })?;
                         for &method in &block.method {
                             let mut cell = Cell {
@@ -161,10 +172,12 @@ fn servable(cell: &Cell) -> std::result::Result<(), String> {
     let one = |result: crate::Result<()>| result.map_err(|e| e.to_string());
     match cell.law {
         LawKind::Laplace => {
-            one(Laplace::new(1.0).and_then(|law| Laplace::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
+            one(Laplace::new(1.0)
+                .and_then(|law| Laplace::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
         }
         LawKind::Gaussian => {
-            one(Gaussian::new(1.0).and_then(|law| Gaussian::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
+            one(Gaussian::new(1.0)
+                .and_then(|law| Gaussian::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
         }
         LawKind::DoubleGeometric | LawKind::DiscreteGaussian => Ok(()),
     }

@@ -46,7 +46,10 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
     let lookup = CsvTable::read(&job.lookup)?;
     let key = lookup.column(&job.lookup_key)?;
     if lookup.columns.contains(&job.count) {
-        return Err(Failure::data(&job.lookup, format!("has a column `{}` already; choose another name for the count", job.count)));
+        return Err(Failure::data(
+            &job.lookup,
+            format!("has a column `{}` already; choose another name for the count", job.count),
+        ));
     }
     let excluded_by = job
         .exclude
@@ -54,7 +57,10 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
         .map(|(column, value)| {
             let place = lookup.column(column)?;
             if !lookup.rows.iter().any(|(_, row)| &row[place] == value) {
-                return Err(Failure::data(&job.lookup, format!("no row has `{column}` = `{value}`, so there is nothing to exclude")));
+                return Err(Failure::data(
+                    &job.lookup,
+                    format!("no row has `{column}` = `{value}`, so there is nothing to exclude"),
+                ));
             }
             Ok((place, value))
         })
@@ -63,7 +69,10 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
     for (i, (line, row)) in lookup.rows.iter().enumerate() {
         if let Some(before) = place_of.insert(&row[key], i) {
             let first = lookup.rows[before].0;
-            return Err(lookup.bad(*line, format!("`{}` = `{}` is duplicated (first on line {first})", job.lookup_key, row[key])));
+            return Err(lookup.bad(
+                *line,
+                format!("`{}` = `{}` is duplicated (first on line {first})", job.lookup_key, row[key]),
+            ));
         }
     }
     let (counts, missing) = count(&job.records, &job.key)?;
@@ -128,7 +137,8 @@ fn count_csv(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
 }
 
 fn count_parquet(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
-    let bad = |e: polars::error::PolarsError| Failure::data(path, format!("not a readable parquet file: {e}"));
+    let bad =
+        |e: polars::error::PolarsError| Failure::data(path, format!("not a readable parquet file: {e}"));
     let open = || std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e));
     let schema = ParquetReader::new(open()?).schema().map_err(bad)?;
     if !schema.iter_names().any(|name| name == key) {
@@ -149,7 +159,10 @@ fn count_parquet(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> 
             *counts.entry(value.to_owned()).or_default() += 1;
         }
     } else {
-        return Err(Failure::data(path, format!("column `{key}` has the type {}, want integers or text", column.dtype())));
+        return Err(Failure::data(
+            path,
+            format!("column `{key}` has the type {}, want integers or text", column.dtype()),
+        ));
     }
     Ok((counts, missing))
 }

@@ -61,7 +61,8 @@ impl HierarchyTable {
                     }
                     std::collections::hash_map::Entry::Occupied(entry) if last => {
                         let first = table.rows[found[*entry.get()].1].0;
-                        let message = format!("`{}` = `{name}` is duplicated (first on line {first})", levels[depth]);
+                        let message =
+                            format!("`{}` = `{name}` is duplicated (first on line {first})", levels[depth]);
                         return Err(table.bad(*line, message));
                     }
                     std::collections::hash_map::Entry::Occupied(_) => {}
@@ -85,9 +86,8 @@ impl HierarchyTable {
         for (row, (line, values)) in table.rows.iter().enumerate() {
             let text = &values[count_place];
             let value = text.parse::<i64>().ok().filter(|&x| x >= 0);
-            let value = value.ok_or_else(|| {
-                table.bad(*line, format!("`{count}` = `{text}`, want an integer >= 0"))
-            })?;
+            let value = value
+                .ok_or_else(|| table.bad(*line, format!("`{count}` = `{text}`, want an integer >= 0")))?;
             counts[of_row[row]] = value;
             total = total.saturating_add(value);
         }

@@ -18,6 +18,8 @@ pub struct Hierarchy {
     /// Nodes of level `l`: `first_of_level[l]..first_of_level[l + 1]`.
     first_of_level: Vec<u32>,
     leaves: Vec<u32>,
+    /// All other nodes, downwards.
+    internal: Vec<u32>,
 }
 
 impl Hierarchy {
@@ -61,13 +63,16 @@ impl Hierarchy {
             }
         }
         first_of_level.push(n as u32);
-        let leaves = (0..n as u32).filter(|&v| count[v as usize] == 0).collect();
+        let (leaves, mut internal): (Vec<u32>, Vec<u32>) =
+            (0..n as u32).partition(|&v| count[v as usize] == 0);
+        internal.reverse();
         Ok(Self {
             parent: parents.iter().map(|&p| p as u32).collect(),
             first_child,
             level,
             first_of_level,
             leaves,
+            internal,
         })
     }
 
@@ -116,17 +121,17 @@ impl Hierarchy {
     }
 
     /// Sets every parent to the sum of its children, from the leaves' values upwards. O(nodes).
+    ///
+    /// `values`: one per node; those of parents are overwritten.
     #[inline]
     pub fn sum_up<V: Value>(&self, values: &mut [V]) {
         debug_assert_eq!(values.len(), self.nodes());
-        for v in (0..self.nodes()).rev() {
-            if !self.is_leaf(v) {
-                let mut sum = V::default();
-                for c in self.children(v) {
-                    sum += values[c];
-                }
-                values[v] = sum;
+        for &v in &self.internal {
+            let mut sum = V::default();
+            for &value in &values[self.children(v as usize)] {
+                sum += value;
             }
+            values[v as usize] = sum;
         }
     }
 

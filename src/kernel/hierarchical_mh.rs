@@ -86,7 +86,7 @@ impl<L: Law> HierarchicalMh<L> {
     fn log_weight(&self, nodes: &[L::Value]) -> f64 {
         let mut sum = 0.0;
         for (l, law) in self.laws.iter().enumerate() {
-            sum += nodes[self.hierarchy.level_nodes(l)].iter().map(|&z| law.log_weight(z)).sum::<f64>();
+            sum += law.log_weights(&nodes[self.hierarchy.level_nodes(l)]);
         }
         sum
     }

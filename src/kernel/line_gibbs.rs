@@ -9,9 +9,9 @@ use crate::rng::{Rng, below, open01};
 /// Gibbs sampler of `q(z) ∝ Π_v w_v(z_v)` on a hierarchy that moves along one short vector at a time and
 /// draws the step exactly from its law along that line ([`LineLaw::line`]): no rejection, no tuning.
 ///
-/// Leaves take turns. For each, a height is drawn uniformly from those of its ancestors: at the root's
-/// the leaf moves alone, and with it all sums above it; below, it moves against another leaf under the
-/// same ancestor, and the sums above that ancestor stay. So every scale of the tree mixes, whichever
+/// Leaves take turns, and for each the heights of its ancestors do: at the root's the leaf moves alone,
+/// and with it all sums above it; below, it moves against another leaf, drawn uniformly from those under
+/// the same ancestor, and the sums above that ancestor stay. So every scale of the tree mixes, whichever
 /// level carries the strongest weight. With non-negativity the step is restricted to the feasible
 /// interval; single leaves alone connect all feasible points.
 ///
@@ -19,7 +19,7 @@ use crate::rng::{Rng, below, open01};
 #[derive(Debug)]
 pub struct LineGibbs<L: LineLaw> {
     hierarchy: Hierarchy,
-    tables: Vec<L::Table>,
+    tables: L::Tables,
     /// The leaves in depth-first order: below a node they are the range `spans[node]`.
     leaves: Vec<u32>,
     spans: Vec<(u32, u32)>,
@@ -38,6 +38,9 @@ pub struct LineState<V> {
 #[derive(Debug, Clone)]
 pub struct LineMove {
     turn: usize,
+    /// Height of the next move, and of the first move of the sweep.
+    height: usize,
+    first: usize,
     leaf: u32,
     partner: Option<u32>,
     u: f64,
@@ -68,7 +71,7 @@ impl<L: LineLaw> LineGibbs<L> {
             }
         }
         let floors = counts.map(|counts| counts.iter().map(|&x| L::Value::from_count(-x)).collect());
-        let tables = laws.iter().map(LineLaw::table).collect();
+        let tables = L::tables(laws);
         Ok(Self { hierarchy: hierarchy.clone(), tables, leaves, spans, floors })
     }
 
@@ -102,17 +105,24 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
     }
 
     fn noise(&self) -> LineMove {
-        LineMove { turn: 0, leaf: 0, partner: None, u: 0.5 }
+        LineMove { turn: 0, height: 0, first: 0, leaf: 0, partner: None, u: 0.5 }
     }
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LineMove) {
         let leaf = self.leaves[noise.turn];
-        noise.turn = if noise.turn + 1 == self.leaves.len() { 0 } else { noise.turn + 1 };
         noise.leaf = leaf;
         noise.partner = None;
         let level = self.hierarchy.level(leaf as usize);
-        let height = below(rng, level as u64 + 1) as usize;
+        let height = if noise.height > level { 0 } else { noise.height };
+        noise.height = height + 1;
+        noise.turn += 1;
+        if noise.turn == self.leaves.len() {
+            // The next sweep starts one height on, so that every leaf meets every height.
+            noise.turn = 0;
+            noise.first = if noise.first + 1 >= self.hierarchy.levels() { 0 } else { noise.first + 1 };
+            noise.height = noise.first;
+        }
         if height < level {
             let mut ancestor = leaf as usize;
             for _ in 0..=height {

@@ -34,7 +34,7 @@ impl Law for DiscreteGaussian {
     /// Rejection from the double geometric with scale `t = floor(sigma) + 1` (Algorithm 3 of the source).
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         let t = libm::floor(self.sigma) + 1.0;
-        let proposal = DoubleGeometric { lambda: t };
+        let proposal = DoubleGeometric::with_scale(t);
         loop {
             let z = proposal.sample(rng);
             let excess = (z.unsigned_abs() as f64 - self.sigma * self.sigma / t) / self.sigma;
@@ -68,15 +68,15 @@ impl IntegerLaw for DiscreteGaussian {
 }
 
 impl LineLaw for DiscreteGaussian {
-    /// The precision `1/sigma²`.
-    type Table = f64;
-    fn table(&self) -> f64 {
-        1.0 / (self.sigma * self.sigma)
+    /// By level: the precision `1/sigma²`.
+    type Tables = Vec<f64>;
+    fn tables(laws: &[Self]) -> Vec<f64> {
+        laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()
     }
 
     /// Discrete Gaussian weights along a line multiply to one with a real centre: its distribution
     /// function is summed from the mode to both sides until nothing is added, then inverted. O(sigma).
-    fn line(precisions: &[f64], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
+    fn line(precisions: &Vec<f64>, line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
         let (mean, sd) = along(precisions, &line.terms);
         let mode = (libm::rint(mean) as i64).clamp(lo, hi);
         let right = || Outward::new(mode, mean, sd, hi, 1);

@@ -37,15 +37,15 @@ impl Law for Gaussian {
 }
 
 impl LineLaw for Gaussian {
-    /// The precision `1/sigma²`.
-    type Table = f64;
-    fn table(&self) -> f64 {
-        1.0 / (self.sigma * self.sigma)
+    /// By level: the precision `1/sigma²`.
+    type Tables = Vec<f64>;
+    fn tables(laws: &[Self]) -> Vec<f64> {
+        laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()
     }
 
     /// Gaussian weights along a line multiply to a Gaussian; bounds truncate it.
     #[inline]
-    fn line(precisions: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
+    fn line(precisions: &Vec<f64>, line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
         let (mean, sd) = along(precisions, &line.terms);
         let t = mean + sd * truncated_quantile((lo - mean) / sd, (hi - mean) / sd, u);
         t.clamp(lo, hi)

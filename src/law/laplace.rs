@@ -30,21 +30,33 @@ impl Law for Laplace {
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         sign(rng) * exponential(rng) * self.lambda
     }
+    #[inline]
+    fn log_weights(&self, values: &[f64]) -> f64 {
+        // Four running sums: one would wait for itself.
+        let (fours, rest) = values.as_chunks::<4>();
+        let mut sums = [0.0; 4];
+        for four in fours {
+            for (sum, z) in sums.iter_mut().zip(four) {
+                *sum += z.abs();
+            }
+        }
+        -(sums.iter().sum::<f64>() + rest.iter().map(|z| z.abs()).sum::<f64>()) / self.lambda
+    }
     fn variance(&self) -> f64 {
         2.0 * self.lambda * self.lambda
     }
 }
 
 impl LineLaw for Laplace {
-    /// The rate `1/lambda`.
-    type Table = f64;
-    fn table(&self) -> f64 {
-        1.0 / self.lambda
+    /// By level: the rate `1/lambda`.
+    type Tables = Vec<f64>;
+    fn tables(laws: &[Self]) -> Vec<f64> {
+        laws.iter().map(|law| 1.0 / law.lambda).collect()
     }
 
     /// The density along the line is piecewise exponential with a break at every `-at_k`: its pieces are
     /// integrated in closed form and the piece that holds `u` is inverted.
-    fn line(rates: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
+    fn line(rates: &Vec<f64>, line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
         line.sort_breaks();
         let Line { terms, nodes, weights: slopes, masses } = line;
         // Piece j runs from nodes[j] to nodes[j + 1] with the log-density's slope slopes[j].

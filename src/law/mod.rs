@@ -11,7 +11,7 @@ mod laplace;
 mod value;
 
 pub use discrete_gaussian::DiscreteGaussian;
-pub use double_geometric::{DoubleGeometric, Powers};
+pub use double_geometric::{DoubleGeometric, PowerTables};
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use value::Value;
@@ -28,6 +28,11 @@ pub trait Law: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn scale(&self) -> f64;
     /// `ln w(z)`, with `w(0) = 1`.
     fn log_weight(&self, z: Self::Value) -> f64;
+    /// `Σ ln w(z)`.
+    #[inline]
+    fn log_weights(&self, values: &[Self::Value]) -> f64 {
+        values.iter().map(|&z| self.log_weight(z)).sum()
+    }
     /// One draw.
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
     /// `Var(z)`, in counts squared.
@@ -69,17 +74,17 @@ impl<V: Value> Line<V> {
 
 /// A law whose product over several terms can be drawn exactly along a line.
 pub trait LineLaw: Law {
-    /// What is computed once for each level.
-    type Table: Send + Sync + Debug;
-    /// Builds the table of one level.
-    fn table(&self) -> Self::Table;
+    /// What is computed once for all levels.
+    type Tables: Send + Sync + Debug;
+    /// Builds the tables for the laws of all levels.
+    fn tables(laws: &[Self]) -> Self::Tables;
     /// The `u`-quantile of `p(t) ∝ Π_k w_k(at_k + t)` on `lo <= t <= hi`.
     ///
     /// - `line.terms`: at least one; sorted in place.
     /// - `lo`, `hi`: `lo <= 0 <= hi`; `V::MIN_BOUND` and `V::MAX_BOUND` mean that there is no bound.
     /// - `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
     fn line(
-        tables: &[Self::Table],
+        tables: &Self::Tables,
         line: &mut Line<Self::Value>,
         lo: Self::Value,
         hi: Self::Value,

@@ -46,7 +46,9 @@ impl Value for i64 {
     }
     #[inline]
     fn nearest(x: f64) -> Self {
-        libm::rint(x) as i64
+        // Adding 1.5 * 2^52 leaves no fraction: the sum is rounded to an integer, ties to even.
+        const SHIFT: f64 = 6_755_399_441_055_744.0;
+        if x.abs() < (1u64 << 51) as f64 { ((x + SHIFT) - SHIFT) as i64 } else { x as i64 }
     }
     fn is_sum(total: Self, sum: Self, _: usize, _: f64) -> bool {
         total == sum

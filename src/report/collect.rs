@@ -112,7 +112,8 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
     let mut place: HashMap<(String, u32), usize> = HashMap::new();
     for row in read_errors(folder)? {
         if let Some(error) = row.error {
-            let words = format!("{} at epsilon {} with {} noise", row.group.method, row.group.epsilon, row.group.law);
+            let words =
+                format!("{} at epsilon {} with {} noise", row.group.method, row.group.epsilon, row.group.law);
             report.failures.push((run.to_owned(), words, error));
         }
         let Some(value) = row.value else { continue };
@@ -139,8 +140,13 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
     for row in read_chains(folder)? {
         let at = chains.iter().position(|(cell, ..)| *cell == row.group.cell).unwrap_or_else(|| {
             let label = label(&row.group);
-            let line =
-                ChainLine { label, steps: row.steps, acceptance: Moments::default(), ess: f64::NAN, rhat: f64::NAN };
+            let line = ChainLine {
+                label,
+                steps: row.steps,
+                acceptance: Moments::default(),
+                ess: f64::NAN,
+                rhat: f64::NAN,
+            };
             chains.push((row.group.cell.clone(), line, HashMap::new()));
             chains.len() - 1
         });
@@ -159,7 +165,9 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
     }));
     let published = folder.join("published.csv");
     if published.exists() {
-        report.published.extend(read_published(&published)?.into_iter().map(|figure| (run.to_owned(), figure)));
+        report
+            .published
+            .extend(read_published(&published)?.into_iter().map(|figure| (run.to_owned(), figure)));
     }
     Ok(())
 }

@@ -34,11 +34,12 @@ pub fn read_published(path: &Path) -> Result<Vec<Published>> {
         .iter()
         .map(|(line, row)| {
             let text = |i: usize| row[place[i]].as_str();
-            let number = |i: usize| {
-                text(i).parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| {
-                    table.bad(*line, format!("`{}` = `{}`, want a number", names[i], text(i)))
-                })
-            };
+            let number =
+                |i: usize| {
+                    text(i).parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| {
+                        table.bad(*line, format!("`{}` = `{}`, want a number", names[i], text(i)))
+                    })
+                };
             Ok(Published {
                 column: text(0).into(),
                 method: text(1).into(),

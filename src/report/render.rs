@@ -90,7 +90,8 @@ struct LabelRecord {
 
 impl LabelRecord {
     fn new(label: &Label) -> Self {
-        let Label { run, law, split, sensitivity, delta, method, options, nonnegative, epsilon } = label.clone();
+        let Label { run, law, split, sensitivity, delta, method, options, nonnegative, epsilon } =
+            label.clone();
         Self { run, law, split, sensitivity, delta, method, options, nonnegative: Some(nonnegative), epsilon }
     }
 }
@@ -184,7 +185,8 @@ fn records(report: &Report) -> Vec<Record> {
 
 /// Cells that share a table: everything but epsilon, level and method.
 fn same_table(a: &Label, b: &Label) -> bool {
-    (&a.run, &a.law, &a.split, a.delta) == (&b.run, &b.law, &b.split, b.delta) && a.sensitivity == b.sensitivity
+    (&a.run, &a.law, &a.split, a.delta) == (&b.run, &b.law, &b.split, b.delta)
+        && a.sensitivity == b.sensitivity
 }
 
 /// Cells that share a column of it.
@@ -234,7 +236,11 @@ fn heading(text: &str, format: Format) -> String {
 
 fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
     let mut table = Table::new();
-    table.load_style(if format == Format::Markdown { presets::ASCII_MARKDOWN } else { presets::UTF8_HORIZONTAL_ONLY });
+    table.load_style(if format == Format::Markdown {
+        presets::ASCII_MARKDOWN
+    } else {
+        presets::UTF8_HORIZONTAL_ONLY
+    });
     table.set_header(header);
     table.add_rows(rows);
     for column in table.column_iter_mut() {
@@ -266,8 +272,12 @@ fn error_table(label: &Label, lines: &[&Line], published: &[&Published], format:
     names.dedup();
     let mut header = vec!["epsilon".to_owned(), "level".to_owned()];
     for column in &columns {
-        let twice = columns.iter().filter(|c| c.method == column.method && c.nonnegative == column.nonnegative).count();
-        let options = if twice > 1 { format!("\n{}", column.options.replace(',', "\n")) } else { String::new() };
+        let twice = columns
+            .iter()
+            .filter(|c| c.method == column.method && c.nonnegative == column.nonnegative)
+            .count();
+        let options =
+            if twice > 1 { format!("\n{}", column.options.replace(',', "\n")) } else { String::new() };
         let sign = if column.nonnegative { " >= 0" } else { "" };
         header.push(format!("{}{sign}{options}", column.method));
     }

@@ -31,7 +31,11 @@ pub enum Claim {
 pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
     if target.exists() {
         if !target.join("manifest.json").exists() {
-            return Err(Failure::io(target, "not used", "exists and is not the folder of a run; choose another by --out"));
+            return Err(Failure::io(
+                target,
+                "not used",
+                "exists and is not the folder of a run; choose another by --out",
+            ));
         }
         let manifest = Manifest::read(target)?;
         if manifest.config_hash != config_hash {
@@ -86,7 +90,8 @@ impl RunFolder {
     pub fn commit(mut self, manifest: &Manifest) -> Result<PathBuf> {
         let text = serde_json::to_string_pretty(manifest).expect("a manifest has only plain fields");
         self.write("manifest.json", text.as_bytes())?;
-        fs::rename(&self.partial, &self.target).map_err(|e| Failure::io(&self.target, "cannot rename the folder", e))?;
+        fs::rename(&self.partial, &self.target)
+            .map_err(|e| Failure::io(&self.target, "cannot rename the folder", e))?;
         self.committed = true;
         Ok(self.target.clone())
     }

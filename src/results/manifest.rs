@@ -50,7 +50,13 @@ pub struct Manifest {
 
 impl Manifest {
     /// Describes a finished run.
-    pub fn new(plan: &Plan, failed_cells: usize, threads: usize, started: SystemTime, elapsed: Duration) -> Self {
+    pub fn new(
+        plan: &Plan,
+        failed_cells: usize,
+        threads: usize,
+        started: SystemTime,
+        elapsed: Duration,
+    ) -> Self {
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
         let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
@@ -89,7 +95,8 @@ impl Manifest {
         let manifest: Self =
             serde_json::from_str(&text).map_err(|e| Failure::data(&path, format!("not a manifest: {e}")))?;
         if manifest.schema_version != SCHEMA_VERSION {
-            let message = format!("schema version {}, this tool reads {SCHEMA_VERSION}", manifest.schema_version);
+            let message =
+                format!("schema version {}, this tool reads {SCHEMA_VERSION}", manifest.schema_version);
             return Err(Failure::data(&path, message));
         }
         Ok(manifest)

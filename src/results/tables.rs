@@ -58,8 +58,8 @@ impl<'a> Frame<'a> {
         ];
         folder.write_with(name, |file| {
             let mut frame = DataFrame::new_infer_height(self.columns).map_err(|e| e.to_string())?;
-            let writer =
-                ParquetWriter::new(file).with_key_value_metadata(Some(KeyValueMetadata::from_static(metadata)));
+            let writer = ParquetWriter::new(file)
+                .with_key_value_metadata(Some(KeyValueMetadata::from_static(metadata)));
             writer.finish(&mut frame).map(|_| ()).map_err(|e| e.to_string())
         })
     }
@@ -117,7 +117,8 @@ fn write_errors(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash:
 fn write_chains(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash: &str) -> Result<()> {
     let with_rows = plan.cells.iter().zip(outcomes).map(|(cell, outcome)| (cell, outcome.rows.chains.len()));
     let mut frame = Frame::new(with_rows.collect());
-    let rows = || outcomes.iter().flat_map(|outcome| outcome.rows.chains.iter().map(move |row| (row, outcome)));
+    let rows =
+        || outcomes.iter().flat_map(|outcome| outcome.rows.chains.iter().map(move |row| (row, outcome)));
     frame.push("level", rows().map(|(row, _)| row.level).collect::<Vec<_>>());
     frame.push("replicate", rows().map(|(row, _)| row.replicate).collect::<Vec<_>>());
     frame.push("steps", rows().map(|(row, _)| row.steps).collect::<Vec<_>>());

@@ -77,7 +77,9 @@ impl Rows {
         let traces = std::mem::take(&mut self.traces);
         let Some(first) = traces.first().filter(|_| traces.len() >= 2) else { return Vec::new() };
         (0..first.len())
-            .map(|l| rank_normalised_split_rhat(&traces.iter().map(|chain| &chain[l][..]).collect::<Vec<_>>()))
+            .map(|l| {
+                rank_normalised_split_rhat(&traces.iter().map(|chain| &chain[l][..]).collect::<Vec<_>>())
+            })
             .collect()
     }
 }
@@ -115,7 +117,9 @@ where
     let sampler = match cell.method {
         Method::Unconstrained => Sampler::Unconstrained,
         Method::Exact { .. } => Sampler::Exact(L::tree_sampler(hierarchy, &laws, counts)?),
-        Method::LineGibbs { sweeps, .. } => Sampler::LineGibbs(LineGibbs::new(hierarchy, &laws, counts)?, sweeps),
+        Method::LineGibbs { sweeps, .. } => {
+            Sampler::LineGibbs(LineGibbs::new(hierarchy, &laws, counts)?, sweeps)
+        }
         Method::HierarchicalMh { steps, proposal_scale, .. } => {
             let proposal = match proposal_scale {
                 Some(scale) => scale * laws[laws.len() - 1].scale(),
@@ -186,7 +190,8 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Prepared for Ready<L> {
                     self.fill(&mut stream(Role::Noise), &mut noise);
                     let mut real: Vec<f64> = noise.iter().map(|z| z.to_f64()).collect();
                     l2.project(&mut real);
-                    let released: Vec<f64> = real.iter().zip(&self.counts).map(|(z, &x)| x as f64 + z).collect();
+                    let released: Vec<f64> =
+                        real.iter().zip(&self.counts).map(|(z, &x)| x as f64 + z).collect();
                     self.record(replicate, &real, &released, rows)?;
                 }
                 Sampler::TopDown(topdown) => {
@@ -241,7 +246,8 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
         self.fill(&mut stream(Role::Start), start);
         if self.nonnegative {
             for &leaf in self.hierarchy.leaves() {
-                let (z, floor) = (&mut start[leaf as usize], L::Value::from_count(-self.counts[leaf as usize]));
+                let (z, floor) =
+                    (&mut start[leaf as usize], L::Value::from_count(-self.counts[leaf as usize]));
                 if *z < floor {
                     *z = floor;
                 }
@@ -253,7 +259,8 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
                 put(l, noise[self.hierarchy.level_nodes(l)].iter().map(|z| z.to_f64().abs()).sum());
             }
         };
-        let (state, record) = chain::run(kernel, start, steps, RECORDS, &mut stream(Role::Moves), statistics)?;
+        let (state, record) =
+            chain::run(kernel, start, steps, RECORDS, &mut stream(Role::Moves), statistics)?;
         let mut noise = kernel.position(&state).to_vec();
         // Sums of reals drift by rounding along a chain; integers do not change here.
         self.hierarchy.sum_up(&mut noise);

@@ -29,7 +29,11 @@ impl Progress {
         let tenth = |n: u64| n * 10 / self.total.max(1);
         if self.lines && tenth(before + count) > tenth(before) {
             let percent = tenth(before + count) * 10;
-            eprintln!("{percent}% of {} replicates after {:.0} s", self.total, self.start.elapsed().as_secs_f64());
+            eprintln!(
+                "{percent}% of {} replicates after {:.0} s",
+                self.total,
+                self.start.elapsed().as_secs_f64()
+            );
         }
     }
 

@@ -1,0 +1,158 @@
+//! Speed on the taxi hierarchy (263 zones, 6 boroughs), beside the machine's raw word rate.
+//!
+//! Limits are ratios inside one run: the last lines compare every median with the time of one
+//! xoshiro256++ word. `scripts/bench` runs it.
+
+use congenial::exact::{IntegerTree, IntegerTreeScratch, LaplaceTree};
+use congenial::imaging::{L2, SimplexScratch, TopDown};
+use congenial::invariant::Hierarchy;
+use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
+use congenial::law::{DoubleGeometric, Laplace, Law};
+use congenial::rng::{Rng, Role, Stream, TaskKey, stream};
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use std::hint::black_box;
+
+const WORDS: u64 = 4096;
+const ZONES: [usize; 6] = [43, 61, 1, 69, 69, 20];
+const NODES: f64 = 270.0;
+
+fn taxi() -> Hierarchy {
+    let mut parents = vec![0; 7];
+    for (borough, zones) in ZONES.into_iter().enumerate() {
+        parents.extend(std::iter::repeat_n(borough + 1, zones));
+    }
+    Hierarchy::from_parents(&parents).expect("the taxi shape is a hierarchy")
+}
+
+fn rng() -> Stream {
+    stream(TaskKey { seed: 1, cell: 1, replicate: 0, role: Role::Noise })
+}
+
+fn chain<K: Kernel>(
+    group: &mut BenchmarkGroup<WallTime>,
+    name: &str,
+    kernel: &K,
+    start: &[K::Value],
+    steps: u64,
+) {
+    let mut rng = rng();
+    let (mut state, mut noise) = (kernel.init(start), kernel.noise());
+    let mut moves = |steps: u64| {
+        (0..steps)
+            .filter(|_| {
+                kernel.draw(&mut rng, &mut noise);
+                kernel.apply(&mut state, &noise)
+            })
+            .count()
+    };
+    assert!(moves(100 * steps) > 0, "{name} does not move");
+    group.bench_function(name, |b| b.iter(|| black_box(moves(steps))));
+}
+
+fn benches(criterion: &mut Criterion) {
+    let tree = taxi();
+    let mut group = criterion.benchmark_group("taxi");
+    let mut words = rng();
+    group.bench_function("words", |b| {
+        b.iter(|| (0..WORDS).fold(0u64, |sum, _| sum.wrapping_add(words.next_u64())));
+    });
+    for epsilon in [0.5, 2.0] {
+        let law = DoubleGeometric::new(1.0 / epsilon).expect("a scale");
+        let laws = [law; 3];
+        let real = [Laplace::new(1.0 / epsilon).expect("a scale"); 3];
+        let mut rng = rng();
+        let mut noise = vec![0i64; tree.nodes()];
+        let mut real_noise = vec![0.0; tree.nodes()];
+        group.bench_function(format!("double-geometric-{epsilon}"), |b| {
+            b.iter(|| noise.iter_mut().for_each(|z| *z = law.sample(&mut rng)));
+        });
+        let exact = IntegerTree::new(&tree, &laws, None).expect("small tables");
+        let mut scratch = IntegerTreeScratch::default();
+        exact.draw(&mut rng, &mut scratch, &mut noise);
+        tree.check(&noise).expect("exact keeps the invariant");
+        group.bench_function(format!("exact-{epsilon}"), |b| {
+            b.iter(|| exact.draw(&mut rng, &mut scratch, &mut noise));
+        });
+        let exact = LaplaceTree::new(&tree, &real).expect("three levels");
+        let mut scratch = Vec::new();
+        group.bench_function(format!("exact-laplace-{epsilon}"), |b| {
+            b.iter(|| exact.draw(&mut rng, &mut scratch, &mut real_noise));
+        });
+        // Chains start from free noise: from the truth itself hierarchical-mh would not move.
+        let start: Vec<i64> = noise.iter().map(|_| law.sample(&mut rng)).collect();
+        let real_start: Vec<f64> = start.iter().map(|&z| z as f64).collect();
+        let gibbs = LineGibbs::new(&tree, &laws, None).expect("three levels");
+        chain(&mut group, &format!("line-gibbs-{epsilon}"), &gibbs, &start, gibbs.sweep());
+        let gibbs = LineGibbs::new(&tree, &real, None).expect("three levels");
+        chain(&mut group, &format!("line-gibbs-laplace-{epsilon}"), &gibbs, &real_start, gibbs.sweep());
+        let mh = |laws| HierarchicalMh::default_proposal(&tree, laws);
+        let kernel = HierarchicalMh::new(&tree, &laws, mh(&laws), None).expect("three levels");
+        chain(&mut group, &format!("hierarchical-mh-{epsilon}"), &kernel, &start, 1);
+        let l2 = L2::new(&tree, &[law.variance(); 3]).expect("three levels");
+        group.bench_function(format!("l2-{epsilon}"), |b| {
+            b.iter(|| {
+                real_noise.iter_mut().for_each(|z| *z = real[0].sample(&mut rng));
+                l2.project(&mut real_noise);
+            });
+        });
+        // Counts of the taxi kind: a few large zones, many small ones.
+        let mut counts: Vec<i64> = (0..tree.nodes() as i64).map(|v| (v * 7919 % 263).pow(2)).collect();
+        tree.sum_up(&mut counts);
+        let topdown = TopDown::new(&tree);
+        let (mut noisy, mut released) = (vec![0i64; tree.nodes()], vec![0i64; tree.nodes()]);
+        let mut scratch = SimplexScratch::default();
+        group.bench_function(format!("topdown-{epsilon}"), |b| {
+            b.iter(|| {
+                for (y, &x) in noisy.iter_mut().zip(&counts) {
+                    *y = x + law.sample(&mut rng);
+                }
+                topdown.release(&noisy, &mut rng, &mut scratch, &mut released);
+            });
+        });
+        tree.check(&released).expect("topdown keeps the invariant");
+    }
+    group.finish();
+}
+
+/// Median of a benchmark of this run, in nanoseconds.
+fn median(name: &str) -> Option<f64> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let path = std::path::Path::new(&target).join("criterion/taxi").join(name).join("new/estimates.json");
+    let text = std::fs::read_to_string(path).ok()?;
+    let after = text.split("\"median\":").nth(1)?.split("\"point_estimate\":").nth(1)?;
+    after.split([',', '}']).next()?.parse().ok()
+}
+
+fn ratios() {
+    let Some(word) = median("words").map(|ns| ns / WORDS as f64) else { return };
+    println!("\none xoshiro256++ word: {word:.3} ns; words per node (limit):");
+    for (name, limit) in [
+        ("double-geometric", None),
+        ("exact", Some(40.0)),
+        ("exact-laplace", None),
+        ("line-gibbs", Some(60.0)),
+        ("line-gibbs-laplace", None),
+        ("hierarchical-mh", None),
+        ("l2", None),
+        ("topdown", Some(100.0)),
+    ] {
+        for epsilon in ["0.5", "2"] {
+            if let Some(ns) = median(&format!("{name}-{epsilon}")) {
+                let ratio = ns / NODES / word;
+                let verdict = match limit {
+                    Some(limit) if ratio > limit => format!(" (limit {limit}: TOO SLOW)"),
+                    Some(limit) => format!(" (limit {limit})"),
+                    None => String::new(),
+                };
+                println!("  {name} at epsilon {epsilon}: {ratio:.1}{verdict}");
+            }
+        }
+    }
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    benches(&mut criterion);
+    criterion.final_summary();
+    ratios();
+}
