@@ -76,17 +76,31 @@ fn truncated_quantile(lo: f64, hi: f64, u: f64) -> f64 {
 }
 
 fn lower_tail_quantile(lo: f64, hi: f64, u: f64) -> f64 {
-    const FAR: f64 = -37.0;
-    if hi < FAR {
-        // Beyond the range of f64 probabilities the tail is exponential with rate |hi| to 1e-3 of its length.
-        let rate = -hi;
-        let fall = -libm::expm1(-rate * (hi - lo));
-        return hi + libm::log1p(-(1.0 - u) * fall) / rate;
+    if hi < -FAR {
+        return -far_tail_quantile(-hi, -lo, 1.0 - u);
     }
     let (below, upto) = (normal_cdf(lo), normal_cdf(hi));
-    let p = below + u * (upto - below);
-    if p <= 0.0 {
-        return lo.max(FAR);
+    let p = (below + u * (upto - below)).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
+    normal_quantile(p).clamp(lo, hi)
+}
+
+/// Where probabilities come near the end of f64, and the series below is exact to 1e-9.
+const FAR: f64 = 30.0;
+
+/// The `u`-quantile on `[lo, hi]` with `lo >= FAR`, by Newton steps on the logarithm of the tail.
+fn far_tail_quantile(lo: f64, hi: f64, u: f64) -> f64 {
+    // ln of the upper tail but for a constant: Mills' ratio by its asymptotic series.
+    let log_tail = |x: f64| {
+        let y = 1.0 / (x * x);
+        -0.5 * x * x - libm::log(x) + libm::log1p(-y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)))
+    };
+    let start = log_tail(lo);
+    let rest = if hi.is_finite() { libm::exp(log_tail(hi) - start) } else { 0.0 };
+    let target = start + libm::log1p(-u * (1.0 - rest));
+    // The tail falls like exp(-x²/2): a start that is right to 1/x².
+    let mut x = libm::sqrt(lo * lo - 2.0 * libm::log1p(-u * (1.0 - rest)));
+    for _ in 0..4 {
+        x += (log_tail(x) - target) / (x + 1.0 / x);
     }
-    normal_quantile(p.min(1.0 - f64::EPSILON / 2.0)).clamp(lo, hi)
+    x.clamp(lo, hi)
 }
