@@ -22,7 +22,8 @@ pub struct ChainRecord {
 /// Every statistic of `statistics(position)` is recorded `records` times (or once a step if there are
 /// fewer steps) over the second half; the first half is burn-in.
 ///
-/// Errors: [`Error::NeverMoved`] if no step changed the state. Such a chain would release its start.
+/// Errors: [`Error::NeverMoved`] if the kernel rejects and no step changed the state: such a chain would
+/// release its start. (Refusing Gibbs chains that drew their start again would bias the law.)
 pub fn run<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
     start: &[K::Value],
@@ -49,7 +50,7 @@ pub fn run<K: Kernel, R: Rng + ?Sized>(
             });
         }
     }
-    if moves == 0 {
+    if K::REJECTS && moves == 0 {
         return Err(Error::NeverMoved { steps });
     }
     Ok((state, ChainRecord { steps, moves, traces, every }))

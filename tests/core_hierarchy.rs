@@ -308,3 +308,114 @@ fn taxi_shape_has_the_known_errors() {
         }
     }
 }
+
+/// The sum of n double geometric draws and the split given it, against plain convolution and listing.
+#[test]
+fn geometric_sums_are_convolutions() {
+    use congenial::exact::{GeometricSum, SplitScratch, Table};
+    for (scale, n) in [(0.5, 3usize), (2.0, 14), (5.0, 69), (2.0, 1)] {
+        let law = DoubleGeometric::new(scale).unwrap();
+        let one = Table::of_law(&law, i64::MIN).unwrap();
+        let mut convolved = one.clone();
+        for _ in 1..n {
+            convolved = convolved.convolve(&one).unwrap();
+        }
+        let sum = GeometricSum::new(&law, n, None).unwrap();
+        for t in -50..=50 {
+            let (a, b) = (sum.sum().at(t), convolved.at(t));
+            assert!((a - b).abs() < 1e-12 * b + 1e-17, "{scale} {n} {t}: {a} {b}");
+        }
+    }
+    // Three draws given that they sum to 2: all of them, listed.
+    let law = DoubleGeometric::new(1.0).unwrap();
+    let sum = GeometricSum::new(&law, 3, None).unwrap();
+    for t in [2i64, -3, 0] {
+        let mut listed = HashMap::new();
+        for a in -12i64..=12 {
+            for b in -12i64..=12 {
+                let z = vec![a, b, t - a - b];
+                listed.insert(z.clone(), z.iter().map(|&z| law.log_weight(z)).sum::<f64>().exp());
+            }
+        }
+        let total: f64 = listed.values().sum();
+        listed.values_mut().for_each(|p| *p /= total);
+        let (mut rng, mut scratch, mut parts) = (test_stream(21), SplitScratch::default(), vec![0; 3]);
+        assert_law(&listed, 100_000, || {
+            sum.split(&mut rng, t, &mut scratch, &mut parts);
+            parts.clone()
+        });
+    }
+}
+
+/// Zero-sum variances in closed form: `2a/(1-a)²` shrinks to the law of section 3.2 as lambda grows; for
+/// Laplace noise `Var = lambda² (2n-1)(n-1)/(n(n+1))` for every n.
+#[test]
+fn zero_sum_laplace_variance_is_the_closed_form() {
+    for n in [2usize, 3, 14] {
+        // A root that is all but fixed at 0 leaves n Laplace(1) leaves with zero sum.
+        let tree = Hierarchy::from_parents(&[vec![0], vec![0; n]].concat()).unwrap();
+        let laws = [Laplace::new(1e-6).unwrap(), Laplace::new(1.0).unwrap()];
+        let sampler = LaplaceTree::new(&tree, &laws).unwrap();
+        let (mut rng, mut scratch, mut noise) = (test_stream(22), Vec::new(), vec![0.0; n + 1]);
+        let squares: Moments = (0..100_000)
+            .map(|_| {
+                sampler.draw(&mut rng, &mut scratch, &mut noise);
+                noise[1] * noise[1]
+            })
+            .collect();
+        let m = n as f64;
+        let expected = (2.0 * m - 1.0) * (m - 1.0) / (m * (m + 1.0));
+        let limit = Z_ALPHA * squares.estimate().standard_error;
+        assert!((squares.mean() - expected).abs() < limit, "{n}: {} {expected}", squares.mean());
+    }
+}
+
+/// Random trees of any shape, every sampler: the release keeps its invariant with `==` (to rounding for
+/// reals), and where it is asked for no count is negative.
+#[test]
+fn every_sampler_keeps_the_invariant_on_random_trees() {
+    use congenial::imaging::{SimplexScratch, TopDown};
+    use congenial::rng::below;
+    let mut rng = test_stream(23);
+    for case in 0..60 {
+        let mut parents = vec![0usize];
+        let mut last = 0;
+        for v in 1..2 + below(&mut rng, 40) as usize {
+            last += below(&mut rng, (v - last) as u64).min(2) as usize;
+            parents.push(last);
+        }
+        let tree = Hierarchy::from_parents(&parents).unwrap();
+        let mut counts: Vec<i64> = (0..tree.nodes()).map(|_| below(&mut rng, 12) as i64).collect();
+        tree.sum_up(&mut counts);
+        let scale = [0.4, 2.0, 9.0][case % 3];
+        let integer = vec![DoubleGeometric::new(scale).unwrap(); tree.levels()];
+        let real = vec![Laplace::new(scale).unwrap(); tree.levels()];
+        let (mut noise, mut real_noise) = (vec![0; tree.nodes()], vec![0.0; tree.nodes()]);
+        for floor in [None, Some(&counts[..])] {
+            let exact = IntegerTree::new(&tree, &integer, floor).unwrap();
+            let gibbs = LineGibbs::new(&tree, &integer, floor).unwrap();
+            let mut state = gibbs.init(&vec![0; tree.nodes()]);
+            let mut moves = gibbs.noise();
+            for _ in 0..20 {
+                exact.draw(&mut rng, &mut IntegerTreeScratch::default(), &mut noise);
+                for _ in 0..gibbs.sweep() {
+                    gibbs.draw(&mut rng, &mut moves);
+                    gibbs.apply(&mut state, &moves);
+                }
+                for noise in [&noise[..], gibbs.position(&state)] {
+                    let release: Vec<i64> = noise.iter().zip(&counts).map(|(z, x)| z + x).collect();
+                    tree.check(&release).unwrap();
+                    if floor.is_some() {
+                        tree.check_nonnegative(&release).unwrap();
+                    }
+                }
+            }
+        }
+        LaplaceTree::new(&tree, &real).unwrap().draw(&mut rng, &mut Vec::new(), &mut real_noise);
+        tree.check(&real_noise).unwrap();
+        let noisy: Vec<i64> = counts.iter().map(|x| x + integer[0].sample(&mut rng)).collect();
+        TopDown::new(&tree).release(&noisy, &mut rng, &mut SimplexScratch::default(), &mut noise);
+        tree.check(&noise).unwrap();
+        tree.check_nonnegative(&noise).unwrap();
+    }
+}

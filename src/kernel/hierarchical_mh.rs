@@ -96,6 +96,7 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     type Value = L::Value;
     type State = MhState<L::Value>;
     type Noise = MhNoise<L::Value>;
+    const REJECTS: bool = true;
 
     fn init(&self, position: &[L::Value]) -> Self::State {
         let mut nodes = position.to_vec();

@@ -97,6 +97,7 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
     type Value = L::Value;
     type State = LineState<L::Value>;
     type Noise = LineMove;
+    const REJECTS: bool = false;
 
     fn init(&self, position: &[L::Value]) -> Self::State {
         let mut nodes = position.to_vec();

@@ -17,6 +17,9 @@ pub trait Kernel {
     type State: Clone;
     /// Every random input of one step; the caller owns it and reuses it.
     type Noise;
+    /// Whether a step can be rejected. A chain that never moved is then stuck; where every step is an exact
+    /// draw from a conditional law, drawing the old value again is a draw like any other.
+    const REJECTS: bool;
     /// A state from the noise of the leaves (one value per node; parents are ignored and recomputed).
     fn init(&self, position: &[Self::Value]) -> Self::State;
     /// Space for the noise of one step.

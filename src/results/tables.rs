@@ -5,9 +5,11 @@ use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::runner::CellOutcome;
 use polars::prelude::{
-    Column, DataFrame, KeyValueMetadata, NamedFrom, ParquetReader, ParquetWriter, SerReader, Series,
+    ChunkFull, Column, DataFrame, IntoSeries, KeyValueMetadata, NamedFrom, ParquetReader, ParquetWriter,
+    SerReader, Series, StringChunked,
 };
 use std::path::Path;
+use std::sync::Arc;
 
 /// Rows of one table, column by column; the cell's own columns first.
 struct Frame<'a> {
@@ -19,14 +21,14 @@ impl<'a> Frame<'a> {
     /// `cells`: each with its number of rows.
     fn new(cells: Vec<(&'a Cell, usize)>) -> Self {
         let mut frame = Self { cells, columns: Vec::new() };
-        frame.cell("cell", |cell| cell.key_text());
+        frame.text("cell", Cell::key_text);
         frame.cell("epsilon", |cell| cell.epsilon);
         frame.cell("delta", |cell| cell.delta);
         frame.cell("sensitivity", |cell| cell.sensitivity);
-        frame.cell("split", |cell| cell.split.label());
-        frame.cell("law", |cell| cell.law.name().to_owned());
-        frame.cell("method", |cell| cell.method.name().to_owned());
-        frame.cell("options", |cell| cell.method.options());
+        frame.text("split", |cell| cell.split.label());
+        frame.text("law", |cell| cell.law.name().to_owned());
+        frame.text("method", |cell| cell.method.name().to_owned());
+        frame.text("options", |cell| cell.method.options());
         frame.cell("nonnegative", |cell| cell.method.nonnegative());
         frame
     }
@@ -41,6 +43,16 @@ impl<'a> Frame<'a> {
             values.resize(values.len() + rows, value(cell));
         }
         self.push(name, values);
+    }
+
+    /// The same for text, which is stored once a cell and not once a row.
+    fn text(&mut self, name: &str, value: impl Fn(&Cell) -> String) {
+        let mut column = StringChunked::full(name.into(), "", 0);
+        for (cell, rows) in &self.cells {
+            let part = StringChunked::full(name.into(), &value(cell), *rows);
+            column.append(&part).expect("both are text");
+        }
+        self.columns.push(column.into_series().into());
     }
 
     fn push<T>(&mut self, name: &str, values: Vec<T>)
@@ -134,8 +146,8 @@ fn write_chains(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash:
 /// What the report needs of one row of `errors.parquet`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorRow {
-    /// Everything that tells the cell, and its level.
-    pub group: Group,
+    /// The cell; shared by its rows.
+    pub group: Arc<Group>,
     /// Row of a replicate; `None` for a row that holds an error.
     pub value: Option<Errors>,
     /// Why the cell failed.
@@ -187,8 +199,8 @@ pub struct Errors {
 /// One row of `chains.parquet`, without what the report does not need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainSummaryRow {
-    /// The cell.
-    pub group: Group,
+    /// The cell; shared by its rows.
+    pub group: Arc<Group>,
     /// 1 = root.
     pub level: u32,
     /// Kernel steps.
@@ -240,31 +252,41 @@ impl Reader {
         self.typed(name, |c| Ok(c.u32()?.iter().collect()))
     }
 
-    fn text(&self, name: &str) -> Result<Vec<Option<String>>> {
-        self.typed(name, |c| Ok(c.str()?.iter().map(|s| s.map(str::to_owned)).collect()))
+    fn text(&self, name: &str) -> Result<&StringChunked> {
+        self.column(name)?.str().map_err(|e| Failure::data(&self.path, format!("column `{name}`: {e}")))
     }
 
-    fn groups(&self) -> Result<Vec<Group>> {
-        let (cell, epsilon, delta) = (self.text("cell")?, self.f64("epsilon")?, self.f64("delta")?);
-        let (sensitivity, split, law) = (self.f64("sensitivity")?, self.text("split")?, self.text("law")?);
+    /// The cell of every row; neighbours of one cell share it.
+    fn groups(&self) -> Result<Vec<Arc<Group>>> {
+        let (cell, split, law) = (self.text("cell")?, self.text("split")?, self.text("law")?);
         let (method, options) = (self.text("method")?, self.text("options")?);
+        let (epsilon, delta, sensitivity) =
+            (self.f64("epsilon")?, self.f64("delta")?, self.f64("sensitivity")?);
         let nonnegative: Vec<Option<bool>> = self.typed("nonnegative", |c| Ok(c.bool()?.iter().collect()))?;
         let missing = || Failure::data(&self.path, "a row without its cell");
-        (0..self.frame.height())
-            .map(|i| {
-                Ok(Group {
-                    cell: cell[i].clone().ok_or_else(missing)?,
-                    epsilon: epsilon[i].ok_or_else(missing)?,
-                    delta: delta[i],
-                    sensitivity: sensitivity[i].ok_or_else(missing)?,
-                    split: split[i].clone().ok_or_else(missing)?,
-                    law: law[i].clone().ok_or_else(missing)?,
-                    method: method[i].clone().ok_or_else(missing)?,
-                    options: options[i].clone().ok_or_else(missing)?,
-                    nonnegative: nonnegative[i].ok_or_else(missing)?,
-                })
-            })
-            .collect()
+        let mut groups: Vec<Arc<Group>> = Vec::with_capacity(self.frame.height());
+        for (i, key) in cell.iter().enumerate() {
+            let key = key.ok_or_else(missing)?;
+            let group = match groups.last() {
+                Some(last) if last.cell == key => last.clone(),
+                _ => {
+                    let text = |column: &StringChunked| column.get(i).map(str::to_owned).ok_or_else(missing);
+                    Arc::new(Group {
+                        cell: key.to_owned(),
+                        epsilon: epsilon[i].ok_or_else(missing)?,
+                        delta: delta[i],
+                        sensitivity: sensitivity[i].ok_or_else(missing)?,
+                        split: text(split)?,
+                        law: text(law)?,
+                        method: text(method)?,
+                        options: text(options)?,
+                        nonnegative: nonnegative[i].ok_or_else(missing)?,
+                    })
+                }
+            };
+            groups.push(group);
+        }
+        Ok(groups)
     }
 }
 
@@ -286,7 +308,7 @@ pub fn read_errors(folder: &Path) -> Result<Vec<ErrorRow>> {
                 bias: bias[i]?,
             })
         };
-        ErrorRow { group, value: value(), error: error[i].clone() }
+        ErrorRow { group, value: value(), error: error.get(i).map(str::to_owned) }
     });
     Ok(rows.collect())
 }

@@ -1,0 +1,375 @@
+//! The command as a user runs it: results, determinism, and what bad input gives.
+
+use assert_cmd::Command;
+use congenial::results::{ErrorRow, read_chains, read_errors};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const COUNTS: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
+
+const CONFIG: &str = r#"
+name = "tiny"
+seed = 11
+replicates = 20
+
+[data]
+table = "counts.csv"
+levels = ["group", "zone"]
+count = "count"
+
+[[grid]]
+epsilon = [0.5, 1.0]
+law = ["double-geometric", "laplace"]
+method = ["unconstrained", "exact", "l2", "topdown", { kind = "line-gibbs", sweeps = 10, nonnegative = [false, true] }]
+
+[[grid]]
+epsilon = 1
+law = ["double-geometric", "laplace"]
+method = { kind = "hierarchical-mh", steps = 2000, nonnegative = [false, true] }
+replicates = 3
+
+[[grid]]
+epsilon = 1
+law = ["gaussian", "discrete-gaussian"]
+delta = 1e-5
+split = ["even", [0.2, 0.3, 0.5]]
+method = ["exact", "line-gibbs", { kind = "hierarchical-mh", steps = 500 }, "l2", "topdown"]
+replicates = 3
+"#;
+
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let place = Self { dir };
+        place.write("counts.csv", COUNTS);
+        place.write("config.toml", CONFIG);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_congenial"));
+        command.current_dir(self.dir.path()).args(arguments);
+        command
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> Vec<ErrorRow> {
+        let mut arguments = vec!["run", "config.toml", "--out", out];
+        arguments.extend(more);
+        self.command(&arguments).assert().success();
+        read_errors(&self.path(out)).unwrap()
+    }
+
+    /// The command fails with code 2 and a message that holds all of `wanted`.
+    fn refuses(&self, arguments: &[&str], wanted: &[&str]) {
+        let output = self.command(arguments).output().unwrap();
+        // Long messages are wrapped behind a bar.
+        let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        for text in wanted {
+            assert!(message.contains(text), "{arguments:?}: no `{text}` in:\n{message}");
+        }
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_run_leaves_rows_that_keep_the_invariant() {
+    let place = Place::new();
+    let rows = place.run("out", &[]);
+    let value = |row: &ErrorRow| row.value.expect("no cell fails");
+    assert!(rows.iter().all(|row| row.error.is_none()));
+    // 24 cells of 20 replicates, 4 of 3, 20 of 3; 3 levels each.
+    assert_eq!(rows.len(), (24 * 20 + 4 * 3 + 20 * 3) * 3);
+    assert_eq!(rows.iter().map(|row| value(row).nodes).max(), Some(6));
+    // The root's error cannot exceed the sum of its children's where the invariant holds.
+    for three in rows.chunks(3).filter(|three| three[0].group.method != "unconstrained") {
+        assert!(value(&three[0]).l1 <= value(&three[1]).l1 + 1e-9, "{three:?}");
+    }
+    assert!(!read_chains(&place.path("out")).unwrap().is_empty());
+    for file in ["manifest.json", "config.toml", "config.resolved.toml"] {
+        assert!(place.path("out").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn rows_do_not_depend_on_threads_nor_on_the_rest_of_the_grid() {
+    let place = Place::new();
+    let one = place.run("one", &["--threads", "1"]);
+    assert_eq!(one, place.run("three", &["--threads", "3"]));
+    let more =
+        place.run("more", &["--set", "grid.0.epsilon=[0.25, 0.5, 1.0, 3.0]", "--set", "replicates=25"]);
+    for row in &one {
+        assert!(more.contains(row), "{row:?}");
+    }
+    // The resolved config is the same plan.
+    let resolved = place.path("one").join("config.resolved.toml");
+    place.command(&["run", resolved.to_str().unwrap(), "--out", "again"]).assert().success();
+    let mut again = read_errors(&place.path("again")).unwrap();
+    let mut first = one.clone();
+    let key = |row: &ErrorRow| (row.group.cell.clone(), row.value.map(|v| v.level));
+    again.sort_by_key(key);
+    first.sort_by_key(key);
+    assert_eq!(first, again);
+    // Another seed is another run.
+    assert_ne!(one, place.run("seed", &["--set", "seed=12"]));
+}
+
+#[test]
+fn the_same_config_is_not_run_twice_and_another_never_overwrites() {
+    let place = Place::new();
+    let first = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+    let before = std::fs::read(place.path("out/errors.parquet")).unwrap();
+    let second = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+    assert_eq!((second.status.code(), &second.stdout), (Some(0), &first.stdout));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("was run before"));
+    place.refuses(
+        &["run", "config.toml", "--out", "out", "--set", "seed=5"],
+        &["out", "another config", "--out"],
+    );
+    assert_eq!(before, std::fs::read(place.path("out/errors.parquet")).unwrap());
+    std::fs::create_dir(place.path("mine")).unwrap();
+    place.write("mine/notes.txt", "keep");
+    place.refuses(&["run", "config.toml", "--out", "mine"], &["mine", "not the folder of a run"]);
+    place.refuses(&["run", "config.toml", "--out", "counts.csv/out"], &["counts.csv"]);
+    std::fs::create_dir(place.path("busy.partial")).unwrap();
+    place.refuses(&["run", "config.toml", "--out", "busy"], &["busy.partial", "another run is writing"]);
+    assert!(place.path("mine/notes.txt").exists() && !place.path("busy").exists());
+}
+
+#[test]
+fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
+    let place = Place::new();
+    let wrong = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(CONFIG.contains(from), "{from}");
+        place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], &[&["wrong.toml"], wanted].concat());
+        place.refuses(&["plan", "wrong.toml"], wanted);
+        assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
+    };
+    wrong("seed = 11", "sed = 11", &["unknown field `sed`", "expected one of"]);
+    wrong("seed = 11", "", &["missing field `seed`"]);
+    wrong("seed = 11", "seed = \"x\"", &["invalid type", "u64"]);
+    wrong("seed = 11", "seed = ", &["wrong.toml:3"]);
+    wrong("name = \"tiny\"", "name = \"a/b\"", &["name: got `a/b`"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [0.5, 0]", &["epsilon: got 0", "finite number > 0"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [-1.5]", &["epsilon: got -1.5"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [nan]", &["epsilon: got NaN"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [inf]", &["epsilon: got inf"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = []", &["epsilon: got an empty axis"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [1, 1.0]", &["epsilon: got 1.0 twice"]);
+    wrong("epsilon = [0.5, 1.0]", "epsilon = [\"a\"]", &["invalid type", "f64"]);
+    wrong("replicates = 20", "replicates = 0", &["replicates: got 0", "integer >= 1"]);
+    wrong("\"unconstrained\"", "\"magic\"", &["method: got `magic`", "topdown"]);
+    wrong("law = [\"double-geometric\", \"laplace\"]", "law = \"cauchy\"", &["law: got `cauchy`", "laplace"]);
+    wrong("\"unconstrained\"", "{ kind = \"l2\", sweeps = 3 }", &["sweeps: not an option of `l2`"]);
+    wrong("sweeps = 10", "sweep = 10", &["unknown field `sweep`"]);
+    wrong("sweeps = 10", "sweeps = 0", &["sweeps: got 0"]);
+    wrong("delta = 1e-5", "", &["delta: missing"]);
+    wrong("delta = 1e-5", "delta = 1", &["delta: got 1"]);
+    wrong("[0.2, 0.3, 0.5]", "[0.2, 0.3]", &["2 shares for 3 levels"]);
+    wrong("[0.2, 0.3, 0.5]", "[0.2, 0.3, 0.6]", &["shares that sum to 1.1"]);
+    wrong(
+        "\"exact\"",
+        "{ kind = \"exact\", nonnegative = true }",
+        &["`exact` cannot serve", "laplace noise", "exclude"],
+    );
+    wrong("\"unconstrained\"", "\"exact\"", &["method: got Exact", "twice"]);
+    wrong("levels = [\"group\", \"zone\"]", "levels = []", &["data.levels: got an empty list"]);
+    place.refuses(&["run", "nowhere.toml"], &["nowhere.toml", "cannot read"]);
+    place.refuses(&["run", "config.toml", "--set", "seed"], &["--set seed", "want key=value"]);
+    place.refuses(&["run", "config.toml", "--set", "grid.9.epsilon=1"], &["`grid` has 3 blocks"]);
+    place.refuses(&["run", "config.toml", "--set", "grid.epsilom=1"], &["unknown field `epsilom`"]);
+    place.refuses(&["run", "config.toml", "--threads", "0"], &["--threads"]);
+    // What an exclusion leaves out is no mistake.
+    let allowed = CONFIG.replacen("\"exact\"", "{ kind = \"exact\", nonnegative = true }", 1)
+        + "\n[[exclude]]\nlaw = \"laplace\"\nmethod = \"exact\"\nnonnegative = true\n";
+    place.write("allowed.toml", &allowed);
+    place.command(&["plan", "allowed.toml"]).assert().success();
+}
+
+#[test]
+fn mistakes_in_the_data_name_file_and_line() {
+    let place = Place::new();
+    let wrong = |text: &str, wanted: &[&str]| {
+        place.write("counts.csv", text);
+        place.refuses(&["run", "config.toml", "--out", "wrong"], &[&["counts.csv"], wanted].concat());
+        assert!(!place.path("wrong").exists());
+    };
+    wrong("zone,group\na1,a\n", &["no column `count`", "zone, group"]);
+    wrong("zone,group,count\na1,a,-3\n", &["line 2", "`count` = `-3`", "integer >= 0"]);
+    wrong("zone,group,count\na1,a,1\na2,a,2.5\n", &["line 3", "2.5"]);
+    wrong("zone,group,count\na1,a,1\na1,a,2\n", &["line 3", "`a1` is duplicated", "line 2"]);
+    wrong("zone,group,count\na1,,1\n", &["line 2", "`a1` has no parent"]);
+    wrong("zone,group,count\n,a,1\n", &["line 2", "no `zone`"]);
+    wrong("zone,group,count\na1,a\n", &["line"]);
+    wrong("zone,group,count\n", &["no rows"]);
+    wrong("zone,zone,count\n", &["column `zone` stands there twice"]);
+    wrong("", &["empty"]);
+    wrong("zone,group,count\na1,a,9007199254740993\n", &["limit is 2^53"]);
+    std::fs::remove_file(place.path("counts.csv")).unwrap();
+    place.refuses(&["run", "config.toml"], &["counts.csv", "cannot read"]);
+}
+
+/// A chain that never moves is a failed cell: its error is a row, the other cells go on, the code says so.
+#[test]
+fn a_failed_cell_is_a_row_and_the_others_go_on() {
+    let place = Place::new();
+    let sets = ["--set", "grid.1.method={ kind = \"hierarchical-mh\", steps = 1, proposal-scale = 1e6 }"];
+    let output =
+        place.command(&[&["run", "config.toml", "--out", "out"][..], &sets].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 of 46 cells failed"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("never moved in 1 steps"));
+    let rows = read_errors(&place.path("out")).unwrap();
+    let failed: Vec<&ErrorRow> = rows.iter().filter(|row| row.error.is_some()).collect();
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|row| row.group.method == "hierarchical-mh" && row.value.is_none()));
+    assert!(rows.iter().filter(|row| row.group.method == "exact").count() > 100);
+}
+
+#[test]
+fn reports_come_in_four_formats_and_from_several_runs() {
+    let place = Place::new();
+    place.run("a", &[]);
+    place.run("b", &["--set", "seed=12"]);
+    let report = |arguments: &[&str]| {
+        let output = place.command(&[&["report"][..], arguments].concat()).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(report(&["a"]).contains("Normalised L1 error of tiny, double-geometric noise"));
+    assert!(report(&["a", "--format", "markdown"]).contains("|---"));
+    let csv = report(&["a", "b", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 1 + 2 * 48 * 3);
+    let json: serde_json::Value = serde_json::from_str(&report(&["a", "--format", "json"])).unwrap();
+    assert_eq!(json["errors"].as_array().unwrap().len(), 48 * 3);
+    assert_eq!(json["runs"][0]["seed"], 11);
+    place.command(&["report", "a", "b", "--out", "tables"]).assert().success();
+    assert_eq!(std::fs::read_to_string(place.path("tables/l1_error.csv")).unwrap(), csv);
+    place.refuses(&["report", "nowhere"], &["nowhere", "complete run"]);
+    let manifest = std::fs::read_to_string(place.path("a/manifest.json")).unwrap();
+    place.write("a/manifest.json", &manifest.replace("\"schema_version\": 1", "\"schema_version\": 99"));
+    place.refuses(&["report", "a"], &["schema version 99"]);
+    place.write("b/errors.parquet", "not parquet");
+    place.refuses(&["report", "b"], &["errors.parquet", "not a readable parquet file"]);
+}
+
+const LOOKUP: &str = "id,borough\n1,North\n2,North\n3,South\n4,Unknown\n";
+
+#[test]
+fn aggregate_counts_parquet_and_csv_alike() {
+    let place = Place::new();
+    place.write("lookup.csv", LOOKUP);
+    let keys = [Some(3i64), Some(1), Some(3), None, Some(4), Some(3)];
+    write_parquet(&place.path("records.parquet"), &keys);
+    place.write("records.csv", "pu,fare\n3,1.0\n1,2.0\n3,0.5\n,1.0\n4,9.0\n3,1.0\n");
+    for records in ["records.parquet", "records.csv"] {
+        let out = format!("{records}.out.csv");
+        let arguments = ["aggregate", records, "--key", "pu", "--lookup", "lookup.csv", "--lookup-key", "id"];
+        let more = ["--exclude", "borough=Unknown", "--count", "trips", "--out", &out];
+        let output = place.command(&[&arguments[..], &more].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("4 of 6 records (1 excluded, 1 without a key)")
+        );
+        let table = std::fs::read_to_string(place.path(&out)).unwrap();
+        assert_eq!(table, "id,borough,trips\n1,North,1\n2,North,0\n3,South,3\n");
+        // It is never overwritten, and a config can read it.
+        place.refuses(&[&arguments[..], &more].concat(), &[&out, "cannot write"]);
+        let sets = [
+            "--set",
+            &format!("data={{ table = \"{out}\", levels = [\"borough\", \"id\"], count = \"trips\" }}"),
+        ];
+        place.refuses(&[&["plan", "config.toml"][..], &sets].concat(), &["`data` is a table"]);
+        let sets = [
+            format!("data.table={out}"),
+            "data.levels=[\"borough\", \"id\"]".into(),
+            "data.count=trips".into(),
+        ];
+        place
+            .command(&["plan", "config.toml", "--set", &sets[0], "--set", &sets[1], "--set", &sets[2]])
+            .assert()
+            .success();
+    }
+    let refuse = |more: &[&str], wanted: &[&str]| {
+        let arguments = [
+            "aggregate",
+            "records.parquet",
+            "--lookup",
+            "lookup.csv",
+            "--lookup-key",
+            "id",
+            "--out",
+            "x.csv",
+        ];
+        place.refuses(&[&arguments[..], more].concat(), wanted);
+        assert!(!place.path("x.csv").exists());
+    };
+    refuse(&["--key", "nokey"], &["records.parquet", "no column `nokey`", "pu"]);
+    refuse(&["--key", "fare"], &["column `fare` has the type", "want integers or text"]);
+    refuse(&["--key", "pu", "--exclude", "borough=Nowhere"], &["nothing to exclude"]);
+    refuse(&["--key", "pu", "--exclude", "borough"], &["want COLUMN=VALUE"]);
+    place.write("lookup.csv", "id,borough\n1,North\n3,South\n");
+    refuse(&["--key", "pu"], &["1 records have `pu` = `4`", "does not list"]);
+    place.write("lookup.csv", "id,borough\n1,North\n1,South\n");
+    refuse(&["--key", "pu"], &["line 3", "duplicated"]);
+    place.write("lookup.csv", LOOKUP);
+    place.write("records.parquet", "PAR1 and then nothing");
+    refuse(&["--key", "pu"], &["records.parquet", "not a readable parquet file"]);
+}
+
+fn write_parquet(path: &Path, keys: &[Option<i64>]) {
+    use polars::prelude::{Column, DataFrame, NamedFrom, ParquetWriter, Series};
+    let key: Column = Series::new("pu".into(), keys.to_vec()).into();
+    let fare: Column = Series::new("fare".into(), vec![1.5f64; keys.len()]).into();
+    let mut frame = DataFrame::new_infer_height(vec![key, fare]).unwrap();
+    ParquetWriter::new(std::fs::File::create(path).unwrap()).finish(&mut frame).unwrap();
+}
+
+/// The study's own configs, small: they plan, and the smoke config holds every method.
+#[test]
+fn the_projects_configs_plan() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = Place::new();
+    for name in ["smoke", "full"] {
+        let config = root.join(format!("configs/taxi/{name}.toml"));
+        let output = place.command(&["plan", config.to_str().unwrap()]).output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("270 nodes in 3 levels (263 leaves)"));
+    }
+}
+
+/// Numbers of a seed never change unless on purpose: the whole long table of the tiny config.
+#[test]
+fn the_tiny_table_is_as_it_was() {
+    let place = Place::new();
+    place.run("out", &[]);
+    let output = place.command(&["report", "out", "--format", "csv"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Ours only, to 10 digits: sums in another order may change the last ones.
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            line.split(',')
+                .map(|field| match field.parse::<f64>() {
+                    Ok(x) if field.contains('.') => format!("{x:.9e}"),
+                    _ => field.to_owned(),
+                })
+                .collect::<Vec<_>>()
+                .join(",")
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
