@@ -14,7 +14,7 @@ pub enum Failure {
         message: String,
         /// The file (with `--set` values in it).
         #[source_code]
-        source_code: NamedSource<String>,
+        source_code: std::sync::Arc<NamedSource<String>>,
         /// Where.
         #[label("{label}")]
         span: SourceSpan,

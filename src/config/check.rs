@@ -237,7 +237,7 @@ impl Checker<'_> {
     fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
         Failure::Config {
             message: message.into(),
-            source_code: NamedSource::new(self.path.display().to_string(), self.text.to_owned()),
+            source_code: NamedSource::new(self.path.display().to_string(), self.text.to_owned()).into(),
             span: span.into(),
             label: label.into(),
         }

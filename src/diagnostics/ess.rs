@@ -18,7 +18,7 @@ pub fn effective_sample_size(trace: &[f64]) -> Option<f64> {
         trace[lag..].iter().zip(trace).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / size
     };
     let variance = autocovariance(0);
-    if !(variance > 0.0) {
+    if variance.is_nan() || variance <= 0.0 {
         return None;
     }
     let mut tau = -1.0;

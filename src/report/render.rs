@@ -253,7 +253,7 @@ fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String 
 /// `mean ± standard error`, both with the decimals that give the error two digits.
 fn with_error(estimate: Estimate) -> String {
     let Estimate { mean, standard_error } = estimate;
-    if !(standard_error > 0.0) {
+    if standard_error.is_nan() || standard_error <= 0.0 {
         return number(mean);
     }
     let decimals = (1.0 - standard_error.log10().floor()).clamp(0.0, 12.0) as usize;

@@ -21,7 +21,7 @@ pub enum Claim {
     /// The folder is ours to fill.
     New(RunFolder),
     /// It holds the complete run of this very config.
-    Complete(Manifest),
+    Complete(Box<Manifest>),
 }
 
 /// Claims `target` for the run with the given config hash.
@@ -45,7 +45,7 @@ pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
             );
             return Err(Failure::io(target, "not used", message));
         }
-        return Ok(Claim::Complete(manifest));
+        return Ok(Claim::Complete(Box::new(manifest)));
     }
     let mut name = target.file_name().map(|name| name.to_owned()).unwrap_or_default();
     if name.is_empty() {
