@@ -419,3 +419,40 @@ fn every_sampler_keeps_the_invariant_on_random_trees() {
         tree.check_nonnegative(&noise).unwrap();
     }
 }
+
+/// The sum of nine Laplace leaves weighted by its parent, against plain convolution on a grid.
+#[test]
+fn laplace_sums_are_convolutions() {
+    let (leaves, step, half) = (9, 0.04, 1000i64);
+    let scales = [0.8, 1.5];
+    let laws = scales.map(|scale| Laplace::new(scale).unwrap());
+    let grid = |k: i64| k as f64 * step;
+    let one: Vec<f64> = (-half..=half).map(|k| laws[1].log_weight(grid(k)).exp()).collect();
+    let mut sum = one.clone();
+    for _ in 1..leaves {
+        sum = (-half..=half)
+            .map(|s| {
+                let from = (s - half).max(-half);
+                (from..=(s + half).min(half))
+                    .map(|k| sum[(k + half) as usize] * one[(s - k + half) as usize])
+                    .sum()
+            })
+            .collect();
+    }
+    let weighted: Vec<f64> =
+        (-half..=half).zip(&sum).map(|(k, p)| p * laws[0].log_weight(grid(k)).exp()).collect();
+    let moment: f64 = (-half..=half).zip(&weighted).map(|(k, p)| p * grid(k).abs()).sum();
+    let expected = moment / weighted.iter().sum::<f64>();
+    let tree = Hierarchy::from_parents(&[0; 10]).unwrap();
+    let sampler = LaplaceTree::new(&tree, &laws).unwrap();
+    let (mut rng, mut scratch, mut noise) = (test_stream(24), Vec::new(), vec![0.0; 10]);
+    let draws: Moments = (0..200_000)
+        .map(|_| {
+            sampler.draw(&mut rng, &mut scratch, &mut noise);
+            noise[0].abs()
+        })
+        .collect();
+    // The rectangle rule on |s| exp(-|s|/scale) errs by step²/(12 scale²) of the mean.
+    let limit = Z_ALPHA * draws.estimate().standard_error + expected * step * step / 6.0;
+    assert!((draws.mean() - expected).abs() < limit, "{} {expected} ± {limit}", draws.mean());
+}

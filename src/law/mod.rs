@@ -7,12 +7,14 @@
 mod discrete_gaussian;
 mod double_geometric;
 mod gaussian;
+mod geometric_line;
 mod laplace;
 mod value;
 
 pub use discrete_gaussian::DiscreteGaussian;
-pub use double_geometric::{DoubleGeometric, PowerTables};
+pub use double_geometric::DoubleGeometric;
 pub use gaussian::Gaussian;
+pub use geometric_line::PowerTables;
 pub use laplace::Laplace;
 pub use value::Value;
 

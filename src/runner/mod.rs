@@ -5,6 +5,7 @@ mod progress;
 
 pub use cell::{ChainRow, LevelRow, Rows};
 
+use crate::config::Method;
 use crate::grid::{Cell, Plan};
 use cell::Prepared;
 use progress::Progress;
@@ -46,16 +47,17 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         .filter(|(i, _)| prepared[*i].is_ok())
         .flat_map(|(i, cell)| ranges(cell).map(move |range| (i, range)))
         .collect();
-    let progress = Progress::new(plan.cells.iter().map(|cell| cell.replicates).sum());
+    let progress =
+        Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
     let done: Vec<(usize, Rows, Option<String>)> = tasks
         .into_par_iter()
         .with_max_len(1)
         .map(|(i, range)| {
-            let count = range.end - range.start;
+            let done = work(&plan.cells[i], range.end - range.start);
             let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
             let mut rows = Rows::default();
             let error = cell.replicates(range, &mut rows).err().map(|e| e.to_string());
-            progress.add(count);
+            progress.add(done);
             (i, rows, error)
         })
         .collect();
@@ -78,6 +80,15 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         outcome.rhat = outcome.rows.take_rhat();
     }
     outcomes
+}
+
+/// Rough cost of some replicates, in random words a node: for the progress bar alone.
+fn work(cell: &Cell, replicates: u64) -> u64 {
+    replicates.saturating_mul(match cell.method {
+        Method::HierarchicalMh { steps, .. } => steps.saturating_mul(10),
+        Method::LineGibbs { sweeps, .. } => sweeps.saturating_mul(60),
+        Method::Unconstrained | Method::Exact { .. } | Method::L2 | Method::TopDown => 20,
+    })
 }
 
 fn ranges(cell: &Cell) -> impl Iterator<Item = Range<u64>> + use<> {

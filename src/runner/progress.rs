@@ -14,11 +14,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// `total`: of the work that [`Progress::add`] will report.
     pub fn new(total: u64) -> Self {
         let lines = !std::io::stderr().is_terminal();
         let target = if lines { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = ProgressStyle::with_template("{bar:40} {percent:>3}% of {len} replicates, {eta} left");
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3}%, {eta} left");
         bar.set_style(style.expect("a constant template"));
         Self { bar, lines, total, done: AtomicU64::new(0), start: Instant::now() }
     }
@@ -26,7 +27,7 @@ impl Progress {
     pub fn add(&self, count: u64) {
         self.bar.inc(count);
         let before = self.done.fetch_add(count, Ordering::Relaxed);
-        let tenth = |n: u64| n * 10 / self.total.max(1);
+        let tenth = |n: u64| (n as f64 * 10.0 / self.total.max(1) as f64) as u64;
         if self.lines && tenth(before + count) > tenth(before) {
             let percent = tenth(before + count) * 10;
             eprintln!(

@@ -1,0 +1,377 @@
+//! Exact draws along a line for double geometric weights.
+
+use super::{DoubleGeometric, Law, Line, LineLaw, Term};
+
+/// What line draws look up: the powers of every level's ratio, and more if all levels share one.
+#[derive(Debug)]
+pub struct PowerTables {
+    levels: Vec<Powers>,
+    equal: Option<EqualRates>,
+}
+
+/// The powers `a^0, a^1, …` of one level, as far as they pay.
+#[derive(Debug)]
+struct Powers {
+    rate: f64,
+    ratio: f64,
+    inverse: f64,
+    powers: Vec<f64>,
+}
+
+/// Most terms that the fast draw takes: all lines of a tree with three levels.
+const FEW: usize = 4;
+
+/// All levels have the rate 1/lambda: the growth factors of `K` terms after `k` breaks are
+/// `exp((K - 2k)/lambda)`.
+#[derive(Debug)]
+struct EqualRates {
+    /// By K and k: the growth factor q, and 1/(1 - q).
+    growth: [[f64; FEW + 1]; FEW + 1],
+    inverse_fall: [[f64; FEW + 1]; FEW + 1],
+}
+
+impl EqualRates {
+    fn new(rate: f64) -> Self {
+        let by_terms = |value: &dyn Fn(f64) -> f64| {
+            std::array::from_fn(|terms| {
+                std::array::from_fn(|passed| value((terms as f64 - 2.0 * passed as f64) * rate))
+            })
+        };
+        Self { growth: by_terms(&libm::exp), inverse_fall: by_terms(&|slope| -1.0 / libm::expm1(slope)) }
+    }
+}
+
+impl LineLaw for DoubleGeometric {
+    type Tables = PowerTables;
+    fn tables(laws: &[Self]) -> PowerTables {
+        let levels = laws.iter().map(|law| {
+            // Beyond exp(-200) a weight never decides; beyond 2,048 entries the table leaves the cache.
+            let len = libm::ceil((200.0 * law.scale()).clamp(16.0, 2048.0)) as usize;
+            let powers = (0..len).map(|k| libm::exp(-(k as f64) * law.rate())).collect();
+            Powers { rate: law.rate(), ratio: law.ratio(), inverse: libm::exp(law.rate()), powers }
+        });
+        // With a small rate the differences that the fast draw takes would cancel.
+        let equal = laws.iter().all(|law| law.rate() == laws[0].rate()) && laws[0].rate() > 2e-3;
+        PowerTables { levels: levels.collect(), equal: equal.then(|| EqualRates::new(laws[0].rate())) }
+    }
+
+    /// The weight along the line is piecewise geometric with a break at every `-at_k`: its pieces are
+    /// summed in closed form and the piece that holds `u` is inverted.
+    ///
+    /// Each piece is measured from its higher end, so nothing underflows that matters.
+    #[inline]
+    fn line(tables: &PowerTables, line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
+        let fast = match line.terms.len() {
+            1 => few_terms::<1>(tables, &line.terms, lo, hi, u),
+            2 => few_terms::<2>(tables, &line.terms, lo, hi, u),
+            3 => few_terms::<3>(tables, &line.terms, lo, hi, u),
+            4 => few_terms::<4>(tables, &line.terms, lo, hi, u),
+            _ => None,
+        };
+        fast.unwrap_or_else(|| any_terms(&tables.levels, line, lo, hi, u))
+    }
+}
+
+/// The same draw for a few terms, by tables alone; `None` where a table ends, a weight underflows or a
+/// slope is too small for the difference of its ends.
+#[inline]
+fn few_terms<const K: usize>(
+    tables: &PowerTables,
+    terms: &[Term<i64>],
+    lo: i64,
+    hi: i64,
+    u: f64,
+) -> Option<i64> {
+    let end = hi.saturating_add(1);
+    match &tables.equal {
+        Some(equal) => {
+            let mut breaks: [i64; K] = std::array::from_fn(|k| -terms[k].at);
+            sort(&mut breaks, |&at| at);
+            let powers = &tables.levels[0].powers[..];
+            let weight = |t: i64| {
+                let distance: u64 = breaks.iter().map(|at| (t - at).unsigned_abs()).sum();
+                powers.get(distance as usize).copied()
+            };
+            let nodes = breaks.map(|at| at.clamp(lo, end));
+            Pieces::new(nodes, lo, end, weight)?.quantile(&equal.growth[K], &equal.inverse_fall[K], u)
+        }
+        None => {
+            let mut breaks: [(i64, u32); K] = std::array::from_fn(|k| (-terms[k].at, terms[k].level as u32));
+            sort(&mut breaks, |&(at, _)| at);
+            let breaks = breaks.map(|(at, level)| (at, &tables.levels[level as usize]));
+            let weight = |t: i64| {
+                let mut weight = 1.0;
+                for (at, table) in &breaks {
+                    weight *= table.powers.get((t - at).unsigned_abs() as usize)?;
+                }
+                Some(weight)
+            };
+            let mut growth = [0.0; FEW + 1];
+            growth[0] = breaks.iter().map(|(_, table)| table.inverse).product();
+            let steepest = growth[0] - 1.0;
+            for k in 0..K {
+                let ratio = breaks[k].1.ratio;
+                growth[k + 1] = growth[k] * (ratio * ratio);
+            }
+            let rounding = 1e-13 * steepest.min(1.0);
+            if growth[..=K].iter().any(|q| is_flat(*q) && (1.0 - q).abs() >= rounding) {
+                return None;
+            }
+            let inverse_fall = growth.map(|q| 1.0 / (1.0 - q));
+            let nodes = breaks.map(|(at, _)| at.clamp(lo, end));
+            Pieces::new(nodes, lo, end, weight)?.quantile(&growth, &inverse_fall, u)
+        }
+    }
+}
+
+/// Whether a piece with this growth factor is summed as if all its weights were equal.
+#[inline]
+fn is_flat(q: f64) -> bool {
+    (1.0 - q).abs() <= 1e-3
+}
+
+/// Sorts by exchanges without branches: the order is nothing that a processor could predict.
+#[inline]
+fn sort<const K: usize, T: Copy>(values: &mut [T; K], key: impl Fn(&T) -> i64) {
+    for round in 0..K {
+        let mut i = round % 2;
+        while i + 1 < K {
+            let (a, b) = (values[i], values[i + 1]);
+            let swap = key(&a) > key(&b);
+            values[i] = if swap { b } else { a };
+            values[i + 1] = if swap { a } else { b };
+            i += 2;
+        }
+    }
+}
+
+/// The pieces of a line: piece 0 is `lo <= t < nodes[0]`, piece k `nodes[k - 1] <= t < nodes[k]`, the last
+/// `nodes[K - 1] <= t < end`; with the weights at their ends, 0 where there is no bound.
+struct Pieces<const K: usize> {
+    lo: i64,
+    end: i64,
+    nodes: [i64; K],
+    first: f64,
+    last: f64,
+    weights: [f64; K],
+}
+
+impl<const K: usize> Pieces<K> {
+    #[inline]
+    fn new(nodes: [i64; K], lo: i64, end: i64, weight: impl Fn(i64) -> Option<f64>) -> Option<Self> {
+        let mut weights = [0.0; K];
+        for k in 0..K {
+            weights[k] = weight(nodes[k])?;
+        }
+        let first = if lo == i64::MIN { 0.0 } else { weight(lo)? };
+        let last = if end == i64::MAX { 0.0 } else { weight(end)? };
+        Some(Self { lo, end, nodes, first, last, weights })
+    }
+
+    /// Ends of piece k and the weights there.
+    #[inline]
+    fn ends(&self, k: usize) -> ((i64, f64), (i64, f64)) {
+        let left = if k == 0 { (self.lo, self.first) } else { (self.nodes[k - 1], self.weights[k - 1]) };
+        let right = if k == K { (self.end, self.last) } else { (self.nodes[k], self.weights[k]) };
+        (left, right)
+    }
+
+    /// `growth[k]` is q on piece k and `inverse_fall[k]` is 1/(1 - q).
+    #[inline]
+    fn quantile(&self, growth: &[f64; FEW + 1], inverse_fall: &[f64; FEW + 1], u: f64) -> Option<i64> {
+        let mut masses = [0.0; FEW + 1];
+        let mut total = 0.0;
+        for k in 0..=K {
+            let ((left, at_left), (right, at_right)) = self.ends(k);
+            masses[k] = if is_flat(growth[k]) {
+                at_left * (right - left) as f64
+            } else {
+                (at_left - at_right) * inverse_fall[k]
+            };
+            total += masses[k];
+        }
+        if total < 1e-150 {
+            return None;
+        }
+        let target = u * total;
+        let (mut k, mut before, mut sum) = (0, 0.0, 0.0);
+        for &mass in &masses[..K] {
+            sum += mass;
+            let beyond = target >= sum;
+            k += usize::from(beyond);
+            before = if beyond { sum } else { before };
+        }
+        let rest = target - before;
+        let ((left, at_left), (right, at_right)) = self.ends(k);
+        let q = growth[k];
+        if is_flat(q) {
+            return Some((left + (rest / at_left) as i64).min(right - 1));
+        }
+        // Measured from the higher end.
+        let falls = q < 1.0;
+        let from_top = if falls { rest } else { (masses[k] - rest).max(0.0) };
+        let top = if falls { at_left } else { at_right };
+        let share = from_top / (top * inverse_fall[k].abs());
+        let steps = powers_above(if falls { q } else { 1.0 / q }, 1.0 - share);
+        let t = if falls { left.saturating_add(steps) } else { right - 1 - steps };
+        Some(t.min(right - 1).max(left))
+    }
+}
+
+/// How many of `q, q², q³, …` are at least `y`, for q < 1.
+#[inline]
+fn powers_above(q: f64, y: f64) -> i64 {
+    if q > 0.85 || y <= 0.0 {
+        return (libm::log(y.max(f64::MIN_POSITIVE)) / libm::log(q)) as i64;
+    }
+    let (mut power, mut count) = (q, 0);
+    while power >= y {
+        power *= q;
+        count += 1;
+    }
+    count
+}
+
+/// The draw for any number of terms and any scales.
+fn any_terms(tables: &[Powers], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
+    line.sort_breaks();
+    let Line { terms, nodes, weights, masses } = line;
+    // Piece j is nodes[j] <= t < nodes[j + 1]; the outer nodes are the bounds (hi + 1 on the right).
+    let end = if hi == i64::MAX { i64::MAX } else { hi + 1 };
+    nodes.clear();
+    nodes.push(lo);
+    for term in terms.iter() {
+        let at = -term.at;
+        if at > nodes[nodes.len() - 1] && at < end {
+            nodes.push(at);
+        }
+    }
+    nodes.push(end);
+    let unbounded = |t: i64| t == i64::MIN || t == i64::MAX;
+    weights.clear();
+    weights.extend(nodes.iter().map(|&t| if unbounded(t) { 0.0 } else { product(tables, terms, t) }));
+    if weights.iter().all(|&w| w < 1e-150) {
+        rescale(tables, terms, nodes, weights);
+    }
+    let first = Growth::leftmost(tables, terms).pass(tables, terms, lo);
+    let mut growth = first;
+    masses.clear();
+    let mut total = 0.0;
+    for j in 0..nodes.len() - 1 {
+        let mass = growth.mass(weights[j], weights[j + 1], nodes[j], nodes[j + 1]);
+        masses.push(mass);
+        total += mass;
+        growth = growth.pass(tables, terms, nodes[j + 1]);
+    }
+    let mut rest = u * total;
+    growth = first;
+    let mut j = 0;
+    while j + 1 < masses.len() && rest >= masses[j] {
+        rest -= masses[j];
+        j += 1;
+        growth = growth.pass(tables, terms, nodes[j]);
+    }
+    let (left, right) = (nodes[j], nodes[j + 1]);
+    if growth.is_flat() {
+        (left + (rest / weights[j]) as i64).min(right - 1)
+    } else if growth.slope < 0.0 {
+        let steps = libm::log1p(-rest * growth.one_minus_q() / weights[j]) / growth.slope;
+        (left + steps.min(1e18) as i64).clamp(left, right - 1)
+    } else {
+        let above = (masses[j] - rest).max(0.0);
+        let steps = -libm::log1p(above * growth.one_minus_q() / weights[j + 1]) / growth.slope;
+        (right - libm::ceil(steps).clamp(1.0, 1e18) as i64).clamp(left, right - 1)
+    }
+}
+
+/// How the weight grows on one piece: `w(t + 1) = q w(t)`, `slope = ln q`.
+#[derive(Clone, Copy)]
+struct Growth {
+    slope: f64,
+    q: f64,
+    /// The steepest slope of the line: the yardstick of rounding.
+    steepest: f64,
+    /// Breaks already passed.
+    passed: usize,
+}
+
+impl Growth {
+    #[inline]
+    fn leftmost(tables: &[Powers], terms: &[Term<i64>]) -> Self {
+        let (mut slope, mut q) = (0.0, 1.0);
+        for term in terms {
+            slope += tables[term.level].rate;
+            q *= tables[term.level].inverse;
+        }
+        Self { slope, q, steepest: slope, passed: 0 }
+    }
+
+    /// Passes every break up to and including `upto`.
+    #[inline]
+    fn pass(mut self, tables: &[Powers], terms: &[Term<i64>], upto: i64) -> Self {
+        while self.passed < terms.len() && -terms[self.passed].at <= upto {
+            let table = &tables[terms[self.passed].level];
+            self.slope -= 2.0 * table.rate;
+            self.q *= table.ratio * table.ratio;
+            self.passed += 1;
+        }
+        self
+    }
+
+    /// The rates cancel: the slope is rounding.
+    #[inline]
+    fn is_flat(&self) -> bool {
+        self.slope.abs() < 1e-13 * self.steepest
+    }
+
+    #[inline]
+    fn one_minus_q(&self) -> f64 {
+        if self.slope.abs() > 1e-3 { 1.0 - self.q } else { -libm::expm1(self.slope) }
+    }
+
+    /// `Σ w(t)` over `left <= t < right`, from the weights at both ends.
+    #[inline]
+    fn mass(&self, at_left: f64, at_right: f64, left: i64, right: i64) -> f64 {
+        if self.slope.abs() > 1e-3 {
+            return (at_left - at_right) / (1.0 - self.q);
+        }
+        // The weight falls slowly and the difference above would cancel.
+        let length = right as f64 - left as f64;
+        if self.is_flat() {
+            at_left * length
+        } else if self.slope < 0.0 {
+            at_left * libm::expm1(length * self.slope) / libm::expm1(self.slope)
+        } else {
+            at_right / self.q * libm::expm1(-length * self.slope) / libm::expm1(-self.slope)
+        }
+    }
+}
+
+#[inline]
+fn product(tables: &[Powers], terms: &[Term<i64>], t: i64) -> f64 {
+    let mut weight = 1.0;
+    for term in terms {
+        let table = &tables[term.level];
+        let distance = (term.at + t).unsigned_abs();
+        weight *= match table.powers.get(distance as usize) {
+            Some(&power) => power,
+            None => libm::exp(-(distance as f64) * table.rate),
+        };
+    }
+    weight
+}
+
+/// The weights at the nodes divided by their maximum, when all of them are tiny.
+#[cold]
+fn rescale(tables: &[Powers], terms: &[Term<i64>], nodes: &[i64], weights: &mut [f64]) {
+    let log = |t: i64| -> f64 {
+        if t == i64::MIN || t == i64::MAX {
+            return f64::NEG_INFINITY;
+        }
+        terms.iter().map(|term| -((term.at + t).unsigned_abs() as f64) * tables[term.level].rate).sum()
+    };
+    let top = nodes.iter().map(|&t| log(t)).fold(f64::NEG_INFINITY, f64::max);
+    for (weight, &t) in weights.iter_mut().zip(nodes) {
+        *weight = libm::exp(log(t) - top);
+    }
+}
