@@ -25,6 +25,9 @@ fn main() {
     println!("cargo::rustc-env=CONGENIAL_RUSTC={}", rustc.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_TARGET={}", std::env::var("TARGET").unwrap_or_default());
     for path in [".git/HEAD", ".git/index", "src", "Cargo.toml", "Cargo.lock", "build.rs"] {
-        println!("cargo::rerun-if-changed={path}");
+        // A path that is not there would count as changed at every build.
+        if std::path::Path::new(path).exists() {
+            println!("cargo::rerun-if-changed={path}");
+        }
     }
 }

@@ -24,17 +24,14 @@ impl Progress {
         Self { bar, lines, total, done: AtomicU64::new(0), start: Instant::now() }
     }
 
+    /// Reports work that is done.
     pub fn add(&self, count: u64) {
         self.bar.inc(count);
         let before = self.done.fetch_add(count, Ordering::Relaxed);
         let tenth = |n: u64| (n as f64 * 10.0 / self.total.max(1) as f64) as u64;
         if self.lines && tenth(before + count) > tenth(before) {
             let percent = tenth(before + count) * 10;
-            eprintln!(
-                "{percent}% of {} replicates after {:.0} s",
-                self.total,
-                self.start.elapsed().as_secs_f64()
-            );
+            eprintln!("{percent}% after {:.0} s", self.start.elapsed().as_secs_f64());
         }
     }
 
