@@ -58,11 +58,12 @@ impl LineLaw for Laplace {
     /// integrated in closed form and the piece that holds `u` is inverted.
     fn line(rates: &Vec<f64>, line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
         line.sort_breaks();
-        let Line { terms, nodes, weights: slopes, masses } = line;
+        let Line { terms, nodes, slopes, weights, masses } = line;
         // Piece j runs from nodes[j] to nodes[j + 1] with the log-density's slope slopes[j].
         nodes.clear();
         slopes.clear();
-        let mut slope: f64 = terms.iter().map(|term| rates[term.level]).sum();
+        let steepest: f64 = terms.iter().map(|term| rates[term.level]).sum();
+        let mut slope = steepest;
         nodes.push(lo);
         for term in terms.iter() {
             let at = -term.at;
@@ -79,30 +80,26 @@ impl LineLaw for Laplace {
         }
         slopes.push(slope);
         nodes.push(hi);
-        // Log-density 0 at the mode, the left end of the first piece that does not rise.
+        // Weight 1 at the mode, the left end of the first piece that does not rise; one exponential a piece.
         let mode = slopes.iter().position(|&slope| slope <= 0.0).unwrap_or(slopes.len());
-        masses.clear();
-        masses.resize(slopes.len(), 0.0);
-        let mut log = 0.0;
+        let piece = |j: usize| Piece { left: nodes[j], right: nodes[j + 1], slope: slopes[j] };
+        weights.clear();
+        weights.resize(nodes.len(), 1.0);
         for j in mode..slopes.len() {
-            let piece = Piece { left: nodes[j], right: nodes[j + 1], slope: slopes[j] };
-            masses[j] = piece.mass(log);
-            log -= piece.fall();
+            weights[j + 1] = weights[j] * libm::exp(-piece(j).fall());
         }
-        log = 0.0;
         for j in (0..mode).rev() {
-            let piece = Piece { left: nodes[j], right: nodes[j + 1], slope: slopes[j] };
-            masses[j] = piece.mass(log);
-            log -= piece.fall();
+            weights[j] = weights[j + 1] * libm::exp(-piece(j).fall());
         }
+        masses.clear();
+        masses.extend((0..slopes.len()).map(|j| piece(j).mass(weights[j], weights[j + 1], steepest)));
         let mut rest = u * masses.iter().sum::<f64>();
         let mut j = 0;
         while j + 1 < masses.len() && rest >= masses[j] {
             rest -= masses[j];
             j += 1;
         }
-        let fraction = (rest / masses[j]).min(1.0 - f64::EPSILON);
-        Piece { left: nodes[j], right: nodes[j + 1], slope: slopes[j] }.quantile(fraction)
+        piece(j).quantile((rest / masses[j]).min(1.0 - f64::EPSILON))
     }
 }
 
@@ -120,14 +117,17 @@ impl Piece {
         if self.slope == 0.0 { 0.0 } else { self.slope.abs() * (self.right - self.left) }
     }
 
-    /// The integral; `top`: the log-density at the higher end.
+    /// The integral, from the weights at both ends.
     #[inline]
-    fn mass(&self, top: f64) -> f64 {
-        let height = if top == 0.0 { 1.0 } else { libm::exp(top) };
-        if self.slope == 0.0 {
-            height * (self.right - self.left)
+    fn mass(&self, at_left: f64, at_right: f64, steepest: f64) -> f64 {
+        let slope = self.slope.abs();
+        if slope > 1e-3 * steepest {
+            // Rounding costs 1e-16 / slope here, of a whole that is 1 / steepest at least.
+            (at_left - at_right).abs() / slope
+        } else if self.slope == 0.0 {
+            at_left * (self.right - self.left)
         } else {
-            height * -libm::expm1(-self.fall()) / self.slope.abs()
+            at_left.max(at_right) * -libm::expm1(-self.fall()) / slope
         }
     }
 

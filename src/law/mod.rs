@@ -56,6 +56,7 @@ pub struct Line<V> {
     /// The factors along the line; at least one when a draw is asked for.
     pub terms: Vec<Term<V>>,
     nodes: Vec<V>,
+    slopes: Vec<f64>,
     weights: Vec<f64>,
     masses: Vec<f64>,
 }
