@@ -347,8 +347,7 @@ fn geometric_sums_are_convolutions() {
     }
 }
 
-/// Zero-sum variances in closed form: `2a/(1-a)²` shrinks to the law of section 3.2 as lambda grows; for
-/// Laplace noise `Var = lambda² (2n-1)(n-1)/(n(n+1))` for every n.
+/// `n` Laplace draws with zero sum have `Var = lambda² (2n-1)(n-1)/(n(n+1))` each, for every n.
 #[test]
 fn zero_sum_laplace_variance_is_the_closed_form() {
     for n in [2usize, 3, 14] {
