@@ -13,8 +13,6 @@ pub struct ChainRecord {
     pub moves: u64,
     /// Recorded statistics, one trace each, from the second half of the chain at equal distances.
     pub traces: Vec<Vec<f64>>,
-    /// Steps between two records.
-    pub every: u64,
 }
 
 /// Runs `steps` steps from `start` and returns the last state.
@@ -53,5 +51,5 @@ pub fn run<K: Kernel, R: Rng + ?Sized>(
     if K::REJECTS && moves == 0 {
         return Err(Error::NeverMoved { steps });
     }
-    Ok((state, ChainRecord { steps, moves, traces, every }))
+    Ok((state, ChainRecord { steps, moves, traces }))
 }

@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     super::print(&format!("{}\n", table.trim_fmt()))?;
     let tree = &plan.table.hierarchy;
     eprintln!(
-        "{} cells on {} nodes in {} levels ({} leaves); config hash {:016x}",
+        "{} cells on {} nodes in {} levels ({} leaves); config hash {}",
         plan.cells.len(),
         tree.nodes(),
         tree.levels(),

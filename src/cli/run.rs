@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
-    let hash = format!("{:016x}", plan.hash());
+    let hash = plan.hash();
     let target = match &arguments.out {
         Some(out) => out.clone(),
         None => PathBuf::from("results").join(format!("{}-{}", plan.config.name, &hash[..8])),

@@ -9,7 +9,8 @@ use crate::rng::normal_quantile;
 /// the variances within (W) and between (B) halves. Folding repeats it on distances from the median.
 ///
 /// - `chains`: at least one, of equal length >= 4.
-/// - Returns `None` for other input or values that do not vary.
+/// - Returns `None` for other input or values that do not vary, infinity for chains that each stand still
+///   in different places.
 ///
 /// Vehtari, Gelman, Simpson, Carpenter, Bürkner (2021), Rank-normalization, folding, and localization.
 pub fn rank_normalised_split_rhat(chains: &[&[f64]]) -> Option<f64> {

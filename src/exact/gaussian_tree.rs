@@ -1,6 +1,6 @@
 //! Gaussian noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Gaussian, Law};
 use crate::rng::{Rng, normal};
@@ -23,9 +23,7 @@ pub struct GaussianTree {
 impl GaussianTree {
     /// `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
-        if laws.len() != hierarchy.levels() {
-            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("laws", laws.len())?;
         let mut variance = vec![0.0; hierarchy.nodes()];
         for v in (0..hierarchy.nodes()).rev() {
             let own = laws[hierarchy.level(v)].variance();

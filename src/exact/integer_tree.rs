@@ -79,9 +79,7 @@ impl IntegerTree {
     ///
     /// Errors: a count below 0, a table too large for its limit (a very large scale).
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
-        if laws.len() != hierarchy.levels() {
-            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("laws", laws.len())?;
         let n = hierarchy.nodes();
         let mut build = Builder { laws, parts: Vec::new(), known: HashMap::new() };
         let mut unit = vec![0; n];

@@ -1,7 +1,7 @@
 //! Laplace noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
 use super::table::zigzag;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Laplace, Law};
 use crate::rng::{Rng, exponential, gamma, open01, sign};
@@ -41,9 +41,7 @@ struct LeafSum {
 impl LaplaceTree {
     /// `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
-        if laws.len() != hierarchy.levels() {
-            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("laws", laws.len())?;
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
         let leaves = (0..hierarchy.nodes())
             .map(|v| {

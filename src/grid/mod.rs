@@ -94,9 +94,10 @@ impl Plan {
         Ok(Self { config, table, cells })
     }
 
-    /// Hash of the config as resolved: name, seed, and every cell with its replicates. Names the folder.
-    pub fn hash(&self) -> u64 {
-        key::plan(self)
+    /// Hash of the config as resolved, 16 hexadecimal digits: name, seed, and every cell with its
+    /// replicates. Names the folder.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", key::plan(self))
     }
 }
 

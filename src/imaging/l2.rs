@@ -24,9 +24,7 @@ pub struct L2 {
 impl L2 {
     /// `variances`: of the noise, one per level, finite and > 0.
     pub fn new(hierarchy: &Hierarchy, variances: &[f64]) -> Result<Self> {
-        if variances.len() != hierarchy.levels() {
-            return Err(Error::parameter("variances", variances.len(), "one per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("variances", variances.len())?;
         if let Some(bad) = variances.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
             return Err(Error::parameter("variance", bad, "a number > 0"));
         }

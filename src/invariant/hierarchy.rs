@@ -86,6 +86,15 @@ impl Hierarchy {
         self.first_of_level.len() - 1
     }
 
+    /// Refuses a parameter that has not one entry for each level.
+    pub(crate) fn check_one_per_level(&self, name: &'static str, entries: usize) -> Result<()> {
+        if entries == self.levels() {
+            Ok(())
+        } else {
+            Err(Error::parameter(name, entries, "one per level of the hierarchy"))
+        }
+    }
+
     /// The nodes of level `l` (0 = root).
     pub fn level_nodes(&self, l: usize) -> Range<usize> {
         self.first_of_level[l] as usize..self.first_of_level[l + 1] as usize

@@ -41,9 +41,7 @@ impl<L: Law> HierarchicalMh<L> {
     /// - `proposal`: standard deviation of the normal step, in counts, > 0.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], proposal: f64, counts: Option<&[i64]>) -> Result<Self> {
-        if laws.len() != hierarchy.levels() {
-            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("laws", laws.len())?;
         if !(proposal.is_finite() && proposal > 0.0) {
             return Err(Error::parameter("proposal", proposal, "a number > 0"));
         }

@@ -1,7 +1,7 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
 use super::Kernel;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Line, LineLaw, Term, Value};
 use crate::rng::{Rng, below, open01};
@@ -50,9 +50,7 @@ impl<L: LineLaw> LineGibbs<L> {
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
-        if laws.len() != hierarchy.levels() {
-            return Err(Error::parameter("laws", laws.len(), "one law per level of the hierarchy"));
-        }
+        hierarchy.check_one_per_level("laws", laws.len())?;
         let n = hierarchy.nodes();
         let mut size = vec![0u32; n];
         for v in (0..n).rev() {

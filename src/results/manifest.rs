@@ -63,7 +63,7 @@ impl Manifest {
         Self {
             schema_version: SCHEMA_VERSION,
             name: plan.config.name.clone(),
-            config_hash: format!("{:016x}", plan.hash()),
+            config_hash: plan.hash(),
             seed: plan.config.seed,
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
             data_digest: plan.table.digest.clone(),

@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
 
 /// Writes `errors.parquet` and `chains.parquet`.
 pub fn write_tables(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome]) -> Result<()> {
-    let hash = format!("{:016x}", plan.hash());
+    let hash = plan.hash();
     write_errors(folder, plan, outcomes, &hash)?;
     write_chains(folder, plan, outcomes, &hash)
 }

@@ -265,7 +265,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
         // Sums of reals drift by rounding along a chain; integers do not change here.
         self.hierarchy.sum_up(&mut noise);
         self.record(replicate, &noise, &self.released(&noise), rows)?;
-        let ChainRecord { steps, moves, traces, .. } = record;
+        let ChainRecord { steps, moves, traces } = record;
         for (l, trace) in traces.iter().enumerate() {
             rows.chains.push(ChainRow {
                 replicate,
