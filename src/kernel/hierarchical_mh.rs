@@ -65,6 +65,10 @@ impl<L: Law> HierarchicalMh<L> {
         if L::Value::nearest(0.25).to_f64() != 0.0 {
             return real;
         }
+        if real > 8.0 {
+            // Rounding adds 1/12 to the variance, to within exp(-2 pi² scale²); the sum below would be long.
+            return libm::sqrt(real * real - 1.0 / 12.0);
+        }
         let variance = (real * real).max(1.0 / n);
         // Var of the rounded step, Σ (2k - 1) P(|N| > k - 1/2) over k >= 1, increases with the scale.
         let rounded = |scale: f64| {
@@ -136,5 +140,25 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
 
     fn position<'a>(&self, state: &'a Self::State) -> &'a [L::Value] {
         &state.nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::DoubleGeometric;
+
+    /// Both sides of the switch to the closed form agree, and the largest scale returns at once.
+    #[test]
+    fn default_proposal_has_no_jump() {
+        let tree = Hierarchy::from_parents(&[0, 0]).unwrap();
+        let at =
+            |lambda| HierarchicalMh::default_proposal(&tree, &[DoubleGeometric::new(lambda).unwrap(); 2]);
+        // The switch lies where the real step is 8, near lambda = 5 for one leaf.
+        let slope = |a: f64, b: f64| (at(b) - at(a)) / (b - a);
+        for lambda in [4.9, 4.99, 5.0, 5.01, 5.1] {
+            assert!((slope(lambda, lambda + 0.01) - 1.6).abs() < 0.02, "{lambda}");
+        }
+        assert!(at(1e12) > 1e12);
     }
 }

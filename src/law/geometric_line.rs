@@ -237,7 +237,7 @@ fn any_terms(tables: &[Powers], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) 
     line.sort_breaks();
     let Line { terms, nodes, weights, masses, .. } = line;
     // Piece j is nodes[j] <= t < nodes[j + 1]; the outer nodes are the bounds (hi + 1 on the right).
-    let end = if hi == i64::MAX { i64::MAX } else { hi + 1 };
+    let end = hi.saturating_add(1);
     nodes.clear();
     nodes.push(lo);
     for term in terms.iter() {
