@@ -17,6 +17,9 @@ pub enum Error {
     /// The parts of an input do not fit together.
     #[error("hierarchy: {0}")]
     Hierarchy(String),
+    /// A system of equations that cannot be an invariant, or whose solution does not fit into 64 bits.
+    #[error("invariant: {0}")]
+    Invariant(String),
     /// The method does not exist for this law or these inequalities.
     #[error("method `{method}` cannot serve {what}: {reason}")]
     Unsupported {
@@ -49,10 +52,10 @@ pub enum Error {
         steps: u64,
     },
     /// A release does not satisfy its invariant.
-    #[error("the release violates its invariant: residual {residual} at node {node}")]
+    #[error("the release violates its invariant: residual {residual} at {place}")]
     InvariantViolated {
-        /// The node whose children do not sum to it, or that is negative.
-        node: usize,
+        /// The equation that fails, or the node whose children do not sum to it or that is negative.
+        place: String,
         /// By how much.
         residual: String,
     },

@@ -23,12 +23,14 @@
 #![deny(missing_docs)]
 
 pub mod chain;
+pub mod coupling;
 pub mod diagnostics;
 mod error;
 pub mod exact;
 pub mod imaging;
 pub mod invariant;
 pub mod kernel;
+pub mod lattice;
 pub mod law;
 pub mod privacy;
 pub mod rng;

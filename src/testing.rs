@@ -68,3 +68,61 @@ pub fn test_stream(seed: u64) -> congenial::rng::Stream {
     use congenial::rng::{Role, TaskKey, stream};
     stream(TaskKey { seed, cell: 0, replicate: 0, role: Role::Noise })
 }
+
+/// Systems with a small free dimension: one total, two totals, a table, equal columns, coefficients beyond ±1.
+pub fn small_lattices() -> Vec<congenial::invariant::Linear> {
+    use congenial::invariant::Linear;
+    use congenial::lattice::IntMatrix;
+    let explicit = |rows: &[Vec<i64>]| Linear::matrix(&IntMatrix::from_rows(rows).unwrap()).unwrap();
+    vec![
+        Linear::total(3).unwrap(),
+        Linear::partition(&[0, 1, 0, 1]).unwrap(),
+        Linear::margins(2, 3).unwrap(),
+        Linear::subsets(4, &[vec![0, 1, 2], vec![2, 3]]).unwrap(),
+        explicit(&[vec![1, 2, -1]]),
+        explicit(&[vec![2, 3, 0, 1], vec![4, 6, 0, 2], vec![0, 0, 1, 1]]),
+    ]
+}
+
+/// All points of `{z : A z = 0}` with entries within ±reach.
+pub fn lattice_points(invariant: &congenial::invariant::Linear, reach: i64) -> Vec<Vec<i64>> {
+    let side = (2 * reach + 1) as usize;
+    let cells = invariant.cells();
+    (0..side.pow(cells as u32))
+        .map(|index| {
+            (0..cells).map(|c| (index / side.pow(c as u32) % side) as i64 - reach).collect::<Vec<i64>>()
+        })
+        .filter(|z| invariant.check(z).is_ok())
+        .collect()
+}
+
+/// Asserts `π P = π` on a listed support, for `π ∝ exp(-energy(Σ part))` and the rows of P: points with their
+/// probabilities. What leaves the list is carried by points of negligible weight.
+pub fn assert_stationary(
+    points: &[Vec<i64>],
+    part: impl Fn(i64) -> i64,
+    energy: impl Fn(i64) -> f64,
+    mut row: impl FnMut(&[i64]) -> Vec<(Vec<i64>, f64)>,
+) {
+    use std::collections::HashMap;
+    let weight = |z: &[i64]| libm::exp(-energy(z.iter().map(|&z| part(z)).sum()));
+    let total: f64 = points.iter().map(|z| weight(z)).sum();
+    let mut after: HashMap<Vec<i64>, f64> = HashMap::new();
+    for z in points {
+        let before = weight(z) / total;
+        // Rows of points that weigh nothing need not be computed.
+        if before < 1e-13 {
+            continue;
+        }
+        let row = row(z);
+        let sum: f64 = row.iter().map(|(_, p)| p).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "a row sums to {sum}");
+        for (to, p) in row {
+            *after.entry(to).or_default() += before * p;
+        }
+    }
+    for z in points {
+        let (want, got) = (weight(z) / total, after.get(z).copied().unwrap_or(0.0));
+        assert!((got - want).abs() < 2e-10, "{z:?}: {want} before a step, {got} after");
+    }
+}

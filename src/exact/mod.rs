@@ -4,17 +4,28 @@
 //! - [`Table`]: a truncated probability table on consecutive integers.
 //! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity.
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
+//! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
+//!   equations), [`Klein`] (Gaussian) and [`EuclideanKlein`] (ℓ2).
 
 pub mod composition;
+mod fft;
 mod gaussian_tree;
+mod grouped;
 mod integer_tree;
+mod klein;
 mod laplace_tree;
+mod lattice;
+mod margins;
 mod table;
 mod zero_sum;
 
 pub use gaussian_tree::GaussianTree;
+pub use grouped::{Grouped, GroupedScratch};
 pub use integer_tree::{IntegerTree, IntegerTreeScratch};
+pub use klein::{EuclideanKlein, Klein};
 pub use laplace_tree::LaplaceTree;
+pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
+pub use margins::MarginsTable;
 pub use table::Table;
 pub use zero_sum::{GeometricSum, SplitScratch};
 

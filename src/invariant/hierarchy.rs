@@ -157,7 +157,10 @@ impl Hierarchy {
                 magnitude += values[c].to_f64().abs();
             }
             if !V::is_sum(values[v], sum, self.children(v).len(), magnitude) {
-                return Err(Error::InvariantViolated { node: v, residual: (values[v] - sum).to_string() });
+                return Err(Error::InvariantViolated {
+                    place: format!("node {v}"),
+                    residual: (values[v] - sum).to_string(),
+                });
             }
         }
         Ok(())
@@ -169,7 +172,10 @@ impl Hierarchy {
     pub fn check_nonnegative<V: Value>(&self, values: &[V]) -> Result<()> {
         match values.iter().position(|&value| value < V::default()) {
             None => Ok(()),
-            Some(node) => Err(Error::InvariantViolated { node, residual: values[node].to_string() }),
+            Some(node) => Err(Error::InvariantViolated {
+                place: format!("node {node}"),
+                residual: values[node].to_string(),
+            }),
         }
     }
 }
@@ -190,7 +196,9 @@ mod tests {
         assert_eq!(values, [15, 3, 5, 7, 1, 2, 7]);
         assert!(tree.check(&values).is_ok());
         values[6] = 8;
-        assert!(matches!(tree.check(&values), Err(Error::InvariantViolated { node: 3, .. })));
+        assert!(
+            matches!(tree.check(&values), Err(Error::InvariantViolated { place, .. }) if place == "node 3")
+        );
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Markov kernels: one file each.
 
 mod hierarchical_mh;
+mod lattice_gibbs;
+mod lattice_metropolis;
 mod line_gibbs;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState};
+pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
+pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
 
-use crate::rng::Rng;
+use crate::lattice::Sparse;
+use crate::rng::{Rng, geometric};
 
 /// One Markov step that leaves the target of the kernel invariant: randomness in, then a deterministic
 /// step. Coupled chains change only how a pair of noises is drawn and call the same `apply` twice.
@@ -30,4 +35,32 @@ pub trait Kernel {
     fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool;
     /// The current noise of all nodes.
     fn position<'a>(&self, state: &'a Self::State) -> &'a [Self::Value];
+}
+
+/// A kernel with a coupling: two chains, each of which follows the kernel, that tend to meet and then stay
+/// together.
+pub trait Coupled: Kernel {
+    /// An over-dispersed start that does not depend on the confidential counts: independent double geometric
+    /// coordinates of the given scale on a basis of the lattice.
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Self::State;
+    /// Draws the random inputs of one step of both chains: each with the law of [`Kernel::draw`], and equal
+    /// if the states are equal.
+    fn draw_pair<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        states: (&Self::State, &Self::State),
+        noise: (&mut Self::Noise, &mut Self::Noise),
+    );
+}
+
+/// `v` of independent double geometric coordinates, and the lattice point `V v`.
+fn start<R: Rng + ?Sized>(basis: &[Sparse], cells: usize, rng: &mut R, scale: f64) -> (Vec<i64>, Vec<i64>) {
+    let v: Vec<i64> = basis.iter().map(|_| geometric(rng, scale) - geometric(rng, scale)).collect();
+    let mut z = vec![0; cells];
+    for (vector, v) in basis.iter().zip(&v) {
+        for &(cell, x) in vector {
+            z[cell as usize] += i64::from(x) * v;
+        }
+    }
+    (v, z)
 }

@@ -78,32 +78,39 @@ impl LineLaw for DiscreteGaussian {
     /// function is summed from the mode to both sides until nothing is added, then inverted. O(sigma).
     fn line(precisions: &Vec<f64>, line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
         let (mean, sd) = along(precisions, &line.terms);
-        let mode = (libm::rint(mean) as i64).clamp(lo, hi);
-        let right = || Outward::new(mode, mean, sd, hi, 1);
-        let left = || Outward::new(mode, mean, sd, lo, -1);
-        let below: f64 = left().map(|(_, weight)| weight).sum();
-        let above: f64 = right().map(|(_, weight)| weight).sum();
-        let mut rest = u * (below + 1.0 + above) - below;
-        if rest < 0.0 {
-            for (t, weight) in left() {
-                rest += weight;
-                if rest >= 0.0 {
-                    return t;
-                }
-            }
-        } else {
-            rest -= 1.0;
+        quantile(mean, sd, lo, hi, u)
+    }
+}
+
+/// The `u`-quantile of `p(t) ∝ exp(-(t - mean)²/(2 sd²))` on the integers `lo <= t <= hi`.
+pub(super) fn quantile(mean: f64, sd: f64, lo: i64, hi: i64, u: f64) -> i64 {
+    let mode = (libm::rint(mean) as i64).clamp(lo, hi);
+    let right = || Outward::new(mode, mean, sd, hi, 1);
+    let left = || Outward::new(mode, mean, sd, lo, -1);
+    let below: f64 = left().map(|(_, weight)| weight).sum();
+    let above: f64 = right().map(|(_, weight)| weight).sum();
+    // Rounding may leave some of `rest` over: then it is the last value with weight.
+    let mut last = mode;
+    let mut rest = u * (below + 1.0 + above) - below;
+    if rest < 0.0 {
+        for (t, weight) in left() {
+            last = t;
+            rest += weight;
             if rest >= 0.0 {
-                for (t, weight) in right() {
-                    rest -= weight;
-                    if rest < 0.0 {
-                        return t;
-                    }
-                }
+                break;
             }
         }
-        mode
+    } else if rest >= 1.0 {
+        rest -= 1.0;
+        for (t, weight) in right() {
+            last = t;
+            rest -= weight;
+            if rest < 0.0 {
+                break;
+            }
+        }
     }
+    last
 }
 
 /// The points `mode ± 1, mode ± 2, …` up to a bound with their weights relative to the mode's.

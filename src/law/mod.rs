@@ -2,20 +2,25 @@
 //!
 //! A mechanism adds independent noise with the weight `w(z)`, symmetric about 0 and decreasing in `|z|`.
 //! Conditioning needs the weight alone ([`Law::log_weight`]) and exact draws along a line of the
-//! lattice ([`LineLaw`]).
+//! lattice ([`LineLaw`]). On a general lattice of integer vectors a law is a function of a norm
+//! ([`LatticeLaw`]).
 
 mod discrete_gaussian;
 mod double_geometric;
+mod euclidean_laplace;
 mod gaussian;
 mod geometric_line;
 mod laplace;
+mod lattice_law;
 mod value;
 
 pub use discrete_gaussian::DiscreteGaussian;
 pub use double_geometric::DoubleGeometric;
+pub use euclidean_laplace::EuclideanLaplace;
 pub use gaussian::Gaussian;
 pub use geometric_line::PowerTables;
 pub use laplace::Laplace;
+pub use lattice_law::LatticeLaw;
 pub use value::Value;
 
 use crate::error::{Error, Result};

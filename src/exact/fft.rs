@@ -1,0 +1,76 @@
+//! The discrete Fourier transform of real, symmetric tables: all that grouped sums need.
+//!
+//! Written here, with `libm`, so that tables do not depend on the processor.
+
+/// Complex numbers as (real, imaginary).
+type Complex = (f64, f64);
+
+/// Transforms `values` in place along one axis of a cube: `side` values at distance `stride`, for every start.
+/// `side` is a power of two.
+fn axis(values: &mut [Complex], side: usize, stride: usize, roots: &[Complex]) {
+    let mut line = vec![(0.0, 0.0); side];
+    let bits = side.trailing_zeros();
+    for block in (0..values.len()).step_by(side * stride) {
+        for start in block..block + stride {
+            for (k, out) in line.iter_mut().enumerate() {
+                let from = if bits == 0 { 0 } else { k.reverse_bits() >> (usize::BITS - bits) };
+                *out = values[start + from * stride];
+            }
+            let mut half = 1;
+            while half < side {
+                let step = side / (2 * half);
+                for pair in line.chunks_exact_mut(2 * half) {
+                    let (low, high) = pair.split_at_mut(half);
+                    for (k, (a, b)) in low.iter_mut().zip(high).enumerate() {
+                        let w = roots[k * step];
+                        let t = (b.0 * w.0 - b.1 * w.1, b.0 * w.1 + b.1 * w.0);
+                        *b = (a.0 - t.0, a.1 - t.1);
+                        *a = (a.0 + t.0, a.1 + t.1);
+                    }
+                }
+                half *= 2;
+            }
+            for (k, value) in line.iter().enumerate() {
+                values[start + k * stride] = *value;
+            }
+        }
+    }
+}
+
+/// The transform `Σ_x f(x) exp(-2πi <x, ω>/side)` of a function on `(Z/side)^dimensions` that is real and even,
+/// `f(-x) = f(x)`: real and even again. Applied twice it gives `side^dimensions f`.
+pub(super) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f64> {
+    let angle = |k: usize| -2.0 * std::f64::consts::PI * k as f64 / side as f64;
+    let roots: Vec<Complex> = (0..side / 2).map(|k| (libm::cos(angle(k)), libm::sin(angle(k)))).collect();
+    let mut values: Vec<Complex> = f.iter().map(|&x| (x, 0.0)).collect();
+    for dimension in 0..dimensions {
+        axis(&mut values, side, side.pow(dimension as u32), &roots);
+    }
+    values.into_iter().map(|(re, _)| re).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the sum of the definition, in two dimensions.
+    #[test]
+    fn transform_is_the_sum() {
+        let side = 8;
+        let distance = |x: usize| x.min(side - x) as f64;
+        let f: Vec<f64> =
+            (0..64).map(|i| libm::exp(-distance(i % 8) - 0.3 * distance(i / 8) * distance(i / 8))).collect();
+        let got = even_transform(&f, side, 2);
+        for (w, got) in got.iter().enumerate() {
+            let want: f64 = (0..64)
+                .map(|x| {
+                    let phase = (w % 8) * (x % 8) + (w / 8) * (x / 8);
+                    f[x] * libm::cos(2.0 * std::f64::consts::PI * phase as f64 / 8.0)
+                })
+                .sum();
+            assert!((got - want).abs() < 1e-13, "{w}: {got} {want}");
+        }
+        let back = even_transform(&got, side, 2);
+        assert!(back.iter().zip(&f).all(|(a, b)| (a / 64.0 - b).abs() < 1e-15));
+    }
+}

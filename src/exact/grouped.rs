@@ -1,0 +1,227 @@
+//! Double geometric noise given any few linear equations, by equal columns.
+
+use super::fft::even_transform;
+use super::{GeometricSum, SplitScratch};
+use crate::error::{Error, Result};
+use crate::invariant::Component;
+use crate::lattice::independent_rows;
+use crate::law::{DoubleGeometric, Law};
+use crate::rng::{Rng, open01};
+
+/// Entries of all tables together (8 bytes each).
+const MAX_ENTRIES: u64 = 1 << 25;
+
+/// Exact sampler of independent double geometric noise given `A z = 0`.
+///
+/// Cells with equal columns of `A` enter by their sums `s_j` alone. Groups are drawn one after another, each
+/// given what the equations still need: `P(s_j | r) ∝ P_j(s_j) m_{j+1}(r - a_j s_j)`, where `m_j(r)` is the
+/// probability that the groups from `j` on contribute `r`. The `m_j` are tables on `(Z/G)^k`, k the rank of
+/// `A`, from products of the groups' transforms; sums that meet the equations only modulo G are drawn again,
+/// so that G costs acceptance and never exactness. The sums are then split by [`GeometricSum::split`].
+///
+/// Beside rounding (near 1e-15 of the largest table entry) the only error is the truncation of the groups' own
+/// tables, [`Grouped::tv_error`].
+#[derive(Debug)]
+pub struct Grouped {
+    rows: Vec<Vec<(u32, i64)>>,
+    groups: Vec<Group>,
+    side: usize,
+    /// `m_1 … m_{g-1}` for groups 1 … g-1 (none is needed for the first).
+    after: Vec<Vec<f64>>,
+    acceptance: f64,
+}
+
+#[derive(Debug)]
+struct Group {
+    cells: Vec<u32>,
+    /// Column of `A` on the independent rows, modulo the side.
+    column: Vec<usize>,
+    sum: GeometricSum,
+}
+
+/// Space for one draw, reused from draw to draw.
+#[derive(Debug, Clone, Default)]
+pub struct GroupedScratch {
+    split: SplitScratch,
+    parts: Vec<i64>,
+    weights: Vec<f64>,
+    sums: Vec<i64>,
+}
+
+impl Grouped {
+    /// `component`: the equations (cells are written to their places in the whole table).
+    ///
+    /// Errors: [`Error::TooLarge`] where the tables need more than 2^25 entries.
+    pub fn new(component: &Component, law: &DoubleGeometric) -> Result<Self> {
+        let rows = independent_rows(&component.matrix())?;
+        let rank = rows.len();
+        let columns = component.equal_columns();
+        // G holds 8 standard deviations of the widest equation.
+        let spread = |row: &usize| {
+            let squares: f64 = component.rows[*row].iter().map(|&(_, a)| (a * a) as f64).sum();
+            libm::sqrt(squares * law.variance())
+        };
+        let wanted = 8.0 * rows.iter().map(spread).fold(1.0, f64::max);
+        let bits = libm::ceil(libm::log2(wanted)) as u64;
+        let entries = bits
+            .checked_mul(rank as u64)
+            .and_then(|bits| 1u64.checked_shl(bits as u32).filter(|_| bits < 63))
+            .and_then(|n| n.checked_mul(columns.len() as u64));
+        if entries.is_none_or(|n| n > MAX_ENTRIES) {
+            return Err(Error::TooLarge {
+                what: format!(
+                    "exact: {} groups of equal columns under {rank} independent equations of 2^{bits} values",
+                    columns.len()
+                ),
+                needed: entries.unwrap_or(u64::MAX),
+                limit: MAX_ENTRIES,
+                unit: "table entries",
+            });
+        }
+        let side = 1usize << bits;
+        let mut groups = Vec::new();
+        for (column, members) in columns {
+            let at = |row: &usize| column.iter().find(|(i, _)| *i as usize == *row).map_or(0, |(_, a)| *a);
+            groups.push(Group {
+                cells: members.iter().map(|&cell| component.cells[cell as usize]).collect(),
+                column: rows.iter().map(|row| at(row).rem_euclid(side as i64) as usize).collect(),
+                sum: GeometricSum::new(law, members.len(), None)?,
+            });
+        }
+        let size = side.pow(rank as u32);
+        let mut product = vec![1.0; size];
+        let mut after = Vec::new();
+        for group in groups.iter().skip(1).rev() {
+            let mut wrapped = vec![0.0; side];
+            let table = group.sum.sum();
+            for s in table.support() {
+                wrapped[s.rem_euclid(side as i64) as usize] += table.at(s);
+            }
+            let transform = even_transform(&wrapped, side, 1);
+            for (w, p) in product.iter_mut().enumerate() {
+                *p *= transform[phase(&group.column, w, side)];
+            }
+            let mut m = even_transform(&product, side, rank);
+            m.iter_mut().for_each(|p| *p = p.max(0.0) / size as f64);
+            after.push(m);
+        }
+        after.reverse();
+        let mut grouped = Self {
+            rows: component.rows.iter().map(|row| global(row, component)).collect(),
+            groups,
+            side,
+            after,
+            acceptance: 1.0,
+        };
+        grouped.acceptance = grouped.measure_acceptance();
+        if grouped.acceptance < 1e-3 {
+            return Err(Error::Unsupported {
+                method: "exact",
+                what: "these equations".into(),
+                reason: "too few draws meet them beside meeting them modulo the table's side; use line-gibbs",
+            });
+        }
+        Ok(grouped)
+    }
+
+    /// One draw, into the component's cells of `noise`.
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut GroupedScratch, noise: &mut [i64]) {
+        while !self.attempt(rng, scratch, noise) {}
+    }
+
+    fn attempt<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut GroupedScratch, noise: &mut [i64]) -> bool {
+        let GroupedScratch { split, parts, weights, sums } = scratch;
+        sums.clear();
+        let mut needed = vec![0usize; self.groups[0].column.len()];
+        for (j, group) in self.groups.iter().enumerate() {
+            let table = group.sum.sum();
+            weights.clear();
+            weights.extend(table.support().map(|s| {
+                let rest = self.place(group, &needed, s);
+                let later = match self.after.get(j) {
+                    Some(m) => m[rest],
+                    None => f64::from(u8::from(rest == 0)),
+                };
+                table.at(s) * later
+            }));
+            let total: f64 = weights.iter().sum();
+            let mut rest = open01(rng) * total;
+            let mut s = *table.support().end();
+            for (value, weight) in table.support().zip(&*weights) {
+                rest -= weight;
+                if rest < 0.0 {
+                    s = value;
+                    break;
+                }
+            }
+            for (r, &a) in needed.iter_mut().zip(&group.column) {
+                *r = (*r as i64 - a as i64 * s).rem_euclid(self.side as i64) as usize;
+            }
+            sums.push(s);
+        }
+        for (group, &s) in self.groups.iter().zip(&*sums) {
+            parts.clear();
+            parts.resize(group.cells.len(), 0);
+            group.sum.split(rng, s, split, parts);
+            for (&cell, &part) in group.cells.iter().zip(&*parts) {
+                noise[cell as usize] = part;
+            }
+        }
+        self.rows.iter().all(|row| {
+            row.iter().map(|&(cell, a)| i128::from(a) * i128::from(noise[cell as usize])).sum::<i128>() == 0
+        })
+    }
+
+    /// Index of `needed - a s` in the tables.
+    #[inline]
+    fn place(&self, group: &Group, needed: &[usize], s: i64) -> usize {
+        let mask = self.side as i64 - 1;
+        let mut index = 0;
+        for (&r, &a) in needed.iter().zip(&group.column).rev() {
+            index = index * self.side + ((r as i64 - a as i64 * s) & mask) as usize;
+        }
+        index
+    }
+
+    /// Share of draws that meet the equations beside meeting them modulo G.
+    pub fn acceptance(&self) -> f64 {
+        self.acceptance
+    }
+
+    /// Over 256 draws of a fixed stream.
+    fn measure_acceptance(&self) -> f64 {
+        use crate::rng::{Role, TaskKey, stream};
+        let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
+        let cells =
+            self.groups.iter().flat_map(|group| &group.cells).max().map_or(0, |&cell| cell as usize + 1);
+        let (mut scratch, mut noise) = (GroupedScratch::default(), vec![0; cells]);
+        let met = (0..256).filter(|_| self.attempt(&mut rng, &mut scratch, &mut noise)).count();
+        met as f64 / 256.0
+    }
+
+    /// Estimate of the total variation distance of a draw to the target: mass that the groups' tables lack, and
+    /// rounding relative to the probability of meeting the equations.
+    pub fn tv_error(&self) -> f64 {
+        let lost: f64 = self.groups.iter().map(|group| group.sum.sum().lost()).sum();
+        let Some(first) = self.after.first() else { return lost };
+        let (table, group) = (self.groups[0].sum.sum(), &self.groups[0]);
+        let origin = vec![0; group.column.len()];
+        let met: f64 = table.support().map(|s| table.at(s) * first[self.place(group, &origin, s)]).sum();
+        (lost + 1e-16 * libm::sqrt(first.len() as f64)) / met
+    }
+}
+
+fn global(row: &[(u32, i64)], component: &Component) -> Vec<(u32, i64)> {
+    row.iter().map(|&(cell, a)| (component.cells[cell as usize], a)).collect()
+}
+
+/// `<column, ω> mod side` for the frequency with index `w`.
+#[inline]
+fn phase(column: &[usize], mut w: usize, side: usize) -> usize {
+    let mut sum = 0;
+    for &a in column {
+        sum += a * (w & (side - 1));
+        w /= side;
+    }
+    sum & (side - 1)
+}

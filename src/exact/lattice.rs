@@ -1,0 +1,172 @@
+//! One exact sampler for every invariant: component by component, whatever serves it.
+
+use super::grouped::{Grouped, GroupedScratch};
+use super::klein::{EuclideanKlein, Klein};
+use super::margins::MarginsTable;
+use super::{GeometricSum, SplitScratch};
+use crate::error::{Error, Result};
+use crate::invariant::{Component, Linear};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
+use crate::rng::Rng;
+
+/// A law with exact samplers on lattices.
+pub trait ExactLattice: LatticeLaw {
+    /// Prepares a component.
+    ///
+    /// Errors: no exact sampler fits into memory or accepts often enough; no free dimension.
+    fn component(self, component: &Component) -> Result<ComponentSampler>;
+}
+
+/// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`.
+///
+/// | invariant | double geometric (ℓ1) | Gaussian | ℓ2 |
+/// | --- | --- | --- | --- |
+/// | no equation on a cell | the law | the law | [`EuclideanKlein`] |
+/// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
+/// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
+/// | anything else | [`Grouped`] | [`Klein`] | [`EuclideanKlein`] |
+#[derive(Debug)]
+pub struct LatticeExact {
+    parts: Vec<ComponentSampler>,
+    cells: usize,
+    tv_error: f64,
+}
+
+/// Exact sampler of one component, writing into the cells of the whole table.
+#[derive(Debug)]
+pub enum ComponentSampler {
+    /// Nothing is free: zeros.
+    Fixed(Vec<u32>),
+    /// A cell in no equation, double geometric.
+    Free(u32, DoubleGeometric),
+    /// A cell in no equation, discrete Gaussian.
+    FreeGaussian(u32, DiscreteGaussian),
+    /// Cells with one sum.
+    Total(Vec<u32>, Box<GeometricSum>),
+    /// A two-way table.
+    Margins(Box<MarginsTable<DoubleGeometric>>),
+    /// Any equations.
+    Grouped(Box<Grouped>),
+    /// Gaussian on any lattice.
+    Klein(Box<Klein>),
+    /// ℓ2 on any lattice.
+    EuclideanKlein(Box<EuclideanKlein>),
+}
+
+/// Space for one draw, reused from draw to draw.
+#[derive(Debug, Clone, Default)]
+pub struct LatticeScratch {
+    split: SplitScratch,
+    parts: Vec<i64>,
+    grouped: GroupedScratch,
+    centres: Vec<f64>,
+}
+
+impl ExactLattice for DoubleGeometric {
+    fn component(self, component: &Component) -> Result<ComponentSampler> {
+        let cells = &component.cells;
+        Ok(if component.rows.is_empty() {
+            ComponentSampler::Free(cells[0], self)
+        } else if component.is_total() {
+            ComponentSampler::Total(cells.clone(), Box::new(GeometricSum::new(&self, cells.len(), Some(0))?))
+        } else if component.margins.is_some() {
+            ComponentSampler::Margins(Box::new(MarginsTable::new(component, self)?))
+        } else {
+            ComponentSampler::Grouped(Box::new(Grouped::new(component, &self)?))
+        })
+    }
+}
+
+impl ExactLattice for DiscreteGaussian {
+    fn component(self, component: &Component) -> Result<ComponentSampler> {
+        Ok(if component.rows.is_empty() {
+            ComponentSampler::FreeGaussian(component.cells[0], self)
+        } else {
+            ComponentSampler::Klein(Box::new(Klein::new(component, &self)?))
+        })
+    }
+}
+
+impl ExactLattice for EuclideanLaplace {
+    fn component(self, component: &Component) -> Result<ComponentSampler> {
+        Ok(ComponentSampler::EuclideanKlein(Box::new(EuclideanKlein::new(component, &self)?)))
+    }
+}
+
+impl LatticeExact {
+    /// Errors: no free dimension at all; a component that no exact sampler serves, with the limit it exceeds.
+    pub fn new<L: ExactLattice>(invariant: &Linear, law: L) -> Result<Self> {
+        let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
+        let mut parts = Vec::new();
+        let mut free = false;
+        for component in &components {
+            let fixed = !component.rows.is_empty() && {
+                let rank = match component.cells.len() {
+                    1 => 1,
+                    _ if component.is_total() || component.margins.is_some() => 1,
+                    _ => crate::lattice::independent_rows(&component.matrix())?.len(),
+                };
+                rank == component.cells.len()
+                    || component.margins.is_some_and(|(rows, columns)| rows == 1 || columns == 1)
+            };
+            free |= !fixed;
+            parts.push(if fixed {
+                ComponentSampler::Fixed(component.cells.clone())
+            } else {
+                law.component(component)?
+            });
+        }
+        if !free {
+            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+        }
+        let tv_error = parts.iter().map(ComponentSampler::tv_error).sum();
+        Ok(Self { parts, cells: invariant.cells(), tv_error })
+    }
+
+    /// Cells of the table.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// One draw, into `noise` (one value per cell).
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
+        for part in &self.parts {
+            part.draw(rng, scratch, noise);
+        }
+    }
+
+    /// Estimate of the total variation distance of a draw to the law, from truncated tables (see the parts); 0 for
+    /// the samplers by rejection.
+    pub fn tv_error(&self) -> f64 {
+        self.tv_error
+    }
+}
+
+impl ComponentSampler {
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
+        match self {
+            Self::Fixed(cells) => cells.iter().for_each(|&cell| noise[cell as usize] = 0),
+            Self::Free(cell, law) => noise[*cell as usize] = law.sample(rng),
+            Self::FreeGaussian(cell, law) => noise[*cell as usize] = law.sample(rng),
+            Self::Total(cells, sum) => {
+                scratch.parts.resize(cells.len(), 0);
+                sum.split(rng, 0, &mut scratch.split, &mut scratch.parts);
+                for (&cell, &part) in cells.iter().zip(&scratch.parts) {
+                    noise[cell as usize] = part;
+                }
+            }
+            Self::Margins(table) => table.draw(rng, noise),
+            Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
+            Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
+            Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),
+        }
+    }
+
+    fn tv_error(&self) -> f64 {
+        match self {
+            Self::Margins(table) => table.tv_error(),
+            Self::Grouped(grouped) => grouped.tv_error(),
+            _ => 0.0,
+        }
+    }
+}

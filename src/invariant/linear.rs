@@ -1,0 +1,246 @@
+//! Linear equations with integer coefficients: any equality invariant of a table.
+
+use crate::error::{Error, Result};
+use crate::lattice::IntMatrix;
+use crate::lattice::dot;
+use std::collections::HashMap;
+
+/// One equation: its non-zero coefficients by cell.
+pub type Row = Vec<(u32, i64)>;
+
+/// `A y = A x` on a table of `cells` counts: the release `y` keeps what `A` counts of the confidential `x`.
+///
+/// Equivalently the noise `z = y - x` lies in the lattice `{z in Z^d : A z = 0}` (Dharangutte, Gao, Gong, Yu,
+/// "Integer subspace differential privacy", Prop. 8). Rows may be dependent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linear {
+    cells: usize,
+    rows: Vec<Row>,
+    /// Rows and columns, if this is nothing but the margins of a two-way table.
+    margins: Option<(usize, usize)>,
+}
+
+/// Cells that no equation ties to others, with their equations; cells are renumbered from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Component {
+    /// Cells of the table, ascending.
+    pub cells: Vec<u32>,
+    /// Equations, on the renumbered cells.
+    pub rows: Vec<Row>,
+    /// Rows and columns of a two-way table with both margins fixed, if it is one (cells row by row).
+    pub margins: Option<(usize, usize)>,
+}
+
+impl Linear {
+    /// The sum of all cells is kept. Errors: no cell.
+    pub fn total(cells: usize) -> Result<Self> {
+        Self::new(cells, vec![(0..cells as u32).map(|c| (c, 1)).collect()], None)
+    }
+
+    /// The sum of every group is kept; `groups`: the group of each cell.
+    pub fn partition(groups: &[usize]) -> Result<Self> {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut row_of: HashMap<usize, usize> = HashMap::new();
+        for (cell, &group) in groups.iter().enumerate() {
+            let row = *row_of.entry(group).or_insert_with(|| {
+                rows.push(Row::new());
+                rows.len() - 1
+            });
+            rows[row].push((cell as u32, 1));
+        }
+        Self::new(groups.len(), rows, None)
+    }
+
+    /// Both margins of a two-way table are kept; cells row by row.
+    pub fn margins(rows: usize, columns: usize) -> Result<Self> {
+        let cell = |i: usize, j: usize| ((i * columns + j) as u32, 1);
+        let by_row = (0..rows).map(|i| (0..columns).map(|j| cell(i, j)).collect());
+        let by_column = (0..columns).map(|j| (0..rows).map(|i| cell(i, j)).collect());
+        Self::new(rows * columns, by_row.chain(by_column).collect(), Some((rows, columns)))
+    }
+
+    /// The sum over every listed set of cells is kept.
+    ///
+    /// Errors: an empty set, a cell twice in a set or out of range.
+    pub fn subsets(cells: usize, sets: &[Vec<usize>]) -> Result<Self> {
+        let mut rows = Vec::new();
+        for (i, set) in sets.iter().enumerate() {
+            let mut set = set.clone();
+            set.sort_unstable();
+            if set.is_empty() || set.windows(2).any(|pair| pair[0] == pair[1]) {
+                return Err(Error::Invariant(format!(
+                    "set {}: want a non-empty set of different cells",
+                    i + 1
+                )));
+            }
+            if let Some(&cell) = set.iter().find(|&&cell| cell >= cells) {
+                return Err(Error::Invariant(format!(
+                    "set {}: got cell {}, want a cell of 1 to {cells}",
+                    i + 1,
+                    cell + 1
+                )));
+            }
+            rows.push(set.into_iter().map(|cell| (cell as u32, 1)).collect());
+        }
+        Self::new(cells, rows, None)
+    }
+
+    /// Explicit coefficients, k × d.
+    pub fn matrix(a: &IntMatrix) -> Result<Self> {
+        let sparse = |row: &[i64]| -> Row {
+            row.iter().enumerate().filter(|(_, a)| **a != 0).map(|(cell, &a)| (cell as u32, a)).collect()
+        };
+        Self::new(a.columns(), (0..a.rows()).map(|i| sparse(a.row(i))).collect(), None)
+    }
+
+    /// Equations by their non-zero coefficients; rows without any are dropped.
+    ///
+    /// Errors: no equation is left, a cell out of range.
+    pub fn from_rows(cells: usize, rows: Vec<Row>) -> Result<Self> {
+        Self::new(cells, rows, None)
+    }
+
+    fn new(cells: usize, mut rows: Vec<Row>, margins: Option<(usize, usize)>) -> Result<Self> {
+        for row in &mut rows {
+            row.retain(|&(_, a)| a != 0);
+            row.sort_unstable();
+            if let Some(&(cell, _)) = row.last().filter(|(cell, _)| *cell as usize >= cells) {
+                return Err(Error::Invariant(format!("cell {} of a table of {cells}", u64::from(cell) + 1)));
+            }
+            if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                return Err(Error::Invariant("a cell has two coefficients in one equation".into()));
+            }
+        }
+        rows.retain(|row| !row.is_empty());
+        if rows.is_empty() {
+            return Err(Error::Invariant("the system is empty: no equation ties any cell".into()));
+        }
+        Ok(Self { cells, rows, margins })
+    }
+
+    /// The equations of both; the other one's cells are the first of this one's or the same.
+    pub fn and(mut self, other: Self) -> Self {
+        self.cells = self.cells.max(other.cells);
+        let new: Vec<Row> = other.rows.into_iter().filter(|row| !self.rows.contains(row)).collect();
+        if !new.is_empty() {
+            self.rows.extend(new);
+            self.margins = None;
+        }
+        self
+    }
+
+    /// d, the number of cells.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// The equations.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Checks `A z = 0` in exact arithmetic.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
+    pub fn check(&self, noise: &[i64]) -> Result<()> {
+        for (i, row) in self.rows.iter().enumerate() {
+            let residual: i128 =
+                row.iter().map(|&(cell, a)| i128::from(a) * i128::from(noise[cell as usize])).sum();
+            if residual != 0 {
+                return Err(Error::InvariantViolated {
+                    place: format!("equation {}", i + 1),
+                    residual: residual.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// `A x` of one equation. Errors: beyond 64 bits.
+    pub fn value(&self, row: usize, counts: &[i64]) -> Result<i64> {
+        dot(self.rows[row].iter().map(|&(cell, a)| (a, counts[cell as usize])))
+    }
+
+    /// The connected components: noise laws that are products over cells factorise over them. A cell in
+    /// no equation is a component of its own.
+    pub fn components(&self) -> Vec<Component> {
+        if let Some(margins) = self.margins {
+            let cells = (0..self.cells as u32).collect();
+            return vec![Component { cells, rows: self.rows.clone(), margins: Some(margins) }];
+        }
+        let mut parent: Vec<u32> = (0..self.cells as u32).collect();
+        fn root(parent: &mut [u32], mut v: u32) -> u32 {
+            while parent[v as usize] != v {
+                parent[v as usize] = parent[parent[v as usize] as usize];
+                v = parent[v as usize];
+            }
+            v
+        }
+        for row in &self.rows {
+            let first = root(&mut parent, row[0].0);
+            for &(cell, _) in &row[1..] {
+                let other = root(&mut parent, cell);
+                parent[other as usize] = first;
+            }
+        }
+        let mut place: HashMap<u32, usize> = HashMap::new();
+        let mut components: Vec<Component> = Vec::new();
+        let mut local = vec![0u32; self.cells];
+        for cell in 0..self.cells as u32 {
+            let at = *place.entry(root(&mut parent, cell)).or_insert_with(|| {
+                components.push(Component { cells: Vec::new(), rows: Vec::new(), margins: None });
+                components.len() - 1
+            });
+            local[cell as usize] = components[at].cells.len() as u32;
+            components[at].cells.push(cell);
+        }
+        for row in &self.rows {
+            let at = place[&root(&mut parent, row[0].0)];
+            components[at].rows.push(row.iter().map(|&(cell, a)| (local[cell as usize], a)).collect());
+        }
+        components
+    }
+
+    /// Everything as one component: for laws that do not factorise.
+    pub fn whole(&self) -> Component {
+        Component { cells: (0..self.cells as u32).collect(), rows: self.rows.clone(), margins: self.margins }
+    }
+}
+
+impl Component {
+    /// The equations as a dense matrix.
+    pub fn matrix(&self) -> IntMatrix {
+        let mut a = IntMatrix::zero(self.rows.len(), self.cells.len());
+        for (i, row) in self.rows.iter().enumerate() {
+            for &(cell, coefficient) in row {
+                a[(i, cell as usize)] = coefficient;
+            }
+        }
+        a
+    }
+
+    /// Whether all cells are in one equation with coefficient 1 and there is no other.
+    pub fn is_total(&self) -> bool {
+        matches!(&self.rows[..], [row] if row.len() == self.cells.len() && row.iter().all(|&(_, a)| a == 1))
+    }
+
+    /// Cells grouped by equal column of `A`, each with its column (sparse, by row).
+    pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
+        let mut columns: Vec<Row> = vec![Row::new(); self.cells.len()];
+        for (i, row) in self.rows.iter().enumerate() {
+            for &(cell, a) in row {
+                columns[cell as usize].push((i as u32, a));
+            }
+        }
+        let mut place: HashMap<&Row, usize> = HashMap::new();
+        let mut groups: Vec<(Row, Vec<u32>)> = Vec::new();
+        for (cell, column) in columns.iter().enumerate() {
+            let at = *place.entry(column).or_insert_with(|| {
+                groups.push((column.clone(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.push(cell as u32);
+        }
+        groups
+    }
+}

@@ -1,0 +1,300 @@
+//! Line Gibbs on any lattice.
+
+use super::{Coupled, Kernel, start};
+use crate::error::{Error, Result};
+use crate::invariant::Linear;
+use crate::lattice::{Moves, Sparse, start_basis};
+use crate::law::{LatticeLaw, Line};
+use crate::rng::{Rng, below, open01};
+
+/// Gibbs sampler of a [`LatticeLaw`] on `{z : A z = 0}` that moves along one short lattice vector at a time and
+/// draws the step exactly from its law along that line ([`LatticeLaw::line`]): no rejection, no tuning.
+///
+/// The vector is drawn uniformly from a set that generates the lattice: pairs `e_i - e_j` inside a total,
+/// 2 × 2 swaps of a two-way table, else pairs of equal columns and, for the group sums, an LLL-reduced basis
+/// with its sums and differences by pairs that are no longer than its longest vector. Components of the
+/// invariant are chosen in proportion to their cells.
+///
+/// Coupled chains ([`Coupled`]) share the vector and the quantile `u`: the step increases with `u` and with
+/// the position, so the chains contract, and on a lattice they meet exactly.
+#[derive(Debug)]
+pub struct LatticeGibbs<L: LatticeLaw> {
+    law: L,
+    tables: L::Tables,
+    cells: usize,
+    /// Where chains start: a basis of the lattice.
+    basis: Vec<Sparse>,
+    /// By component.
+    moves: Vec<Moves>,
+    /// By cell: its component, if there are several.
+    owners: Vec<u32>,
+}
+
+/// State of [`LatticeGibbs`].
+#[derive(Debug, Clone)]
+pub struct LatticeGibbsState {
+    z: Vec<i64>,
+    /// `Σ part(z)`.
+    sum: i64,
+    line: Line<i64>,
+}
+
+/// One move: the vector, and where in the law of the step.
+#[derive(Debug, Clone)]
+pub struct LatticeMove {
+    vector: Sparse,
+    u: f64,
+}
+
+impl<L: LatticeLaw> LatticeGibbs<L> {
+    /// Errors: no free dimension; a lattice whose basis is refused by [`crate::lattice::basis`]; a scale for
+    /// which sums of squares could overflow.
+    pub fn new(invariant: &Linear, law: L) -> Result<Self> {
+        law.check_size(invariant.cells())?;
+        let components: Vec<_> =
+            invariant.components().into_iter().filter(|c| c.rows.is_empty() || c.cells.len() > 1).collect();
+        let mut moves = Vec::new();
+        let (mut owners, mut basis) = (Vec::new(), Vec::new());
+        for component in &components {
+            let some = Moves::of(component)?;
+            if matches!(&some, Moves::Listed(list) if list.is_empty()) {
+                continue;
+            }
+            owners.extend(std::iter::repeat_n(moves.len() as u32, component.cells.len()));
+            moves.push(some);
+            basis.extend(start_basis(component)?);
+        }
+        if moves.is_empty() {
+            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+        }
+        Ok(Self { law, tables: law.tables(), cells: invariant.cells(), basis, moves, owners })
+    }
+
+    /// Moves in one sweep: the number of cells.
+    pub fn sweep(&self) -> u64 {
+        self.cells as u64
+    }
+}
+
+impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
+    type Value = i64;
+    type State = LatticeGibbsState;
+    type Noise = LatticeMove;
+    const REJECTS: bool = false;
+
+    /// `position`: a point of the lattice.
+    fn init(&self, position: &[i64]) -> LatticeGibbsState {
+        let sum = position.iter().map(|&z| L::part(z)).sum();
+        LatticeGibbsState { z: position.to_vec(), sum, line: Line::default() }
+    }
+
+    fn noise(&self) -> LatticeMove {
+        LatticeMove { vector: Vec::with_capacity(16), u: 0.5 }
+    }
+
+    #[inline]
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LatticeMove) {
+        let component = match &self.moves[..] {
+            [_] => 0,
+            _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
+        };
+        let vector = &mut noise.vector;
+        vector.clear();
+        match &self.moves[component] {
+            Moves::Listed(list) => vector.extend_from_slice(&list[below(rng, list.len() as u64) as usize]),
+            Moves::Pairs(cells) => vector.extend(pair(rng, cells)),
+            Moves::Swaps { cells, rows, columns } => {
+                let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
+                let at = |row: usize, column: usize| cells[row * columns + column];
+                vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
+            }
+            Moves::Grouped { groups, pairs, vectors } => {
+                let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
+                match vectors.get(which) {
+                    Some(lifted) => vector.extend(lifted.iter().map(|&(group, c)| {
+                        let members = &groups[group as usize];
+                        (members[below(rng, members.len() as u64) as usize], c)
+                    })),
+                    None => vector.extend(pair(rng, &groups[pairs[which - vectors.len()].0 as usize])),
+                }
+            }
+        }
+        noise.u = open01(rng);
+    }
+
+    #[inline]
+    fn apply(&self, state: &mut LatticeGibbsState, noise: &LatticeMove) -> bool {
+        let LatticeGibbsState { z, sum, line } = state;
+        let t = self.law.line(&self.tables, line, &noise.vector, z, *sum, noise.u);
+        if t == 0 {
+            return false;
+        }
+        for &(cell, coefficient) in &noise.vector {
+            let entry = &mut z[cell as usize];
+            *sum -= L::part(*entry);
+            *entry += t * i64::from(coefficient);
+            *sum += L::part(*entry);
+        }
+        true
+    }
+
+    fn position<'a>(&self, state: &'a LatticeGibbsState) -> &'a [i64] {
+        &state.z
+    }
+}
+
+impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> LatticeGibbsState {
+        self.init(&start(&self.basis, self.cells, rng, scale).1)
+    }
+
+    #[inline]
+    fn draw_pair<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        _: (&LatticeGibbsState, &LatticeGibbsState),
+        noise: (&mut LatticeMove, &mut LatticeMove),
+    ) {
+        self.draw(rng, noise.0);
+        noise.1.vector.clone_from(&noise.0.vector);
+        noise.1.u = noise.0.u;
+    }
+}
+
+/// Two different indices below `n` (0 and 0 if n = 1).
+#[inline]
+fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
+    let i = below(rng, n as u64) as usize;
+    let j = below(rng, n.max(2) as u64 - 1) as usize;
+    (i, if j >= i && n > 1 { j + 1 } else { j })
+}
+
+#[inline]
+fn pair<R: Rng + ?Sized>(rng: &mut R, cells: &[u32]) -> [(u32, i32); 2] {
+    let (i, j) = two(rng, cells.len());
+    [(cells[i], 1), (cells[j], -1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
+    use crate::testing::{assert_stationary, lattice_points, small_lattices};
+
+    impl Moves {
+        /// Every vector that a move can take, with its probability.
+        fn all(&self) -> Vec<(f64, Sparse)> {
+            let pairs = |cells: &[u32]| -> Vec<Sparse> {
+                let others =
+                    |&i: &u32| cells.iter().filter(move |&&j| j != i).map(move |&j| vec![(i, 1), (j, -1)]);
+                cells.iter().flat_map(others).collect()
+            };
+            let even = |list: Vec<Sparse>| -> Vec<(f64, Sparse)> {
+                let p = 1.0 / list.len() as f64;
+                list.into_iter().map(|vector| (p, vector)).collect()
+            };
+            match self {
+                Self::Listed(list) => even(list.clone()),
+                Self::Pairs(cells) => even(pairs(cells)),
+                Self::Swaps { .. } => unreachable!("small tables are listed"),
+                Self::Grouped { groups, pairs: dimensions, vectors } => {
+                    let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
+                    let mut all = Vec::new();
+                    for &(group, _) in dimensions {
+                        all.extend(even(pairs(&groups[group as usize])));
+                    }
+                    for vector in vectors {
+                        let mut lifted: Vec<Sparse> = vec![Vec::new()];
+                        for &(group, c) in vector {
+                            lifted = lifted
+                                .into_iter()
+                                .flat_map(|head| {
+                                    groups[group as usize].iter().map(move |&cell| {
+                                        let mut next = head.clone();
+                                        next.push((cell, c));
+                                        next
+                                    })
+                                })
+                                .collect();
+                        }
+                        all.extend(even(lifted));
+                    }
+                    all.into_iter().map(|(p, vector)| (p * share, vector)).collect()
+                }
+            }
+        }
+    }
+
+    /// The transition matrix on a listed support, through [`Kernel::apply`]: the law of a step along a vector is
+    /// read off the values of u at which it changes.
+    fn stationary<L: LatticeLaw>(law: L) {
+        for invariant in small_lattices() {
+            let kernel = LatticeGibbs::new(&invariant, law).unwrap();
+            let points = lattice_points(&invariant, 7);
+            assert_stationary(
+                &points,
+                |z| L::part(z),
+                |sum| law.energy(sum),
+                |from| {
+                    let mut row = Vec::new();
+                    let total: usize = kernel.moves.iter().map(|_| 1).sum();
+                    for (component, moves) in kernel.moves.iter().enumerate() {
+                        let owned =
+                            kernel.owners.iter().filter(|&&owner| owner as usize == component).count();
+                        let share = if total == 1 { 1.0 } else { owned as f64 / kernel.owners.len() as f64 };
+                        for (p, vector) in moves.all() {
+                            let at = |u: f64| {
+                                let mut state = kernel.init(from);
+                                kernel.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
+                                state.z
+                            };
+                            let (mut u, mut here) = (0.0, at(1e-17));
+                            while u < 1.0 {
+                                // The last u with this value.
+                                let (mut low, mut high) = (u, 1.0);
+                                if at(1.0 - 1e-16) != here {
+                                    for _ in 0..60 {
+                                        let middle = 0.5 * (low + high);
+                                        if at(f64::max(middle, 1e-17)) == here {
+                                            low = middle
+                                        } else {
+                                            high = middle
+                                        }
+                                    }
+                                }
+                                row.push((here.clone(), share * p * (high - u)));
+                                u = high;
+                                here = at(u.min(1.0 - 1e-16));
+                            }
+                        }
+                    }
+                    row
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn moves_leave_the_target_invariant() {
+        stationary(DoubleGeometric::new(0.35).unwrap());
+        stationary(DiscreteGaussian::new(0.7).unwrap());
+        stationary(EuclideanLaplace::new(0.25).unwrap());
+    }
+
+    /// Large tables draw their swaps instead of listing them.
+    #[test]
+    fn swaps_of_large_tables_are_swaps() {
+        let invariant = Linear::margins(40, 60).unwrap();
+        let kernel = LatticeGibbs::new(&invariant, DoubleGeometric::new(2.0).unwrap()).unwrap();
+        assert!(matches!(&kernel.moves[..], [Moves::Swaps { .. }]));
+        let mut rng = crate::testing::test_stream(1);
+        let (mut state, mut noise) = (kernel.start(&mut rng, 2.0), kernel.noise());
+        invariant.check(kernel.position(&state)).unwrap();
+        for _ in 0..1000 {
+            kernel.draw(&mut rng, &mut noise);
+            assert_eq!(noise.vector.len(), 4);
+            kernel.apply(&mut state, &noise);
+        }
+        invariant.check(kernel.position(&state)).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Exact integers: checked `i128`, or big integers when that overflows.
+
+use crate::error::{Error, Result};
+use dashu_int::IBig;
+use std::cmp::Ordering;
+
+/// Integer arithmetic in which an overflow is `None`.
+pub(super) trait Exact: Clone + PartialEq {
+    fn of(x: i64) -> Self;
+    fn to_i64(&self) -> Option<i64>;
+    fn is_zero(&self) -> bool;
+    fn is_negative(&self) -> bool;
+    fn cmp_abs(&self, other: &Self) -> Ordering;
+    fn neg(&self) -> Option<Self>;
+    fn add(&self, other: &Self) -> Option<Self>;
+    fn mul(&self, other: &Self) -> Option<Self>;
+    /// Rounded towards minus infinity; the divisor is > 0.
+    fn div_floor(&self, divisor: &Self) -> Option<Self>;
+    /// `self - q other`.
+    fn minus(&self, q: &Self, other: &Self) -> Option<Self> {
+        self.add(&q.mul(other)?.neg()?)
+    }
+    /// To the nearest integer; the divisor is > 0.
+    fn div_round(&self, divisor: &Self) -> Option<Self> {
+        self.add(self)?.add(divisor)?.div_floor(&divisor.add(divisor)?)
+    }
+}
+
+impl Exact for i128 {
+    fn of(x: i64) -> Self {
+        x.into()
+    }
+    fn to_i64(&self) -> Option<i64> {
+        (*self).try_into().ok()
+    }
+    fn is_zero(&self) -> bool {
+        *self == 0
+    }
+    fn is_negative(&self) -> bool {
+        *self < 0
+    }
+    fn cmp_abs(&self, other: &Self) -> Ordering {
+        self.unsigned_abs().cmp(&other.unsigned_abs())
+    }
+    fn neg(&self) -> Option<Self> {
+        self.checked_neg()
+    }
+    fn add(&self, other: &Self) -> Option<Self> {
+        self.checked_add(*other)
+    }
+    fn mul(&self, other: &Self) -> Option<Self> {
+        self.checked_mul(*other)
+    }
+    fn div_floor(&self, divisor: &Self) -> Option<Self> {
+        self.checked_div_euclid(*divisor)
+    }
+}
+
+impl Exact for IBig {
+    fn of(x: i64) -> Self {
+        x.into()
+    }
+    fn to_i64(&self) -> Option<i64> {
+        self.try_into().ok()
+    }
+    fn is_zero(&self) -> bool {
+        IBig::is_zero(self)
+    }
+    fn is_negative(&self) -> bool {
+        *self < IBig::ZERO
+    }
+    fn cmp_abs(&self, other: &Self) -> Ordering {
+        let size = |x: &IBig| if Exact::is_negative(x) { -x } else { x.clone() };
+        size(self).cmp(&size(other))
+    }
+    fn neg(&self) -> Option<Self> {
+        Some(-self)
+    }
+    fn add(&self, other: &Self) -> Option<Self> {
+        Some(self + other)
+    }
+    fn mul(&self, other: &Self) -> Option<Self> {
+        Some(self * other)
+    }
+    fn div_floor(&self, divisor: &Self) -> Option<Self> {
+        let quotient = self / divisor;
+        let exact = &quotient * divisor == *self;
+        Some(if Exact::is_negative(self) && !exact { quotient - IBig::ONE } else { quotient })
+    }
+}
+
+/// Runs an algorithm on `i128`, and on big integers if that overflows.
+///
+/// Errors: a result that does not fit into `i64`.
+macro_rules! exactly {
+    ($what:literal, $run:ident($($argument:expr),*)) => {
+        match $run::<i128>($($argument),*) {
+            Some(done) => done,
+            None => $run::<dashu_int::IBig>($($argument),*).expect("big integers do not overflow"),
+        }
+        .ok_or_else(|| $crate::lattice::exact::too_big($what))
+    };
+}
+pub(super) use exactly;
+
+pub(super) fn too_big(what: &str) -> Error {
+    Error::Invariant(format!("{what}: an entry does not fit into 64 bits"))
+}
+
+/// The entries as `i64`.
+pub(super) fn entries<T: Exact>(values: &[T]) -> Option<Vec<i64>> {
+    values.iter().map(T::to_i64).collect()
+}
+
+/// `Σ a_i b_i` with no overflow.
+pub(crate) fn dot(a: impl IntoIterator<Item = (i64, i64)>) -> Result<i64> {
+    let sum: i128 = a.into_iter().map(|(a, b)| i128::from(a) * i128::from(b)).sum();
+    i64::try_from(sum).map_err(|_| too_big("a sum of counts"))
+}

@@ -1,0 +1,182 @@
+//! The Smith normal form.
+
+use super::exact::{Exact, entries, exactly};
+use super::matrix::IntMatrix;
+use crate::error::Result;
+use std::cmp::Ordering;
+
+/// `U A V = D`, with `U` and `V` unimodular and `D` diagonal, each diagonal entry > 0 and a divisor of the
+/// next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Smith {
+    /// k × k.
+    pub u: IntMatrix,
+    /// The non-zero diagonal entries: as many as the rank of `A`.
+    pub diagonal: Vec<i64>,
+    /// d × d. Its last d - rank columns are a basis of `{z : A z = 0}`.
+    pub v: IntMatrix,
+}
+
+/// The Smith normal form by elimination with the smallest pivot.
+///
+/// Errors: an entry of the result does not fit into 64 bits.
+pub fn smith(a: &IntMatrix) -> Result<Smith> {
+    exactly!("Smith normal form", run(a))
+}
+
+/// Outer `None`: overflow of `T`; inner: a result beyond `i64`.
+fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Smith>> {
+    let (k, d) = (matrix.rows(), matrix.columns());
+    let identity = |n: usize| -> Vec<T> { (0..n * n).map(|i| T::of(i64::from(i % (n + 1) == 0))).collect() };
+    // V is kept transposed, so that operations on columns of A are operations on rows of it.
+    let mut work = Work {
+        a: matrix.entries().iter().map(|&x| T::of(x)).collect(),
+        u: identity(k),
+        vt: identity(d),
+        k,
+        d,
+    };
+    let mut rank = 0;
+    while let Some(pivot) = work.smallest(rank) {
+        work.swap_rows(rank, pivot.0);
+        work.swap_columns(rank, pivot.1);
+        if work.clear(rank)? {
+            if work.at(rank, rank).is_negative() {
+                work.negate_row(rank)?;
+            }
+            // The pivot must divide all that is left: bring in a row with an entry that it does not divide.
+            match work.undivided(rank)? {
+                Some(row) => work.add_row(rank, row, &T::of(-1))?,
+                None => rank += 1,
+            }
+        }
+    }
+    let diagonal = (0..rank).map(|i| work.at(i, i).to_i64()).collect::<Option<Vec<_>>>();
+    let (Some(diagonal), Some(u), Some(vt)) = (diagonal, entries(&work.u), entries(&work.vt)) else {
+        return Some(None);
+    };
+    let v = (0..d * d).map(|i| vt[i % d * d + i / d]).collect();
+    Some(Some(Smith { u: IntMatrix::from_entries(k, k, u), diagonal, v: IntMatrix::from_entries(d, d, v) }))
+}
+
+struct Work<T> {
+    a: Vec<T>,
+    u: Vec<T>,
+    vt: Vec<T>,
+    k: usize,
+    d: usize,
+}
+
+impl<T: Exact> Work<T> {
+    fn at(&self, i: usize, j: usize) -> &T {
+        &self.a[i * self.d + j]
+    }
+
+    /// The smallest non-zero entry at or below and right of (from, from).
+    fn smallest(&self, from: usize) -> Option<(usize, usize)> {
+        let mut best: Option<(usize, usize)> = None;
+        for i in from..self.k {
+            for j in from..self.d {
+                let smaller = |b: (usize, usize)| self.at(i, j).cmp_abs(self.at(b.0, b.1)) == Ordering::Less;
+                if !self.at(i, j).is_zero() && best.is_none_or(smaller) {
+                    best = Some((i, j));
+                }
+            }
+        }
+        best
+    }
+
+    /// Reduces row and column of the pivot by it; whether nothing but the pivot is left there.
+    fn clear(&mut self, p: usize) -> Option<bool> {
+        if self.at(p, p).is_negative() {
+            self.negate_row(p)?;
+        }
+        let mut clean = true;
+        for i in p + 1..self.k {
+            if !self.at(i, p).is_zero() {
+                let q = self.at(i, p).div_round(self.at(p, p))?;
+                self.add_row(i, p, &q)?;
+                clean &= self.at(i, p).is_zero();
+            }
+        }
+        for j in p + 1..self.d {
+            if !self.at(p, j).is_zero() {
+                let q = self.at(p, j).div_round(self.at(p, p))?;
+                self.add_column(j, p, &q)?;
+                clean &= self.at(p, j).is_zero();
+            }
+        }
+        Some(clean)
+    }
+
+    /// A row below the pivot with an entry that the pivot does not divide.
+    fn undivided(&self, p: usize) -> Option<Option<usize>> {
+        let pivot = self.at(p, p);
+        for i in p + 1..self.k {
+            for j in p + 1..self.d {
+                let x = self.at(i, j);
+                if !x.minus(&x.div_floor(pivot)?, pivot)?.is_zero() {
+                    return Some(Some(i));
+                }
+            }
+        }
+        Some(None)
+    }
+
+    fn swap_rows(&mut self, i: usize, j: usize) {
+        swap(&mut self.a, self.d, i, j);
+        swap(&mut self.u, self.k, i, j);
+    }
+
+    fn swap_columns(&mut self, i: usize, j: usize) {
+        for row in 0..self.k {
+            self.a.swap(row * self.d + i, row * self.d + j);
+        }
+        swap(&mut self.vt, self.d, i, j);
+    }
+
+    fn negate_row(&mut self, i: usize) -> Option<()> {
+        for (values, width) in [(&mut self.a, self.d), (&mut self.u, self.k)] {
+            for x in &mut values[i * width..(i + 1) * width] {
+                *x = x.neg()?;
+            }
+        }
+        Some(())
+    }
+
+    /// Row `i` minus `q` times row `j`.
+    fn add_row(&mut self, i: usize, j: usize, q: &T) -> Option<()> {
+        subtract(&mut self.a, self.d, i, j, q)?;
+        subtract(&mut self.u, self.k, i, j, q)
+    }
+
+    /// Column `i` minus `q` times column `j`.
+    fn add_column(&mut self, i: usize, j: usize, q: &T) -> Option<()> {
+        for row in 0..self.k {
+            let (x, y) = (self.at(row, i), self.at(row, j));
+            if !y.is_zero() {
+                self.a[row * self.d + i] = x.minus(q, y)?;
+            }
+        }
+        subtract(&mut self.vt, self.d, i, j, q)
+    }
+}
+
+/// Swaps two rows.
+pub(super) fn swap<T>(values: &mut [T], width: usize, i: usize, j: usize) {
+    if i != j {
+        let (low, high) = (i.min(j), i.max(j));
+        let (head, tail) = values.split_at_mut(high * width);
+        head[low * width..(low + 1) * width].swap_with_slice(&mut tail[..width]);
+    }
+}
+
+/// Row `i` minus `q` times row `j`.
+pub(super) fn subtract<T: Exact>(values: &mut [T], width: usize, i: usize, j: usize, q: &T) -> Option<()> {
+    for c in 0..width {
+        if !values[j * width + c].is_zero() {
+            values[i * width + c] = values[i * width + c].minus(q, &values[j * width + c])?;
+        }
+    }
+    Some(())
+}

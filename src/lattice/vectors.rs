@@ -1,0 +1,164 @@
+//! Sparse lattice vectors of one component: a basis, and short vectors to move along.
+
+use super::{Basis, BasisKind, IntMatrix};
+use crate::error::{Error, Result};
+use crate::invariant::Component;
+
+/// The non-zero entries of a lattice vector, by cell of the table.
+pub type Sparse = Vec<(u32, i32)>;
+
+/// Short vectors that are written out; beyond, vectors are drawn cell by cell.
+const MAX_LISTED: usize = 1 << 16;
+
+/// A basis of the lattice of a component.
+///
+/// - [`BasisKind::Smith`]: of the Smith normal form, as published. For one total it is known without
+///   elimination: `e_j - e_1`.
+/// - [`BasisKind::Reduced`]: reduced by LLL.
+///
+/// Empty if the component has no free dimension. Errors: as [`Basis::of_kernel`].
+pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
+    if component.rows.is_empty() {
+        return Ok(component.cells.iter().map(|&cell| vec![(cell, 1)]).collect());
+    }
+    if component.is_total() && kind == BasisKind::Smith {
+        let first = component.cells[0];
+        return Ok(component.cells[1..].iter().map(|&cell| vec![(first, -1), (cell, 1)]).collect());
+    }
+    sparse(&Basis::of_kernel(&component.matrix(), kind)?.vectors, &component.cells)
+}
+
+/// A basis that is cheap for every named form: where a chain starts.
+pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
+    let Some((rows, columns)) = component.margins else { return basis(component, BasisKind::Smith) };
+    let cell = |i: usize, j: usize| component.cells[i * columns + j];
+    let corner = |i, j| vec![(cell(0, 0), 1), (cell(0, j), -1), (cell(i, 0), -1), (cell(i, j), 1)];
+    Ok((1..rows).flat_map(|i| (1..columns).map(move |j| (i, j))).map(|(i, j)| corner(i, j)).collect())
+}
+
+fn sparse(vectors: &IntMatrix, cells: &[u32]) -> Result<Vec<Sparse>> {
+    let entry = |(cell, &x): (&u32, &i64)| {
+        let x = i32::try_from(x).map_err(|_| Error::Invariant("basis: an entry beyond 32 bits".into()))?;
+        Ok((*cell, x))
+    };
+    (0..vectors.rows())
+        .map(|i| cells.iter().zip(vectors.row(i)).filter(|(_, x)| **x != 0).map(entry).collect())
+        .collect()
+}
+
+/// How line moves of a component are chosen: always a symmetric choice that does not depend on the state,
+/// of vectors that generate the lattice.
+#[derive(Debug, Clone)]
+pub(crate) enum Moves {
+    /// A vector of the list.
+    Listed(Vec<Sparse>),
+    /// `e_i - e_j`.
+    Pairs(Vec<u32>),
+    /// 2 × 2 swaps of a two-way table, cells row by row.
+    Swaps { cells: Vec<u32>, rows: usize, columns: usize },
+    /// Two cells of one group of equal columns; or a short vector of the group sums, each group represented
+    /// by one of its cells.
+    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<(u32, u32)>, vectors: Vec<Vec<(u32, i32)>> },
+}
+
+impl Moves {
+    /// Errors: as [`basis`] with a reduced basis (of the group sums).
+    pub fn of(component: &Component) -> Result<Self> {
+        let cells = &component.cells;
+        if component.rows.is_empty() {
+            return Ok(Self::Listed(cells.iter().map(|&cell| vec![(cell, 1)]).collect()));
+        }
+        if component.is_total() {
+            return Ok(Self::Pairs(cells.clone()));
+        }
+        if let Some((rows, columns)) = component.margins {
+            let swaps = Self::Swaps { cells: cells.clone(), rows, columns };
+            return Ok(if rows * (rows - 1) / 2 * columns * (columns - 1) / 2 <= MAX_LISTED {
+                Self::Listed(all_swaps(cells, rows, columns))
+            } else {
+                swaps
+            });
+        }
+        let grouped = component.equal_columns();
+        let mut a = IntMatrix::zero(component.rows.len(), grouped.len());
+        for (j, (column, _)) in grouped.iter().enumerate() {
+            for &(i, x) in column {
+                a[(i as usize, j)] = x;
+            }
+        }
+        let indices: Vec<u32> = (0..grouped.len() as u32).collect();
+        // Beyond the size that is reduced the vectors of the Smith form serve as they are.
+        let kernel = match Basis::of_kernel(&a, BasisKind::Reduced) {
+            Err(Error::TooLarge { unit: "dimensions", .. }) => Basis::of_kernel(&a, BasisKind::Smith)?,
+            other => other?,
+        };
+        let vectors = short_vectors(sparse(&kernel.vectors, &indices)?);
+        let groups: Vec<Vec<u32>> = grouped
+            .into_iter()
+            .map(|(_, members)| members.into_iter().map(|cell| cells[cell as usize]).collect())
+            .collect();
+        if groups.iter().all(|group| group.len() == 1) {
+            let lift = |vector: Sparse| vector.into_iter().map(|(g, c)| (groups[g as usize][0], c)).collect();
+            return Ok(Self::Listed(vectors.into_iter().map(lift).collect()));
+        }
+        // Every group counts with its dimension, so that all of them are moved equally often.
+        let pairs = groups
+            .iter()
+            .zip(0u32..)
+            .flat_map(|(group, g)| (1..group.len() as u32).map(move |i| (g, i)))
+            .collect();
+        Ok(Self::Grouped { groups, pairs, vectors })
+    }
+}
+
+fn all_swaps(cells: &[u32], rows: usize, columns: usize) -> Vec<Sparse> {
+    let mut swaps = Vec::new();
+    for (i, k) in (0..rows).flat_map(|k| (0..k).map(move |i| (i, k))) {
+        for (j, l) in (0..columns).flat_map(|l| (0..l).map(move |j| (j, l))) {
+            let at = |row: usize, column: usize| cells[row * columns + column];
+            swaps.push(vec![(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
+        }
+    }
+    swaps
+}
+
+/// The basis and its sums and differences by pairs that are no longer (in ℓ1) than its longest vector.
+fn short_vectors(basis: Vec<Sparse>) -> Vec<Sparse> {
+    let length = |vector: &Sparse| vector.iter().map(|(_, x)| i64::from(x.abs())).sum::<i64>();
+    let longest = basis.iter().map(length).max().unwrap_or(0);
+    let mut vectors = basis.clone();
+    for (k, b) in basis.iter().enumerate() {
+        for a in &basis[..k] {
+            for sign in [1, -1] {
+                let sum = combine(a, b, sign);
+                if length(&sum) <= longest && vectors.len() < MAX_LISTED {
+                    vectors.push(sum);
+                }
+            }
+        }
+    }
+    for vector in &mut vectors {
+        // One of each pair ±b.
+        if vector[0].1 < 0 {
+            vector.iter_mut().for_each(|(_, x)| *x = -*x);
+        }
+    }
+    vectors.sort();
+    vectors.dedup();
+    vectors
+}
+
+/// `a + sign b`.
+fn combine(a: &Sparse, b: &Sparse, sign: i32) -> Sparse {
+    let mut all: Sparse = a.iter().copied().chain(b.iter().map(|&(cell, x)| (cell, sign * x))).collect();
+    all.sort_unstable_by_key(|&(cell, _)| cell);
+    let mut sum: Sparse = Vec::with_capacity(all.len());
+    for (cell, x) in all {
+        match sum.last_mut() {
+            Some(last) if last.0 == cell => last.1 += x,
+            _ => sum.push((cell, x)),
+        }
+    }
+    sum.retain(|&(_, x)| x != 0);
+    sum
+}

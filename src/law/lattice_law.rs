@@ -1,0 +1,211 @@
+//! Laws on a lattice of integer vectors: weights that depend on a norm.
+
+use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term};
+use crate::error::{Error, Result};
+use std::fmt::Debug;
+
+/// A law `q(z) ∝ exp(-energy(Σ part(z_i)))` on integer vectors, restricted to some lattice.
+///
+/// The statistic `Σ part(z_i)` is an integer, so that chains can carry it without rounding.
+pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
+    /// Whether the weight is a product over cells.
+    const FACTORISES: bool;
+    /// What line draws look up.
+    type Tables: Send + Sync + Debug;
+    /// The scale parameter, in counts.
+    fn scale(&self) -> f64;
+    /// `|z|` or `z²`.
+    fn part(z: i64) -> i64;
+    /// `-ln q` up to a constant, of the sum of the parts; 0 at 0, increasing.
+    fn energy(&self, sum: i64) -> f64;
+    /// Builds the tables.
+    fn tables(&self) -> Self::Tables;
+    /// The `u`-quantile of `p(t) ∝ q(z + t b)` over all integers `t`, with `b` given by its non-zero entries
+    /// and `sum` the statistic of `z`.
+    ///
+    /// `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
+    fn line(
+        &self,
+        tables: &Self::Tables,
+        line: &mut Line<i64>,
+        b: &[(u32, i32)],
+        z: &[i64],
+        sum: i64,
+        u: f64,
+    ) -> i64;
+    /// Refuses a scale for which the statistic of `cells` draws could leave 64 bits.
+    fn check_size(&self, cells: usize) -> Result<()> {
+        let largest = 100.0 * self.scale() * (cells as f64);
+        if largest * largest < (1u64 << 62) as f64 {
+            Ok(())
+        } else {
+            Err(Error::TooLarge {
+                what: "100 × scale × cells".into(),
+                needed: largest as u64,
+                limit: 1 << 31,
+                unit: "counts (a sum of squares must fit into 64 bits)",
+            })
+        }
+    }
+}
+
+impl LatticeLaw for DoubleGeometric {
+    const FACTORISES: bool = true;
+    type Tables = <Self as LineLaw>::Tables;
+    fn scale(&self) -> f64 {
+        Law::scale(self)
+    }
+    #[inline]
+    fn part(z: i64) -> i64 {
+        z.abs()
+    }
+    #[inline]
+    fn energy(&self, sum: i64) -> f64 {
+        sum as f64 * self.rate()
+    }
+    fn tables(&self) -> Self::Tables {
+        <Self as LineLaw>::tables(&[*self])
+    }
+
+    /// Closed form where all entries of `b` are ±1, else by search: O(lambda).
+    #[inline]
+    fn line(
+        &self,
+        tables: &Self::Tables,
+        line: &mut Line<i64>,
+        b: &[(u32, i32)],
+        z: &[i64],
+        sum: i64,
+        u: f64,
+    ) -> i64 {
+        line.terms.clear();
+        let mut unit = true;
+        for &(cell, coefficient) in b {
+            unit &= coefficient.abs() == 1;
+            line.terms.push(Term { level: 0, at: z[cell as usize] * i64::from(coefficient) });
+        }
+        if unit {
+            return <Self as LineLaw>::line(tables, line, i64::MIN, i64::MAX, u);
+        }
+        let outside = sum - b.iter().map(|&(cell, _)| z[cell as usize].abs()).sum::<i64>();
+        let inside =
+            |t: i64| b.iter().map(|&(cell, c)| (z[cell as usize] + i64::from(c) * t).abs()).sum::<i64>();
+        search(line, 0, u, |t| self.energy(outside + inside(t)))
+    }
+}
+
+impl LatticeLaw for DiscreteGaussian {
+    const FACTORISES: bool = true;
+    type Tables = ();
+    fn scale(&self) -> f64 {
+        Law::scale(self)
+    }
+    #[inline]
+    fn part(z: i64) -> i64 {
+        z * z
+    }
+    #[inline]
+    fn energy(&self, sum: i64) -> f64 {
+        let sigma = Law::scale(self);
+        0.5 * sum as f64 / (sigma * sigma)
+    }
+    fn tables(&self) {}
+    fn line(&self, (): &(), _: &mut Line<i64>, b: &[(u32, i32)], z: &[i64], _: i64, u: f64) -> i64 {
+        let (square, product) = along(b, z);
+        let mean = -(product as f64) / square as f64;
+        super::discrete_gaussian::quantile(
+            mean,
+            Law::scale(self) / libm::sqrt(square as f64),
+            i64::MIN,
+            i64::MAX,
+            u,
+        )
+    }
+}
+
+impl LatticeLaw for EuclideanLaplace {
+    const FACTORISES: bool = false;
+    type Tables = ();
+    fn scale(&self) -> f64 {
+        1.0 / self.rate()
+    }
+    #[inline]
+    fn part(z: i64) -> i64 {
+        z * z
+    }
+    #[inline]
+    fn energy(&self, sum: i64) -> f64 {
+        self.rate() * libm::sqrt(sum as f64)
+    }
+    fn tables(&self) {}
+    fn line(&self, (): &(), line: &mut Line<i64>, b: &[(u32, i32)], z: &[i64], sum: i64, u: f64) -> i64 {
+        let (square, product) = along(b, z);
+        let centre = libm::rint(-(product as f64) / square as f64) as i64;
+        search(line, centre, u, |t| self.energy(sum + t * (2 * product + t * square)))
+    }
+}
+
+/// `Σ b²` and `Σ b z`.
+#[inline]
+fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
+    b.iter().fold((0, 0), |(square, product), &(cell, c)| {
+        let c = i64::from(c);
+        (square + c * c, product + c * z[cell as usize])
+    })
+}
+
+/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` for a convex energy: weights are summed from the mode to both
+/// sides until they fall below 1e-20 of it.
+fn search(line: &mut Line<i64>, near: i64, u: f64, energy: impl Fn(i64) -> f64) -> i64 {
+    // Downhill to the smallest energy, by strides that double, then halve.
+    let (mut mode, mut least) = (near, energy(near));
+    for side in [1i64, -1] {
+        let mut stride = 1i64;
+        loop {
+            let next = energy(mode + side * stride);
+            if next < least {
+                (mode, least) = (mode + side * stride, next);
+                stride *= 2;
+            } else if stride > 1 {
+                stride /= 2;
+            } else {
+                break;
+            }
+        }
+    }
+    const FAR: f64 = 46.0;
+    let weights = &mut line.weights;
+    weights.clear();
+    let (mut left, mut below) = (mode, 0.0);
+    loop {
+        let excess = energy(left - 1) - least;
+        if excess > FAR {
+            break;
+        }
+        left -= 1;
+        let weight = libm::exp(-excess);
+        below += weight;
+        weights.push(weight);
+    }
+    weights.reverse();
+    weights.push(1.0);
+    let (mut right, mut above) = (mode, 0.0);
+    loop {
+        let excess = energy(right + 1) - least;
+        if excess > FAR {
+            break;
+        }
+        right += 1;
+        let weight = libm::exp(-excess);
+        above += weight;
+        weights.push(weight);
+    }
+    let mut rest = u * (below + 1.0 + above);
+    for (t, weight) in (left..).zip(&*weights) {
+        rest -= weight;
+        if rest < 0.0 {
+            return t;
+        }
+    }
+    right
+}
