@@ -28,9 +28,20 @@ pub fn run<K: Kernel, R: Rng + ?Sized>(
     steps: u64,
     records: u64,
     rng: &mut R,
+    statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
+) -> Result<(K::State, ChainRecord)> {
+    run_from(kernel, kernel.init(start), steps, records, rng, statistics)
+}
+
+/// The same from a state.
+pub fn run_from<K: Kernel, R: Rng + ?Sized>(
+    kernel: &K,
+    mut state: K::State,
+    steps: u64,
+    records: u64,
+    rng: &mut R,
     mut statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
 ) -> Result<(K::State, ChainRecord)> {
-    let mut state = kernel.init(start);
     let mut noise = kernel.noise();
     let kept = steps / 2;
     let every = if records == 0 { 0 } else { kept.div_ceil(records).max(1) };

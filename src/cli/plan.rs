@@ -44,20 +44,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             cell.split.label(),
             scales.join(" "),
             format!("{}{sign}", cell.method.name()),
-            cell.method.options(),
+            match cell.lag {
+                Some(lag) => format!("{} lag={lag}", cell.method.options()).trim_start().to_owned(),
+                None => cell.method.options(),
+            },
             cell.replicates.to_string(),
             format!("{:.4}{delta}", cell.calibration.epsilon),
         ]);
     }
     super::print(&format!("{}\n", table.trim_fmt()))?;
-    let tree = &plan.table.hierarchy;
-    eprintln!(
-        "{} cells on {} nodes in {} levels ({} leaves); config hash {}",
-        plan.cells.len(),
-        tree.nodes(),
-        tree.levels(),
-        tree.leaves().len(),
-        plan.hash()
-    );
+    eprintln!("{} cells on {}; config hash {}", plan.cells.len(), plan.subject.summary(), plan.hash());
     Ok(())
 }

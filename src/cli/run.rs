@@ -1,6 +1,6 @@
 //! `congenial run`
 
-use crate::config;
+use crate::config::{self, Shape};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
@@ -34,6 +34,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
+    let beside = match (&plan.config.beside, &plan.config.data.shape) {
+        (None, _) => None,
+        (Some(beside), Shape::Table { cell: Some(cell), .. }) => {
+            Some(report::read_beside_source(beside, cell)?)
+        }
+        (Some(_), _) => {
+            return Err(Failure::Usage(format!(
+                "{}: report.beside needs `data.cell`, the columns that name a cell in both tables",
+                plan.config.path.display()
+            )));
+        }
+    };
     let hash = plan.hash();
     let target = match &arguments.out {
         Some(out) => out.clone(),
@@ -55,6 +67,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     folder.write("config.resolved.toml", plan.resolved().as_bytes())?;
     if let Some(published) = published {
         folder.write("published.csv", &published)?;
+    }
+    if let Some(beside) = beside {
+        folder.write("beside.csv", &report::write_beside(&beside))?;
     }
     let threads = arguments.threads.map(usize::from);
     let used = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));

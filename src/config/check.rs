@@ -1,8 +1,9 @@
 //! From the wire shape to a config that can be run. Every check of a value lives here.
 
-use super::model::{Block, Config, DataSource, Exclude, LawKind, Method, SplitSpec};
-use super::wire::{Axis, WireConfig, WireMethod, WireMethodTable, WireSplit};
+use super::model::{Beside, Block, Config, DataSource, Exclude, LawKind, Method, Shape, SplitSpec, Study};
+use super::wire::{Axis, WireConfig, WireGrid, WireMethod, WireMethodTable, WireSplit};
 use crate::failure::{Failure, Result};
+use crate::lattice::BasisKind;
 use miette::NamedSource;
 use std::ops::Range;
 use std::path::Path;
@@ -29,13 +30,18 @@ impl Config {
     }
 }
 
-struct Checker<'a> {
-    path: &'a Path,
+pub(super) struct Checker<'a> {
+    pub(super) path: &'a Path,
     text: &'a str,
 }
 
 impl Checker<'_> {
-    fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
+    pub(super) fn error(
+        &self,
+        message: impl Into<String>,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> Failure {
         Failure::Config {
             message: message.into(),
             source_code: NamedSource::new(self.path.display().to_string(), self.text.to_owned()).into(),
@@ -55,12 +61,20 @@ impl Checker<'_> {
             ));
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let levels = wire.data.levels.get_ref();
-        if levels.is_empty() {
+        let study = match wire.study.as_ref().map(|study| (study.get_ref().as_str(), study.span())) {
+            None | Some(("release", _)) => Study::Release,
+            Some(("meeting", _)) => Study::Meeting,
+            Some((other, span)) => {
+                return Err(self.error(format!("study: got `{other}`"), span, "want release or meeting"));
+            }
+        };
+        let data = self.data(&wire, folder)?;
+        let on_table = matches!(data.shape, Shape::Table { .. });
+        if let (Study::Meeting, false, Some(study)) = (study, on_table, &wire.study) {
             return Err(self.error(
-                "data.levels: got an empty list",
-                wire.data.levels.span(),
-                "want the columns of the levels below the root, coarse to fine",
+                "study: meetings need an [[invariant]]",
+                study.span(),
+                "a hierarchy as an [[invariant]] serves; `data.levels` does not",
             ));
         }
         if wire.grid.get_ref().is_empty() {
@@ -74,6 +88,15 @@ impl Checker<'_> {
                     |epsilon| Ok((epsilon, self.axis("law", &grid.law, |name, span| self.law(name, span))?)),
                 )?;
             let (epsilon, law) = law;
+            let fits = |law: &LawKind| if on_table { law.on_tables() } else { law.on_hierarchies() };
+            if let Some(law) = law.iter().find(|law| !fits(law)) {
+                let names: Vec<&str> = LawKind::ALL.into_iter().filter(fits).map(LawKind::name).collect();
+                return Err(self.error(
+                    format!("law: got `{}`", law.name()),
+                    grid.law.span(),
+                    format!("want one of {} here", names.join(", ")),
+                ));
+            }
             let needs_delta = law.iter().any(|law| law.needs_delta());
             let delta = match &grid.delta {
                 Some(delta) => self.axis("delta", delta, |&x, span| {
@@ -87,23 +110,20 @@ impl Checker<'_> {
                     return Err(self.error(
                         "delta: missing",
                         grid.law.span(),
-                        "gaussian and discrete-gaussian need `delta` in the same block",
+                        "Gaussian laws need `delta` in the same block",
                     ));
                 }
                 None => Vec::new(),
             };
             if let (Some(given), false) = (&grid.delta, needs_delta) {
-                return Err(self.error(
-                    "delta: not used",
-                    given.span(),
-                    "only gaussian and discrete-gaussian take a delta",
-                ));
+                return Err(self.error("delta: not used", given.span(), "only Gaussian laws take a delta"));
             }
             let mut method = Vec::new();
             self.not_empty("method", &grid.method)?;
             for one in &grid.method.get_ref().0 {
-                method.extend(self.methods(one, grid.method.span())?);
+                method.extend(self.methods(one, grid.method.span(), study)?);
             }
+            self.methods_fit(&method, grid.method.span(), on_table, study)?;
             self.no_duplicates("method", &method, grid.method.span())?;
             let sensitivity = match &grid.sensitivity {
                 Some(axis) => {
@@ -112,6 +132,9 @@ impl Checker<'_> {
                 None => vec![1.0],
             };
             let split = match &grid.split {
+                Some(axis) if on_table => {
+                    return Err(self.error("split: not used", axis.span(), "a table has one level"));
+                }
                 Some(axis) => self.axis("split", axis, |split, span| self.split(split, span))?,
                 None => vec![SplitSpec::Each],
             };
@@ -126,6 +149,7 @@ impl Checker<'_> {
                     ));
                 }
             };
+            let extra = self.block_options(grid, study, on_table)?;
             blocks.push(Block {
                 epsilon,
                 law,
@@ -134,6 +158,10 @@ impl Checker<'_> {
                 split,
                 delta,
                 replicates,
+                records: extra.records,
+                lag: extra.lag,
+                max_steps: extra.max_steps,
+                marginals: extra.marginals,
                 method_span: grid.method.span(),
                 split_span: grid.split.as_ref().map_or(grid.epsilon.span(), Spanned::span),
             });
@@ -143,7 +171,7 @@ impl Checker<'_> {
             let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
             let method = wire.method.as_ref().map(|axis| {
                 self.axis("method", axis, |name, span| {
-                    self.method(&WireMethodTable::named(name, span.clone())).map(|_| name.clone())
+                    self.method(&WireMethodTable::named(name, span.clone()), study).map(|_| name.clone())
                 })
             });
             excludes.push(Exclude {
@@ -157,18 +185,183 @@ impl Checker<'_> {
         Ok(Config {
             name: name.clone(),
             seed: *wire.seed.get_ref(),
-            data: DataSource {
-                table: folder.join(wire.data.table.get_ref()),
-                levels: levels.clone(),
-                count: wire.data.count.get_ref().clone(),
-            },
+            study,
+            keep_draws: wire.keep_draws,
+            data,
             blocks,
             excludes,
-            published: wire.report.published.map(|path| folder.join(path.get_ref())),
+            published: wire.report.published.as_ref().map(|path| folder.join(path.get_ref())),
+            beside: wire.report.beside.map(|beside| Beside {
+                table: folder.join(beside.table.get_ref()),
+                confidential: beside.confidential,
+                released: beside.released,
+                note: beside.note,
+            }),
             text: self.text.to_owned(),
             given: String::new(),
             path: self.path.to_owned(),
         })
+    }
+
+    fn data(&self, wire: &WireConfig, folder: &Path) -> Result<DataSource> {
+        let filter = wire
+            .data
+            .filter
+            .iter()
+            .map(|(column, values)| {
+                Ok((
+                    column.clone(),
+                    self.axis(&format!("where.{column}"), values, |value, _| Ok(value.clone()))?,
+                ))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let shape = match (&wire.data.levels, &wire.invariant[..]) {
+            (Some(levels), []) => {
+                if levels.get_ref().is_empty() {
+                    return Err(self.error(
+                        "data.levels: got an empty list",
+                        levels.span(),
+                        "want the columns of the levels below the root, coarse to fine",
+                    ));
+                }
+                if let Some(cell) = &wire.data.cell {
+                    return Err(self.error("data.cell: not used", cell.span(), "the levels name the nodes"));
+                }
+                Shape::Hierarchy { levels: levels.get_ref().clone() }
+            }
+            (Some(levels), _) => {
+                return Err(self.error(
+                    "data.levels: not used beside an [[invariant]]",
+                    levels.span(),
+                    "want it left out, or an [[invariant]] of kind \"hierarchy\" with these levels",
+                ));
+            }
+            (None, []) => {
+                return Err(self.error(
+                    "invariant: missing",
+                    wire.data.table.span(),
+                    "want `data.levels` (a hierarchy) or an [[invariant]]",
+                ));
+            }
+            (None, invariants) => Shape::Table {
+                cell: wire.data.cell.as_ref().map(|cell| cell.get_ref().clone()),
+                invariants: invariants
+                    .iter()
+                    .map(|wire| Ok((self.invariant(wire.get_ref(), wire.span(), folder)?, wire.span())))
+                    .collect::<Result<Vec<_>>>()?,
+            },
+        };
+        Ok(DataSource {
+            table: folder.join(wire.data.table.get_ref()),
+            count: wire.data.count.get_ref().clone(),
+            filter,
+            shape,
+        })
+    }
+
+    /// The options of a block that belong to one kind of study.
+    fn block_options(&self, grid: &WireGrid, study: Study, on_table: bool) -> Result<BlockOptions> {
+        let meeting = study == Study::Meeting;
+        let only = |key: &str, span: Option<Range<usize>>, allowed: bool, why: &str| match span {
+            Some(span) if !allowed => Err(self.error(format!("{key}: not used"), span, why.to_owned())),
+            _ => Ok(()),
+        };
+        let meetings = "only a study of meetings takes it";
+        only("lag", grid.lag.as_ref().map(Spanned::span), meeting, meetings)?;
+        for (key, value) in [
+            ("max-steps", &grid.max_steps),
+            ("marginal-chains", &grid.marginal_chains),
+            ("marginal-steps", &grid.marginal_steps),
+        ] {
+            only(key, value.as_ref().map(Spanned::span), meeting, meetings)?;
+        }
+        let records = on_table && !meeting;
+        only(
+            "records",
+            grid.records.as_ref().map(Spanned::span),
+            records,
+            "only releases of a table take it",
+        )?;
+        let integer = |key: &str, value: &Option<Spanned<i64>>| {
+            value.as_ref().map(|value| self.positive_integer(key, value)).transpose()
+        };
+        let lag = match (&grid.lag, meeting) {
+            (Some(axis), _) => self.axis("lag", axis, |&n, span| {
+                u64::try_from(n)
+                    .ok()
+                    .filter(|&n| n > 0)
+                    .ok_or_else(|| self.error(format!("lag: got {n}"), span, "want an integer >= 1"))
+            })?,
+            (None, true) => {
+                return Err(self.error(
+                    "lag: missing",
+                    grid.method.span(),
+                    "coupled chains need `lag` in the block",
+                ));
+            }
+            (None, false) => Vec::new(),
+        };
+        let max_steps = integer("max-steps", &grid.max_steps)?.unwrap_or(DEFAULT_MAX_STEPS);
+        if let Some(&longest) = lag.iter().max().filter(|&&lag| lag >= max_steps) {
+            let span = grid.lag.as_ref().map_or(0..0, Spanned::span);
+            return Err(self.error(
+                format!("lag: got {longest}, with max-steps {max_steps}"),
+                span,
+                "want a lag below max-steps: no pair could meet",
+            ));
+        }
+        let marginals = match (
+            integer("marginal-chains", &grid.marginal_chains)?,
+            integer("marginal-steps", &grid.marginal_steps)?,
+        ) {
+            (None, None) => None,
+            (Some(chains), steps) => Some((chains, steps.unwrap_or(1000))),
+            (None, Some(_)) => {
+                let span = grid.marginal_steps.as_ref().map_or(0..0, Spanned::span);
+                return Err(self.error("marginal-chains: missing", span, "want it beside `marginal-steps`"));
+            }
+        };
+        let records = grid.records.as_ref().map_or(Ok(0), |value| {
+            u64::try_from(*value.get_ref()).map_err(|_| {
+                self.error(format!("records: got {}", value.get_ref()), value.span(), "want an integer >= 0")
+            })
+        })?;
+        Ok(BlockOptions { records, lag, max_steps, marginals })
+    }
+
+    fn methods_fit(
+        &self,
+        methods: &[Method],
+        span: Range<usize>,
+        on_table: bool,
+        study: Study,
+    ) -> Result<()> {
+        for method in methods {
+            let fits = if on_table { method.on_tables() } else { method.on_hierarchies() };
+            let refuse = |message: &str, label: &str| {
+                Err(self.error(message.to_owned(), span.clone(), label.to_owned()))
+            };
+            if !fits {
+                let other = if on_table {
+                    "nodes of a hierarchy (`data.levels`)"
+                } else {
+                    "tables under an [[invariant]]"
+                };
+                return refuse(
+                    &format!("method: got `{}`", method.name()),
+                    &format!("it serves {other} only"),
+                );
+            }
+            if on_table && method.nonnegative() {
+                return refuse("nonnegative: got true", "not served on tables yet; `data.levels` serves it");
+            }
+            let coupled = matches!(method, Method::LineGibbs { .. } | Method::LatticeMetropolis { .. });
+            if study == Study::Meeting && !coupled {
+                let label = "a study of meetings wants line-gibbs or lattice-metropolis";
+                return refuse(&format!("method: got `{}`", method.name()), label);
+            }
+        }
+        Ok(())
     }
 
     fn not_empty<T>(&self, key: &str, axis: &Spanned<Axis<T>>) -> Result<()> {
@@ -246,15 +439,15 @@ impl Checker<'_> {
         }
     }
 
-    fn methods(&self, wire: &WireMethod, span: Range<usize>) -> Result<Vec<Method>> {
+    fn methods(&self, wire: &WireMethod, span: Range<usize>, study: Study) -> Result<Vec<Method>> {
         match wire {
-            WireMethod::Name(name) => self.method(&WireMethodTable::named(name, span)),
-            WireMethod::Table(table) => self.method(table),
+            WireMethod::Name(name) => self.method(&WireMethodTable::named(name, span), study),
+            WireMethod::Table(table) => self.method(table, study),
         }
     }
 
     /// One method for each combination of its options.
-    fn method(&self, table: &WireMethodTable) -> Result<Vec<Method>> {
+    fn method(&self, table: &WireMethodTable, study: Study) -> Result<Vec<Method>> {
         let kind = table.kind.get_ref().as_str();
         let refuse = |key: &str, span: Range<usize>| {
             self.error(format!("{key}: not an option of `{kind}`"), span, "want it left out")
@@ -263,8 +456,26 @@ impl Checker<'_> {
         if let (Some(axis), true) = (&table.sweeps, kind != "line-gibbs") {
             return Err(refuse("sweeps", axis.span()));
         }
-        if let (Some(axis), true) = (&table.steps, kind != "hierarchical-mh") {
+        if let (Some(axis), true) = (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis"))
+        {
             return Err(refuse("steps", axis.span()));
+        }
+        for (key, span) in
+            [("a", table.a.as_ref().map(Spanned::span)), ("basis", table.basis.as_ref().map(Spanned::span))]
+        {
+            if let (Some(span), true) = (span, kind != "lattice-metropolis") {
+                return Err(refuse(key, span));
+            }
+        }
+        let meeting = study == Study::Meeting;
+        for (key, axis) in [("sweeps", &table.sweeps), ("steps", &table.steps)] {
+            if let (Some(axis), true) = (axis, meeting) {
+                return Err(self.error(
+                    format!("{key}: not used"),
+                    axis.span(),
+                    "coupled chains run until they meet, or to `max-steps`",
+                ));
+            }
         }
         if let (Some(axis), true) = (&table.proposal_scale, kind != "hierarchical-mh") {
             return Err(refuse("proposal-scale", axis.span()));
@@ -292,8 +503,44 @@ impl Checker<'_> {
                 "exact" => methods.push(Method::Exact { nonnegative }),
                 "l2" => methods.push(Method::L2),
                 "topdown" => methods.push(Method::TopDown),
+                "klein" => methods.push(Method::Klein),
+                "l2-then-integer-l1" => methods.push(Method::L2Integer),
+                "lattice-metropolis" => {
+                    let all_a = match &table.a {
+                        None => vec![libm::exp(-1.0)],
+                        Some(axis) => self.axis("a", axis, |&a, span| {
+                            if a > 0.0 && a <= 0.9999 {
+                                Ok(a)
+                            } else {
+                                Err(self.error(format!("a: got {a}"), span, "want a number in (0, 0.9999]"))
+                            }
+                        })?,
+                    };
+                    let bases = match &table.basis {
+                        None => vec![BasisKind::Smith],
+                        Some(axis) => self.axis("basis", axis, |name, span| match name.as_str() {
+                            "smith" => Ok(BasisKind::Smith),
+                            "reduced" => Ok(BasisKind::Reduced),
+                            _ => {
+                                Err(self.error(format!("basis: got `{name}`"), span, "want smith or reduced"))
+                            }
+                        })?,
+                    };
+                    let all_steps =
+                        if meeting { vec![0] } else { count("steps", &table.steps, DEFAULT_STEPS)? };
+                    for steps in all_steps {
+                        for &a in &all_a {
+                            methods.extend(bases.iter().map(|&basis| Method::LatticeMetropolis {
+                                steps,
+                                a,
+                                basis,
+                            }));
+                        }
+                    }
+                }
                 "line-gibbs" => {
-                    let sweeps = count("sweeps", &table.sweeps, DEFAULT_SWEEPS)?;
+                    let sweeps =
+                        if meeting { vec![0] } else { count("sweeps", &table.sweeps, DEFAULT_SWEEPS)? };
                     methods
                         .extend(sweeps.into_iter().map(|sweeps| Method::LineGibbs { sweeps, nonnegative }));
                 }
@@ -325,9 +572,19 @@ impl Checker<'_> {
     }
 }
 
+/// What [`Checker::block_options`] checks.
+struct BlockOptions {
+    records: u64,
+    lag: Vec<u64>,
+    max_steps: u64,
+    marginals: Option<(u64, u64)>,
+}
+
+/// Steps after which a coupled pair is cut short if the config does not say.
+const DEFAULT_MAX_STEPS: u64 = 10_000_000;
 /// Sweeps of a line Gibbs chain if the config does not say: see `experiments/taxi`.
 const DEFAULT_SWEEPS: u64 = 100;
-/// Steps of a hierarchical Metropolis-Hastings chain if the config does not say: see `experiments/taxi`.
+/// Steps of a Metropolis-Hastings chain if the config does not say: see `experiments/taxi`.
 const DEFAULT_STEPS: u64 = 200_000;
 
 impl WireMethodTable {
@@ -338,6 +595,8 @@ impl WireMethodTable {
             sweeps: None,
             steps: None,
             proposal_scale: None,
+            a: None,
+            basis: None,
         }
     }
 }

@@ -1,9 +1,13 @@
 //! A config file: read ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
 mod check;
+mod invariants;
 mod model;
 mod overrides;
 pub mod wire;
 
 pub use check::read;
-pub use model::{Block, Config, DataSource, Exclude, LawKind, Method, SplitSpec};
+pub use model::{
+    Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
+    basis_name,
+};

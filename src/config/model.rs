@@ -1,5 +1,6 @@
 //! What a checked config says.
 
+use crate::lattice::BasisKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -10,6 +11,10 @@ pub struct Config {
     pub name: String,
     /// Master seed.
     pub seed: u64,
+    /// What is done with the cells.
+    pub study: Study,
+    /// Whether draws are written out.
+    pub keep_draws: bool,
     /// Where the counts are.
     pub data: DataSource,
     /// Blocks of the grid; every axis is non-empty and free of duplicates.
@@ -18,6 +23,8 @@ pub struct Config {
     pub excludes: Vec<Exclude>,
     /// Published figures to print beside ours.
     pub published: Option<PathBuf>,
+    /// A release by somebody else to print beside ours.
+    pub beside: Option<Beside>,
     /// The text that was read, with overrides applied, and its name: for errors found later.
     pub text: String,
     /// The text of the file as given.
@@ -26,15 +33,95 @@ pub struct Config {
     pub path: PathBuf,
 }
 
+/// What is done with the cells of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Study {
+    /// Replicates are releases.
+    Release,
+    /// Replicates are coupled pairs of chains.
+    Meeting,
+}
+
+impl Study {
+    /// The name in configs and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Meeting => "meeting",
+        }
+    }
+}
+
 /// The table of confidential counts.
 #[derive(Debug, Clone)]
 pub struct DataSource {
     /// CSV file.
     pub table: PathBuf,
-    /// Columns of the levels below the root.
-    pub levels: Vec<String>,
     /// Column of the counts.
     pub count: String,
+    /// Rows to take: column and values.
+    pub filter: Vec<(String, Vec<String>)>,
+    /// What is released, and what is kept.
+    pub shape: Shape,
+}
+
+/// What is released, and what every release keeps.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// All nodes of a tree; parents are the sums of their children.
+    Hierarchy {
+        /// Columns of the levels below the root.
+        levels: Vec<String>,
+    },
+    /// The cells of a table, under linear equations.
+    Table {
+        /// Columns that name a cell; `None` for all but the count.
+        cell: Option<Vec<String>>,
+        /// The equations, with their places in the text.
+        invariants: Vec<(InvariantSpec, Range<usize>)>,
+    },
+}
+
+/// One `[[invariant]]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InvariantSpec {
+    /// The sum of all cells.
+    Total,
+    /// Sums of the cells that agree in these columns.
+    Partition(Vec<String>),
+    /// Both margins of a two-way table.
+    Margins {
+        /// Column of the rows.
+        rows: String,
+        /// Column of the columns.
+        columns: String,
+    },
+    /// Sums over sets of cells, numbered from 0.
+    Sets(Vec<Vec<usize>>),
+    /// Sums over the cells that have 1 in a column.
+    Indicators(Vec<String>),
+    /// Further cells for the nodes of a tree.
+    Hierarchy(Vec<String>),
+    /// Explicit coefficients.
+    Matrix {
+        /// Row by row.
+        rows: Vec<Vec<i64>>,
+        /// What the equations must give.
+        values: Option<Vec<i64>>,
+    },
+}
+
+/// A release by somebody else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    /// CSV file.
+    pub table: PathBuf,
+    /// Column of confidential counts.
+    pub confidential: String,
+    /// Column of released counts.
+    pub released: String,
+    /// What it is.
+    pub note: String,
 }
 
 /// One block of the grid: the product of its axes.
@@ -54,6 +141,14 @@ pub struct Block {
     pub delta: Vec<f64>,
     /// Replicates of each cell.
     pub replicates: u64,
+    /// Draws recorded of each chain, by cell.
+    pub records: u64,
+    /// Lags of coupled chains; empty unless the study is of meetings.
+    pub lag: Vec<u64>,
+    /// Steps after which a coupled pair is cut short.
+    pub max_steps: u64,
+    /// Chains and steps for the comparison of marginals, if any.
+    pub marginals: Option<(u64, u64)>,
     /// Place of the method axis in the text: for errors that only the whole cell shows.
     pub method_span: Range<usize>,
     /// Place of the split axis.
@@ -71,11 +166,25 @@ pub enum LawKind {
     Gaussian,
     /// `discrete-gaussian`
     DiscreteGaussian,
+    /// `l1`: generalised Laplace with the ℓ1 norm, the same law as `double-geometric`
+    L1,
+    /// `l2`: generalised Laplace with the ℓ2 norm
+    L2,
+    /// `generalized-gaussian`: discrete Gaussian, its sigma by the lattice
+    GeneralizedGaussian,
 }
 
 impl LawKind {
     /// Every law.
-    pub const ALL: [Self; 4] = [Self::Laplace, Self::DoubleGeometric, Self::Gaussian, Self::DiscreteGaussian];
+    pub const ALL: [Self; 7] = [
+        Self::Laplace,
+        Self::DoubleGeometric,
+        Self::Gaussian,
+        Self::DiscreteGaussian,
+        Self::L1,
+        Self::L2,
+        Self::GeneralizedGaussian,
+    ];
 
     /// The name in configs and results.
     pub fn name(self) -> &'static str {
@@ -84,12 +193,25 @@ impl LawKind {
             Self::DoubleGeometric => "double-geometric",
             Self::Gaussian => "gaussian",
             Self::DiscreteGaussian => "discrete-gaussian",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::GeneralizedGaussian => "generalized-gaussian",
         }
     }
 
     /// Whether its privacy is stated with a delta.
     pub fn needs_delta(self) -> bool {
-        matches!(self, Self::Gaussian | Self::DiscreteGaussian)
+        matches!(self, Self::Gaussian | Self::DiscreteGaussian | Self::GeneralizedGaussian)
+    }
+
+    /// Whether it is a law of the noise on all nodes of a hierarchy.
+    pub fn on_hierarchies(self) -> bool {
+        matches!(self, Self::Laplace | Self::DoubleGeometric | Self::Gaussian | Self::DiscreteGaussian)
+    }
+
+    /// Whether it is a law of integer noise on the cells of a table.
+    pub fn on_tables(self) -> bool {
+        !matches!(self, Self::Laplace | Self::Gaussian)
     }
 }
 
@@ -123,10 +245,24 @@ pub enum Method {
     L2,
     /// Imaging by TopDown.
     TopDown,
+    /// Conditioning by the published chain on a lattice.
+    LatticeMetropolis {
+        /// Steps of the chain; 0 in a study of meetings.
+        steps: u64,
+        /// Parameter of the proposal.
+        a: f64,
+        /// Basis of the lattice.
+        basis: BasisKind,
+    },
+    /// Conditioning, exact, by nearest plane and rejection.
+    Klein,
+    /// Imaging: least squares, then the closest integers in L1.
+    L2Integer,
 }
 
 impl Method {
-    pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, hierarchical-mh, l2 or topdown";
+    pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, l2, hierarchical-mh, topdown (trees), lattice-metropolis, klein or \
+         l2-then-integer-l1 (tables)";
 
     /// The name in configs and results.
     pub fn name(&self) -> &'static str {
@@ -137,6 +273,9 @@ impl Method {
             Self::HierarchicalMh { .. } => "hierarchical-mh",
             Self::L2 => "l2",
             Self::TopDown => "topdown",
+            Self::LatticeMetropolis { .. } => "lattice-metropolis",
+            Self::Klein => "klein",
+            Self::L2Integer => "l2-then-integer-l1",
         }
     }
 
@@ -147,20 +286,52 @@ impl Method {
             | Self::LineGibbs { nonnegative, .. }
             | Self::HierarchicalMh { nonnegative, .. } => nonnegative,
             Self::TopDown => true,
-            Self::Unconstrained | Self::L2 => false,
+            Self::Unconstrained
+            | Self::L2
+            | Self::LatticeMetropolis { .. }
+            | Self::Klein
+            | Self::L2Integer => false,
         }
+    }
+
+    /// Whether it runs a Markov chain.
+    pub fn is_chain(&self) -> bool {
+        matches!(self, Self::LineGibbs { .. } | Self::HierarchicalMh { .. } | Self::LatticeMetropolis { .. })
+    }
+
+    /// Whether it serves the cells of a table; else it serves the nodes of a hierarchy only.
+    pub fn on_tables(&self) -> bool {
+        !matches!(self, Self::HierarchicalMh { .. } | Self::TopDown)
+    }
+
+    /// Whether it serves the nodes of a hierarchy.
+    pub fn on_hierarchies(&self) -> bool {
+        !matches!(self, Self::LatticeMetropolis { .. } | Self::Klein | Self::L2Integer)
     }
 
     /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.
     pub fn options(&self) -> String {
         match self {
+            Self::LineGibbs { sweeps: 0, .. } => String::new(),
             Self::LineGibbs { sweeps, .. } => format!("sweeps={sweeps}"),
+            Self::LatticeMetropolis { steps, a, basis } => {
+                let steps = if *steps == 0 { String::new() } else { format!("steps={steps},") };
+                format!("{steps}a={a:?},basis={}", basis_name(*basis))
+            }
             Self::HierarchicalMh { steps, proposal_scale: None, .. } => format!("steps={steps}"),
             Self::HierarchicalMh { steps, proposal_scale: Some(scale), .. } => {
                 format!("steps={steps},proposal-scale={scale:?}")
             }
             _ => String::new(),
         }
+    }
+}
+
+/// The name of a basis in configs and results.
+pub fn basis_name(basis: BasisKind) -> &'static str {
+    match basis {
+        BasisKind::Smith => "smith",
+        BasisKind::Reduced => "reduced",
     }
 }
 

@@ -13,10 +13,18 @@ pub struct WireConfig {
     pub name: Spanned<String>,
     /// Master seed.
     pub seed: Spanned<u64>,
+    /// What is done with the cells: "release" (default) or "meeting".
+    pub study: Option<Spanned<String>>,
     /// Replicates of every cell, unless its block says otherwise.
     pub replicates: Option<Spanned<i64>>,
+    /// Whether the draws are written out, beside their summaries.
+    #[serde(default)]
+    pub keep_draws: bool,
     /// The confidential counts.
     pub data: WireData,
+    /// What every release must keep, for tables that are not a hierarchy of their own; all of them together.
+    #[serde(default)]
+    pub invariant: Vec<Spanned<WireInvariant>>,
     /// Blocks of the grid, concatenated.
     pub grid: Spanned<Vec<WireGrid>>,
     /// Combinations to leave out.
@@ -33,10 +41,57 @@ pub struct WireConfig {
 pub struct WireData {
     /// CSV file with a row per leaf, relative to the config file.
     pub table: Spanned<String>,
-    /// Columns that name the nodes of each level below the root, coarse to fine.
-    pub levels: Spanned<Vec<String>>,
+    /// Columns that name the nodes of each level below the root, coarse to fine: every node is released.
+    pub levels: Option<Spanned<Vec<String>>>,
     /// Column of the counts.
     pub count: Spanned<String>,
+    /// Columns that name a cell of a table; default: all but the count.
+    pub cell: Option<Spanned<Vec<String>>>,
+    /// Rows to take: column = value or list of values.
+    #[serde(default, rename = "where")]
+    pub filter: std::collections::BTreeMap<String, Spanned<Axis<String>>>,
+}
+
+/// One `[[invariant]]`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+pub enum WireInvariant {
+    /// The sum of all cells.
+    Total {},
+    /// The sum of every group: cells that agree in these columns.
+    Partition {
+        /// Columns.
+        by: Axis<String>,
+    },
+    /// Both margins of a two-way table.
+    Margins {
+        /// Column that names the row.
+        rows: String,
+        /// Column that names the column.
+        columns: String,
+    },
+    /// Sums over sets of cells: either listed or given by columns of 0 and 1.
+    Subsets {
+        /// Cells by number, from 1 in the order of the table.
+        sets: Option<Vec<Vec<i64>>>,
+        /// Columns.
+        columns: Option<Vec<String>>,
+    },
+    /// Further cells for the nodes of a tree, each the sum of its children; the rows are the leaves.
+    Hierarchy {
+        /// Columns that name the levels below the root, coarse to fine; the last names the leaves.
+        levels: Vec<String>,
+    },
+    /// Explicit coefficients: one list per equation, or a CSV file with a column per cell, a row per equation and no
+    /// header.
+    Matrix {
+        /// Coefficients.
+        rows: Option<Vec<Vec<i64>>>,
+        /// File, relative to the config.
+        table: Option<String>,
+        /// What the equations must give, if the data are to be checked.
+        values: Option<Vec<i64>>,
+    },
 }
 
 /// One `[[grid]]` block: the product of its axes.
@@ -55,8 +110,18 @@ pub struct WireGrid {
     pub split: Option<Spanned<Axis<WireSplit>>>,
     /// Deltas, for the Gaussian laws.
     pub delta: Option<Spanned<Axis<f64>>>,
-    /// Replicates of the block's cells.
+    /// Replicates of the block's cells: releases, chains, or coupled pairs.
     pub replicates: Option<Spanned<i64>>,
+    /// Draws recorded of each chain's second half, by cell; default 0: the last state only.
+    pub records: Option<Spanned<i64>>,
+    /// Lags of coupled chains.
+    pub lag: Option<Spanned<Axis<i64>>>,
+    /// Steps after which a coupled pair is cut short.
+    pub max_steps: Option<Spanned<i64>>,
+    /// Chains whose marginals are compared with the exact law, up to `marginal-steps`.
+    pub marginal_chains: Option<Spanned<i64>>,
+    /// The last step at which they are.
+    pub marginal_steps: Option<Spanned<i64>>,
 }
 
 /// `"name"` or `{ kind = "name", option = value or list, … }`.
@@ -82,6 +147,10 @@ pub struct WireMethodTable {
     pub steps: Option<Spanned<Axis<i64>>>,
     /// Standard deviation of its proposal, in units of the leaves' scale.
     pub proposal_scale: Option<Spanned<Axis<f64>>>,
+    /// Parameter of a double geometric proposal.
+    pub a: Option<Spanned<Axis<f64>>>,
+    /// Basis of the lattice: "smith" or "reduced".
+    pub basis: Option<Spanned<Axis<String>>>,
 }
 
 /// `"each"`, `"even"`, or one share per level.
@@ -115,6 +184,22 @@ pub struct WireExclude {
 pub struct WireReport {
     /// CSV file of published figures to print beside ours, relative to the config file.
     pub published: Option<Spanned<String>>,
+    /// A release by somebody else, to print beside our errors cell by cell.
+    pub beside: Option<WireBeside>,
+}
+
+/// `[report.beside]`
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireBeside {
+    /// CSV file with the columns that name a cell, relative to the config file.
+    pub table: Spanned<String>,
+    /// Its column of confidential counts.
+    pub confidential: String,
+    /// Its column of released counts.
+    pub released: String,
+    /// What it is and how it differs: printed with the table.
+    pub note: String,
 }
 
 /// One value or a list of them.

@@ -1,9 +1,11 @@
 //! Diagnostics of chains and summaries of replicates.
 
+mod boxes;
 mod ess;
 mod rhat;
 mod summary;
 
+pub use boxes::BoxPlot;
 pub use ess::effective_sample_size;
 pub use rhat::rank_normalised_split_rhat;
 pub use summary::{Estimate, Moments};

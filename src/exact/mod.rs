@@ -58,13 +58,16 @@ pub trait TreeLaw: Law {
 }
 
 /// Why the continuous samplers refuse non-negativity.
+pub(crate) const NO_CONTINUOUS_FLOORS: &str =
+    "truncated leaves have no closed form; use an integer law, or line-gibbs";
+
 fn refuse_floors(law: &str, counts: Option<&[i64]>) -> Result<()> {
     match counts {
         None => Ok(()),
         Some(_) => Err(Error::Unsupported {
             method: "exact",
             what: format!("{law} noise with non-negativity"),
-            reason: "truncated leaves have no closed form; use an integer law, or line-gibbs",
+            reason: NO_CONTINUOUS_FLOORS,
         }),
     }
 }

@@ -1,15 +1,18 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
+use crate::input::Subject;
 use sha2::{Digest, Sha256};
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
 /// Numbers are written with the fewest digits that give them back. The data enter by their own digest.
-pub(super) fn cell(cell: &Cell, data: &str) -> u64 {
+pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
     let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
+    let (kind, data) = (subject.name(), subject.digest());
+    let lag = cell.lag.map_or(String::new(), |lag| format!(" meeting lag={lag}"));
     hash(&format!(
-        "hierarchy data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
-         nonnegative={} {}",
+        "{kind} data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
+         nonnegative={} {}{lag}",
         split.label(),
         law.name(),
         method.name(),
@@ -21,8 +24,18 @@ pub(super) fn cell(cell: &Cell, data: &str) -> u64 {
 /// The key of a plan.
 pub(super) fn plan(plan: &Plan) -> u64 {
     let mut text = format!("name={} seed={}\n", plan.config.name, plan.config.seed);
+    if plan.config.keep_draws {
+        text += "keep-draws\n";
+    }
     for cell in &plan.cells {
-        text += &format!("{} replicates={}\n", cell.key_text(), cell.replicates);
+        text += &format!("{} replicates={}", cell.key_text(), cell.replicates);
+        if cell.records > 0 {
+            text += &format!(" records={}", cell.records);
+        }
+        if cell.lag.is_some() {
+            text += &format!(" max-steps={} marginals={:?}", cell.max_steps, cell.marginals);
+        }
+        text += "\n";
     }
     hash(&text)
 }

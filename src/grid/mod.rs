@@ -3,11 +3,11 @@
 mod key;
 mod resolved;
 
-use crate::config::{Block, Config, Exclude, LawKind, Method, SplitSpec};
-use crate::exact::TreeLaw;
+use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
+use crate::exact;
 use crate::failure::{Failure, Result};
-use crate::input::HierarchyTable;
-use crate::privacy::{Budget, Calibration, Guarantee, Split};
+use crate::input::{HierarchyTable, InvariantTable, Refusal, Subject};
+use crate::privacy::{Budget, Calibration, Guarantee, Split, generalized_gaussian};
 
 /// One point of the grid.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,14 @@ pub struct Cell {
     pub method: Method,
     /// The noise of each level and what measuring all of them pays.
     pub calibration: Calibration,
+    /// Lag of coupled chains.
+    pub lag: Option<u64>,
+    /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
+    pub max_steps: u64,
+    /// Chains and steps for the comparison of marginals (no part of the key).
+    pub marginals: Option<(u64, u64)>,
+    /// Draws recorded of each chain, by cell of the table (no part of the key).
+    pub records: u64,
     /// Replicates (no part of the key: more of them extend a cell).
     pub replicates: u64,
 }
@@ -45,7 +53,7 @@ pub struct Plan {
     /// The config.
     pub config: Config,
     /// The confidential counts.
-    pub table: HierarchyTable,
+    pub subject: Subject,
     /// The cells, in the order of the config.
     pub cells: Vec<Cell>,
 }
@@ -56,15 +64,14 @@ impl Plan {
     /// Refused: what the data loader refuses; a split that does not fit the tree; a method that cannot
     /// serve a law; a cell defined twice; a grid from which everything is excluded.
     pub fn new(config: Config) -> Result<Self> {
-        let data = &config.data;
-        let table = HierarchyTable::read(&data.table, &data.levels, &data.count)?;
+        let subject = read_subject(&config)?;
         let mut cells: Vec<Cell> = Vec::new();
         for block in &config.blocks {
-            for cell in expand(&config, block, &table)? {
+            for cell in expand(&config, block, &subject)? {
                 if config.excludes.iter().any(|exclude| matches(exclude, &cell)) {
                     continue;
                 }
-                servable(&cell).map_err(|reason| {
+                servable(&cell, &subject).map_err(|reason| {
                     config.error(
                         format!("method: `{}` cannot serve this grid", cell.method.name()),
                         block.method_span.clone(),
@@ -91,7 +98,7 @@ impl Plan {
                 config.path.display()
             )));
         }
-        Ok(Self { config, table, cells })
+        Ok(Self { config, subject, cells })
     }
 
     /// Hash of the config as resolved, 16 hexadecimal digits: name, seed, and every cell with its
@@ -101,8 +108,26 @@ impl Plan {
     }
 }
 
-fn expand(config: &Config, block: &Block, table: &HierarchyTable) -> Result<Vec<Cell>> {
-    let levels = table.hierarchy.levels();
+fn read_subject(config: &Config) -> Result<Subject> {
+    let data = &config.data;
+    match &data.shape {
+        Shape::Hierarchy { levels } => {
+            HierarchyTable::read(&data.table, levels, &data.count, &data.filter).map(Subject::Hierarchy)
+        }
+        Shape::Table { invariants, .. } => match InvariantTable::read(data) {
+            Ok(table) => Ok(Subject::Table(table)),
+            Err(Refusal::File(failure)) => Err(failure),
+            Err(Refusal::Invariant(i, message)) => {
+                Err(config.error(message, invariants[i].1.clone(), "this invariant does not fit the data"))
+            }
+        },
+    }
+}
+
+fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>> {
+    let levels = subject.levels();
+    let lags: Vec<Option<u64>> =
+        if block.lag.is_empty() { vec![None] } else { block.lag.iter().copied().map(Some).collect() };
     let mut cells = Vec::new();
     for &law in &block.law {
         let deltas: Vec<Option<f64>> =
@@ -124,14 +149,25 @@ fn expand(config: &Config, block: &Block, table: &HierarchyTable) -> Result<Vec<
                                 SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
                             },
                         };
-                        let calibration = budget.calibrate(levels).map_err(|e| {
+                        let calibration = match (law, subject) {
+                            (LawKind::GeneralizedGaussian, Subject::Table(table)) => generalized_gaussian(
+                                &table.invariant,
+                                epsilon,
+                                delta.unwrap_or(f64::NAN),
+                                sensitivity,
+                            ),
+                            _ => budget.calibrate(levels),
+                        };
+                        let calibration = calibration.map_err(|e| {
                             config.error(
                                 e.to_string(),
                                 block.split_span.clone(),
-                                "want a split that fits the levels",
+                                "want a budget that fits the law and the levels",
                             )
                         })?;
-                        for &method in &block.method {
+                        let methods =
+                            block.method.iter().flat_map(|&m| lags.iter().map(move |&lag| (m, lag)));
+                        for (method, lag) in methods {
                             let mut cell = Cell {
                                 key: 0,
                                 epsilon,
@@ -141,9 +177,13 @@ fn expand(config: &Config, block: &Block, table: &HierarchyTable) -> Result<Vec<
                                 law,
                                 method,
                                 calibration: calibration.clone(),
+                                lag,
+                                max_steps: block.max_steps,
+                                marginals: block.marginals,
+                                records: block.records,
                                 replicates: block.replicates,
                             };
-                            cell.key = key::cell(&cell, &table.digest);
+                            cell.key = key::cell(&cell, subject);
                             cells.push(cell);
                         }
                     }
@@ -162,24 +202,20 @@ fn matches(exclude: &Exclude, cell: &Cell) -> bool {
         && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&cell.sensitivity))
 }
 
-/// Whether the method exists for the law; the core knows and says why not.
-fn servable(cell: &Cell) -> std::result::Result<(), String> {
-    use crate::invariant::Hierarchy;
-    use crate::law::{Gaussian, Laplace};
-    if cell.method != (Method::Exact { nonnegative: true }) {
-        return Ok(());
-    }
-    let tree = Hierarchy::from_parents(&[0]).expect("a single node");
-    let one = |result: crate::Result<()>| result.map_err(|e| e.to_string());
-    match cell.law {
-        LawKind::Laplace => {
-            one(Laplace::new(1.0)
-                .and_then(|law| Laplace::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
+/// Whether the method exists for the law; what needs tables or bases is left to the run.
+fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
+    match (subject, cell.law, cell.method) {
+        (
+            Subject::Hierarchy(_),
+            LawKind::Laplace | LawKind::Gaussian,
+            Method::Exact { nonnegative: true },
+        ) => Err(exact::NO_CONTINUOUS_FLOORS.into()),
+        (Subject::Table(_), LawKind::L2, Method::Unconstrained | Method::L2 | Method::L2Integer) => {
+            Err("the l2 law is not a product over cells: there is no independent noise to draw".into())
         }
-        LawKind::Gaussian => {
-            one(Gaussian::new(1.0)
-                .and_then(|law| Gaussian::tree_sampler(&tree, &[law], Some(&[0])).map(|_| ())))
+        (Subject::Table(_), LawKind::L1 | LawKind::L2 | LawKind::DoubleGeometric, Method::Klein) => {
+            Err("it draws Gaussian laws".into())
         }
-        LawKind::DoubleGeometric | LawKind::DiscreteGaussian => Ok(()),
+        _ => Ok(()),
     }
 }

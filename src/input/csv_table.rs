@@ -37,6 +37,22 @@ impl CsvTable {
         Ok(Self { path: path.to_owned(), columns, rows })
     }
 
+    /// Keeps the rows whose value in each column is among those listed.
+    ///
+    /// Refused: a missing column; a value that no row has (a misspelt one would silently take fewer rows).
+    pub fn filter(mut self, filter: &[(String, Vec<String>)]) -> Result<Self> {
+        for (name, values) in filter {
+            let place = self.column(name)?;
+            if let Some(none) =
+                values.iter().find(|value| !self.rows.iter().any(|(_, row)| &row[place] == *value))
+            {
+                return Err(Failure::data(&self.path, format!("no row has `{name}` = `{none}`")));
+            }
+            self.rows.retain(|(_, row)| values.contains(&row[place]));
+        }
+        Ok(self)
+    }
+
     /// The place of a column.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.columns.iter().position(|c| c == name).ok_or_else(|| {

@@ -27,8 +27,14 @@ impl HierarchyTable {
     ///
     /// Refused, with file and line: a missing column, an empty name (a leaf without a parent), a
     /// duplicated leaf, a count that is not an integer >= 0, no row at all, a total beyond 2^53.
-    pub fn read(path: &Path, levels: &[String], count: &str) -> Result<Self> {
-        let table = CsvTable::read(path)?;
+    /// - `filter`: rows to take: column and values.
+    pub fn read(
+        path: &Path,
+        levels: &[String],
+        count: &str,
+        filter: &[(String, Vec<String>)],
+    ) -> Result<Self> {
+        let table = CsvTable::read(path)?.filter(filter)?;
         let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         let count_place = table.column(count)?;
         if table.rows.is_empty() {

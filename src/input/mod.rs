@@ -3,7 +3,11 @@
 mod aggregate;
 mod csv_table;
 mod hierarchy_table;
+mod invariant_table;
+mod subject;
 
 pub use aggregate::{Aggregate, Counted, aggregate};
 pub use csv_table::CsvTable;
 pub use hierarchy_table::HierarchyTable;
+pub use invariant_table::{InvariantTable, Refusal, read_matrix};
+pub use subject::Subject;

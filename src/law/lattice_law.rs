@@ -33,6 +33,9 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
         sum: i64,
         u: f64,
     ) -> i64;
+    /// Scale of the double geometric coordinates of an over-dispersed start on a table of `cells`: twice the
+    /// standard deviation that the law gives a free cell.
+    fn start_scale(&self, cells: usize) -> f64;
     /// Refuses a scale for which the statistic of `cells` draws could leave 64 bits.
     fn check_size(&self, cells: usize) -> Result<()> {
         let largest = 100.0 * self.scale() * (cells as f64);
@@ -51,6 +54,9 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
 
 impl LatticeLaw for DoubleGeometric {
     const FACTORISES: bool = true;
+    fn start_scale(&self, _: usize) -> f64 {
+        2.0 * Law::scale(self)
+    }
     type Tables = <Self as LineLaw>::Tables;
     fn scale(&self) -> f64 {
         Law::scale(self)
@@ -96,6 +102,9 @@ impl LatticeLaw for DoubleGeometric {
 
 impl LatticeLaw for DiscreteGaussian {
     const FACTORISES: bool = true;
+    fn start_scale(&self, _: usize) -> f64 {
+        std::f64::consts::SQRT_2 * Law::scale(self)
+    }
     type Tables = ();
     fn scale(&self) -> f64 {
         Law::scale(self)
@@ -125,6 +134,10 @@ impl LatticeLaw for DiscreteGaussian {
 
 impl LatticeLaw for EuclideanLaplace {
     const FACTORISES: bool = false;
+    /// The norm is near d/epsilon, a cell near its share of it.
+    fn start_scale(&self, cells: usize) -> f64 {
+        libm::sqrt(2.0 * (cells as f64 + 1.0)) / self.rate()
+    }
     type Tables = ();
     fn scale(&self) -> f64 {
         1.0 / self.rate()

@@ -1,5 +1,7 @@
 //! Privacy: from a budget to the noise of every level, and back to what a release pays.
 
 mod budget;
+mod lattice_gaussian;
 
 pub use budget::{Budget, Calibration, Guarantee, Split};
+pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};

@@ -1,9 +1,13 @@
 //! From rows to means with standard errors.
 
+use super::beside::{BesideRow, read_beside};
 use super::published::{Published, read_published};
 use crate::diagnostics::Moments;
 use crate::failure::Result;
-use crate::results::{Manifest, read_chains, read_errors};
+use crate::results::{
+    EntryRow, Manifest, read_chains, read_entries, read_errors, read_marginals, read_meetings,
+};
+use crate::runner::MarginalRow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +24,29 @@ pub struct Report {
     pub failures: Vec<(String, String, String)>,
     /// Published figures: (run, figure).
     pub published: Vec<(String, Published)>,
+    /// Meeting times: one per run and cell.
+    pub meetings: Vec<MeetingLine>,
+    /// Single cells of tables: (cell of the grid, its entries in the order of the table).
+    pub entries: Vec<(Label, Vec<EntryRow>)>,
+    /// Releases by others: (run, row).
+    pub beside: Vec<(String, BesideRow)>,
+}
+
+/// Coupled pairs of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeetingLine {
+    /// The cell.
+    pub label: Label,
+    /// The lag.
+    pub lag: u64,
+    /// Meeting times of the pairs that met.
+    pub taus: Vec<u64>,
+    /// Pairs that were cut short.
+    pub censored: u64,
+    /// Share of steps that changed the state.
+    pub moves: Moments,
+    /// Distances of the chains' marginals to the exact law, if they were asked for.
+    pub marginals: Vec<MarginalRow>,
 }
 
 /// A cell in words.
@@ -91,24 +118,88 @@ pub fn collect(folders: &[PathBuf]) -> Result<Report> {
         if report.runs.iter().any(|(_, other)| other.name == run) {
             run = format!("{run}-{}", &manifest.config_hash[..8]);
         }
-        add_run(&mut report, folder, &run)?;
+        match manifest.study.as_str() {
+            "meeting" => add_meetings(&mut report, folder, &run)?,
+            _ => add_run(&mut report, folder, &run)?,
+        }
         report.runs.push((folder.clone(), manifest));
     }
     Ok(report)
 }
 
+impl Label {
+    fn new(run: &str, group: &crate::results::Group) -> Self {
+        Self {
+            run: run.to_owned(),
+            law: group.law.clone(),
+            split: group.split.clone(),
+            sensitivity: group.sensitivity,
+            delta: group.delta,
+            method: group.method.clone(),
+            options: group.options.clone(),
+            nonnegative: group.nonnegative,
+            epsilon: group.epsilon,
+        }
+    }
+
+    /// The method with what tells it from others.
+    pub fn method_words(&self) -> String {
+        let sign = if self.nonnegative { " >= 0" } else { "" };
+        let options = if self.options.is_empty() { String::new() } else { format!(" {}", self.options) };
+        format!("{}{sign}{options}", self.method)
+    }
+
+    /// The noise: law, budget and what else belongs to it.
+    pub fn noise_words(&self) -> String {
+        let delta = self.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+        let sensitivity = if self.sensitivity == 1.0 {
+            String::new()
+        } else {
+            format!(", sensitivity {}", self.sensitivity)
+        };
+        format!("{} noise, epsilon {}{delta}{sensitivity}", self.law, self.epsilon)
+    }
+}
+
+fn add_meetings(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
+    let first = report.meetings.len();
+    let mut keys: Vec<String> = Vec::new();
+    for pair in read_meetings(folder)? {
+        if let Some(error) = pair.error {
+            let label = Label::new(run, &pair.group);
+            let words = format!("{} with {}", label.method_words(), label.noise_words());
+            report.failures.push((run.to_owned(), words, error));
+        }
+        let Some(meeting) = pair.meeting else { continue };
+        let at = keys.iter().position(|key| *key == pair.group.cell).unwrap_or_else(|| {
+            keys.push(pair.group.cell.clone());
+            report.meetings.push(MeetingLine {
+                label: Label::new(run, &pair.group),
+                lag: meeting.lag,
+                taus: Vec::new(),
+                censored: 0,
+                moves: Moments::default(),
+                marginals: Vec::new(),
+            });
+            keys.len() - 1
+        });
+        let line = &mut report.meetings[first + at];
+        match meeting.tau {
+            Some(tau) => line.taus.push(tau),
+            None => line.censored += 1,
+        }
+        line.moves.push(meeting.moves as f64 / meeting.steps as f64);
+    }
+    for marginal in read_marginals(folder)? {
+        if let Some(at) = keys.iter().position(|key| *key == marginal.group.cell) {
+            report.meetings[first + at].marginals.push(marginal.row);
+        }
+    }
+    Ok(())
+}
+
 fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
-    let label = |group: &crate::results::Group| Label {
-        run: run.to_owned(),
-        law: group.law.clone(),
-        split: group.split.clone(),
-        sensitivity: group.sensitivity,
-        delta: group.delta,
-        method: group.method.clone(),
-        options: group.options.clone(),
-        nonnegative: group.nonnegative,
-        epsilon: group.epsilon,
-    };
+    let label = |group: &crate::results::Group| Label::new(run, group);
     let mut place: HashMap<(String, u32), usize> = HashMap::new();
     for row in read_errors(folder)? {
         if let Some(error) = row.error {
@@ -163,6 +254,17 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
         line.ess = ess.values().map(Moments::mean).fold(f64::NAN, f64::min);
         line
     }));
+    for row in read_entries(folder)? {
+        let label = Label::new(run, &row.group);
+        match report.entries.last_mut() {
+            Some((last, rows)) if *last == label => rows.push(row),
+            _ => report.entries.push((label, vec![row])),
+        }
+    }
+    let beside = folder.join("beside.csv");
+    if beside.exists() {
+        report.beside.extend(read_beside(&beside)?.into_iter().map(|row| (run.to_owned(), row)));
+    }
     let published = folder.join("published.csv");
     if published.exists() {
         report

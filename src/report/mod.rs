@@ -1,9 +1,13 @@
 //! From the rows of any number of runs to tables: text, markdown, CSV or JSON.
 
+mod beside;
 mod collect;
+mod entries;
+mod meetings;
 mod published;
 mod render;
 
-pub use collect::{ChainLine, Label, Line, Report, collect};
+pub use beside::{BesideRow, read_beside, read_beside_source, write_beside};
+pub use collect::{ChainLine, Label, Line, MeetingLine, Report, collect};
 pub use published::{Published, read_published};
-pub use render::{Format, render};
+pub use render::{Format, files, render};

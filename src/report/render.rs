@@ -2,6 +2,7 @@
 
 use super::collect::{Label, Line, Report};
 use super::published::Published;
+use super::{entries, meetings};
 use crate::diagnostics::Estimate;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -13,7 +14,7 @@ pub enum Format {
     Text,
     /// For a page.
     Markdown,
-    /// One line per cell and level, and per published figure.
+    /// One line per cell and level, and per published figure; of meetings, one per cell and t.
     Csv,
     /// The same as JSON, with the runs and chains.
     Json,
@@ -24,11 +25,8 @@ pub fn render(report: &Report, format: Format) -> String {
     match format {
         Format::Text | Format::Markdown => pages(report, format),
         Format::Csv => {
-            let mut writer = csv::Writer::from_writer(Vec::new());
-            for record in records(report) {
-                writer.serialize(record).expect("writing to memory");
-            }
-            String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
+            let errors = records(report);
+            if errors.is_empty() { csv_text(meetings::records(report)) } else { csv_text(errors) }
         }
         Format::Json => {
             #[derive(Serialize)]
@@ -66,10 +64,36 @@ pub fn render(report: &Report, format: Format) -> String {
             let runs: Vec<_> = report.runs.iter().map(|(_, manifest)| manifest).collect();
             let all = serde_json::json!({
                 "runs": runs, "errors": records(report), "chains": chains, "failures": failures,
+                "tv_bounds": meetings::records(report), "entries": entries::records(report),
             });
             serde_json::to_string_pretty(&all).expect("plain values") + "\n"
         }
     }
+}
+
+/// Every file of a report: name and content.
+pub fn files(report: &Report) -> Vec<(&'static str, String)> {
+    let mut files = vec![
+        ("l1_error.txt", render(report, Format::Text)),
+        ("l1_error.md", render(report, Format::Markdown)),
+        ("l1_error.csv", csv_text(records(report))),
+        ("l1_error.json", render(report, Format::Json)),
+    ];
+    if !report.meetings.is_empty() {
+        files.push(("tv_bound.csv", csv_text(meetings::records(report))));
+    }
+    if !report.entries.is_empty() {
+        files.push(("entries.csv", csv_text(entries::records(report))));
+    }
+    files
+}
+
+fn csv_text(records: Vec<impl Serialize>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.serialize(record).expect("writing to memory");
+    }
+    String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
 }
 
 fn finite(x: f64) -> Option<f64> {
@@ -215,9 +239,12 @@ fn pages(report: &Report, format: Format) -> String {
             .filter(|(run, figure)| *run == label.run && figure.laws.contains(&label.law))
             .map(|(_, figure)| figure)
             .collect();
-        out += &error_table(label, &lines, &published, format);
+        let on_table = report.entries.iter().any(|(other, _)| other.run == label.run);
+        out += &error_table(label, &lines, &published, on_table, format);
         out += &against_published(&lines, &published, format);
     }
+    out += &entries::pages(report, format);
+    out += &meetings::pages(report, format);
     out += &chain_table(report, format);
     if !report.failures.is_empty() {
         out += &heading("Failed cells", format);
@@ -228,14 +255,14 @@ fn pages(report: &Report, format: Format) -> String {
     out
 }
 
-fn heading(text: &str, format: Format) -> String {
+pub(super) fn heading(text: &str, format: Format) -> String {
     match format {
         Format::Markdown => format!("## {text}\n\n"),
         _ => format!("{text}\n"),
     }
 }
 
-fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
+pub(super) fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
     let mut table = Table::new();
     table.load_style(if format == Format::Markdown {
         presets::ASCII_MARKDOWN
@@ -251,7 +278,7 @@ fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String 
 }
 
 /// `mean ± standard error`, both with the decimals that give the error two digits.
-fn with_error(estimate: Estimate) -> String {
+pub(super) fn with_error(estimate: Estimate) -> String {
     let Estimate { mean, standard_error } = estimate;
     if standard_error.is_nan() || standard_error <= 0.0 {
         return number(mean);
@@ -260,12 +287,18 @@ fn with_error(estimate: Estimate) -> String {
     format!("{mean:.decimals$} ± {standard_error:.decimals$}")
 }
 
-fn number(x: f64) -> String {
+pub(super) fn number(x: f64) -> String {
     if x == 0.0 || (1e-3..1e4).contains(&x.abs()) { format!("{x:.6}") } else { format!("{x:.3e}") }
 }
 
 /// The normalised L1 error: epsilon and level by method, with the published columns beside.
-fn error_table(label: &Label, lines: &[&Line], published: &[&Published], format: Format) -> String {
+fn error_table(
+    label: &Label,
+    lines: &[&Line],
+    published: &[&Published],
+    on_table: bool,
+    format: Format,
+) -> String {
     let mut columns: Vec<&Label> = Vec::new();
     let mut rows: Vec<(f64, u32)> = Vec::new();
     for line in lines {
@@ -321,11 +354,19 @@ fn error_table(label: &Label, lines: &[&Line], published: &[&Published], format:
     let counts: Vec<u64> = lines.iter().map(|line| line.l1_normalised.count()).collect();
     let (least, most) = (counts.iter().min().unwrap_or(&0), counts.iter().max().unwrap_or(&0));
     let replicates = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let (sum, which) = if on_table {
+        ("all cells / their number".to_owned(), format!("sensitivity {}{delta}", label.sensitivity))
+    } else {
+        (
+            "a level / nodes of the whole tree".to_owned(),
+            format!("sensitivity {}, split {}{delta}; level 1 is the root", label.sensitivity, label.split),
+        )
+    };
     heading(
         &format!(
-            "Normalised L1 error of {}, {} noise: sum of |released - confidential| over a level / nodes of the \
-             whole tree,\nmean ± standard error of {replicates} replicates (sensitivity {}, split {}{delta}; level 1 is the root)",
-            label.run, label.law, label.sensitivity, label.split
+            "Normalised L1 error of {}, {} noise: sum of |released - confidential| over {sum},\nmean ± standard error of \
+             {replicates} replicates ({which})",
+            label.run, label.law
         )
         .replace(if format == Format::Markdown { '\n' } else { '\0' }, " "),
         format,

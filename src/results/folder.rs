@@ -80,6 +80,9 @@ impl RunFolder {
         write: impl FnOnce(&mut fs::File) -> std::result::Result<(), String>,
     ) -> Result<()> {
         let path = self.partial.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
+        }
         let failed = |e: String| Failure::io(&path, "cannot write", e);
         let mut file = fs::File::create_new(&path).map_err(|e| failed(e.to_string()))?;
         write(&mut file).map_err(failed)?;

@@ -14,6 +14,10 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Name of the run.
     pub name: String,
+    /// What was done with the cells: "release" or "meeting".
+    pub study: String,
+    /// What it was about: "hierarchy" or "table".
+    pub subject: String,
     /// Hash of the resolved config.
     pub config_hash: String,
     /// Master seed.
@@ -63,10 +67,12 @@ impl Manifest {
         Self {
             schema_version: SCHEMA_VERSION,
             name: plan.config.name.clone(),
+            study: plan.config.study.name().into(),
+            subject: plan.subject.name().into(),
             config_hash: plan.hash(),
             seed: plan.config.seed,
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
-            data_digest: plan.table.digest.clone(),
+            data_digest: plan.subject.digest().to_owned(),
             cells: plan.cells.len(),
             failed_cells,
             tool_version: env!("CARGO_PKG_VERSION").into(),

@@ -1,8 +1,10 @@
 //! The tables as parquet: the only place that knows how they are stored.
 
 use super::{RunFolder, SCHEMA_VERSION};
+use crate::config::Study;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
+use crate::input::Subject;
 use crate::runner::CellOutcome;
 use polars::prelude::{
     ChunkFull, Column, DataFrame, IntoSeries, KeyValueMetadata, NamedFrom, ParquetReader, ParquetWriter,
@@ -12,14 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Rows of one table, column by column; the cell's own columns first.
-struct Frame<'a> {
+pub(super) struct Frame<'a> {
     cells: Vec<(&'a Cell, usize)>,
     columns: Vec<Column>,
 }
 
 impl<'a> Frame<'a> {
     /// `cells`: each with its number of rows.
-    fn new(cells: Vec<(&'a Cell, usize)>) -> Self {
+    pub(super) fn new(cells: Vec<(&'a Cell, usize)>) -> Self {
         let mut frame = Self { cells, columns: Vec::new() };
         frame.text("cell", Cell::key_text);
         frame.cell("epsilon", |cell| cell.epsilon);
@@ -34,7 +36,7 @@ impl<'a> Frame<'a> {
     }
 
     /// A column that is constant within a cell.
-    fn cell<T: Clone>(&mut self, name: &str, value: impl Fn(&Cell) -> T)
+    pub(super) fn cell<T: Clone>(&mut self, name: &str, value: impl Fn(&Cell) -> T)
     where
         Series: NamedFrom<Vec<T>, [T]>,
     {
@@ -46,7 +48,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The same for text, which is stored once a cell and not once a row.
-    fn text(&mut self, name: &str, value: impl Fn(&Cell) -> String) {
+    pub(super) fn text(&mut self, name: &str, value: impl Fn(&Cell) -> String) {
         let mut column = StringChunked::full(name.into(), "", 0);
         for (cell, rows) in &self.cells {
             let part = StringChunked::full(name.into(), &value(cell), *rows);
@@ -55,38 +57,55 @@ impl<'a> Frame<'a> {
         self.columns.push(column.into_series().into());
     }
 
-    fn push<T>(&mut self, name: &str, values: Vec<T>)
+    pub(super) fn push<T>(&mut self, name: &str, values: Vec<T>)
     where
         Series: NamedFrom<Vec<T>, [T]>,
     {
         self.columns.push(Series::new(name.into(), values).into());
     }
 
-    fn write(self, folder: &RunFolder, name: &str, config_hash: &str) -> Result<()> {
-        let metadata = vec![
-            ("congenial.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
-            ("congenial.config_hash".to_owned(), config_hash.to_owned()),
-            ("congenial.git_commit".to_owned(), env!("CONGENIAL_GIT_COMMIT").to_owned()),
-        ];
-        folder.write_with(name, |file| {
-            let mut frame = DataFrame::new_infer_height(self.columns).map_err(|e| e.to_string())?;
-            let writer = ParquetWriter::new(file)
-                .with_key_value_metadata(Some(KeyValueMetadata::from_static(metadata)));
-            writer.finish(&mut frame).map(|_| ()).map_err(|e| e.to_string())
-        })
+    pub(super) fn write(self, folder: &RunFolder, name: &str, config_hash: &str) -> Result<()> {
+        write_columns(folder, name, config_hash, self.columns)
     }
 }
 
-/// Writes `errors.parquet` and `chains.parquet`.
+/// Writes columns as a parquet file with the metadata of the run.
+pub(super) fn write_columns(
+    folder: &RunFolder,
+    name: &str,
+    config_hash: &str,
+    columns: Vec<Column>,
+) -> Result<()> {
+    let metadata = vec![
+        ("congenial.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
+        ("congenial.config_hash".to_owned(), config_hash.to_owned()),
+        ("congenial.git_commit".to_owned(), env!("CONGENIAL_GIT_COMMIT").to_owned()),
+    ];
+    folder.write_with(name, |file| {
+        let mut frame = DataFrame::new_infer_height(columns).map_err(|e| e.to_string())?;
+        let writer =
+            ParquetWriter::new(file).with_key_value_metadata(Some(KeyValueMetadata::from_static(metadata)));
+        writer.finish(&mut frame).map(|_| ()).map_err(|e| e.to_string())
+    })
+}
+
+/// Writes the tables of a study.
 pub fn write_tables(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome]) -> Result<()> {
     let hash = plan.hash();
+    if plan.config.study == Study::Meeting {
+        return super::meetings::write(folder, plan, outcomes, &hash);
+    }
     write_errors(folder, plan, outcomes, &hash)?;
-    write_chains(folder, plan, outcomes, &hash)
+    write_chains(folder, plan, outcomes, &hash)?;
+    match &plan.subject {
+        Subject::Hierarchy(_) => Ok(()),
+        Subject::Table(table) => super::entries::write(folder, plan, table, outcomes, &hash),
+    }
 }
 
 /// A row per replicate and level; a failed cell ends with one row that holds its error.
 fn write_errors(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash: &str) -> Result<()> {
-    let nodes = plan.table.hierarchy.nodes() as f64;
+    let nodes = plan.subject.nodes() as f64;
     let rows = |outcome: &CellOutcome| outcome.rows.errors.len() + usize::from(outcome.error.is_some());
     let mut frame =
         Frame::new(plan.cells.iter().zip(outcomes).map(|(cell, outcome)| (cell, rows(outcome))).collect());
@@ -104,7 +123,7 @@ fn write_errors(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash:
     }
     column!("level", row, cell => row.level);
     column!("scale", row, cell => cell.calibration.scales[row.level as usize - 1]);
-    column!("nodes", row, cell => plan.table.hierarchy.level_nodes(row.level as usize - 1).len() as u64);
+    column!("nodes", row, cell => plan.subject.level_size(row.level as usize - 1) as u64);
     column!("replicate", row, cell => row.replicate);
     column!("l1", row, cell => row.l1);
     column!("l1_normalised", row, cell => row.l1 / nodes);
@@ -213,13 +232,13 @@ pub struct ChainSummaryRow {
     pub rhat: Option<f64>,
 }
 
-struct Reader {
-    frame: DataFrame,
+pub(super) struct Reader {
+    pub(super) frame: DataFrame,
     path: std::path::PathBuf,
 }
 
 impl Reader {
-    fn open(folder: &Path, name: &str) -> Result<Self> {
+    pub(super) fn open(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let file = std::fs::File::open(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
         let frame = ParquetReader::new(file)
@@ -232,7 +251,7 @@ impl Reader {
         self.frame.column(name).map_err(|_| Failure::data(&self.path, format!("no column `{name}`")))
     }
 
-    fn typed<'a, T>(
+    pub(super) fn typed<'a, T>(
         &'a self,
         name: &str,
         read: impl Fn(&'a Column) -> polars::prelude::PolarsResult<Vec<Option<T>>>,
@@ -240,24 +259,24 @@ impl Reader {
         read(self.column(name)?).map_err(|e| Failure::data(&self.path, format!("column `{name}`: {e}")))
     }
 
-    fn f64(&self, name: &str) -> Result<Vec<Option<f64>>> {
+    pub(super) fn f64(&self, name: &str) -> Result<Vec<Option<f64>>> {
         self.typed(name, |c| Ok(c.f64()?.iter().collect()))
     }
 
-    fn u64(&self, name: &str) -> Result<Vec<Option<u64>>> {
+    pub(super) fn u64(&self, name: &str) -> Result<Vec<Option<u64>>> {
         self.typed(name, |c| Ok(c.u64()?.iter().collect()))
     }
 
-    fn u32(&self, name: &str) -> Result<Vec<Option<u32>>> {
+    pub(super) fn u32(&self, name: &str) -> Result<Vec<Option<u32>>> {
         self.typed(name, |c| Ok(c.u32()?.iter().collect()))
     }
 
-    fn text(&self, name: &str) -> Result<&StringChunked> {
+    pub(super) fn text(&self, name: &str) -> Result<&StringChunked> {
         self.column(name)?.str().map_err(|e| Failure::data(&self.path, format!("column `{name}`: {e}")))
     }
 
     /// The cell of every row; neighbours of one cell share it.
-    fn groups(&self) -> Result<Vec<Arc<Group>>> {
+    pub(super) fn groups(&self) -> Result<Vec<Arc<Group>>> {
         let (cell, split, law) = (self.text("cell")?, self.text("split")?, self.text("law")?);
         let (method, options) = (self.text("method")?, self.text("options")?);
         let (epsilon, delta, sensitivity) =

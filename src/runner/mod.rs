@@ -1,15 +1,21 @@
 //! Running a plan: cells and ranges of their replicates fan out over a thread pool.
 
-mod cell;
+mod hierarchy;
+mod meeting;
 mod progress;
+mod rows;
+mod table;
 
-pub use cell::{ChainRow, LevelRow, Rows};
+pub(crate) use meeting::half_decades;
+pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, Rows};
 
 use crate::config::Method;
+use crate::config::Study;
 use crate::grid::{Cell, Plan};
-use cell::Prepared;
+use crate::input::Subject;
 use progress::Progress;
 use rayon::prelude::*;
+use rows::Prepared;
 use std::ops::Range;
 
 /// What one cell gave.
@@ -21,6 +27,8 @@ pub struct CellOutcome {
     pub tv_error: f64,
     /// R-hat per level over the chains that kept traces, if there are any.
     pub rhat: Vec<Option<f64>>,
+    /// Distances of chains' marginals to the exact law, by steps.
+    pub marginals: Vec<MarginalRow>,
     /// Why it failed.
     pub error: Option<String>,
 }
@@ -35,11 +43,8 @@ pub fn run(plan: &Plan, threads: usize) -> Result<Vec<CellOutcome>, rayon::Threa
 }
 
 fn run_here(plan: &Plan) -> Vec<CellOutcome> {
-    let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
-        .cells
-        .par_iter()
-        .map(|cell| cell::prepare(cell, plan.config.seed, &plan.table).map_err(|e| e.to_string()))
-        .collect();
+    let prepared: Vec<Result<Box<dyn Prepared>, String>> =
+        plan.cells.par_iter().map(|cell| prepare(plan, cell).map_err(|e| e.to_string())).collect();
     let tasks: Vec<(usize, Range<u64>)> = plan
         .cells
         .iter()
@@ -68,6 +73,7 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
             rows: Rows::default(),
             tv_error: cell.as_ref().map_or(f64::NAN, |cell| cell.tv_error()),
             rhat: Vec::new(),
+            marginals: Vec::new(),
             error: cell.as_ref().err().cloned(),
         })
         .collect();
@@ -76,18 +82,36 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         outcome.rows.append(rows);
         outcome.error = outcome.error.take().or(error);
     }
-    for outcome in &mut outcomes {
+    for (outcome, cell) in outcomes.iter_mut().zip(&prepared) {
         outcome.rhat = outcome.rows.take_rhat();
+        if let (Ok(cell), None) = (cell, &outcome.error) {
+            match cell.marginals() {
+                Ok(rows) => outcome.marginals = rows,
+                Err(e) => outcome.error = Some(e.to_string()),
+            }
+        }
     }
     outcomes
+}
+
+/// Everything of a cell that does not depend on the replicate.
+fn prepare(plan: &Plan, cell: &Cell) -> crate::Result<Box<dyn Prepared>> {
+    let seed = plan.config.seed;
+    match (&plan.subject, plan.config.study) {
+        (Subject::Hierarchy(table), _) => hierarchy::prepare(cell, seed, table),
+        (Subject::Table(table), Study::Release) => table::prepare(cell, seed, table),
+        (Subject::Table(table), Study::Meeting) => meeting::prepare(cell, seed, table),
+    }
 }
 
 /// Rough cost of some replicates, in random words a node: for the progress bar alone.
 fn work(cell: &Cell, replicates: u64) -> u64 {
     replicates.saturating_mul(match cell.method {
-        Method::HierarchicalMh { steps, .. } => steps.saturating_mul(10),
-        Method::LineGibbs { sweeps, .. } => sweeps.saturating_mul(60),
-        Method::Unconstrained | Method::Exact { .. } | Method::L2 | Method::TopDown => 20,
+        Method::HierarchicalMh { steps, .. } | Method::LatticeMetropolis { steps, .. } => {
+            steps.max(10_000).saturating_mul(10)
+        }
+        Method::LineGibbs { sweeps, .. } => sweeps.max(100).saturating_mul(60),
+        _ => 20,
     })
 }
 

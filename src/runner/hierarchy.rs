@@ -1,9 +1,10 @@
-//! One cell: law + hierarchy + method, prepared once, then drawn replicate by replicate.
+//! A cell on a hierarchy: law + tree + method, prepared once, then drawn replicate by replicate.
 
+use super::rows::{ChainRow, LevelRow, Prepared, RECORDS, Rows, TRACED_CHAINS};
 use crate::chain::{self, ChainRecord};
 use crate::config::{LawKind, Method};
-use crate::diagnostics::{effective_sample_size, rank_normalised_split_rhat};
-use crate::error::Result;
+use crate::diagnostics::effective_sample_size;
+use crate::error::{Error, Result};
 use crate::exact::{TreeLaw, TreeSampler};
 use crate::grid::Cell;
 use crate::imaging::{L2, SimplexScratch, SimplexValue, TopDown};
@@ -14,84 +15,6 @@ use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, LineLaw, 
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
 
-/// Errors of one replicate on one level.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LevelRow {
-    /// The replicate, from 0.
-    pub replicate: u64,
-    /// 1 = root.
-    pub level: u32,
-    /// `Σ |y_v - x_v|` over the level.
-    pub l1: f64,
-    /// `sqrt(Σ (y_v - x_v)²)` over the level.
-    pub l2: f64,
-    /// Mean of `y_v - x_v` over the level.
-    pub bias: f64,
-    /// Whether the whole release satisfies the hierarchy (and is >= 0 where the method promises it).
-    pub invariant_ok: bool,
-}
-
-/// Diagnostics of one chain on one level's L1 error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChainRow {
-    /// The replicate, from 0.
-    pub replicate: u64,
-    /// 1 = root.
-    pub level: u32,
-    /// Kernel steps.
-    pub steps: u64,
-    /// Steps that changed the state.
-    pub moves: u64,
-    /// Effective sample size of the recorded second half.
-    pub ess: Option<f64>,
-    /// Records in that half.
-    pub records: u64,
-}
-
-/// Rows of a range of replicates.
-#[derive(Debug, Default)]
-pub struct Rows {
-    /// One per replicate and level.
-    pub errors: Vec<LevelRow>,
-    /// One per chain and level.
-    pub chains: Vec<ChainRow>,
-    /// Traces by chain and level, of the first replicates only.
-    traces: Vec<Vec<Vec<f64>>>,
-}
-
-/// Records of one chain's second half.
-const RECORDS: u64 = 512;
-/// Chains of one cell that keep their traces for R-hat.
-const TRACED_CHAINS: u64 = 8;
-
-impl Rows {
-    /// Appends the rows of the next range.
-    pub fn append(&mut self, mut other: Self) {
-        self.errors.append(&mut other.errors);
-        self.chains.append(&mut other.chains);
-        self.traces.append(&mut other.traces);
-    }
-
-    /// R-hat per level over the traced chains; forgets the traces.
-    pub fn take_rhat(&mut self) -> Vec<Option<f64>> {
-        let traces = std::mem::take(&mut self.traces);
-        let Some(first) = traces.first().filter(|_| traces.len() >= 2) else { return Vec::new() };
-        (0..first.len())
-            .map(|l| {
-                rank_normalised_split_rhat(&traces.iter().map(|chain| &chain[l][..]).collect::<Vec<_>>())
-            })
-            .collect()
-    }
-}
-
-/// A cell ready to draw.
-pub(super) trait Prepared: Send + Sync {
-    /// Draws a range of replicates. On an error the rows before it are kept.
-    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()>;
-    /// Total variation error of a draw that the sampler itself states.
-    fn tv_error(&self) -> f64;
-}
-
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &HierarchyTable) -> Result<Box<dyn Prepared>> {
     match cell.law {
@@ -99,7 +22,15 @@ pub(super) fn prepare(cell: &Cell, seed: u64, table: &HierarchyTable) -> Result<
         LawKind::DoubleGeometric => prepare_law(cell, seed, table, DoubleGeometric::new),
         LawKind::Gaussian => prepare_law(cell, seed, table, Gaussian::new),
         LawKind::DiscreteGaussian => prepare_law(cell, seed, table, DiscreteGaussian::new),
+        LawKind::L1 | LawKind::L2 | LawKind::GeneralizedGaussian => {
+            Err(unsupported(cell.method.name(), cell.law.name()))
+        }
     }
+}
+
+/// The config refuses these before a run begins.
+pub(super) fn unsupported(method: &'static str, what: &str) -> Error {
+    Error::Unsupported { method, what: what.to_owned(), reason: "they do not go together" }
 }
 
 fn prepare_law<L>(
@@ -131,6 +62,9 @@ where
             Sampler::L2(L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?)
         }
         Method::TopDown => Sampler::TopDown(TopDown::new(hierarchy)),
+        Method::LatticeMetropolis { .. } | Method::Klein | Method::L2Integer => {
+            return Err(unsupported(cell.method.name(), "a hierarchy"));
+        }
     };
     let key = TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise };
     let nonnegative = cell.method.nonnegative();

@@ -1,0 +1,85 @@
+//! Checks of `[[invariant]]`: everything that can be seen without the data.
+
+use super::check::Checker;
+use super::model::InvariantSpec;
+use super::wire::WireInvariant;
+use crate::failure::Result;
+use crate::input::read_matrix;
+use std::ops::Range;
+use std::path::Path;
+
+impl Checker<'_> {
+    pub(super) fn invariant(
+        &self,
+        wire: &WireInvariant,
+        span: Range<usize>,
+        folder: &Path,
+    ) -> Result<InvariantSpec> {
+        let refuse =
+            |message: &str, label: &str| self.error(message.to_owned(), span.clone(), label.to_owned());
+        let named = |key: &str, columns: &[String]| {
+            if columns.is_empty() {
+                return Err(refuse(&format!("{key}: got an empty list"), "want at least one column"));
+            }
+            match columns.iter().enumerate().find(|(i, column)| columns[..*i].contains(column)) {
+                Some((_, twice)) => {
+                    Err(refuse(&format!("{key}: got `{twice}` twice"), "want every column once"))
+                }
+                None => Ok(columns.to_vec()),
+            }
+        };
+        Ok(match wire {
+            WireInvariant::Total {} => InvariantSpec::Total,
+            WireInvariant::Partition { by } => InvariantSpec::Partition(named("by", &by.0)?),
+            WireInvariant::Margins { rows, columns } => {
+                if rows == columns {
+                    return Err(refuse(
+                        &format!("margins: got `{rows}` for both"),
+                        "want two different columns",
+                    ));
+                }
+                InvariantSpec::Margins { rows: rows.clone(), columns: columns.clone() }
+            }
+            WireInvariant::Subsets { sets: Some(sets), columns: None } => {
+                let mut zero_based = Vec::new();
+                for set in sets {
+                    let of = |&cell: &i64| usize::try_from(cell - 1).map_err(|_| cell);
+                    let set =
+                        set.iter().map(of).collect::<std::result::Result<Vec<_>, _>>().map_err(|cell| {
+                            refuse(&format!("sets: got cell {cell}"), "cells are numbered from 1")
+                        })?;
+                    zero_based.push(set);
+                }
+                InvariantSpec::Sets(zero_based)
+            }
+            WireInvariant::Subsets { sets: None, columns: Some(columns) } => {
+                InvariantSpec::Indicators(named("columns", columns)?)
+            }
+            WireInvariant::Subsets { .. } => {
+                return Err(refuse("subsets: want one of `sets` and `columns`", "either sets or columns"));
+            }
+            WireInvariant::Hierarchy { levels } => InvariantSpec::Hierarchy(named("levels", levels)?),
+            WireInvariant::Matrix { rows, table, values } => {
+                let rows = match (rows, table) {
+                    (Some(rows), None) => rows.clone(),
+                    (None, Some(path)) => read_matrix(&folder.join(path))?,
+                    _ => {
+                        return Err(refuse(
+                            "matrix: want one of `rows` and `table`",
+                            "either rows or a table",
+                        ));
+                    }
+                };
+                if let Some(i) = rows.iter().position(|row| row.len() != rows[0].len()) {
+                    let message = format!("matrix: row {} has {} entries", i + 1, rows[i].len());
+                    return Err(refuse(&message, &format!("want {} as in the first", rows[0].len())));
+                }
+                if let Some(values) = values.as_ref().filter(|values| values.len() != rows.len()) {
+                    let message = format!("values: got {} for {} rows", values.len(), rows.len());
+                    return Err(refuse(&message, "want one value per row"));
+                }
+                InvariantSpec::Matrix { rows, values: values.clone() }
+            }
+        })
+    }
+}

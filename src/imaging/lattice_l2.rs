@@ -1,0 +1,174 @@
+//! Least squares under linear equations, and the closest integers to it.
+
+use crate::error::{Error, Result};
+use crate::invariant::Linear;
+use crate::lattice::{IntMatrix, MAX_DIMENSION, independent_rows, orthogonal};
+use crate::rng::{Rng, below};
+
+/// Projects noise onto `{z : A z = 0}` in least squares, `z - Aᵀ(AAᵀ)⁻¹ A z`, component by component: acts on the
+/// noise alone, since the confidential counts satisfy the invariant. Dependent rows are dropped.
+#[derive(Debug)]
+pub struct LatticeL2 {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// Cells with one sum.
+    Total(Vec<u32>),
+    /// Cells and an orthonormal basis of the equations.
+    General(Vec<u32>, Vec<Vec<f64>>),
+}
+
+impl LatticeL2 {
+    /// Errors: a component of more than [`MAX_DIMENSION`] cells that is not one total.
+    pub fn new(invariant: &Linear) -> Result<Self> {
+        let mut parts = Vec::new();
+        for component in invariant.components() {
+            if component.rows.is_empty() {
+                continue;
+            }
+            if component.is_total() {
+                parts.push(Part::Total(component.cells));
+                continue;
+            }
+            if component.cells.len() > MAX_DIMENSION {
+                return Err(Error::TooLarge {
+                    what: "the dense least squares of one component".into(),
+                    needed: component.cells.len() as u64,
+                    limit: MAX_DIMENSION as u64,
+                    unit: "cells",
+                });
+            }
+            let a = component.matrix();
+            let rows: Vec<Vec<i64>> = independent_rows(&a)?.into_iter().map(|i| a.row(i).to_vec()).collect();
+            let (mut vectors, squares) =
+                orthogonal(&IntMatrix::from_rows(&rows).expect("rows of one matrix"));
+            for (vector, square) in vectors.iter_mut().zip(squares) {
+                let length = libm::sqrt(square);
+                vector.iter_mut().for_each(|x| *x /= length);
+            }
+            parts.push(Part::General(component.cells, vectors));
+        }
+        Ok(Self { parts })
+    }
+
+    /// Replaces the noise by its projection.
+    pub fn project(&self, noise: &mut [f64]) {
+        for part in &self.parts {
+            match part {
+                Part::Total(cells) => {
+                    let mean = cells.iter().map(|&c| noise[c as usize]).sum::<f64>() / cells.len() as f64;
+                    cells.iter().for_each(|&c| noise[c as usize] -= mean);
+                }
+                Part::General(cells, vectors) => {
+                    for vector in vectors {
+                        let along: f64 = cells.iter().zip(vector).map(|(&c, a)| a * noise[c as usize]).sum();
+                        cells.iter().zip(vector).for_each(|(&c, a)| noise[c as usize] -= along * a);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The largest `|<a, z>|` over unit rows a of the equations, relative to 1 + ‖z‖∞: rounding alone.
+    pub fn residual(&self, noise: &[f64]) -> f64 {
+        let size = 1.0 + noise.iter().fold(0.0f64, |m, z| m.max(z.abs()));
+        let of = |part: &Part| match part {
+            Part::Total(cells) => {
+                let sum: f64 = cells.iter().map(|&c| noise[c as usize]).sum();
+                sum.abs() / libm::sqrt(cells.len() as f64)
+            }
+            Part::General(cells, vectors) => vectors
+                .iter()
+                .map(|v| cells.iter().zip(v).map(|(&c, a)| a * noise[c as usize]).sum::<f64>().abs())
+                .fold(0.0, f64::max),
+        };
+        self.parts.iter().map(of).fold(0.0, f64::max) / size
+    }
+
+    /// Whether [`LatticeL2::round`] serves the invariant. Errors: a component that is not one total.
+    pub fn check_rounding(&self) -> Result<()> {
+        match self.parts.iter().find(|part| matches!(part, Part::General(..))) {
+            None => Ok(()),
+            Some(_) => Err(Error::Unsupported {
+                method: "l2-then-integer-l1",
+                what: "equations that share cells".into(),
+                reason: "their closest integers are an integer program; totals and partitions are served",
+            }),
+        }
+    }
+
+    /// Replaces integer noise by the integers that are closest in L1 to its projection, with the same sums.
+    ///
+    /// Under one sum S of n integers all fractional parts of the projection `z_i - S/n` are equal: everything is
+    /// rounded down, and the units left over go to a uniform subset. Exact.
+    pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [i64]) {
+        for part in &self.parts {
+            let Part::Total(cells) = part else { unreachable!("the caller checked the form") };
+            let n = cells.len() as i64;
+            let sum: i64 = cells.iter().map(|&c| noise[c as usize]).sum();
+            let ceiling = -(-sum).div_euclid(n);
+            let mut units = (ceiling * n - sum) as u64;
+            // Selection sampling: each cell with the chance that a uniform subset has it.
+            for (left, &cell) in (1..=cells.len() as u64).rev().zip(cells) {
+                let up = below(rng, left) < units;
+                units -= u64::from(up);
+                noise[cell as usize] += i64::from(up) - ceiling;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_frequencies, small_lattices, test_stream};
+    use std::collections::HashMap;
+
+    /// The projection meets the equations and leaves a residual orthogonal to their lattice.
+    #[test]
+    fn projection_is_orthogonal() {
+        for invariant in small_lattices() {
+            let l2 = LatticeL2::new(&invariant).unwrap();
+            let noise: Vec<f64> = (0..invariant.cells()).map(|i| ((i * 7 + 3) % 11) as f64 - 4.5).collect();
+            let mut projected = noise.clone();
+            l2.project(&mut projected);
+            assert!(l2.residual(&projected) < 1e-14);
+            for row in invariant.rows() {
+                let sum: f64 = row.iter().map(|&(c, a)| a as f64 * projected[c as usize]).sum();
+                assert!(sum.abs() < 1e-12);
+            }
+            for vector in crate::lattice::basis(&invariant.whole(), crate::lattice::BasisKind::Smith).unwrap()
+            {
+                let inner: f64 = vector
+                    .iter()
+                    .map(|&(c, x)| f64::from(x) * (noise[c as usize] - projected[c as usize]))
+                    .sum();
+                assert!(inner.abs() < 1e-12);
+            }
+        }
+    }
+
+    /// Every closest integer vector equally often, none but those.
+    #[test]
+    fn rounding_is_closest_and_uniform() {
+        let invariant = Linear::total(4).unwrap();
+        let l2 = LatticeL2::new(&invariant).unwrap();
+        l2.check_rounding().unwrap();
+        let noise = [5i64, -3, 0, 4];
+        // The mean is 6/4: projection 3.5, -4.5, -1.5, 2.5; two of four go up.
+        let mut rng = test_stream(9);
+        let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
+        for _ in 0..60_000 {
+            let mut rounded = noise.to_vec();
+            l2.round(&mut rng, &mut rounded);
+            invariant.check(&rounded).unwrap();
+            *seen.entry(rounded).or_default() += 1;
+        }
+        assert_eq!(seen.len(), 6);
+        assert!(seen.keys().all(|y| (0..4).all(|i| (y[i] as f64 - noise[i] as f64 + 1.5).abs() == 0.5)));
+        assert_frequencies(seen.values().map(|&n| (n, 1.0 / 6.0)), 60_000);
+        assert!(LatticeL2::new(&Linear::margins(2, 2).unwrap()).unwrap().check_rounding().is_err());
+    }
+}

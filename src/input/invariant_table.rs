@@ -1,0 +1,302 @@
+//! A table of counts with its invariant.
+
+use super::CsvTable;
+use crate::config::{DataSource, InvariantSpec, Shape};
+use crate::failure::{Failure, Result};
+use crate::invariant::{Linear, Row};
+use crate::lattice::IntMatrix;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Confidential counts and what every release of them keeps.
+#[derive(Debug, Clone)]
+pub struct InvariantTable {
+    /// By cell: its name, the values of its columns joined by `/`.
+    pub names: Vec<String>,
+    /// By cell.
+    pub counts: Vec<i64>,
+    /// `A`.
+    pub invariant: Linear,
+    /// SHA-256 of the counts and the equations, in hexadecimal.
+    pub digest: String,
+}
+
+/// Why a table cannot be used: in the file, or in one `[[invariant]]` (by its place in the list).
+#[derive(Debug)]
+pub enum Refusal {
+    /// The file.
+    File(Failure),
+    /// The invariant, and what is wrong with it.
+    Invariant(usize, String),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::File(failure)
+    }
+}
+
+impl InvariantTable {
+    /// Reads a table with one row per cell and builds its invariant.
+    ///
+    /// A two-way table that is complete is put in row-major order; nodes of a `hierarchy` follow the rows as
+    /// further cells.
+    ///
+    /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is not an integer
+    /// >= 0, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
+    /// > cells, or that the counts do not satisfy.
+    pub fn read(source: &DataSource) -> std::result::Result<Self, Refusal> {
+        let Shape::Table { cell, invariants } = &source.shape else {
+            unreachable!("the caller has a table");
+        };
+        let path = &source.table;
+        let table = CsvTable::read(path)?.filter(&source.filter)?;
+        let count_place = table.column(&source.count)?;
+        let named: Vec<usize> = match cell {
+            Some(columns) => columns.iter().map(|c| table.column(c)).collect::<Result<_>>()?,
+            None => (0..table.columns.len()).filter(|&i| i != count_place).collect(),
+        };
+        if table.rows.is_empty() {
+            return Err(Failure::data(path, "no rows (after `where`), want one per cell").into());
+        }
+        let mut cells = read_cells(&table, &named, count_place, &source.count)?;
+        if let [(InvariantSpec::Margins { rows, columns }, _)] = &invariants[..] {
+            let (row, column) = (key(&table, rows)?, key(&table, columns)?);
+            cells.sort_by_key(|cell| (row[cell.row], column[cell.row]));
+        }
+        let mut names: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
+        let mut counts: Vec<i64> = cells.iter().map(|cell| cell.count).collect();
+        let mut whole: Option<Linear> = None;
+        for (i, (spec, _)) in invariants.iter().enumerate() {
+            let refuse = |message: String| Refusal::Invariant(i, message);
+            let built = build(spec, &table, &cells, (&mut names, &mut counts))?;
+            let linear = built.map_err(|e| refuse(e.to_string()))?;
+            whole = Some(match whole {
+                None => linear,
+                Some(before) => before.and(linear),
+            });
+        }
+        let invariant = whole.expect("a table has an invariant");
+        // Names head the columns of the draws.
+        let mut sorted: Vec<&String> = names.iter().collect();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Failure::data(path, format!("two cells have the name `{}`", pair[0])).into());
+        }
+        if let Some(name) = names.iter().find(|name| name.starts_with('.')) {
+            let message = format!("the cell `{name}`: names that begin with a dot are columns of the draws");
+            return Err(Failure::data(path, message).into());
+        }
+        let mut hash = Sha256::new();
+        counts.iter().for_each(|count| hash.update(count.to_le_bytes()));
+        for row in invariant.rows() {
+            hash.update((row.len() as u64).to_le_bytes());
+            for (cell, a) in row {
+                hash.update(cell.to_le_bytes());
+                hash.update(a.to_le_bytes());
+            }
+        }
+        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { names, counts, invariant, digest })
+    }
+}
+
+struct CellRow {
+    row: usize,
+    name: String,
+    count: i64,
+}
+
+fn read_cells(table: &CsvTable, named: &[usize], count_place: usize, count: &str) -> Result<Vec<CellRow>> {
+    let mut seen: HashMap<String, u64> = HashMap::new();
+    let mut cells = Vec::new();
+    let mut total = 0i64;
+    for (row, (line, values)) in table.rows.iter().enumerate() {
+        let name = named.iter().map(|&i| values[i].as_str()).collect::<Vec<_>>().join("/");
+        if name.is_empty() || named.iter().any(|&i| values[i].is_empty()) {
+            return Err(table.bad(*line, "a cell without a name"));
+        }
+        if let Some(first) = seen.insert(name.clone(), *line) {
+            return Err(table.bad(*line, format!("the cell `{name}` is duplicated (first on line {first})")));
+        }
+        let text = &values[count_place];
+        let value = text.parse::<i64>().ok().filter(|&x| x >= 0);
+        let value =
+            value.ok_or_else(|| table.bad(*line, format!("`{count}` = `{text}`, want an integer >= 0")))?;
+        total = total.saturating_add(value);
+        cells.push(CellRow { row, name, count: value });
+    }
+    if total > 1 << 53 {
+        return Err(Failure::data(&table.path, format!("the counts sum to {total}, the limit is 2^53")));
+    }
+    Ok(cells)
+}
+
+/// By row of the file: the number of its value in a column, in the order of first appearance.
+fn key(table: &CsvTable, column: &str) -> Result<Vec<usize>> {
+    let place = table.column(column)?;
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    Ok(table
+        .rows
+        .iter()
+        .map(|(_, values)| {
+            let next = numbers.len();
+            *numbers.entry(&values[place]).or_insert(next)
+        })
+        .collect())
+}
+
+type Built = std::result::Result<Linear, crate::Error>;
+
+/// Outer error: the file; inner: the invariant.
+fn build(
+    spec: &InvariantSpec,
+    table: &CsvTable,
+    cells: &[CellRow],
+    (names, counts): (&mut Vec<String>, &mut Vec<i64>),
+) -> Result<Built> {
+    let d = cells.len();
+    let in_order = |by_row: Vec<usize>| -> Vec<usize> { cells.iter().map(|cell| by_row[cell.row]).collect() };
+    Ok(match spec {
+        InvariantSpec::Total => Linear::total(d),
+        InvariantSpec::Partition(columns) => {
+            let keys = columns.iter().map(|c| Ok(in_order(key(table, c)?))).collect::<Result<Vec<_>>>()?;
+            let mut numbers: HashMap<Vec<usize>, usize> = HashMap::new();
+            let groups: Vec<usize> = (0..d)
+                .map(|cell| {
+                    let next = numbers.len();
+                    *numbers.entry(keys.iter().map(|key| key[cell]).collect()).or_insert(next)
+                })
+                .collect();
+            Linear::partition(&groups)
+        }
+        InvariantSpec::Margins { rows, columns } => {
+            let (row, column) = (in_order(key(table, rows)?), in_order(key(table, columns)?));
+            let (r, c) = (row.iter().max().map_or(0, |m| m + 1), column.iter().max().map_or(0, |m| m + 1));
+            let complete = d == r * c && (0..d).all(|i| row[i] * c + column[i] == i);
+            if complete {
+                Linear::margins(r, c)
+            } else {
+                // Cells that are missing (structural zeros), in another order, or finer than two ways.
+                Linear::partition(&row).and_then(|by_row| Ok(by_row.and(Linear::partition(&column)?)))
+            }
+        }
+        InvariantSpec::Sets(sets) => Linear::subsets(d, sets),
+        InvariantSpec::Indicators(columns) => {
+            let mut sets = Vec::new();
+            for column in columns {
+                let place = table.column(column)?;
+                let mut set = Vec::new();
+                for (cell, at) in cells.iter().enumerate() {
+                    let (line, values) = &table.rows[at.row];
+                    match values[place].as_str() {
+                        "1" => set.push(cell),
+                        "0" => {}
+                        other => {
+                            return Err(table.bad(*line, format!("`{column}` = `{other}`, want 0 or 1")));
+                        }
+                    }
+                }
+                sets.push(set);
+            }
+            Linear::subsets(d, &sets)
+        }
+        InvariantSpec::Hierarchy(levels) => hierarchy(levels, table, cells, names, counts)?,
+        InvariantSpec::Matrix { rows, values } => {
+            matrix(rows, values.as_deref(), &cells.iter().map(|cell| cell.count).collect::<Vec<_>>())
+        }
+    })
+}
+
+fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> Built {
+    let wrong = |message: String| Err(crate::Error::Invariant(message));
+    let width = rows.first().map_or(0, Vec::len);
+    if width != counts.len() && !rows.is_empty() {
+        return wrong(format!("the matrix has {width} columns for {} cells", counts.len()));
+    }
+    let a = IntMatrix::from_rows(rows).expect("the config checked their lengths");
+    for (i, &want) in values.unwrap_or_default().iter().enumerate() {
+        let got: i128 = a.row(i).iter().zip(counts).map(|(&a, &x)| i128::from(a) * i128::from(x)).sum();
+        if got != i128::from(want) {
+            return wrong(format!("inconsistent: equation {} gives {got} on the data, want {want}", i + 1));
+        }
+    }
+    Linear::matrix(&a)
+}
+
+/// Adds a cell for every inner node (root first), tied to its children.
+fn hierarchy(
+    levels: &[String],
+    table: &CsvTable,
+    cells: &[CellRow],
+    names: &mut Vec<String>,
+    counts: &mut Vec<i64>,
+) -> Result<Built> {
+    let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+    let mut inner: HashMap<Vec<&str>, usize> = HashMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let mut new_node = |path: &[&str], names: &mut Vec<String>, counts: &mut Vec<i64>| {
+        let cell = names.len();
+        names.push(if path.is_empty() { "(all)".into() } else { format!("({})", path.join("/")) });
+        counts.push(0);
+        rows.push(vec![(cell as u32, -1)]);
+        (cell, rows.len() - 1)
+    };
+    let mut of_cell: HashMap<usize, usize> = HashMap::new();
+    let mut edges: Vec<(usize, usize)> = Vec::new();
+    let (root, row) = new_node(&[], names, counts);
+    inner.insert(Vec::new(), root);
+    of_cell.insert(root, row);
+    let mut leaves: HashMap<Vec<&str>, u64> = HashMap::new();
+    for (leaf, cell) in cells.iter().enumerate() {
+        let (line, values) = &table.rows[cell.row];
+        let path: Vec<&str> = places.iter().map(|&place| values[place].as_str()).collect();
+        if let Some(first) = leaves.insert(path.clone(), *line) {
+            let message = format!("the leaf `{}` is duplicated (first on line {first})", path.join("/"));
+            return Err(table.bad(*line, message));
+        }
+        let mut parent = root;
+        counts[root] += cell.count;
+        for depth in 1..path.len() {
+            let node = match inner.get(&path[..depth]) {
+                Some(&node) => node,
+                None => {
+                    let (node, row) = new_node(&path[..depth], names, counts);
+                    inner.insert(path[..depth].to_vec(), node);
+                    of_cell.insert(node, row);
+                    edges.push((of_cell[&parent], node));
+                    node
+                }
+            };
+            counts[node] += cell.count;
+            parent = node;
+        }
+        edges.push((of_cell[&parent], leaf));
+    }
+    for (row, child) in edges {
+        rows[row].push((child as u32, 1));
+    }
+    Ok(Linear::from_rows(names.len(), rows))
+}
+
+/// Reads a matrix: a CSV file without a header, integers only.
+pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
+    let bad = |e: csv::Error| Failure::data(path, e.to_string());
+    let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(file);
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(bad)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let number = |text: &str| {
+            text.parse::<i64>()
+                .map_err(|_| Failure::data(path, format!("line {line}: got `{text}`, want an integer")))
+        };
+        rows.push(record.iter().map(number).collect::<Result<Vec<_>>>()?);
+    }
+    if rows.is_empty() {
+        return Err(Failure::data(path, "the file is empty, want a row per equation"));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,75 @@
+//! What a study is about.
+
+use super::{HierarchyTable, InvariantTable};
+
+/// Confidential counts with the structure that every release keeps.
+#[derive(Debug)]
+pub enum Subject {
+    /// All nodes of a tree.
+    Hierarchy(HierarchyTable),
+    /// The cells of a table under linear equations.
+    Table(InvariantTable),
+}
+
+impl Subject {
+    /// "hierarchy" or "table".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hierarchy(_) => "hierarchy",
+            Self::Table(_) => "table",
+        }
+    }
+
+    /// Levels with a noise scale of their own; a table has one.
+    pub fn levels(&self) -> usize {
+        match self {
+            Self::Hierarchy(table) => table.hierarchy.levels(),
+            Self::Table(_) => 1,
+        }
+    }
+
+    /// Counts that are released, all levels together.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Self::Hierarchy(table) => table.hierarchy.nodes(),
+            Self::Table(table) => table.counts.len(),
+        }
+    }
+
+    /// Counts of one level, from 0.
+    pub fn level_size(&self, level: usize) -> usize {
+        match self {
+            Self::Hierarchy(table) => table.hierarchy.level_nodes(level).len(),
+            Self::Table(table) => table.counts.len(),
+        }
+    }
+
+    /// SHA-256 of structure and counts.
+    pub fn digest(&self) -> &str {
+        match self {
+            Self::Hierarchy(table) => &table.digest,
+            Self::Table(table) => &table.digest,
+        }
+    }
+
+    /// In words, for people.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Hierarchy(table) => {
+                let tree = &table.hierarchy;
+                format!("{} nodes in {} levels ({} leaves)", tree.nodes(), tree.levels(), tree.leaves().len())
+            }
+            Self::Table(table) => {
+                let rows = table.invariant.rows().len();
+                let parts = table.invariant.components().len();
+                let plural = |n: usize| if n == 1 { "" } else { "s" };
+                format!(
+                    "{} cells under {rows} equation{} ({parts} connected component{})",
+                    table.counts.len(),
+                    plural(rows),
+                    plural(parts)
+                )
+            }
+        }
+    }
+}

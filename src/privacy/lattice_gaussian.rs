@@ -1,0 +1,162 @@
+//! The generalised Gaussian mechanism: its sigma by the lattice.
+
+use super::Calibration;
+use crate::error::{Error, Result};
+use crate::invariant::{Component, Linear};
+use crate::lattice::IntMatrix;
+use crate::lattice::{independent_rows, orthogonal, smith};
+use std::f64::consts::PI;
+
+/// Dimension and volume of the lattice `{z : A z = 0}`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatticeShape {
+    /// m = d - rank.
+    pub dimension: usize,
+    /// `ln sqrt(det(CᵀC))` for a basis C.
+    pub log_volume: f64,
+}
+
+impl LatticeShape {
+    /// Component by component: `det(ker A)² = det(A Aᵀ) / Π (invariant factors)²` for independent rows A.
+    ///
+    /// Errors: no free dimension; a component with entries beyond 64 bits.
+    pub fn of(invariant: &Linear) -> Result<Self> {
+        let mut shape = Self { dimension: 0, log_volume: 0.0 };
+        for component in invariant.components() {
+            let part = of_component(&component)?;
+            shape.dimension += part.dimension;
+            shape.log_volume += part.log_volume;
+        }
+        if shape.dimension == 0 {
+            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+        }
+        Ok(shape)
+    }
+
+    /// `ln K`, `K = 4 · 2^m V_m / sqrt(det(CᵀC))`, `V_m` the volume of the unit ball: the constant of the tail
+    /// bounds of Dharangutte, Gao, Gong, Yu, "Integer subspace differential privacy", Thm. 12 and 15.
+    pub fn log_tail_constant(&self) -> f64 {
+        let m = self.dimension as f64;
+        let ball = 0.5 * m * libm::log(PI) - libm::lgamma(0.5 * m + 1.0);
+        libm::log(4.0) + m * libm::log(2.0) + ball - self.log_volume
+    }
+
+    /// `min(1, K t^m exp(-ε t))`: bounds `P(‖z‖₂ >= t)` under the ℓ2 law for large t (Thm. 12).
+    pub fn laplace_tail(&self, epsilon: f64, t: f64) -> f64 {
+        self.tail(t, epsilon * t)
+    }
+
+    /// `min(1, K t^m exp(-t²/2σ²))`: the same under the Gaussian law (Thm. 15).
+    pub fn gaussian_tail(&self, sigma: f64, t: f64) -> f64 {
+        self.tail(t, 0.5 * (t / sigma) * (t / sigma))
+    }
+
+    fn tail(&self, t: f64, energy: f64) -> f64 {
+        libm::exp(self.log_tail_constant() + self.dimension as f64 * libm::log(t) - energy).min(1.0)
+    }
+}
+
+fn of_component(component: &Component) -> Result<LatticeShape> {
+    let d = component.cells.len();
+    if component.rows.is_empty() {
+        return Ok(LatticeShape { dimension: d, log_volume: 0.0 });
+    }
+    if component.is_total() {
+        return Ok(LatticeShape { dimension: d - 1, log_volume: 0.5 * libm::log(d as f64) });
+    }
+    let a = component.matrix();
+    let rows: Vec<Vec<i64>> = independent_rows(&a)?.into_iter().map(|i| a.row(i).to_vec()).collect();
+    let independent = IntMatrix::from_rows(&rows).expect("rows of one matrix");
+    let gram: f64 = orthogonal(&independent).1.iter().map(|square| 0.5 * libm::log(*square)).sum();
+    let factors: f64 = smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum();
+    Ok(LatticeShape { dimension: d - rows.len(), log_volume: gram - factors })
+}
+
+/// σ of the generalised Gaussian mechanism (Def. 13 of the source): `σ² = 2 c ln(1/δ)/ε²`, with c such that
+///
+/// `c ln(1/δ) - ε - ln(1/δ) - m ln t - ln K >= 0`, `t = σ² ε`.
+///
+/// The left side is convex in c and large at both ends; c is its larger root (or its minimum's place if it has
+/// none), so that the inequality holds from there on. The paper's "smallest constant" read literally would be a
+/// c near 0.
+///
+/// Errors: outside `0 < δ < ε < 1/e`, which Thm. 14 asks for.
+pub fn lattice_gaussian_sigma(shape: &LatticeShape, epsilon: f64, delta: f64) -> Result<f64> {
+    if !(epsilon > 0.0 && epsilon < libm::exp(-1.0)) {
+        return Err(Error::parameter("epsilon", epsilon, "a number in (0, 1/e) for generalized-gaussian"));
+    }
+    if !(delta > 0.0 && delta < epsilon) {
+        return Err(Error::parameter("delta", delta, "a number in (0, epsilon) for generalized-gaussian"));
+    }
+    let (log, m) = (-libm::log(delta), shape.dimension as f64);
+    let excess =
+        |c: f64| c * log - epsilon - log - m * libm::log(2.0 * c * log / epsilon) - shape.log_tail_constant();
+    let lowest = m / log;
+    let mut c = lowest;
+    if excess(lowest) < 0.0 {
+        let (mut low, mut high) = (lowest, 2.0 * lowest + 1.0);
+        while excess(high) < 0.0 {
+            high *= 2.0;
+        }
+        for _ in 0..100 {
+            let middle = 0.5 * (low + high);
+            if excess(middle) < 0.0 { low = middle } else { high = middle }
+        }
+        c = high;
+    }
+    Ok(libm::sqrt(2.0 * c * log) / epsilon)
+}
+
+/// The calibration of the generalised Gaussian mechanism on an invariant.
+///
+/// Errors: as [`LatticeShape::of`] and [`lattice_gaussian_sigma`]; a sensitivity other than 1 (the tail bound
+/// behind σ does not scale).
+pub fn generalized_gaussian(
+    invariant: &Linear,
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+) -> Result<Calibration> {
+    if sensitivity != 1.0 {
+        return Err(Error::parameter("sensitivity", sensitivity, "1 for generalized-gaussian"));
+    }
+    let sigma = lattice_gaussian_sigma(&LatticeShape::of(invariant)?, epsilon, delta)?;
+    Ok(Calibration { scales: vec![sigma], epsilon, delta })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::{BasisKind, basis, gram_schmidt_squares};
+
+    /// Volumes from the equations agree with those of a basis; the root solves its equation.
+    #[test]
+    fn volumes_and_sigmas() {
+        for invariant in crate::testing::small_lattices() {
+            let shape = LatticeShape::of(&invariant).unwrap();
+            let whole = invariant.whole();
+            let vectors = basis(&whole, BasisKind::Reduced).unwrap();
+            let mut dense = IntMatrix::zero(vectors.len(), invariant.cells());
+            for (i, vector) in vectors.iter().enumerate() {
+                vector.iter().for_each(|&(cell, x)| dense[(i, cell as usize)] = i64::from(x));
+            }
+            let squares = gram_schmidt_squares(&dense);
+            let want: f64 = squares.iter().map(|s| 0.5 * libm::log(*s)).sum();
+            assert_eq!(shape.dimension, vectors.len());
+            assert!((shape.log_volume - want).abs() < 1e-10, "{} {want}", shape.log_volume);
+            let (epsilon, delta) = (0.25, 1e-5);
+            let sigma = lattice_gaussian_sigma(&shape, epsilon, delta).unwrap();
+            let log = -libm::log(delta);
+            let c = sigma * sigma * epsilon * epsilon / (2.0 * log);
+            let excess = |c: f64| {
+                let t = 2.0 * c * log / epsilon;
+                c * log - epsilon - log - shape.dimension as f64 * libm::log(t) - shape.log_tail_constant()
+            };
+            assert!(excess(c).abs() < 1e-9 && excess(c * 1.01) > 0.0 && excess(c * 0.99) < 0.0);
+        }
+        let shape = LatticeShape { dimension: 2, log_volume: 0.0 };
+        for (epsilon, delta) in [(0.4, 1e-5), (0.2, 0.3), (0.2, 0.0), (-0.1, 1e-5)] {
+            assert!(lattice_gaussian_sigma(&shape, epsilon, delta).is_err());
+        }
+    }
+}

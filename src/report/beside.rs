@@ -1,0 +1,77 @@
+//! A release by somebody else, to print beside our errors cell by cell.
+
+use crate::config::Beside;
+use crate::failure::{Failure, Result};
+use crate::input::CsvTable;
+use std::path::Path;
+
+/// One cell of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BesideRow {
+    /// The cell, named as in our table.
+    pub name: String,
+    /// Its confidential count.
+    pub confidential: i64,
+    /// What was released.
+    pub released: i64,
+    /// What release this is, and how it differs.
+    pub note: String,
+}
+
+/// Reads the release that a config names; `cell`: the columns that name a cell.
+///
+/// Refused: a missing column, a count that is not an integer.
+pub fn read_beside_source(beside: &Beside, cell: &[String]) -> Result<Vec<BesideRow>> {
+    let table = CsvTable::read(&beside.table)?;
+    let named = cell.iter().map(|c| table.column(c)).collect::<Result<Vec<_>>>()?;
+    let columns = [&beside.confidential, &beside.released];
+    let places = [table.column(columns[0])?, table.column(columns[1])?];
+    let row = |(line, values): &(u64, Vec<String>)| {
+        let number = |i: usize| {
+            let text = &values[places[i]];
+            text.parse::<i64>()
+                .map_err(|_| table.bad(*line, format!("`{}` = `{text}`, want an integer", columns[i])))
+        };
+        Ok(BesideRow {
+            name: named.iter().map(|&i| values[i].as_str()).collect::<Vec<_>>().join("/"),
+            confidential: number(0)?,
+            released: number(1)?,
+            note: beside.note.clone(),
+        })
+    };
+    table.rows.iter().map(row).collect()
+}
+
+/// The rows as the CSV that a run folder keeps.
+pub fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let record = |writer: &mut csv::Writer<Vec<u8>>, fields: [&str; 4]| {
+        writer.write_record(fields).expect("writing to memory");
+    };
+    record(&mut writer, ["name", "confidential", "released", "note"]);
+    for row in rows {
+        let (confidential, released) = (row.confidential.to_string(), row.released.to_string());
+        record(&mut writer, [&row.name, &confidential, &released, &row.note]);
+    }
+    writer.into_inner().expect("writing to memory")
+}
+
+/// Reads them back.
+pub fn read_beside(path: &Path) -> Result<Vec<BesideRow>> {
+    let table = CsvTable::read(path)?;
+    let places = ["name", "confidential", "released", "note"].map(|name| table.column(name));
+    let [name, confidential, released, note] = places;
+    let (name, confidential, released, note) = (name?, confidential?, released?, note?);
+    let row = |(line, values): &(u64, Vec<String>)| {
+        let number = |i: usize| {
+            values[i].parse().map_err(|_| Failure::data(path, format!("line {line}: want an integer")))
+        };
+        Ok(BesideRow {
+            name: values[name].clone(),
+            confidential: number(confidential)?,
+            released: number(released)?,
+            note: values[note].clone(),
+        })
+    };
+    table.rows.iter().map(row).collect()
+}

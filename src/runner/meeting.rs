@@ -1,0 +1,216 @@
+//! A cell of a study of meetings: coupled pairs of chains, and the chains' marginals beside the exact law.
+
+use super::hierarchy::unsupported;
+use super::rows::{MarginalRow, MeetingRow, Prepared, Rows};
+use crate::config::{LawKind, Method};
+use crate::coupling::meet;
+use crate::error::Result;
+use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
+use crate::grid::Cell;
+use crate::input::InvariantTable;
+use crate::invariant::Linear;
+use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
+use crate::rng::{Role, TaskKey, stream};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Prepares a cell: everything that does not depend on the pair.
+pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable) -> Result<Box<dyn Prepared>> {
+    let scale = cell.calibration.scales[0];
+    match cell.law {
+        LawKind::L1 | LawKind::DoubleGeometric => with_law(cell, seed, table, DoubleGeometric::new(scale)?),
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+            with_law(cell, seed, table, DiscreteGaussian::new(scale)?)
+        }
+        LawKind::L2 => with_law(cell, seed, table, EuclideanLaplace::new(scale)?),
+        LawKind::Laplace | LawKind::Gaussian => Err(unsupported(cell.method.name(), cell.law.name())),
+    }
+}
+
+fn with_law<L: ExactLattice>(
+    cell: &Cell,
+    seed: u64,
+    table: &InvariantTable,
+    law: L,
+) -> Result<Box<dyn Prepared>> {
+    match cell.method {
+        Method::LineGibbs { .. } => ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, law)?),
+        Method::LatticeMetropolis { a, basis, .. } => {
+            ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?)
+        }
+        _ => Err(unsupported(cell.method.name(), "a study of meetings")),
+    }
+}
+
+fn ready<L, K>(cell: &Cell, seed: u64, table: &InvariantTable, law: L, kernel: K) -> Result<Box<dyn Prepared>>
+where
+    L: ExactLattice,
+    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+{
+    Ok(Box::new(Ready {
+        invariant: table.invariant.clone(),
+        law,
+        kernel,
+        start_scale: law.start_scale(table.invariant.cells()),
+        lag: cell.lag.expect("the config asks for a lag"),
+        max_steps: cell.max_steps,
+        marginals: cell.marginals,
+        key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+    }))
+}
+
+struct Ready<L, K> {
+    invariant: Linear,
+    law: L,
+    kernel: K,
+    start_scale: f64,
+    lag: u64,
+    max_steps: u64,
+    marginals: Option<(u64, u64)>,
+    key: TaskKey,
+}
+
+/// Exact draws that the chains are compared with, for each chain.
+const DRAWS_PER_CHAIN: u64 = 20;
+/// Batches of exact draws for the noise floor.
+const BATCHES: u64 = 20;
+
+impl<L, K> Prepared for Ready<L, K>
+where
+    L: ExactLattice,
+    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
+{
+    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
+        for replicate in range {
+            let stream = |role| stream(TaskKey { replicate, role, ..self.key });
+            let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
+            let meeting = meet(&self.kernel, self.lag, self.max_steps, self.start_scale, rngs);
+            rows.meetings.push(MeetingRow { replicate, meeting });
+        }
+        Ok(())
+    }
+
+    fn tv_error(&self) -> f64 {
+        f64::NAN
+    }
+
+    /// Chains of their own streams (replicates counted down from the largest), read at t = 1, 10^0.5, 10, …; exact
+    /// draws from the noise role.
+    fn marginals(&self) -> Result<Vec<MarginalRow>> {
+        let Some((chains, steps)) = self.marginals else { return Ok(Vec::new()) };
+        let exact = LatticeExact::new(&self.invariant, self.law)?;
+        let d = self.invariant.cells();
+        let draw_exact = |first: u64, n: u64| -> Histograms {
+            (first..first + n)
+                .into_par_iter()
+                .fold(
+                    || (Histograms::new(d), LatticeScratch::default(), vec![0i64; d]),
+                    |(mut all, mut scratch, mut noise), replicate| {
+                        let key = TaskKey { replicate, role: Role::Noise, ..self.key };
+                        exact.draw(&mut stream(key), &mut scratch, &mut noise);
+                        all.add(&noise);
+                        (all, scratch, noise)
+                    },
+                )
+                .map(|(all, ..)| all)
+                .reduce(|| Histograms::new(d), Histograms::merge)
+        };
+        let reference = draw_exact(0, chains * DRAWS_PER_CHAIN);
+        let floors: crate::diagnostics::Moments = (0..BATCHES)
+            .map(|batch| draw_exact(chains * (DRAWS_PER_CHAIN + batch), chains).distance(&reference))
+            .collect();
+        let times = half_decades(steps);
+        let by_time = (0..chains)
+            .into_par_iter()
+            .fold(
+                || vec![Histograms::new(d); times.len()],
+                |mut all, chain| {
+                    let key = |role| TaskKey { replicate: u64::MAX - chain, role, ..self.key };
+                    let mut rng = stream(key(Role::Moves));
+                    let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale);
+                    let mut noise = self.kernel.noise();
+                    let mut done = 0;
+                    for (&t, histograms) in times.iter().zip(&mut all) {
+                        for _ in done..t {
+                            self.kernel.draw(&mut rng, &mut noise);
+                            self.kernel.apply(&mut state, &noise);
+                        }
+                        done = t;
+                        histograms.add(self.kernel.position(&state));
+                    }
+                    all
+                },
+            )
+            .reduce(
+                || vec![Histograms::new(d); times.len()],
+                |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect(),
+            );
+        Ok(times
+            .iter()
+            .zip(by_time)
+            .map(|(&t, histograms)| MarginalRow {
+                t,
+                chains,
+                tv: histograms.distance(&reference),
+                floor: floors.mean(),
+                floor_sd: floors.deviation(),
+            })
+            .collect())
+    }
+}
+
+/// `1, 10^0.5, 10, …` up to a limit, rounded.
+pub(crate) fn half_decades(limit: u64) -> Vec<u64> {
+    (0..38)
+        .map(|k| libm::rint(libm::pow(10.0, 0.5 * f64::from(k))) as u64)
+        .take_while(|&t| t <= limit)
+        .collect()
+}
+
+/// Counts of the values of every cell.
+#[derive(Clone)]
+struct Histograms {
+    draws: u64,
+    cells: Vec<HashMap<i64, u64>>,
+}
+
+impl Histograms {
+    fn new(cells: usize) -> Self {
+        Self { draws: 0, cells: vec![HashMap::new(); cells] }
+    }
+
+    fn add(&mut self, values: &[i64]) {
+        self.draws += 1;
+        for (counts, &value) in self.cells.iter_mut().zip(values) {
+            *counts.entry(value).or_default() += 1;
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        self.draws += other.draws;
+        for (counts, more) in self.cells.iter_mut().zip(other.cells) {
+            for (value, n) in more {
+                *counts.entry(value).or_default() += n;
+            }
+        }
+        self
+    }
+
+    /// The largest total variation distance over the cells, `½ Σ |p - q|`. Sums of counts over a common
+    /// denominator, so that the order of the values does not matter.
+    fn distance(&self, other: &Self) -> f64 {
+        let (n, m) = (i128::from(self.draws), i128::from(other.draws));
+        let cell = |(a, b): (&HashMap<i64, u64>, &HashMap<i64, u64>)| {
+            let count =
+                |map: &HashMap<i64, u64>, value: &i64| i128::from(map.get(value).copied().unwrap_or(0));
+            let shared: i128 =
+                a.iter().map(|(value, &p)| (i128::from(p) * m - count(b, value) * n).abs()).sum();
+            let only: i128 =
+                b.iter().filter(|(v, _)| !a.contains_key(v)).map(|(_, &q)| i128::from(q) * n).sum();
+            0.5 * (shared + only) as f64 / (n * m) as f64
+        };
+        self.cells.iter().zip(&other.cells).map(cell).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,129 @@
+//! What replicates leave behind.
+
+use crate::coupling::Meeting;
+use crate::diagnostics::rank_normalised_split_rhat;
+use crate::error::Result;
+use std::ops::Range;
+
+/// Errors of one replicate on one level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelRow {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// 1 = root.
+    pub level: u32,
+    /// `Σ |y_v - x_v|` over the level.
+    pub l1: f64,
+    /// `sqrt(Σ (y_v - x_v)²)` over the level.
+    pub l2: f64,
+    /// Mean of `y_v - x_v` over the level.
+    pub bias: f64,
+    /// Whether the whole release satisfies the hierarchy (and is >= 0 where the method promises it).
+    pub invariant_ok: bool,
+}
+
+/// Diagnostics of one chain on one level's L1 error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChainRow {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// 1 = root.
+    pub level: u32,
+    /// Kernel steps.
+    pub steps: u64,
+    /// Steps that changed the state.
+    pub moves: u64,
+    /// Effective sample size of the recorded second half.
+    pub ess: Option<f64>,
+    /// Records in that half.
+    pub records: u64,
+}
+
+/// Rows of a range of replicates.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// One per replicate and level.
+    pub errors: Vec<LevelRow>,
+    /// One per chain and level.
+    pub chains: Vec<ChainRow>,
+    /// Traces by chain and level, of the first replicates only.
+    pub(super) traces: Vec<Vec<Vec<f64>>>,
+    /// Errors of single cells of a table, draw by draw.
+    pub draws: Vec<Draw>,
+    /// One per coupled pair.
+    pub meetings: Vec<MeetingRow>,
+}
+
+/// The errors of all cells in one release, or in one record of a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// Iteration of its chain, from 1.
+    pub iteration: u64,
+    /// `y - x` by cell of the table.
+    pub errors: Vec<f64>,
+}
+
+/// One coupled pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeetingRow {
+    /// The pair, from 0.
+    pub replicate: u64,
+    /// What happened.
+    pub meeting: Meeting,
+}
+
+/// Distance of the marginals of many chains to the exact law after `t` steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MarginalRow {
+    /// Steps.
+    pub t: u64,
+    /// Chains.
+    pub chains: u64,
+    /// Largest total variation distance over the cells, between the chains and many exact draws.
+    pub tv: f64,
+    /// The same with as many exact draws in the chains' place: mean over batches, and its standard deviation.
+    pub floor: f64,
+    /// Standard deviation of the floor over batches.
+    pub floor_sd: f64,
+}
+
+/// Records of one chain's second half.
+pub(super) const RECORDS: u64 = 512;
+/// Chains of one cell that keep their traces for R-hat.
+pub(super) const TRACED_CHAINS: u64 = 8;
+
+impl Rows {
+    /// Appends the rows of the next range.
+    pub fn append(&mut self, mut other: Self) {
+        self.errors.append(&mut other.errors);
+        self.chains.append(&mut other.chains);
+        self.traces.append(&mut other.traces);
+        self.draws.append(&mut other.draws);
+        self.meetings.append(&mut other.meetings);
+    }
+
+    /// R-hat per level over the traced chains; forgets the traces.
+    pub fn take_rhat(&mut self) -> Vec<Option<f64>> {
+        let traces = std::mem::take(&mut self.traces);
+        let Some(first) = traces.first().filter(|_| traces.len() >= 2) else { return Vec::new() };
+        (0..first.len())
+            .map(|l| {
+                rank_normalised_split_rhat(&traces.iter().map(|chain| &chain[l][..]).collect::<Vec<_>>())
+            })
+            .collect()
+    }
+}
+
+/// A cell ready to draw.
+pub(super) trait Prepared: Send + Sync {
+    /// Draws a range of replicates. On an error the rows before it are kept.
+    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()>;
+    /// Total variation error of a draw that the sampler itself states; NaN if unknown.
+    fn tv_error(&self) -> f64;
+    /// Compares the marginals of chains with the exact law, if the cell asks for it.
+    fn marginals(&self) -> Result<Vec<MarginalRow>> {
+        Ok(Vec::new())
+    }
+}
