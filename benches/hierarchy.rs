@@ -3,16 +3,17 @@
 //! Limits are ratios inside one run: the last lines compare every median with the time of one
 //! xoshiro256++ word. `scripts/bench` runs it.
 
+mod words;
+
 use congenial::exact::{IntegerTree, IntegerTreeScratch, LaplaceTree};
 use congenial::imaging::{L2, SimplexScratch, TopDown};
 use congenial::invariant::Hierarchy;
 use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
 use congenial::law::{DoubleGeometric, Laplace, Law};
-use congenial::rng::{Rng, Role, Stream, TaskKey, stream};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use std::hint::black_box;
+use words::{bench_words, print_ratios, rng};
 
-const WORDS: u64 = 4096;
 const ZONES: [usize; 6] = [43, 61, 1, 69, 69, 20];
 const NODES: f64 = 270.0;
 
@@ -22,10 +23,6 @@ fn taxi() -> Hierarchy {
         parents.extend(std::iter::repeat_n(borough + 1, zones));
     }
     Hierarchy::from_parents(&parents).expect("the taxi shape is a hierarchy")
-}
-
-fn rng() -> Stream {
-    stream(TaskKey { seed: 1, cell: 1, replicate: 0, role: Role::Noise })
 }
 
 fn chain<K: Kernel>(
@@ -53,10 +50,7 @@ fn benches(criterion: &mut Criterion) {
     let tree = taxi();
     let mut group = criterion.benchmark_group("taxi");
     for epsilon in [0.5, 2.0] {
-        let mut words = rng();
-        group.bench_function(format!("words-{epsilon}"), |b| {
-            b.iter(|| (0..WORDS).fold(0u64, |sum, _| sum.wrapping_add(words.next_u64())));
-        });
+        bench_words(&mut group, &format!("words-{epsilon}"));
         let law = DoubleGeometric::new(1.0 / epsilon).expect("a scale");
         let laws = [law; 3];
         let real = [Laplace::new(1.0 / epsilon).expect("a scale"); 3];
@@ -114,15 +108,6 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Median of a benchmark of this run, in nanoseconds.
-fn median(name: &str) -> Option<f64> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let path = std::path::Path::new(&target).join("criterion/taxi").join(name).join("new/estimates.json");
-    let text = std::fs::read_to_string(path).ok()?;
-    let after = text.split("\"median\":").nth(1)?.split("\"point_estimate\":").nth(1)?;
-    after.split([',', '}']).next()?.parse().ok()
-}
-
 fn ratios() {
     let limits = [
         ("double-geometric", None),
@@ -135,19 +120,9 @@ fn ratios() {
         ("topdown", Some(100.0)),
     ];
     for epsilon in ["0.5", "2"] {
-        // The words are timed once for each epsilon, close to what is compared with them.
-        let Some(word) = median(&format!("words-{epsilon}")).map(|ns| ns / WORDS as f64) else { continue };
-        println!("\nepsilon {epsilon}: one xoshiro256++ word takes {word:.3} ns; words per node:");
-        for (name, limit) in limits {
-            let Some(ns) = median(&format!("{name}-{epsilon}")) else { continue };
-            let ratio = ns / NODES / word;
-            let verdict = match limit {
-                Some(limit) if ratio > limit => format!(" (limit {limit}: TOO SLOW)"),
-                Some(limit) => format!(" (limit {limit})"),
-                None => String::new(),
-            };
-            println!("  {name}: {ratio:.1}{verdict}");
-        }
+        let lines: Vec<_> =
+            limits.iter().map(|(name, limit)| (format!("{name}-{epsilon}"), NODES, *limit)).collect();
+        print_ratios("taxi", &format!("words-{epsilon}"), "node", &lines);
     }
 }
 

@@ -23,6 +23,8 @@ pub struct LatticeMetropolis<L: LatticeLaw> {
     cells: usize,
     jumps: Jumps,
     blocks: Vec<Block>,
+    /// Chunks of all packed blocks.
+    chunks: usize,
     basis: Vec<Sparse>,
     /// Of the basis, by row of V: (coordinate, entry).
     entries: Vec<(u32, i32)>,
@@ -36,7 +38,19 @@ struct Block {
     rows: Range<usize>,
     coordinates: Range<usize>,
     first_entry: usize,
+    /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its entries are
+    /// less work, or where a step could reach beyond [`SMALL`].
+    packed: Vec<Packed>,
+    /// Its chunks in the packed states; empty with `packed`.
+    chunks: Range<usize>,
 }
+
+/// Sixteen cells: two registers of any x86-64 or arm64 processor.
+type Packed = [i16; LANES];
+/// Rows of a packed column.
+const LANES: usize = 16;
+/// Values up to here stay packed: with a step as large their squares still add up in 32 bits.
+const SMALL: i64 = 1 << 12;
 
 /// State of [`LatticeMetropolis`].
 #[derive(Debug, Clone)]
@@ -44,6 +58,9 @@ pub struct LatticeState {
     v: Vec<i64>,
     z: Vec<i64>,
     proposed: Vec<i64>,
+    /// The blocks with packed columns, 16 cells at a time: z as long as it is small, and what is proposed.
+    packed: Vec<Packed>,
+    packed_proposed: Vec<Packed>,
     /// By block: `Σ part(z)`.
     sums: Vec<i64>,
 }
@@ -51,7 +68,7 @@ pub struct LatticeState {
 /// Random inputs of one step: the jumps of all coordinates, and by block `-ln` of the accept test's uniform.
 #[derive(Debug, Clone)]
 pub struct LatticeNoise {
-    jumps: Vec<i64>,
+    jumps: Vec<i32>,
     thresholds: Vec<f64>,
 }
 
@@ -63,7 +80,7 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         law.check_size(invariant.cells())?;
         let jumps = Jumps::new(a)?;
         let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
-        let (mut blocks, mut vectors) = (Vec::new(), Vec::new());
+        let (mut blocks, mut vectors, mut chunks) = (Vec::new(), Vec::new(), 0);
         let (mut rows, mut entries): (Vec<(u32, u32)>, Vec<(u32, i32)>) = Default::default();
         for component in &components {
             let new = basis(component, kind)?;
@@ -85,21 +102,105 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
                 rows.last_mut().expect("just pushed").1 = entries.len() as u32;
             }
             vectors.extend(new);
-            blocks.push(Block {
-                rows: first_row..rows.len(),
-                coordinates: first..vectors.len(),
-                first_entry,
-            });
+            let (own_rows, coordinates) = (first_row..rows.len(), first..vectors.len());
+            let packed =
+                pack(&rows, &entries, own_rows.clone(), coordinates.clone(), first_entry, jumps.reach);
+            let own_chunks = chunks..chunks + packed.len() / coordinates.len();
+            chunks = own_chunks.end;
+            blocks.push(Block { rows: own_rows, coordinates, first_entry, packed, chunks: own_chunks });
         }
         if blocks.is_empty() {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
-        Ok(Self { law, cells: invariant.cells(), jumps, blocks, basis: vectors, entries, rows })
+        Ok(Self { law, cells: invariant.cells(), jumps, blocks, chunks, basis: vectors, entries, rows })
     }
 
     /// Free dimensions.
     pub fn dimension(&self) -> usize {
         self.basis.len()
+    }
+}
+
+/// The block's packed columns; empty where they do not serve.
+fn pack(
+    rows: &[(u32, u32)],
+    entries: &[(u32, i32)],
+    own_rows: Range<usize>,
+    coordinates: Range<usize>,
+    first_entry: usize,
+    reach: i32,
+) -> Vec<Packed> {
+    let own = &rows[own_rows];
+    let mut packed = vec![[0; LANES]; own.len().div_ceil(LANES) * coordinates.len()];
+    let mut start = first_entry;
+    for (i, &(_, end)) in own.iter().enumerate() {
+        let row = &entries[start..end as usize];
+        let largest: i64 = row.iter().map(|&(_, x)| i64::from(x.abs())).sum();
+        if largest * i64::from(reach) > SMALL {
+            return Vec::new();
+        }
+        for &(j, x) in row {
+            packed[i / LANES * coordinates.len() + (j as usize - coordinates.start)][i % LANES] = x as i16;
+        }
+        start = end as usize;
+    }
+    if 3 * packed.len() <= start - first_entry { packed } else { Vec::new() }
+}
+
+/// Packs small values.
+fn pack_values(values: impl Iterator<Item = i64>) -> Packed {
+    let mut packed = [0; LANES];
+    packed.iter_mut().zip(values).for_each(|(p, value)| *p = value as i16);
+    packed
+}
+
+/// `z + V e` by packed columns into `proposed`; the sum of its parts.
+#[inline]
+fn propose_packed<L: LatticeLaw>(
+    columns: &[Packed],
+    z: &[Packed],
+    jumps: &[i32],
+    proposed: &mut [Packed],
+) -> i64 {
+    let mut sum = 0;
+    for ((z, out), columns) in z.iter().zip(proposed).zip(columns.chunks_exact(jumps.len())) {
+        let mut value = *z;
+        for (column, &jump) in columns.iter().zip(jumps) {
+            // Opaque, so that the compiler works on the 16 cells at once and not on several columns.
+            let jump = std::hint::black_box(jump as i16);
+            for l in 0..LANES {
+                // No overflow: z is small, and so is every step of a block that has packed columns.
+                value[l] = value[l].wrapping_add(column[l].wrapping_mul(jump));
+            }
+        }
+        *out = value;
+        sum += i64::from(value.into_iter().map(L::part_of_small).sum::<i32>());
+    }
+    sum
+}
+
+impl<L: LatticeLaw> LatticeMetropolis<L> {
+    /// `z + V e` by the entries of V into `proposed`; the sum of its parts.
+    #[inline]
+    fn propose_sparse(
+        &self,
+        block: &Block,
+        rows: &[(u32, u32)],
+        z: &[i64],
+        jumps: &[i32],
+        proposed: &mut [i64],
+    ) -> i64 {
+        let (mut sum, mut start) = (0, block.first_entry);
+        for (&(cell, end), out) in rows.iter().zip(proposed) {
+            let mut value = z[cell as usize];
+            for &(j, x) in &self.entries[start..end as usize] {
+                value += i64::from(jumps[j as usize]) * i64::from(x);
+            }
+            start = end as usize;
+            *out = value;
+            sum += L::part(value);
+        }
+        sum
     }
 }
 
@@ -113,12 +214,24 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
     /// coupled need them from the same origin: [`Coupled::start`].
     fn init(&self, position: &[i64]) -> LatticeState {
         let part = |&(cell, _): &(u32, u32)| L::part(position[cell as usize]);
-        let sums = self.blocks.iter().map(|block| self.rows[block.rows.clone()].iter().map(part).sum());
+        let sums: Vec<i64> =
+            self.blocks.iter().map(|block| self.rows[block.rows.clone()].iter().map(part).sum()).collect();
+        let mut packed = vec![[0; LANES]; self.chunks];
+        for (block, &sum) in self.blocks.iter().zip(&sums) {
+            if !block.packed.is_empty() && L::is_within(sum, SMALL) {
+                let rows = self.rows[block.rows.clone()].chunks(LANES);
+                for (rows, words) in rows.zip(&mut packed[block.chunks.clone()]) {
+                    *words = pack_values(rows.iter().map(|&(cell, _)| position[cell as usize]));
+                }
+            }
+        }
         LatticeState {
             v: vec![0; self.dimension()],
             z: position.to_vec(),
             proposed: vec![0; self.rows.len()],
-            sums: sums.collect(),
+            packed_proposed: packed.clone(),
+            packed,
+            sums,
         }
     }
 
@@ -128,9 +241,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LatticeNoise) {
-        for jump in &mut noise.jumps {
-            *jump = self.jumps.sample(rng);
-        }
+        self.jumps.fill(rng, &mut noise.jumps);
         for threshold in &mut noise.thresholds {
             *threshold = exponential(rng);
         }
@@ -138,32 +249,42 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 
     #[inline]
     fn apply(&self, state: &mut LatticeState, noise: &LatticeNoise) -> bool {
-        let LatticeState { v, z, proposed, sums } = state;
+        let LatticeState { v, z, proposed, packed, packed_proposed, sums } = state;
         let mut moved = false;
         for ((block, sum), &threshold) in self.blocks.iter().zip(sums).zip(&noise.thresholds) {
-            let mut new_sum = 0;
-            let mut start = block.first_entry;
             let rows = &self.rows[block.rows.clone()];
             let proposed = &mut proposed[block.rows.clone()];
-            for (&(cell, end), out) in rows.iter().zip(proposed.iter_mut()) {
-                let mut value = z[cell as usize];
-                for &(j, x) in &self.entries[start..end as usize] {
-                    value += noise.jumps[j as usize] * i64::from(x);
-                }
-                start = end as usize;
-                *out = value;
-                new_sum += L::part(value);
-            }
-            if new_sum > *sum && self.law.energy(new_sum) - self.law.energy(*sum) > threshold {
+            let jumps = &noise.jumps[block.coordinates.clone()];
+            let packed = &mut packed[block.chunks.clone()];
+            let packed_proposed = &mut packed_proposed[block.chunks.clone()];
+            let small = !packed.is_empty() && L::is_within(*sum, SMALL);
+            let new_sum = if small {
+                propose_packed::<L>(&block.packed, packed, jumps, packed_proposed)
+            } else {
+                self.propose_sparse(block, rows, z, &noise.jumps, proposed)
+            };
+            if self.law.energy(new_sum) - self.law.energy(*sum) > threshold {
                 continue;
             }
             *sum = new_sum;
-            for (&(cell, _), &value) in rows.iter().zip(proposed.iter()) {
-                z[cell as usize] = value;
+            if small {
+                packed.copy_from_slice(packed_proposed);
+                for (&(cell, _), &value) in rows.iter().zip(packed.as_flattened()) {
+                    z[cell as usize] = i64::from(value);
+                }
+            } else {
+                for (&(cell, _), &value) in rows.iter().zip(proposed.iter()) {
+                    z[cell as usize] = value;
+                }
+                if L::is_within(new_sum, SMALL) {
+                    for (values, words) in proposed.chunks(LANES).zip(packed) {
+                        *words = pack_values(values.iter().copied());
+                    }
+                }
             }
-            for j in block.coordinates.clone() {
-                v[j] += noise.jumps[j];
-                moved |= noise.jumps[j] != 0;
+            for (v, &jump) in v[block.coordinates.clone()].iter_mut().zip(jumps) {
+                *v += i64::from(jump);
+                moved |= jump != 0;
             }
         }
         moved
@@ -201,18 +322,27 @@ impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
     }
 }
 
-/// Double geometric jumps by the alias method, cut symmetrically.
+/// Double geometric jumps by inversion in a table, cut symmetrically.
 ///
-/// `P(|e|)` is exact to the rounding of f64, the sign exactly even.
+/// `P(|e|)` is a multiple of 2^-63 within one unit of its value in f64, the sign exactly even. A jump takes 12 bits:
+/// one for the sign, 11 that choose an entry of a table; where those do not decide (about 2 % of draws) 52 more
+/// do.
 #[derive(Debug)]
 struct Jumps {
-    /// Columns of the alias table of |e|: a power of two of them; (threshold, alias).
-    columns: Vec<(u64, u32)>,
-    shift: u32,
+    /// By the 12 bits, the sign lowest: e, or [`UNDECIDED`].
+    first: Box<[i32; 2 * ENTRIES as usize]>,
+    /// `P(|e| <= k)` in units of 2^-63.
+    cumulative: Vec<u64>,
     /// a^0, a^1, … up to twice the reach.
     powers: Vec<f64>,
-    reach: i64,
+    reach: i32,
 }
+
+/// Bits of a jump, and jumps that one word holds.
+const JUMP_BITS: u32 = 12;
+const JUMPS_PER_WORD: usize = 5;
+const ENTRIES: u64 = 1 << (JUMP_BITS - 1);
+const UNDECIDED: i32 = i32::MIN;
 
 impl Jumps {
     fn new(a: f64) -> Result<Self> {
@@ -221,55 +351,82 @@ impl Jumps {
         }
         let rate = -libm::log(a);
         let reach = libm::ceil(42.0 / rate).max(1.0) as usize;
-        let size = (reach + 1).next_power_of_two().max(2);
-        // In units of 2^-63, so that the alias table represents them without further rounding.
         let weight = |k: usize| if k == 0 { 1.0 } else { 2.0 * libm::exp(-rate * k as f64) };
         let total: f64 = (0..=reach).rev().map(weight).sum();
         let unit = (1u64 << 63) as f64;
-        let mut share: Vec<u64> =
-            (0..size).map(|k| if k <= reach { (weight(k) / total * unit) as u64 } else { 0 }).collect();
-        let rest: u64 = share[1..].iter().sum();
-        share[0] = (1u64 << 63) - rest;
-        // Vose (1991), A linear algorithm for generating random numbers with a given distribution: every column
-        // holds `full`.
-        let bits = size.trailing_zeros();
-        let full = 1u64 << (63 - bits);
-        let mut columns = vec![(full, 0u32); size];
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..size).partition(|&k| share[k] < full);
-        while let Some(low) = small.pop() {
-            let high = *large.last().expect("what the small ones lack the large ones have");
-            columns[low] = (share[low], high as u32);
-            share[high] -= full - share[low];
-            if share[high] < full {
-                large.pop();
-                small.push(high);
-            }
-        }
+        let mut share: Vec<u64> = (0..=reach).map(|k| (weight(k) / total * unit) as u64).collect();
+        share[0] = (1u64 << 63) - share[1..].iter().sum::<u64>();
+        let mut sum = 0;
+        let cumulative: Vec<u64> = share
+            .iter()
+            .map(|p| {
+                sum += p;
+                sum
+            })
+            .collect();
+        let width = (1u64 << 63) / ENTRIES;
+        let at = |position: u64| cumulative.partition_point(|&c| c <= position) as i32;
+        let first = Box::new(std::array::from_fn(|entry| {
+            let start = entry as u64 / 2 * width;
+            let (low, high) = (at(start), at(start + (width - 1)));
+            if low == high { signed(low, entry as u64) } else { UNDECIDED }
+        }));
         let powers = (0..=2 * reach).map(|k| libm::exp(-rate * k as f64)).collect();
-        Ok(Self { columns, shift: 63 - bits, powers, reach: reach as i64 })
+        Ok(Self { first, cumulative, powers, reach: reach as i32 })
     }
 
-    /// One word: its lowest bit is the sign, its highest the column, the rest the threshold.
+    /// Independent jumps.
     #[inline]
-    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+    fn fill<R: Rng + ?Sized>(&self, rng: &mut R, jumps: &mut [i32]) {
+        let mut words = jumps.chunks_exact_mut(JUMPS_PER_WORD);
+        for some in &mut words {
+            self.from_word(rng.next_u64(), rng, some);
+        }
+        let rest = words.into_remainder();
+        if !rest.is_empty() {
+            self.from_word(rng.next_u64(), rng, rest);
+        }
+    }
+
+    #[inline]
+    fn from_word<R: Rng + ?Sized>(&self, mut word: u64, rng: &mut R, jumps: &mut [i32]) {
+        for jump in jumps {
+            *jump = self.first[(word & (2 * ENTRIES - 1)) as usize];
+            if *jump == UNDECIDED {
+                *jump = self.decide(word, rng.next_u64() >> JUMP_BITS);
+            }
+            word >>= JUMP_BITS;
+        }
+    }
+
+    /// The jump from the 12 bits and 52 more.
+    #[cold]
+    fn decide(&self, word: u64, more: u64) -> i32 {
+        let position = (word >> 1 & (ENTRIES - 1)) << (64 - JUMP_BITS) | more;
+        signed(self.cumulative.partition_point(|&c| c <= position) as i32, word)
+    }
+
+    /// One jump from one word.
+    #[inline]
+    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i32 {
         let word = rng.next_u64();
-        let bits = word >> 1;
-        let column = (bits >> self.shift) as usize;
-        let (threshold, alias) = self.columns[column];
-        let keep = bits & ((1 << self.shift) - 1) < threshold;
-        let size = if keep { column as i64 } else { i64::from(alias) };
-        let flip = (word & 1) as i64;
-        (size ^ -flip) + flip
+        let jump = self.first[(word & (2 * ENTRIES - 1)) as usize];
+        if jump == UNDECIDED { self.decide(word, word >> JUMP_BITS) } else { jump }
     }
 
     /// Jumps `(e, e')` of two coordinates at distance `apart` = v - w, each with the law of [`Jumps::sample`],
     /// with `v + e = w + e'` as often as possible.
     #[inline]
-    fn sample_pair<R: Rng + ?Sized>(&self, rng: &mut R, apart: i64) -> (i64, i64) {
+    fn sample_pair<R: Rng + ?Sized>(&self, rng: &mut R, apart: i64) -> (i32, i32) {
         let e = self.sample(rng);
         if apart == 0 {
             return (e, e);
         }
+        // Further apart than two jumps reach: nothing can be shared.
+        let Ok(apart) = i32::try_from(apart.clamp(-3 * i64::from(self.reach), 3 * i64::from(self.reach)))
+        else {
+            unreachable!("the reach is below 2^20")
+        };
         let joint = e + apart;
         if self.keeps(rng, e, joint) {
             return (e, joint);
@@ -284,13 +441,18 @@ impl Jumps {
 
     /// True with probability `min(1, η(to)/η(from))`.
     #[inline]
-    fn keeps<R: Rng + ?Sized>(&self, rng: &mut R, from: i64, to: i64) -> bool {
+    fn keeps<R: Rng + ?Sized>(&self, rng: &mut R, from: i32, to: i32) -> bool {
         if to.abs() > self.reach {
             return false;
         }
         let further = to.abs() - from.abs();
         further <= 0 || open01(rng) < self.powers[further as usize]
     }
+}
+
+/// The size with the sign that the lowest bit of the word says.
+fn signed(size: i32, word: u64) -> i32 {
+    if word & 1 == 1 { -size } else { size }
 }
 
 #[cfg(test)]
@@ -303,16 +465,11 @@ mod tests {
 
     impl Jumps {
         /// `P(e)` as the table implies it.
-        fn p(&self, e: i64) -> f64 {
-            let unit = (1u64 << self.shift) as f64 * self.columns.len() as f64;
-            let size = e.unsigned_abs();
-            let mut p = 0.0;
-            for (k, &(threshold, alias)) in self.columns.iter().enumerate() {
-                p += if k as u64 == size { threshold as f64 / unit } else { 0.0 };
-                if u64::from(alias) == size && threshold < 1 << self.shift {
-                    p += ((1u64 << self.shift) - threshold) as f64 / unit;
-                }
-            }
+        fn p(&self, e: i32) -> f64 {
+            let unit = (1u64 << 63) as f64;
+            let k = e.unsigned_abs() as usize;
+            let Some(&high) = self.cumulative.get(k) else { return 0.0 };
+            let p = (high - if k == 0 { 0 } else { self.cumulative[k - 1] }) as f64 / unit;
             if e == 0 { p } else { 0.5 * p }
         }
     }
@@ -331,6 +488,55 @@ mod tests {
             assert!((total - 1.0).abs() < 1e-15);
         }
         assert!(Jumps::new(1.0).is_err() && Jumps::new(0.0).is_err() && Jumps::new(f64::NAN).is_err());
+    }
+
+    /// Batches and single draws, decided by 11 bits or by all, have the table's law.
+    #[test]
+    fn jumps_have_their_law() {
+        let jumps = Jumps::new((-1.0f64).exp()).unwrap();
+        let mut rng = test_stream(5);
+        let mut some = [0i32; 9];
+        let mut seen = std::collections::HashMap::<i32, u64>::new();
+        for _ in 0..40_000 {
+            jumps.fill(&mut rng, &mut some);
+            some.iter().for_each(|&e| *seen.entry(e).or_default() += 1);
+            *seen.entry(jumps.sample(&mut rng)).or_default() += 1;
+        }
+        assert_frequencies((-20..=20).map(|e| (seen.get(&e).copied().unwrap_or(0), jumps.p(e))), 400_000);
+    }
+
+    /// The plain reference of the packed columns: the sparse entries.
+    #[test]
+    fn packed_and_sparse_proposals_agree() {
+        fn agree<L: LatticeLaw>(law: L, start_scale: f64) {
+            for invariant in [Linear::margins(4, 4).unwrap(), Linear::margins(5, 5).unwrap()] {
+                let kernel = LatticeMetropolis::new(&invariant, law, 0.4, BasisKind::Smith).unwrap();
+                let block = &kernel.blocks[0];
+                assert!(!block.packed.is_empty());
+                let mut rng = test_stream(6);
+                let (mut state, mut noise) = (kernel.start(&mut rng, start_scale), kernel.noise());
+                let mut plain = vec![0; kernel.rows.len()];
+                for _ in 0..300 {
+                    kernel.draw(&mut rng, &mut noise);
+                    let want = kernel.propose_sparse(block, &kernel.rows, &state.z, &noise.jumps, &mut plain);
+                    let before = state.z.clone();
+                    if L::is_within(state.sums[0], SMALL) {
+                        let mut packed = state.packed.clone();
+                        let got =
+                            propose_packed::<L>(&block.packed, &state.packed, &noise.jumps, &mut packed);
+                        assert_eq!(got, want);
+                    }
+                    kernel.apply(&mut state, &noise);
+                    assert!(state.z == plain || state.z == before);
+                    assert_eq!(state.sums[0], state.z.iter().map(|&z| L::part(z)).sum::<i64>());
+                }
+            }
+        }
+        // Starts within and beyond what is packed.
+        for scale in [5.0, 2000.0] {
+            agree(DoubleGeometric::new(4.0).unwrap(), scale);
+            agree(EuclideanLaplace::new(4.0).unwrap(), scale);
+        }
     }
 
     /// The transition matrix on a listed support, through [`Kernel::apply`]: the chance of acceptance is read off
@@ -365,7 +571,7 @@ mod tests {
                         let mut row = Vec::new();
                         for to in &points {
                             let w = &coordinates[to];
-                            let jumps: Vec<i64> = v.iter().zip(w).map(|(v, w)| w - v).collect();
+                            let jumps: Vec<i32> = v.iter().zip(w).map(|(v, w)| (w - v) as i32).collect();
                             let outside = (0..jumps.len()).any(|j| !own.contains(&j) && jumps[j] != 0);
                             if to == from || outside {
                                 continue;
@@ -414,13 +620,13 @@ mod tests {
         let mut rng = test_stream(4);
         for apart in [0i64, 1, -3, 40, 100] {
             let draws = 200_000;
-            let mut seen = std::collections::HashMap::new();
+            let mut seen = std::collections::HashMap::<(u8, i32), u64>::new();
             let mut together = 0u64;
             for _ in 0..draws {
                 let (e, other) = jumps.sample_pair(&mut rng, apart);
                 *seen.entry((0, e)).or_insert(0u64) += 1;
                 *seen.entry((1, other)).or_insert(0u64) += 1;
-                together += u64::from(e + apart == other);
+                together += u64::from(i64::from(e) + apart == i64::from(other));
             }
             for which in [0, 1] {
                 assert_frequencies(
@@ -428,7 +634,7 @@ mod tests {
                     draws,
                 );
             }
-            let overlap: f64 = (-200..=200).map(|e| jumps.p(e).min(jumps.p(e + apart))).sum();
+            let overlap: f64 = (-200..=200).map(|e| jumps.p(e).min(jumps.p(e + apart as i32))).sum();
             if overlap < 1.0 - 1e-9 && overlap > 1e-4 {
                 assert_frequencies([(together, overlap), (draws - together, 1.0 - overlap)], draws);
             } else {

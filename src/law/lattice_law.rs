@@ -16,6 +16,10 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn scale(&self) -> f64;
     /// `|z|` or `z²`.
     fn part(z: i64) -> i64;
+    /// The same of a value that [`LatticeLaw::is_within`] 2^13.
+    fn part_of_small(z: i16) -> i32;
+    /// Whether a sum of parts says that every value lies within ±bound.
+    fn is_within(sum: i64, bound: i64) -> bool;
     /// `-ln q` up to a constant, of the sum of the parts; 0 at 0, increasing.
     fn energy(&self, sum: i64) -> f64;
     /// Builds the tables.
@@ -66,6 +70,14 @@ impl LatticeLaw for DoubleGeometric {
         z.abs()
     }
     #[inline]
+    fn part_of_small(z: i16) -> i32 {
+        i32::from(z).abs()
+    }
+    #[inline]
+    fn is_within(sum: i64, bound: i64) -> bool {
+        sum <= bound
+    }
+    #[inline]
     fn energy(&self, sum: i64) -> f64 {
         sum as f64 * self.rate()
     }
@@ -114,6 +126,14 @@ impl LatticeLaw for DiscreteGaussian {
         z * z
     }
     #[inline]
+    fn part_of_small(z: i16) -> i32 {
+        i32::from(z) * i32::from(z)
+    }
+    #[inline]
+    fn is_within(sum: i64, bound: i64) -> bool {
+        sum <= bound * bound
+    }
+    #[inline]
     fn energy(&self, sum: i64) -> f64 {
         let sigma = Law::scale(self);
         0.5 * sum as f64 / (sigma * sigma)
@@ -145,6 +165,14 @@ impl LatticeLaw for EuclideanLaplace {
     #[inline]
     fn part(z: i64) -> i64 {
         z * z
+    }
+    #[inline]
+    fn part_of_small(z: i16) -> i32 {
+        i32::from(z) * i32::from(z)
+    }
+    #[inline]
+    fn is_within(sum: i64, bound: i64) -> bool {
+        sum <= bound * bound
     }
     #[inline]
     fn energy(&self, sum: i64) -> f64 {

@@ -1,0 +1,128 @@
+//! Speed on tables: the 4 × 4 table with both margins, 14 records in three sets, 3,143 counties in 51 states, beside
+//! the machine's raw word rate.
+//!
+//! Limits are ratios inside one run: the last lines compare every median with the time of one
+//! xoshiro256++ word. `scripts/bench` runs it.
+
+mod words;
+
+use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
+use congenial::invariant::Linear;
+use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
+use congenial::lattice::BasisKind;
+use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use std::hint::black_box;
+use words::{bench_words, print_ratios, rng};
+
+/// Steps of one iteration.
+const STEPS: u64 = 1000;
+/// Counties of the 50 states and the District of Columbia in 2010, state by state.
+const COUNTIES: [usize; 51] = [
+    67, 29, 15, 75, 58, 64, 8, 3, 1, 67, 159, 5, 44, 102, 92, 99, 105, 120, 64, 16, 24, 14, 83, 87, 82, 115,
+    56, 93, 17, 10, 21, 33, 62, 100, 53, 88, 77, 36, 67, 5, 46, 66, 95, 254, 29, 14, 134, 39, 55, 72, 23,
+];
+
+fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K, scale: f64) {
+    let mut rng = rng();
+    let (mut state, mut noise) = (kernel.start(&mut rng, scale), kernel.noise());
+    let mut step = || {
+        kernel.draw(&mut rng, &mut noise);
+        kernel.apply(&mut state, &noise)
+    };
+    (0..20 * STEPS).for_each(|_| drop(step()));
+    group.bench_function(name, |b| b.iter(|| black_box((0..STEPS).filter(|_| step()).count())));
+}
+
+/// Coupled steps of pairs that have not met: pairs that meet start again.
+fn coupled<K: Coupled<Value = i64>>(
+    group: &mut BenchmarkGroup<WallTime>,
+    name: &str,
+    kernel: &K,
+    scale: f64,
+) {
+    let mut rng = rng();
+    let (mut x, mut y) = (kernel.start(&mut rng, scale), kernel.start(&mut rng, scale));
+    let (mut a, mut b) = (kernel.noise(), kernel.noise());
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| {
+            for _ in 0..STEPS {
+                kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                kernel.apply(&mut x, &a);
+                kernel.apply(&mut y, &b);
+                if kernel.position(&x) == kernel.position(&y) {
+                    y = kernel.start(&mut rng, scale);
+                }
+            }
+        });
+    });
+}
+
+fn exact<L: ExactLattice>(group: &mut BenchmarkGroup<WallTime>, name: &str, invariant: &Linear, law: L) {
+    let sampler = LatticeExact::new(invariant, law).expect("served");
+    let (mut rng, mut scratch, mut noise) = (rng(), LatticeScratch::default(), vec![0; invariant.cells()]);
+    group.bench_function(name, |b| b.iter(|| sampler.draw(&mut rng, &mut scratch, black_box(&mut noise))));
+    invariant.check(&noise).expect("exact keeps the invariant");
+}
+
+fn benches(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("lattice");
+    let (l1, l2) =
+        (DoubleGeometric::new(4.0).expect("a scale"), EuclideanLaplace::new(4.0).expect("a scale"));
+    let gaussian = DiscreteGaussian::new(12.0).expect("a scale");
+    let table = Linear::margins(4, 4).expect("a table");
+    let a = (-1f64).exp();
+    let smith = |a| LatticeMetropolis::new(&table, l1, a, BasisKind::Smith).expect("a lattice");
+    bench_words(&mut group, "words");
+    chain(&mut group, "lattice-metropolis l1", &smith(a), 4.0);
+    coupled(&mut group, "lattice-metropolis l1 coupled", &smith(a), 4.0);
+    let metropolis = LatticeMetropolis::new(&table, l2, a * a, BasisKind::Smith).expect("a lattice");
+    chain(&mut group, "lattice-metropolis l2", &metropolis, 12.0);
+    coupled(&mut group, "lattice-metropolis l2 coupled", &metropolis, 12.0);
+    chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, l1).expect("a lattice"), 4.0);
+    coupled(&mut group, "line-gibbs l1 coupled", &LatticeGibbs::new(&table, l1).expect("a lattice"), 4.0);
+    chain(&mut group, "line-gibbs gaussian", &LatticeGibbs::new(&table, gaussian).expect("a lattice"), 12.0);
+    chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, l2).expect("a lattice"), 12.0);
+    bench_words(&mut group, "words-exact");
+    exact(&mut group, "exact l1", &table, l1);
+    exact(&mut group, "exact l2", &table, l2);
+    exact(&mut group, "exact gaussian", &table, gaussian);
+    let region = |r: usize| [2 * r, 2 * r + 1];
+    let sets =
+        [[0, 2, 4, 6], [1, 2, 5, 6], [3, 4, 5, 6]].map(|set| set.into_iter().flat_map(region).collect());
+    exact(&mut group, "exact 14 records l1", &Linear::subsets(14, &sets).expect("sets"), l1);
+    let states: Vec<usize> =
+        COUNTIES.iter().enumerate().flat_map(|(state, &n)| std::iter::repeat_n(state, n)).collect();
+    assert_eq!(states.len(), 3143);
+    let counties = Linear::partition(&states).expect("a partition");
+    let law = DoubleGeometric::new(1.0 / 0.192).expect("a scale");
+    bench_words(&mut group, "words-counties");
+    exact(&mut group, "exact counties", &counties, law);
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    benches(&mut criterion);
+    criterion.final_summary();
+    let steps = STEPS as f64;
+    let line = |name: &str, units: f64, limit: Option<f64>| (name.to_owned(), units, limit);
+    print_ratios(
+        "lattice",
+        "words",
+        "step",
+        &[
+            line("lattice-metropolis l1", steps, Some(45.0)),
+            line("lattice-metropolis l1 coupled", steps, Some(180.0)),
+            line("lattice-metropolis l2", steps, Some(45.0)),
+            line("lattice-metropolis l2 coupled", steps, Some(180.0)),
+            line("line-gibbs l1", steps, Some(60.0)),
+            line("line-gibbs l1 coupled", steps, None),
+            line("line-gibbs gaussian", steps, None),
+            line("line-gibbs l2", steps, None),
+        ],
+    );
+    let draws = ["exact l1", "exact l2", "exact gaussian", "exact 14 records l1"];
+    print_ratios("lattice", "words-exact", "draw", &draws.map(|name| line(name, 1.0, None)));
+    print_ratios("lattice", "words-counties", "county", &[line("exact counties", 3143.0, Some(40.0))]);
+}
