@@ -1,11 +1,12 @@
 //! Lattice Metropolis, the published chain.
 
+use super::jumps::Jumps;
 use super::{Coupled, Kernel, start};
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
 use crate::lattice::{BasisKind, Sparse, basis};
 use crate::law::LatticeLaw;
-use crate::rng::{Rng, exponential, open01};
+use crate::rng::{Rng, exponential};
 use std::ops::Range;
 
 /// Algorithm 1 of Dharangutte, Gao, Gong, Yu, "Integer subspace differential privacy": all coordinates on
@@ -144,7 +145,7 @@ fn pack(
         }
         start = end as usize;
     }
-    if 3 * packed.len() <= start - first_entry { packed } else { Vec::new() }
+    if 2 * packed.len() <= start - first_entry { packed } else { Vec::new() }
 }
 
 /// Packs small values.
@@ -252,8 +253,6 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
         let LatticeState { v, z, proposed, packed, packed_proposed, sums } = state;
         let mut moved = false;
         for ((block, sum), &threshold) in self.blocks.iter().zip(sums).zip(&noise.thresholds) {
-            let rows = &self.rows[block.rows.clone()];
-            let proposed = &mut proposed[block.rows.clone()];
             let jumps = &noise.jumps[block.coordinates.clone()];
             let packed = &mut packed[block.chunks.clone()];
             let packed_proposed = &mut packed_proposed[block.chunks.clone()];
@@ -261,19 +260,22 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
             let new_sum = if small {
                 propose_packed::<L>(&block.packed, packed, jumps, packed_proposed)
             } else {
-                self.propose_sparse(block, rows, z, &noise.jumps, proposed)
+                let rows = &self.rows[block.rows.clone()];
+                self.propose_sparse(block, rows, z, &noise.jumps, &mut proposed[block.rows.clone()])
             };
             if self.law.energy(new_sum) - self.law.energy(*sum) > threshold {
                 continue;
             }
             *sum = new_sum;
+            let rows = &self.rows[block.rows.clone()];
             if small {
                 packed.copy_from_slice(packed_proposed);
                 for (&(cell, _), &value) in rows.iter().zip(packed.as_flattened()) {
                     z[cell as usize] = i64::from(value);
                 }
             } else {
-                for (&(cell, _), &value) in rows.iter().zip(proposed.iter()) {
+                let proposed = &proposed[block.rows.clone()];
+                for (&(cell, _), &value) in rows.iter().zip(proposed) {
                     z[cell as usize] = value;
                 }
                 if L::is_within(new_sum, SMALL) {
@@ -313,7 +315,7 @@ impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
     ) {
         for ((e, other), (v, w)) in a.jumps.iter_mut().zip(&mut b.jumps).zip(x.v.iter().zip(&y.v)) {
             let apart = v - w;
-            (*e, *other) = self.jumps.sample_pair(rng, apart);
+            (*e, *other) = self.jumps.pair(rng, apart);
         }
         for (threshold, other) in a.thresholds.iter_mut().zip(&mut b.thresholds) {
             *threshold = exponential(rng);
@@ -322,188 +324,11 @@ impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
     }
 }
 
-/// Double geometric jumps by inversion in a table, cut symmetrically.
-///
-/// `P(|e|)` is a multiple of 2^-63 within one unit of its value in f64, the sign exactly even. A jump takes 12 bits:
-/// one for the sign, 11 that choose an entry of a table; where those do not decide (about 2 % of draws) 52 more
-/// do.
-#[derive(Debug)]
-struct Jumps {
-    /// By the 12 bits, the sign lowest: e, or [`UNDECIDED`].
-    first: Box<[i32; 2 * ENTRIES as usize]>,
-    /// `P(|e| <= k)` in units of 2^-63.
-    cumulative: Vec<u64>,
-    /// a^0, a^1, … up to twice the reach.
-    powers: Vec<f64>,
-    reach: i32,
-}
-
-/// Bits of a jump, and jumps that one word holds.
-const JUMP_BITS: u32 = 12;
-const JUMPS_PER_WORD: usize = 5;
-const ENTRIES: u64 = 1 << (JUMP_BITS - 1);
-const UNDECIDED: i32 = i32::MIN;
-
-impl Jumps {
-    fn new(a: f64) -> Result<Self> {
-        if !(a > 0.0 && a <= 0.9999) {
-            return Err(Error::parameter("a", a, "a number in (0, 0.9999]"));
-        }
-        let rate = -libm::log(a);
-        let reach = libm::ceil(42.0 / rate).max(1.0) as usize;
-        let weight = |k: usize| if k == 0 { 1.0 } else { 2.0 * libm::exp(-rate * k as f64) };
-        let total: f64 = (0..=reach).rev().map(weight).sum();
-        let unit = (1u64 << 63) as f64;
-        let mut share: Vec<u64> = (0..=reach).map(|k| (weight(k) / total * unit) as u64).collect();
-        share[0] = (1u64 << 63) - share[1..].iter().sum::<u64>();
-        let mut sum = 0;
-        let cumulative: Vec<u64> = share
-            .iter()
-            .map(|p| {
-                sum += p;
-                sum
-            })
-            .collect();
-        let width = (1u64 << 63) / ENTRIES;
-        let at = |position: u64| cumulative.partition_point(|&c| c <= position) as i32;
-        let first = Box::new(std::array::from_fn(|entry| {
-            let start = entry as u64 / 2 * width;
-            let (low, high) = (at(start), at(start + (width - 1)));
-            if low == high { signed(low, entry as u64) } else { UNDECIDED }
-        }));
-        let powers = (0..=2 * reach).map(|k| libm::exp(-rate * k as f64)).collect();
-        Ok(Self { first, cumulative, powers, reach: reach as i32 })
-    }
-
-    /// Independent jumps.
-    #[inline]
-    fn fill<R: Rng + ?Sized>(&self, rng: &mut R, jumps: &mut [i32]) {
-        let mut words = jumps.chunks_exact_mut(JUMPS_PER_WORD);
-        for some in &mut words {
-            self.from_word(rng.next_u64(), rng, some);
-        }
-        let rest = words.into_remainder();
-        if !rest.is_empty() {
-            self.from_word(rng.next_u64(), rng, rest);
-        }
-    }
-
-    #[inline]
-    fn from_word<R: Rng + ?Sized>(&self, mut word: u64, rng: &mut R, jumps: &mut [i32]) {
-        for jump in jumps {
-            *jump = self.first[(word & (2 * ENTRIES - 1)) as usize];
-            if *jump == UNDECIDED {
-                *jump = self.decide(word, rng.next_u64() >> JUMP_BITS);
-            }
-            word >>= JUMP_BITS;
-        }
-    }
-
-    /// The jump from the 12 bits and 52 more.
-    #[cold]
-    fn decide(&self, word: u64, more: u64) -> i32 {
-        let position = (word >> 1 & (ENTRIES - 1)) << (64 - JUMP_BITS) | more;
-        signed(self.cumulative.partition_point(|&c| c <= position) as i32, word)
-    }
-
-    /// One jump from one word.
-    #[inline]
-    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i32 {
-        let word = rng.next_u64();
-        let jump = self.first[(word & (2 * ENTRIES - 1)) as usize];
-        if jump == UNDECIDED { self.decide(word, word >> JUMP_BITS) } else { jump }
-    }
-
-    /// Jumps `(e, e')` of two coordinates at distance `apart` = v - w, each with the law of [`Jumps::sample`],
-    /// with `v + e = w + e'` as often as possible.
-    #[inline]
-    fn sample_pair<R: Rng + ?Sized>(&self, rng: &mut R, apart: i64) -> (i32, i32) {
-        let e = self.sample(rng);
-        if apart == 0 {
-            return (e, e);
-        }
-        // Further apart than two jumps reach: nothing can be shared.
-        let Ok(apart) = i32::try_from(apart.clamp(-3 * i64::from(self.reach), 3 * i64::from(self.reach)))
-        else {
-            unreachable!("the reach is below 2^20")
-        };
-        let joint = e + apart;
-        if self.keeps(rng, e, joint) {
-            return (e, joint);
-        }
-        loop {
-            let other = self.sample(rng);
-            if !self.keeps(rng, other, other - apart) {
-                return (e, other);
-            }
-        }
-    }
-
-    /// True with probability `min(1, η(to)/η(from))`.
-    #[inline]
-    fn keeps<R: Rng + ?Sized>(&self, rng: &mut R, from: i32, to: i32) -> bool {
-        if to.abs() > self.reach {
-            return false;
-        }
-        let further = to.abs() - from.abs();
-        further <= 0 || open01(rng) < self.powers[further as usize]
-    }
-}
-
-/// The size with the sign that the lowest bit of the word says.
-fn signed(size: i32, word: u64) -> i32 {
-    if word & 1 == 1 { -size } else { size }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
-    use crate::testing::{
-        assert_frequencies, assert_stationary, lattice_points, small_lattices, test_stream,
-    };
-
-    impl Jumps {
-        /// `P(e)` as the table implies it.
-        fn p(&self, e: i32) -> f64 {
-            let unit = (1u64 << 63) as f64;
-            let k = e.unsigned_abs() as usize;
-            let Some(&high) = self.cumulative.get(k) else { return 0.0 };
-            let p = (high - if k == 0 { 0 } else { self.cumulative[k - 1] }) as f64 / unit;
-            if e == 0 { p } else { 0.5 * p }
-        }
-    }
-
-    #[test]
-    fn jump_table_is_the_double_geometric() {
-        for a in [0.05, (-2.5f64).exp(), (-1.0f64).exp(), 0.9] {
-            let jumps = Jumps::new(a).unwrap();
-            let norm = (1.0 - a) / (1.0 + a);
-            let mut total = 0.0;
-            for e in -jumps.reach..=jumps.reach {
-                let want = norm * a.powi(e.unsigned_abs() as i32);
-                assert!((jumps.p(e) - want).abs() < 4e-16, "{a} {e}: {} {want}", jumps.p(e));
-                total += jumps.p(e);
-            }
-            assert!((total - 1.0).abs() < 1e-15);
-        }
-        assert!(Jumps::new(1.0).is_err() && Jumps::new(0.0).is_err() && Jumps::new(f64::NAN).is_err());
-    }
-
-    /// Batches and single draws, decided by 11 bits or by all, have the table's law.
-    #[test]
-    fn jumps_have_their_law() {
-        let jumps = Jumps::new((-1.0f64).exp()).unwrap();
-        let mut rng = test_stream(5);
-        let mut some = [0i32; 9];
-        let mut seen = std::collections::HashMap::<i32, u64>::new();
-        for _ in 0..40_000 {
-            jumps.fill(&mut rng, &mut some);
-            some.iter().for_each(|&e| *seen.entry(e).or_default() += 1);
-            *seen.entry(jumps.sample(&mut rng)).or_default() += 1;
-        }
-        assert_frequencies((-20..=20).map(|e| (seen.get(&e).copied().unwrap_or(0), jumps.p(e))), 400_000);
-    }
+    use crate::testing::{assert_stationary, lattice_points, small_lattices, test_stream};
 
     /// The plain reference of the packed columns: the sparse entries.
     #[test]
@@ -611,35 +436,5 @@ mod tests {
         stationary(DoubleGeometric::new(0.35).unwrap());
         stationary(DiscreteGaussian::new(0.7).unwrap());
         stationary(EuclideanLaplace::new(0.25).unwrap());
-    }
-
-    /// Both jumps of a coupled pair have the law of one, and they lead to the same place as often as can be.
-    #[test]
-    fn coupled_jumps_have_their_marginals() {
-        let jumps = Jumps::new((-1.0f64).exp()).unwrap();
-        let mut rng = test_stream(4);
-        for apart in [0i64, 1, -3, 40, 100] {
-            let draws = 200_000;
-            let mut seen = std::collections::HashMap::<(u8, i32), u64>::new();
-            let mut together = 0u64;
-            for _ in 0..draws {
-                let (e, other) = jumps.sample_pair(&mut rng, apart);
-                *seen.entry((0, e)).or_insert(0u64) += 1;
-                *seen.entry((1, other)).or_insert(0u64) += 1;
-                together += u64::from(i64::from(e) + apart == i64::from(other));
-            }
-            for which in [0, 1] {
-                assert_frequencies(
-                    (-20..=20).map(|e| (seen.get(&(which, e)).copied().unwrap_or(0), jumps.p(e))),
-                    draws,
-                );
-            }
-            let overlap: f64 = (-200..=200).map(|e| jumps.p(e).min(jumps.p(e + apart as i32))).sum();
-            if overlap < 1.0 - 1e-9 && overlap > 1e-4 {
-                assert_frequencies([(together, overlap), (draws - together, 1.0 - overlap)], draws);
-            } else {
-                assert_eq!(together, if apart == 0 { draws } else { 0 });
-            }
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Markov kernels: one file each.
 
 mod hierarchical_mh;
+mod jumps;
 mod lattice_gibbs;
 mod lattice_metropolis;
 mod line_gibbs;
