@@ -32,6 +32,18 @@ pub struct Report {
     pub beside: Vec<(String, BesideRow)>,
 }
 
+impl Report {
+    /// Name of a run: two of one name are told apart by their hash.
+    pub(super) fn run_name(&self, run: usize) -> String {
+        let manifest = &self.runs[run].1;
+        if self.runs[..run].iter().any(|(_, other)| other.name == manifest.name) {
+            format!("{}-{}", manifest.name, &manifest.config_hash[..8])
+        } else {
+            manifest.name.clone()
+        }
+    }
+}
+
 /// Coupled pairs of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeetingLine {
@@ -89,6 +101,8 @@ pub struct Line {
     pub l1_per_node: Moments,
     /// `sqrt(Σ error²)`.
     pub l2: Moments,
+    /// The same, release by release; of tables only.
+    pub norms: Vec<f64>,
     /// Mean error.
     pub bias: Moments,
 }
@@ -113,16 +127,12 @@ pub fn collect(folders: &[PathBuf]) -> Result<Report> {
     let mut report = Report::default();
     for folder in folders {
         let manifest = Manifest::read(folder)?;
-        // Two runs of one name are told apart by their hash.
-        let mut run = manifest.name.clone();
-        if report.runs.iter().any(|(_, other)| other.name == run) {
-            run = format!("{run}-{}", &manifest.config_hash[..8]);
-        }
+        report.runs.push((folder.clone(), manifest.clone()));
+        let run = report.run_name(report.runs.len() - 1);
         match manifest.study.as_str() {
             "meeting" => add_meetings(&mut report, folder, &run)?,
-            _ => add_run(&mut report, folder, &run)?,
+            _ => add_run(&mut report, folder, &run, manifest.subject == "table")?,
         }
-        report.runs.push((folder.clone(), manifest));
     }
     Ok(report)
 }
@@ -198,7 +208,7 @@ fn add_meetings(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
     Ok(())
 }
 
-fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
+fn add_run(report: &mut Report, folder: &Path, run: &str, on_table: bool) -> Result<()> {
     let label = |group: &crate::results::Group| Label::new(run, group);
     let mut place: HashMap<(String, u32), usize> = HashMap::new();
     for row in read_errors(folder)? {
@@ -217,6 +227,7 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
                 l1_normalised: Moments::default(),
                 l1_per_node: Moments::default(),
                 l2: Moments::default(),
+                norms: Vec::new(),
                 bias: Moments::default(),
             });
             report.lines.len() - 1
@@ -225,6 +236,9 @@ fn add_run(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
         line.l1_normalised.push(value.l1_normalised);
         line.l1_per_node.push(value.l1 / value.nodes as f64);
         line.l2.push(value.l2);
+        if on_table {
+            line.norms.push(value.l2);
+        }
         line.bias.push(value.bias);
     }
     let mut chains: Vec<(String, ChainLine, HashMap<u32, Moments>)> = Vec::new();

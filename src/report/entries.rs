@@ -7,8 +7,9 @@ use crate::diagnostics::Estimate;
 use crate::results::EntryRow;
 use serde::Serialize;
 
-/// Rows that are printed of one table; all of them are in the CSV.
-const PRINTED: usize = 20;
+/// Tables up to this size are printed in full; of larger ones so many rows, all of them in the CSV.
+const FULL: usize = 20;
+const PRINTED: usize = 11;
 
 impl EntryRow {
     fn estimate(&self) -> Estimate {
@@ -21,10 +22,12 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
     for (label, rows) in &report.entries {
         out += &boxes(label, rows, format);
     }
-    for (label, rows) in &report.entries {
-        let theirs: Vec<&BesideRow> =
-            report.beside.iter().filter(|(run, _)| *run == label.run).map(|(_, row)| row).collect();
-        out += &beside(label, rows, &theirs, format);
+    let mut seen: Vec<&str> = Vec::new();
+    for (label, _) in &report.entries {
+        if !seen.contains(&label.run.as_str()) {
+            seen.push(&label.run);
+            out += &beside(&label.run, report, format);
+        }
     }
     out
 }
@@ -32,7 +35,7 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.
 fn printed(counts: &[i64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..counts.len()).collect();
-    if counts.len() <= PRINTED {
+    if counts.len() <= FULL {
         return order;
     }
     order.sort_by_key(|&i| counts[i]);
@@ -73,7 +76,7 @@ fn boxes(label: &Label, rows: &[EntryRow], format: Format) -> String {
             line
         })
         .collect();
-    let some = if rows.len() > PRINTED {
+    let some = if rows.len() > FULL {
         format!("; {PRINTED} of {} cells by increasing count, all of them in the CSV", rows.len())
     } else {
         String::new()
@@ -104,53 +107,67 @@ fn boxes(label: &Label, rows: &[EntryRow], format: Format) -> String {
         + "\n\n"
 }
 
-fn beside(label: &Label, rows: &[EntryRow], theirs: &[&BesideRow], format: Format) -> String {
-    let matched: Vec<(&EntryRow, &BesideRow)> = rows
+/// Their errors, and the mean and quartiles of ours by method, cell by cell.
+fn beside(run: &str, report: &Report, format: Format) -> String {
+    let theirs: Vec<&BesideRow> =
+        report.beside.iter().filter(|(other, _)| other == run).map(|(_, row)| row).collect();
+    let Some(first) = theirs.first() else { return String::new() };
+    // By name, in the order of theirs.
+    let ours: Vec<(&Label, Vec<&EntryRow>)> = report
+        .entries
         .iter()
-        .filter_map(|row| theirs.iter().find(|other| other.name == row.name).map(|other| (row, *other)))
+        .filter(|(label, _)| label.run == run)
+        .map(|(label, rows)| {
+            let find = |other: &&BesideRow| rows.iter().find(|row| row.name == other.name);
+            (label, theirs.iter().filter_map(find).collect())
+        })
         .collect();
-    let Some((_, first)) = matched.first() else { return String::new() };
-    let header = ["cell", "count", "their error", "our mean", "our q1", "our q3", "our mean |error|"];
-    let counts: Vec<i64> = matched.iter().map(|(row, _)| row.count).collect();
+    let Some((_, cells)) = ours.first().filter(|(_, cells)| !cells.is_empty()) else {
+        return format!("{run}: no cell of ours has a name of: {}\n\n", first.note);
+    };
+    let mut header = vec!["cell".to_owned(), "count".to_owned(), "their error".to_owned()];
+    header.extend(ours.iter().map(|(label, _)| format!("{} [q1, q3]", label.method_words())));
+    let counts: Vec<i64> = cells.iter().map(|row| row.count).collect();
+    let their = |name: &str| theirs.iter().find(|other| other.name == name).expect("matched by name");
+    let error = |name: &str| (their(name).released - their(name).confidential) as f64;
+    let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
     let body = printed(&counts)
         .into_iter()
         .map(|i| {
-            let (row, other) = matched[i];
-            vec![
-                row.name.clone(),
-                row.count.to_string(),
-                (other.released - other.confidential).to_string(),
-                with_error(row.estimate()),
-                number(row.plot.q1),
-                number(row.plot.q3),
-                format!("{:.2}", row.mae),
-            ]
+            let name = &cells[i].name;
+            let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
+            row.extend(ours.iter().map(|(_, rows)| {
+                let row = rows[i];
+                format!("{} [{}, {}]", with_error(row.estimate()), short(row.plot.q1), short(row.plot.q3))
+            }));
+            row
         })
         .collect();
-    let error = |other: &BesideRow| (other.released - other.confidential) as f64;
-    let n = matched.len() as f64;
-    let their_mae = matched.iter().map(|(_, other)| error(other).abs()).sum::<f64>() / n;
-    let our_mae = matched.iter().map(|(row, _)| row.mae).sum::<f64>() / n;
+    let n = cells.len() as f64;
     let sizes: Vec<f64> = counts.iter().map(|&x| x as f64).collect();
-    let their_trend =
-        rank_correlation(&sizes, &matched.iter().map(|(_, other)| error(other)).collect::<Vec<_>>());
-    let our_trend = rank_correlation(&sizes, &matched.iter().map(|(row, _)| row.mean).collect::<Vec<_>>());
-    let differing = matched.iter().filter(|(row, other)| row.count != other.confidential).count();
-    let differing = if differing > 0 {
-        format!(" The confidential counts of {differing} cells differ between the two.")
-    } else {
-        String::new()
-    };
-    heading(
-        &format!("{}: {}, {}, beside: {}", label.run, label.method_words(), label.noise_words(), first.note),
-        format,
-    ) + &table(header.map(str::to_owned).into(), body, format)
-        + &format!(
-            "Mean |error| over {} cells: theirs {their_mae:.2} (one release), ours {our_mae:.2}. Rank correlation of error and \
-             count: theirs {their_trend:+.2}, our means {our_trend:+.2} (standard deviation {:.2} without any trend).{differing}\n\n",
-            matched.len(),
-            1.0 / (n - 1.0).max(1.0).sqrt()
-        )
+    let their_errors: Vec<f64> = cells.iter().map(|row| error(&row.name)).collect();
+    let mut notes = format!(
+        "- theirs, one release of {} cells: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
+         {:.2} without any trend)\n",
+        cells.len(),
+        their_errors.iter().map(|x| x.abs()).sum::<f64>() / n,
+        rank_correlation(&sizes, &their_errors),
+        1.0 / (n - 1.0).max(1.0).sqrt()
+    );
+    for (label, rows) in &ours {
+        let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
+        notes += &format!(
+            "- {}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}\n",
+            label.method_words(),
+            rows.iter().map(|row| row.mae).sum::<f64>() / n,
+            rank_correlation(&sizes, &means)
+        );
+    }
+    let differing = cells.iter().filter(|row| row.count != their(&row.name).confidential).count();
+    if differing > 0 {
+        notes += &format!("- the confidential counts of {differing} cells differ between the two\n");
+    }
+    heading(&format!("{run}, beside: {}", first.note), format) + &table(header, body, format) + &notes + "\n"
 }
 
 /// Spearman's, with mean ranks for ties.

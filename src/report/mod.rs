@@ -6,6 +6,7 @@ mod entries;
 mod meetings;
 mod published;
 mod render;
+mod tails;
 
 pub use beside::{BesideRow, read_beside, read_beside_source, write_beside};
 pub use collect::{ChainLine, Label, Line, MeetingLine, Report, collect};

@@ -2,7 +2,7 @@
 
 use super::collect::{Label, Line, Report};
 use super::published::Published;
-use super::{entries, meetings};
+use super::{entries, meetings, tails};
 use crate::diagnostics::Estimate;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -243,6 +243,7 @@ fn pages(report: &Report, format: Format) -> String {
         out += &error_table(label, &lines, &published, on_table, format);
         out += &against_published(&lines, &published, format);
     }
+    out += &tails::pages(report, format);
     out += &entries::pages(report, format);
     out += &meetings::pages(report, format);
     out += &chain_table(report, format);

@@ -3,6 +3,8 @@
 use super::SCHEMA_VERSION;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
+use crate::input::Subject;
+use crate::privacy::LatticeShape;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,6 +28,8 @@ pub struct Manifest {
     pub generator: String,
     /// SHA-256 of the data: shape and counts.
     pub data_digest: String,
+    /// Free dimensions of a table's lattice and `ln sqrt(det(CᵀC))` of a basis C; absent for a hierarchy.
+    pub lattice: Option<Lattice>,
     /// Cells in the grid.
     pub cells: usize,
     /// Cells that failed.
@@ -52,6 +56,15 @@ pub struct Manifest {
     pub notice: String,
 }
 
+/// The lattice that noise on a table lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Lattice {
+    /// m = d - rank.
+    pub dimension: usize,
+    /// `ln sqrt(det(CᵀC))`.
+    pub log_volume: f64,
+}
+
 impl Manifest {
     /// Describes a finished run.
     pub fn new(
@@ -73,6 +86,12 @@ impl Manifest {
             seed: plan.config.seed,
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
             data_digest: plan.subject.digest().to_owned(),
+            lattice: match &plan.subject {
+                Subject::Hierarchy(_) => None,
+                Subject::Table(table) => LatticeShape::of(&table.invariant)
+                    .ok()
+                    .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
+            },
             cells: plan.cells.len(),
             failed_cells,
             tool_version: env!("CARGO_PKG_VERSION").into(),

@@ -8,7 +8,7 @@ mod tables;
 
 pub use entries::{EntryRow, read_entries};
 pub use folder::{Claim, RunFolder, claim};
-pub use manifest::Manifest;
+pub use manifest::{Lattice, Manifest};
 pub use meetings::{Pair, ReadMarginal, read_marginals, read_meetings};
 pub use tables::{ChainSummaryRow, ErrorRow, Errors, Group, read_chains, read_errors, write_tables};
 
