@@ -1,9 +1,10 @@
 //! The command as a user runs it: results, determinism, and what bad input gives.
 
-use assert_cmd::Command;
+mod place;
+
 use congenial::results::{ErrorRow, read_chains, read_errors};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use place::Place;
+use std::path::Path;
 
 const COUNTS: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
 
@@ -37,57 +38,22 @@ method = ["exact", "line-gibbs", { kind = "hierarchical-mh", steps = 500 }, "l2"
 replicates = 3
 "#;
 
-struct Place {
-    dir: TempDir,
+/// A place with the tiny config.
+fn tiny() -> Place {
+    Place::new(&[("counts.csv", COUNTS), ("config.toml", CONFIG)])
 }
 
-impl Place {
-    fn new() -> Self {
-        let dir = TempDir::new().unwrap();
-        let place = Self { dir };
-        place.write("counts.csv", COUNTS);
-        place.write("config.toml", CONFIG);
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_congenial"));
-        command.current_dir(self.dir.path()).args(arguments);
-        command
-    }
-
-    fn run(&self, out: &str, more: &[&str]) -> Vec<ErrorRow> {
-        let mut arguments = vec!["run", "config.toml", "--out", out];
-        arguments.extend(more);
-        self.command(&arguments).assert().success();
-        read_errors(&self.path(out)).unwrap()
-    }
-
-    /// The command fails with code 2 and a message that holds all of `wanted`.
-    fn refuses(&self, arguments: &[&str], wanted: &[&str]) {
-        let output = self.command(arguments).output().unwrap();
-        // Long messages are wrapped behind a bar.
-        let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-        for text in wanted {
-            assert!(message.contains(text), "{arguments:?}: no `{text}` in:\n{message}");
-        }
-        assert!(output.stdout.is_empty());
-    }
+fn run(place: &Place, out: &str, more: &[&str]) -> Vec<ErrorRow> {
+    let mut arguments = vec!["run", "config.toml", "--out", out];
+    arguments.extend(more);
+    place.command(&arguments).assert().success();
+    read_errors(&place.path(out)).unwrap()
 }
 
 #[test]
 fn a_run_leaves_rows_that_keep_the_invariant() {
-    let place = Place::new();
-    let rows = place.run("out", &[]);
+    let place = tiny();
+    let rows = run(&place, "out", &[]);
     let value = |row: &ErrorRow| row.value.expect("no cell fails");
     assert!(rows.iter().all(|row| row.error.is_none()));
     // 24 cells of 20 replicates, 4 of 3, 20 of 3; 3 levels each.
@@ -105,11 +71,11 @@ fn a_run_leaves_rows_that_keep_the_invariant() {
 
 #[test]
 fn rows_do_not_depend_on_threads_nor_on_the_rest_of_the_grid() {
-    let place = Place::new();
-    let one = place.run("one", &["--threads", "1"]);
-    assert_eq!(one, place.run("three", &["--threads", "3"]));
+    let place = tiny();
+    let one = run(&place, "one", &["--threads", "1"]);
+    assert_eq!(one, run(&place, "three", &["--threads", "3"]));
     let more =
-        place.run("more", &["--set", "grid.0.epsilon=[0.25, 0.5, 1.0, 3.0]", "--set", "replicates=25"]);
+        run(&place, "more", &["--set", "grid.0.epsilon=[0.25, 0.5, 1.0, 3.0]", "--set", "replicates=25"]);
     for row in &one {
         assert!(more.contains(row), "{row:?}");
     }
@@ -123,12 +89,12 @@ fn rows_do_not_depend_on_threads_nor_on_the_rest_of_the_grid() {
     first.sort_by_key(key);
     assert_eq!(first, again);
     // Another seed is another run.
-    assert_ne!(one, place.run("seed", &["--set", "seed=12"]));
+    assert_ne!(one, run(&place, "seed", &["--set", "seed=12"]));
 }
 
 #[test]
 fn the_same_config_is_not_run_twice_and_another_never_overwrites() {
-    let place = Place::new();
+    let place = tiny();
     let first = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
     let before = std::fs::read(place.path("out/errors.parquet")).unwrap();
     let second = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
@@ -150,7 +116,7 @@ fn the_same_config_is_not_run_twice_and_another_never_overwrites() {
 
 #[test]
 fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
-    let place = Place::new();
+    let place = tiny();
     let wrong = |from: &str, to: &str, wanted: &[&str]| {
         assert!(CONFIG.contains(from), "{from}");
         place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
@@ -201,7 +167,7 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
 
 #[test]
 fn mistakes_in_the_data_name_file_and_line() {
-    let place = Place::new();
+    let place = tiny();
     let wrong = |text: &str, wanted: &[&str]| {
         place.write("counts.csv", text);
         place.refuses(&["run", "config.toml", "--out", "wrong"], &[&["counts.csv"], wanted].concat());
@@ -225,7 +191,7 @@ fn mistakes_in_the_data_name_file_and_line() {
 /// A chain that never moves is a failed cell: its error is a row, the other cells go on, the code says so.
 #[test]
 fn a_failed_cell_is_a_row_and_the_others_go_on() {
-    let place = Place::new();
+    let place = tiny();
     let sets = ["--set", "grid.1.method={ kind = \"hierarchical-mh\", steps = 1, proposal-scale = 1e6 }"];
     let output =
         place.command(&[&["run", "config.toml", "--out", "out"][..], &sets].concat()).output().unwrap();
@@ -241,9 +207,9 @@ fn a_failed_cell_is_a_row_and_the_others_go_on() {
 
 #[test]
 fn reports_come_in_four_formats_and_from_several_runs() {
-    let place = Place::new();
-    place.run("a", &[]);
-    place.run("b", &["--set", "seed=12"]);
+    let place = tiny();
+    run(&place, "a", &[]);
+    run(&place, "b", &["--set", "seed=12"]);
     let report = |arguments: &[&str]| {
         let output = place.command(&[&["report"][..], arguments].concat()).output().unwrap();
         assert!(output.status.success());
@@ -260,7 +226,7 @@ fn reports_come_in_four_formats_and_from_several_runs() {
     assert_eq!(std::fs::read_to_string(place.path("tables/l1_error.csv")).unwrap(), csv);
     place.refuses(&["report", "nowhere"], &["nowhere", "complete run"]);
     let manifest = std::fs::read_to_string(place.path("a/manifest.json")).unwrap();
-    place.write("a/manifest.json", &manifest.replace("\"schema_version\": 1", "\"schema_version\": 99"));
+    place.write("a/manifest.json", &manifest.replace("\"schema_version\": 2", "\"schema_version\": 99"));
     place.refuses(&["report", "a"], &["schema version 99"]);
     place.write("b/errors.parquet", "not parquet");
     place.refuses(&["report", "b"], &["errors.parquet", "not a readable parquet file"]);
@@ -270,7 +236,7 @@ const LOOKUP: &str = "id,borough\n1,North\n2,North\n3,South\n4,Unknown\n";
 
 #[test]
 fn aggregate_counts_parquet_and_csv_alike() {
-    let place = Place::new();
+    let place = tiny();
     place.write("lookup.csv", LOOKUP);
     let keys = [Some(3i64), Some(1), Some(3), None, Some(4), Some(3)];
     write_parquet(&place.path("records.parquet"), &keys);
@@ -338,24 +304,32 @@ fn write_parquet(path: &Path, keys: &[Option<i64>]) {
     ParquetWriter::new(std::fs::File::create(path).unwrap()).finish(&mut frame).unwrap();
 }
 
-/// The study's own configs, small: they plan, and the smoke config holds every method.
+/// The project's own configs plan.
 #[test]
 fn the_projects_configs_plan() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let place = Place::new();
-    for name in ["smoke", "full"] {
-        let config = root.join(format!("configs/taxi/{name}.toml"));
-        let output = place.command(&["plan", config.to_str().unwrap()]).output().unwrap();
-        assert!(output.status.success());
-        assert!(String::from_utf8_lossy(&output.stderr).contains("270 nodes in 3 levels (263 leaves)"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    let place = tiny();
+    let mut planned = 0;
+    for study in std::fs::read_dir(&root).unwrap() {
+        for config in std::fs::read_dir(study.unwrap().path()).unwrap() {
+            let config = config.unwrap().path();
+            let output = place.command(&["plan", config.to_str().unwrap()]).output().unwrap();
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {message}", config.display());
+            if config.starts_with(root.join("taxi")) {
+                assert!(message.contains("270 nodes in 3 levels (263 leaves)"));
+            }
+            planned += 1;
+        }
     }
+    assert!(planned >= 12);
 }
 
 /// Numbers of a seed never change unless on purpose: the whole long table of the tiny config.
 #[test]
 fn the_tiny_table_is_as_it_was() {
-    let place = Place::new();
-    place.run("out", &[]);
+    let place = tiny();
+    run(&place, "out", &[]);
     let output = place.command(&["report", "out", "--format", "csv"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     // Ours only, to 10 digits: sums in another order may change the last ones.

@@ -56,9 +56,9 @@ fn check_smith(a: &IntMatrix) -> Vec<i64> {
     assert_eq!(determinant(&form.u), 1.into());
     assert_eq!(determinant(&form.v), 1.into());
     let left = product(&form.u, a);
-    for i in 0..a.rows() {
+    for (i, left) in left.iter().enumerate() {
         for j in 0..a.columns() {
-            let entry: i128 = (0..a.columns()).map(|l| left[i][l] * i128::from(form.v[(l, j)])).sum();
+            let entry: i128 = (0..a.columns()).map(|l| left[l] * i128::from(form.v[(l, j)])).sum();
             let want = if i == j { form.diagonal.get(i).copied().unwrap_or(0) } else { 0 };
             assert_eq!(entry, i128::from(want), "U A V at ({i}, {j})");
         }
@@ -71,10 +71,8 @@ fn check_hermite(a: &IntMatrix) -> IntMatrix {
     let form = hermite(a).unwrap();
     assert_eq!(determinant(&form.u), 1.into());
     let back = product(&form.u, a);
-    for i in 0..a.rows() {
-        for j in 0..a.columns() {
-            assert_eq!(back[i][j], i128::from(form.h[(i, j)]));
-        }
+    for (i, back) in back.iter().enumerate() {
+        assert!(back.iter().zip(form.h.row(i)).all(|(&got, &want)| got == i128::from(want)));
     }
     for (i, &pivot) in form.pivots.iter().enumerate() {
         assert!(form.h[(i, pivot)] > 0 && (0..pivot).all(|j| form.h[(i, j)] == 0));

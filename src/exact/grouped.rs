@@ -53,7 +53,7 @@ impl Grouped {
     ///
     /// Errors: [`Error::TooLarge`] where the tables need more than 2^25 entries.
     pub fn new(component: &Component, law: &DoubleGeometric) -> Result<Self> {
-        let rows = independent_rows(&component.matrix())?;
+        let rows = independent_rows(&component.distinct_columns())?;
         let rank = rows.len();
         let columns = component.equal_columns();
         // G holds 8 standard deviations of the widest equation.

@@ -7,6 +7,8 @@ use crate::lattice::{IntMatrix, Sparse};
 use crate::law::{DiscreteGaussian, EuclideanLaplace, Law};
 use crate::rng::{Rng, gamma, normal, open01};
 
+/// Dimensions that are served: preparing takes their cube.
+const MAX_PLANES: usize = 1024;
 /// Least acceptance that is served.
 const MIN_ACCEPTANCE: f64 = 1e-5;
 
@@ -54,6 +56,14 @@ impl Planes {
         let basis = basis(component, BasisKind::Reduced)?;
         if basis.is_empty() {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+        }
+        if basis.len() > MAX_PLANES {
+            return Err(Error::TooLarge {
+                what: "nearest plane: the Gram-Schmidt vectors of one component".into(),
+                needed: basis.len() as u64,
+                limit: MAX_PLANES as u64,
+                unit: "dimensions",
+            });
         }
         let mut dense = IntMatrix::zero(basis.len(), component.cells.len());
         for (i, vector) in basis.iter().enumerate() {

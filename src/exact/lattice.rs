@@ -104,7 +104,7 @@ impl LatticeExact {
                 let rank = match component.cells.len() {
                     1 => 1,
                     _ if component.is_total() || component.margins.is_some() => 1,
-                    _ => crate::lattice::independent_rows(&component.matrix())?.len(),
+                    _ => crate::lattice::independent_rows(&component.distinct_columns())?.len(),
                 };
                 rank == component.cells.len()
                     || component.margins.is_some_and(|(rows, columns)| rows == 1 || columns == 1)

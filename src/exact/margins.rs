@@ -25,6 +25,8 @@ pub struct MarginsTable<L: IntegerLaw> {
     cells: Vec<Vec<u32>>,
     reach: i64,
     side: usize,
+    /// `w(|z|)`, until it underflows.
+    weights: Vec<f64>,
     /// By number of rows - 1.
     tables: Vec<Vec<f64>>,
     /// Cumulative weights of the first half's sums.
@@ -65,8 +67,9 @@ impl<L: IntegerLaw> MarginsTable<L> {
                 unit: "table entries",
             });
         }
-        let mut margins =
-            Self { law, cells, reach, side, tables: Vec::new(), root: Vec::new(), tv_error: 0.0 };
+        let weights = (0..).map(|z| libm::exp(law.log_weight(z))).take_while(|&w| w > 1e-150).collect();
+        let (tables, root) = (Vec::new(), Vec::new());
+        let mut margins = Self { law, cells, reach, side, weights, tables, root, tv_error: 0.0 };
         margins.tables.push(margins.one_row());
         if largest >= 2 {
             margins.tables.push(margins.two_rows());
@@ -287,21 +290,25 @@ impl<L: IntegerLaw> MarginsTable<L> {
 
     /// The first of two rows whose column sums are given: columns are independent given that it sums to 0.
     fn first_of_two<R: Rng + ?Sized>(&self, rng: &mut R, sums: &[i64]) -> Vec<i64> {
+        let w = |z: i64| self.weights.get(z.unsigned_abs() as usize).copied().unwrap_or(0.0);
         let tables: Vec<Table1> = sums
             .iter()
             .map(|&s| {
-                let (lo, hi) = (s.min(0) - self.reach, s.max(0) + self.reach);
-                let log = |t: i64| self.law.log_weight(t) + self.law.log_weight(s - t);
-                let top = log(s / 2).max(log(0));
-                // Trimmed where both tails fall below 1e-19 of the mode.
-                let (mut lo, mut hi) = (lo, hi);
-                while lo < s.min(0) && log(lo) < top - 44.0 {
-                    lo += 1;
+                // From between 0 and s, where the weight w(t) w(s - t) has its mode, to where it falls below 1e-19
+                // of that.
+                let (mut lo, mut hi) = (s / 2, s / 2);
+                let least = 1e-19 * w(lo) * w(s - lo);
+                let mut below = vec![w(lo) * w(s - lo)];
+                while w(lo - 1) * w(s - lo + 1) > least {
+                    lo -= 1;
+                    below.push(w(lo) * w(s - lo));
                 }
-                while hi > s.max(0) && log(hi) < top - 44.0 {
-                    hi -= 1;
+                below.reverse();
+                while w(hi + 1) * w(s - hi - 1) > least {
+                    hi += 1;
+                    below.push(w(hi) * w(s - hi));
                 }
-                Table1 { lo, p: (lo..=hi).map(|t| libm::exp(log(t) - top)).collect() }
+                Table1 { lo, p: below }
             })
             .collect();
         // Suffix sums, then column by column.

@@ -34,7 +34,7 @@ pub struct Cell {
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals (no part of the key).
     pub marginals: Option<(u64, u64)>,
-    /// Draws recorded of each chain, by cell of the table (no part of the key).
+    /// Draws recorded of each chain, by cell of the table; 0 for methods without (no part of the key).
     pub records: u64,
     /// Replicates (no part of the key: more of them extend a cell).
     pub replicates: u64,
@@ -180,7 +180,7 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                                 lag,
                                 max_steps: block.max_steps,
                                 marginals: block.marginals,
-                                records: block.records,
+                                records: if method.is_chain() { block.records } else { 0 },
                                 replicates: block.replicates,
                             };
                             cell.key = key::cell(&cell, subject);
@@ -209,7 +209,7 @@ fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
             Subject::Hierarchy(_),
             LawKind::Laplace | LawKind::Gaussian,
             Method::Exact { nonnegative: true },
-        ) => Err(exact::NO_CONTINUOUS_FLOORS.into()),
+        ) => Err(format!("{} noise with non-negativity: {}", cell.law.name(), exact::NO_CONTINUOUS_FLOORS)),
         (Subject::Table(_), LawKind::L2, Method::Unconstrained | Method::L2 | Method::L2Integer) => {
             Err("the l2 law is not a product over cells: there is no independent noise to draw".into())
         }

@@ -41,7 +41,8 @@ impl LatticeL2 {
                 });
             }
             let a = component.matrix();
-            let rows: Vec<Vec<i64>> = independent_rows(&a)?.into_iter().map(|i| a.row(i).to_vec()).collect();
+            let independent = independent_rows(&component.distinct_columns())?;
+            let rows: Vec<Vec<i64>> = independent.into_iter().map(|i| a.row(i).to_vec()).collect();
             let (mut vectors, squares) =
                 orthogonal(&IntMatrix::from_rows(&rows).expect("rows of one matrix"));
             for (vector, square) in vectors.iter_mut().zip(squares) {

@@ -224,6 +224,18 @@ impl Component {
         matches!(&self.rows[..], [row] if row.len() == self.cells.len() && row.iter().all(|&(_, a)| a == 1))
     }
 
+    /// Its different columns alone: the same rank, and as a rule far fewer.
+    pub fn distinct_columns(&self) -> IntMatrix {
+        let groups = self.equal_columns();
+        let mut a = IntMatrix::zero(self.rows.len(), groups.len());
+        for (j, (column, _)) in groups.iter().enumerate() {
+            for &(i, x) in column {
+                a[(i as usize, j)] = x;
+            }
+        }
+        a
+    }
+
     /// Cells grouped by equal column of `A`, each with its column (sparse, by row).
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
         let mut columns: Vec<Row> = vec![Row::new(); self.cells.len()];

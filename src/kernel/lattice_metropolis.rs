@@ -82,7 +82,8 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         let jumps = Jumps::new(a)?;
         let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
         let (mut blocks, mut vectors, mut chunks) = (Vec::new(), Vec::new(), 0);
-        let (mut rows, mut entries): (Vec<(u32, u32)>, Vec<(u32, i32)>) = Default::default();
+        let mut rows: Vec<(u32, u32)> = Vec::new();
+        let mut entries: Vec<(u32, i32)> = Vec::new();
         for component in &components {
             let new = basis(component, kind)?;
             if new.is_empty() {

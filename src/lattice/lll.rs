@@ -127,10 +127,8 @@ fn exchange<T: Exact>(
     known: usize,
 ) -> Option<()> {
     b.swap(k - 1, k);
-    for j in 0..k - 1 {
-        let x = lambda[k][j].clone();
-        lambda[k][j] = std::mem::replace(&mut lambda[k - 1][j], x);
-    }
+    let (head, tail) = lambda.split_at_mut(k);
+    head[k - 1][..k - 1].swap_with_slice(&mut tail[0][..k - 1]);
     let l = lambda[k][k - 1].clone();
     let new = det[k - 1].mul(&det[k + 1])?.add(&l.mul(&l)?)?.div_floor(&det[k])?;
     for row in lambda.iter_mut().take(known).skip(k + 1) {

@@ -14,16 +14,19 @@ const MAX_LISTED: usize = 1 << 16;
 ///
 /// - [`BasisKind::Smith`]: of the Smith normal form, as published. For one total it is known without
 ///   elimination: `e_j - e_1`.
-/// - [`BasisKind::Reduced`]: reduced by LLL.
+/// - [`BasisKind::Reduced`]: reduced by LLL. For one total as short vectors are known: `e_j - e_{j+1}`.
 ///
 /// Empty if the component has no free dimension. Errors: as [`Basis::of_kernel`].
 pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() {
         return Ok(component.cells.iter().map(|&cell| vec![(cell, 1)]).collect());
     }
-    if component.is_total() && kind == BasisKind::Smith {
-        let first = component.cells[0];
-        return Ok(component.cells[1..].iter().map(|&cell| vec![(first, -1), (cell, 1)]).collect());
+    if component.is_total() {
+        let cells = &component.cells;
+        return Ok(match kind {
+            BasisKind::Smith => cells[1..].iter().map(|&cell| vec![(cells[0], -1), (cell, 1)]).collect(),
+            BasisKind::Reduced => cells.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect(),
+        });
     }
     sparse(&Basis::of_kernel(&component.matrix(), kind)?.vectors, &component.cells)
 }
@@ -80,12 +83,7 @@ impl Moves {
             });
         }
         let grouped = component.equal_columns();
-        let mut a = IntMatrix::zero(component.rows.len(), grouped.len());
-        for (j, (column, _)) in grouped.iter().enumerate() {
-            for &(i, x) in column {
-                a[(i as usize, j)] = x;
-            }
-        }
+        let a = component.distinct_columns();
         let indices: Vec<u32> = (0..grouped.len() as u32).collect();
         // Beyond the size that is reduced the vectors of the Smith form serve as they are.
         let kernel = match Basis::of_kernel(&a, BasisKind::Reduced) {

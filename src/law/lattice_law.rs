@@ -152,13 +152,17 @@ impl LatticeLaw for DiscreteGaussian {
     }
 }
 
+/// Squared norms whose weights are tabled: all that a law with epsilon >= 0.25 meets often.
+const TABLED: usize = 1 << 17;
+
 impl LatticeLaw for EuclideanLaplace {
     const FACTORISES: bool = false;
     /// The norm is near d/epsilon, a cell near its share of it.
     fn start_scale(&self, cells: usize) -> f64 {
         libm::sqrt(2.0 * (cells as f64 + 1.0)) / self.rate()
     }
-    type Tables = ();
+    /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
+    type Tables = Vec<f64>;
     fn scale(&self) -> f64 {
         1.0 / self.rate()
     }
@@ -178,11 +182,31 @@ impl LatticeLaw for EuclideanLaplace {
     fn energy(&self, sum: i64) -> f64 {
         self.rate() * libm::sqrt(sum as f64)
     }
-    fn tables(&self) {}
-    fn line(&self, (): &(), line: &mut Line<i64>, b: &[(u32, i32)], z: &[i64], sum: i64, u: f64) -> i64 {
+    fn tables(&self) -> Vec<f64> {
+        let last = libm::pow(600.0 / self.rate(), 2.0);
+        let size = if last < TABLED as f64 { last as usize + 1 } else { TABLED };
+        (0..size).map(|sum| libm::exp(-self.energy(sum as i64))).collect()
+    }
+
+    /// By search: O(norm).
+    fn line(
+        &self,
+        tables: &Vec<f64>,
+        line: &mut Line<i64>,
+        b: &[(u32, i32)],
+        z: &[i64],
+        sum: i64,
+        u: f64,
+    ) -> i64 {
         let (square, product) = along(b, z);
-        let centre = libm::rint(-(product as f64) / square as f64) as i64;
-        search(line, centre, u, |t| self.energy(sum + t * (2 * product + t * square)))
+        let mode = libm::rint(-(product as f64) / square as f64) as i64;
+        let at = |t: i64| sum + t * (2 * product + t * square);
+        let least = at(mode);
+        let scale = tables.get(least as usize).map(|top| 1.0 / top);
+        quantile(line, mode, u, |t| match (scale, tables.get(at(t) as usize)) {
+            (Some(scale), Some(weight)) => weight * scale,
+            _ => libm::exp(self.energy(least) - self.energy(at(t))),
+        })
     }
 }
 
@@ -195,8 +219,7 @@ fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
     })
 }
 
-/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` for a convex energy: weights are summed from the mode to both
-/// sides until they fall below 1e-20 of it.
+/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` for a convex energy.
 fn search(line: &mut Line<i64>, near: i64, u: f64, energy: impl Fn(i64) -> f64) -> i64 {
     // Downhill to the smallest energy, by strides that double, then halve.
     let (mut mode, mut least) = (near, energy(near));
@@ -214,32 +237,37 @@ fn search(line: &mut Line<i64>, near: i64, u: f64, energy: impl Fn(i64) -> f64) 
             }
         }
     }
-    const FAR: f64 = 46.0;
+    quantile(line, mode, u, |t| libm::exp(least - energy(t)))
+}
+
+/// The `u`-quantile of `p(t) ∝ weight(t)`, log-concave with weight 1 at its mode: weights are summed from there to
+/// both sides until they fall below 1e-20.
+#[inline]
+fn quantile(line: &mut Line<i64>, mode: i64, u: f64, weight: impl Fn(i64) -> f64) -> i64 {
+    const LEAST: f64 = 1e-20;
     let weights = &mut line.weights;
     weights.clear();
     let (mut left, mut below) = (mode, 0.0);
     loop {
-        let excess = energy(left - 1) - least;
-        if excess > FAR {
+        let next = weight(left - 1);
+        if next < LEAST {
             break;
         }
         left -= 1;
-        let weight = libm::exp(-excess);
-        below += weight;
-        weights.push(weight);
+        below += next;
+        weights.push(next);
     }
     weights.reverse();
     weights.push(1.0);
     let (mut right, mut above) = (mode, 0.0);
     loop {
-        let excess = energy(right + 1) - least;
-        if excess > FAR {
+        let next = weight(right + 1);
+        if next < LEAST {
             break;
         }
         right += 1;
-        let weight = libm::exp(-excess);
-        above += weight;
-        weights.push(weight);
+        above += next;
+        weights.push(next);
     }
     let mut rest = u * (below + 1.0 + above);
     for (t, weight) in (left..).zip(&*weights) {

@@ -65,7 +65,8 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
         return Ok(LatticeShape { dimension: d - 1, log_volume: 0.5 * libm::log(d as f64) });
     }
     let a = component.matrix();
-    let rows: Vec<Vec<i64>> = independent_rows(&a)?.into_iter().map(|i| a.row(i).to_vec()).collect();
+    let rows: Vec<Vec<i64>> =
+        independent_rows(&component.distinct_columns())?.into_iter().map(|i| a.row(i).to_vec()).collect();
     let independent = IntMatrix::from_rows(&rows).expect("rows of one matrix");
     let gram: f64 = orthogonal(&independent).1.iter().map(|square| 0.5 * libm::log(*square)).sum();
     let factors: f64 = smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum();

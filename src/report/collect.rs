@@ -155,8 +155,19 @@ impl Label {
     /// The method with what tells it from others.
     pub fn method_words(&self) -> String {
         let sign = if self.nonnegative { " >= 0" } else { "" };
-        let options = if self.options.is_empty() { String::new() } else { format!(" {}", self.options) };
-        format!("{}{sign}{options}", self.method)
+        format!("{}{sign} {}", self.method, self.options_words()).trim_end().to_owned()
+    }
+
+    /// The options, numbers with four decimals.
+    pub fn options_words(&self) -> String {
+        let short = |option: &str| match option.split_once('=') {
+            Some((name, value)) if value.len() > 8 && value.contains('.') => match value.parse::<f64>() {
+                Ok(x) => format!("{name}={x:.4}"),
+                Err(_) => option.to_owned(),
+            },
+            _ => option.to_owned(),
+        };
+        self.options.split(',').map(short).collect::<Vec<_>>().join(",")
     }
 
     /// The noise: law, budget and what else belongs to it.

@@ -22,6 +22,12 @@ impl MeetingLine {
     }
 }
 
+/// The bound with its standard error; where every pair had met, the 95 % limit of the share that had not.
+fn bound_words(line: &MeetingLine, t: u64) -> String {
+    let bound = tv_bound(&line.taus, line.lag, t);
+    if bound.mean > 0.0 { with_error(bound) } else { format!("0 (< {:.3})", 3.0 / line.taus.len() as f64) }
+}
+
 /// One table for each law and budget.
 pub(super) fn pages(report: &Report, format: Format) -> String {
     let mut out = String::new();
@@ -99,13 +105,13 @@ fn bounds(label: &Label, lines: &[&MeetingLine], format: Format) -> String {
         .into_iter()
         .map(|t| {
             let mut row = vec![t.to_string()];
-            row.extend(bounded.iter().map(|line| with_error(tv_bound(&line.taus, line.lag, t))));
+            row.extend(bounded.iter().map(|line| bound_words(line, t)));
             row
         })
         .collect();
     heading(
         &format!(
-            "Bound on the total variation distance after t steps, {}: mean ± standard error over pairs (above 1 it says nothing)",
+            "Bound on the total variation distance after t steps, {}: mean ± standard error over pairs (above 1 it says nothing; in brackets the 95 % limit where every pair had met)",
             label.noise_words()
         ),
         format,
@@ -141,9 +147,12 @@ fn marginals(label: &Label, lines: &[&MeetingLine], format: Format) -> String {
                 if bound.is_some_and(|b| b.mean + 3.0 * b.standard_error.max(0.0) < excess) {
                     below.push(row.t);
                 }
+                let smallest = same.iter().find(|line| {
+                    bound.is_some_and(|b| line.is_bounded() && tv_bound(&line.taus, line.lag, row.t) == b)
+                });
                 vec![
                     row.t.to_string(),
-                    bound.map_or("-".into(), with_error),
+                    smallest.map_or("-".into(), |line| bound_words(line, row.t)),
                     format!("{:.4}", row.tv),
                     format!("{:.4} ± {:.4}", row.floor, row.floor_sd),
                 ]

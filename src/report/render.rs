@@ -321,8 +321,11 @@ fn error_table(
             .iter()
             .filter(|c| c.method == column.method && c.nonnegative == column.nonnegative)
             .count();
-        let options =
-            if twice > 1 { format!("\n{}", column.options.replace(',', "\n")) } else { String::new() };
+        let options = if twice > 1 {
+            format!("\n{}", column.options_words().replace(',', "\n"))
+        } else {
+            String::new()
+        };
         let sign = if column.nonnegative { " >= 0" } else { "" };
         header.push(format!("{}{sign}{options}", column.method));
     }
@@ -470,7 +473,7 @@ fn chain_table(report: &Report, format: Format) -> String {
                 label.law.clone(),
                 label.epsilon.to_string(),
                 format!("{}{}", label.method, if label.nonnegative { " >= 0" } else { "" }),
-                label.options.clone(),
+                label.options_words(),
                 line.acceptance.count().to_string(),
                 format!("{:.4}", line.acceptance.mean()),
                 or_dash(line.ess, format!("{:.1}", line.ess)),

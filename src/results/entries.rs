@@ -65,7 +65,7 @@ pub(super) fn write(
     let summaries: Vec<Summary> = drawn
         .iter()
         .flat_map(|(cell, outcome)| {
-            let recorded = cell.method.is_chain() && cell.records > 0;
+            let recorded = cell.records > 0;
             (0..table.counts.len())
                 .map(move |entry| summarise(&outcome.rows.draws, entry, table.counts[entry] as f64, recorded))
         })

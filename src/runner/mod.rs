@@ -82,16 +82,23 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         outcome.rows.append(rows);
         outcome.error = outcome.error.take().or(error);
     }
-    for (outcome, cell) in outcomes.iter_mut().zip(&prepared) {
+    for (i, (outcome, prepared)) in outcomes.iter_mut().zip(&prepared).enumerate() {
         outcome.rhat = outcome.rows.take_rhat();
-        if let (Ok(cell), None) = (cell, &outcome.error) {
-            match cell.marginals() {
+        let (before, cell) = (&plan.cells[..i], &plan.cells[i]);
+        if let (Ok(prepared), None, true) = (prepared, &outcome.error, first_of_its_kernel(before, cell)) {
+            match prepared.marginals() {
                 Ok(rows) => outcome.marginals = rows,
                 Err(e) => outcome.error = Some(e.to_string()),
             }
         }
     }
     outcomes
+}
+
+/// Whether no cell before differs from this one by its lag alone: the marginals of a chain know nothing of lags.
+fn first_of_its_kernel(before: &[Cell], cell: &Cell) -> bool {
+    let same = |other: &Cell| Cell { key: cell.key, lag: cell.lag, ..other.clone() } == *cell;
+    !before.iter().any(same)
 }
 
 /// Everything of a cell that does not depend on the replicate.

@@ -1,0 +1,323 @@
+//! Studies of tables under integer invariants, as a user runs them.
+
+mod place;
+
+use congenial::results::{read_entries, read_errors, read_marginals, read_meetings};
+use place::Place;
+use proptest::prelude::*;
+
+const TABLE: &str = "\
+row,column,in_1,in_2,count
+a,x,1,0,5
+a,y,1,1,0
+b,x,0,1,12
+b,y,0,0,3
+c,x,1,1,4
+c,y,0,1,7
+";
+
+const CONFIG: &str = r#"
+name = "table"
+seed = 3
+replicates = 30
+keep-draws = true
+
+[data]
+table = "table.csv"
+count = "count"
+cell = ["row", "column"]
+
+[[invariant]]
+kind = "margins"
+rows = "row"
+columns = "column"
+
+[[grid]]
+epsilon = [0.25, 0.5]
+law = ["l1", "l2", "double-geometric"]
+method = ["exact", { kind = "line-gibbs", sweeps = 20 }, { kind = "lattice-metropolis", steps = 1000, a = 0.3, basis = ["smith", "reduced"] }]
+
+[[grid]]
+epsilon = 0.3
+delta = 1e-4
+law = ["generalized-gaussian", "discrete-gaussian"]
+method = ["exact", "klein", "line-gibbs", "lattice-metropolis", "l2", "unconstrained"]
+replicates = 4
+records = 20
+"#;
+
+const MEETING: &str = r#"
+name = "meeting"
+study = "meeting"
+seed = 4
+replicates = 20
+
+[data]
+table = "table.csv"
+count = "count"
+cell = ["row", "column"]
+
+[[invariant]]
+kind = "subsets"
+columns = ["in_1", "in_2"]
+
+[[grid]]
+epsilon = 0.5
+law = ["l1", "l2"]
+method = ["line-gibbs", { kind = "lattice-metropolis", a = 0.3 }]
+lag = [50, 100]
+max-steps = 100_000
+marginal-chains = 50
+marginal-steps = 100
+"#;
+
+fn place() -> Place {
+    Place::new(&[("table.csv", TABLE), ("config.toml", CONFIG), ("meeting.toml", MEETING)])
+}
+
+#[test]
+fn releases_of_a_table_leave_rows_entries_and_draws() {
+    let place = place();
+    let text = place.prints(&["run", "config.toml", "--out", "out"]);
+    assert!(text.contains("Errors by cell of table: exact, l1 noise"), "{text}");
+    assert!(text.contains("Tail of table"), "{text}");
+    let rows = read_errors(&place.path("out")).unwrap();
+    assert!(rows.iter().all(|row| row.error.is_none()));
+    assert_eq!(rows.len(), 2 * 3 * 4 * 30 + 2 * 6 * 4);
+    let entries = read_entries(&place.path("out")).unwrap();
+    assert_eq!(entries.len(), (24 + 12) * 6);
+    // Row-major order; chains with records have R-hat, the others not.
+    assert_eq!(entries[0].name, "a/x");
+    assert_eq!((entries[0].count, entries[0].draws), (5, 30));
+    let recorded = entries.iter().filter(|row| row.draws == 80);
+    assert!(recorded.clone().count() > 0 && recorded.clone().all(|row| row.rhat.is_some()));
+    // The draws keep both margins, and are what posterior and ArviZ ask for.
+    use polars::prelude::{ParquetReader, SerReader};
+    let mut checked = 0;
+    for row in entries.iter().filter(|row| row.name == "a/x") {
+        let path = place.path("out").join("cells").join(&row.group.cell).join("draws.parquet");
+        let frame = ParquetReader::new(std::fs::File::open(path).unwrap()).finish().unwrap();
+        let names: Vec<&str> = frame.get_column_names().into_iter().map(|name| name.as_str()).collect();
+        assert_eq!(names, [".chain", ".iteration", ".draw", "a/x", "a/y", "b/x", "b/y", "c/x", "c/y"]);
+        assert_eq!(frame.height() as u64, row.draws);
+        if matches!(row.group.method.as_str(), "l2" | "unconstrained") {
+            continue;
+        }
+        let cell = |name: &str, i: usize| frame.column(name).unwrap().i64().unwrap().get(i).unwrap();
+        for i in 0..frame.height() {
+            for pair in [["a/x", "a/y"], ["b/x", "b/y"], ["c/x", "c/y"]] {
+                assert_eq!(cell(pair[0], i) + cell(pair[1], i), 0);
+            }
+            assert_eq!(cell("a/x", i) + cell("b/x", i) + cell("c/x", i), 0);
+        }
+        checked += 1;
+    }
+    assert!(checked > 20);
+    // Every file of the report, and the same rows on one thread and from the resolved config.
+    place.prints(&["report", "out", "--out", "tables"]);
+    assert!(place.path("tables/entries.csv").exists());
+    place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
+    assert_eq!(entries, read_entries(&place.path("one")).unwrap());
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    assert_eq!(rows.len(), read_errors(&place.path("again")).unwrap().len());
+    let keys = |name: &str| {
+        let mut keys: Vec<String> =
+            read_entries(&place.path(name)).unwrap().iter().map(|row| row.group.cell.clone()).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys("out"), keys("again"));
+}
+
+#[test]
+fn meetings_leave_a_row_for_each_pair() {
+    let place = place();
+    let text = place.prints(&["run", "meeting.toml", "--out", "out"]);
+    assert!(text.contains("Meeting times of meeting, l1 noise"), "{text}");
+    assert!(text.contains("The bound lies above the distance at every t"), "{text}");
+    let pairs = read_meetings(&place.path("out")).unwrap();
+    assert_eq!(pairs.len(), 2 * 2 * 2 * 20);
+    for pair in &pairs {
+        let meeting = pair.meeting.expect("no cell fails");
+        let tau = meeting.tau.expect("all meet");
+        assert!(tau > meeting.lag);
+        assert_eq!(meeting.steps, meeting.lag + 2 * (tau - meeting.lag));
+        assert!(meeting.moves <= meeting.steps);
+    }
+    // 1, 3, 10, 32, 100, once for each law and kernel.
+    assert_eq!(read_marginals(&place.path("out")).unwrap().len(), 4 * 5);
+    place.prints(&["run", "meeting.toml", "--out", "one", "--threads", "1"]);
+    assert_eq!(pairs, read_meetings(&place.path("one")).unwrap());
+    assert_eq!(read_marginals(&place.path("out")).unwrap(), read_marginals(&place.path("one")).unwrap());
+    place.prints(&["report", "out", "--out", "tables"]);
+    let csv = place.prints(&["report", "out", "--format", "csv"]);
+    assert_eq!(std::fs::read_to_string(place.path("tables/tv_bound.csv")).unwrap(), csv);
+    // Cut short: censored, and no bound is made of it.
+    let sets = ["--set", "grid.max-steps=101", "--set", "grid.epsilon=0.05"];
+    let text = place.prints(&[&["run", "meeting.toml", "--out", "cut"][..], &sets].concat());
+    assert!(text.contains("pairs were cut short before they met, so there is no bound"), "{text}");
+    let cut = read_meetings(&place.path("cut")).unwrap();
+    assert!(cut.iter().any(|pair| pair.meeting.unwrap().tau.is_none()));
+}
+
+/// Each kind of invariant, alone and combined.
+#[test]
+fn every_kind_of_invariant_runs() {
+    let place = place();
+    place.write("a.csv", "1,1,1,0,0,0\n0,0,0,1,1,1\n2,2,2,2,2,2\n");
+    let kinds = [
+        "kind = \"total\"",
+        "kind = \"partition\"\nby = \"row\"",
+        "kind = \"partition\"\nby = [\"row\", \"in_1\"]",
+        "kind = \"subsets\"\nsets = [[1, 2, 3], [3, 4]]",
+        "kind = \"subsets\"\ncolumns = [\"in_1\", \"in_2\"]",
+        "kind = \"hierarchy\"\nlevels = [\"row\", \"column\"]",
+        "kind = \"matrix\"\nrows = [[1, 1, 0, 0, -1, 0]]\nvalues = [1]",
+        "kind = \"matrix\"\ntable = \"a.csv\"",
+    ];
+    let margins = "kind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"";
+    for (i, kind) in kinds.iter().enumerate() {
+        for (j, invariant) in
+            [kind.to_string(), format!("{kind}\n[[invariant]]\nkind = \"total\"")].iter().enumerate()
+        {
+            let config = CONFIG.replace(margins, invariant);
+            assert_ne!(config, CONFIG);
+            place.write("other.toml", &config);
+            let out = format!("out-{i}-{j}");
+            let arguments = ["run", "other.toml", "--out", &out, "--set", "grid.replicates=3"];
+            let output = place.command(&arguments).output().unwrap();
+            assert!(
+                matches!(output.status.code(), Some(0 | 5)),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            // What is refused is the exact table of a large system, and it says so.
+            for error in read_errors(&place.path(&out)).unwrap().iter().filter_map(|row| row.error.as_ref()) {
+                assert!(error.contains("the limit is 33554432"), "{kind}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mistakes_name_the_place_the_value_and_what_was_wanted() {
+    let place = place();
+    let wrong = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(CONFIG.contains(from), "{from}");
+        place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+        assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
+    };
+    let margins = "kind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"";
+    let kind = |to: &str, wanted: &[&str]| wrong(margins, to, wanted);
+    kind("kind = \"magic\"", &["unknown variant `magic`", "margins"]);
+    kind("rows = \"row\"", &["missing field `kind`"]);
+    kind("kind = \"total\"\nby = 1", &["unknown field `by`"]);
+    kind("kind = \"partition\"\nby = \"colour\"", &["table.csv", "no column `colour`"]);
+    kind("kind = \"partition\"\nby = []", &["by: got an empty list"]);
+    kind("kind = \"margins\"\nrows = \"row\"\ncolumns = \"row\"", &["got `row` for both"]);
+    kind("kind = \"subsets\"\nsets = [[0]]", &["got cell 0", "numbered from 1"]);
+    kind("kind = \"subsets\"\nsets = [[7]]", &["set 1: got cell 7", "1 to 6"]);
+    kind("kind = \"subsets\"\nsets = [[1, 1]]", &["set 1"]);
+    kind("kind = \"subsets\"\nsets = []", &["empty"]);
+    kind("kind = \"subsets\"", &["want one of `sets` and `columns`"]);
+    kind("kind = \"subsets\"\ncolumns = [\"row\"]", &["line 2", "`row` = `a`", "want 0 or 1"]);
+    kind("kind = \"matrix\"\nrows = [[1, 2]]", &["2 columns for 6 cells"]);
+    kind("kind = \"matrix\"\nrows = [[1, 1, 1, 1, 1, 1], [1]]", &["row 2 has 1 entries", "want 6"]);
+    kind("kind = \"matrix\"\nrows = [[0, 0, 0, 0, 0, 0]]", &["empty"]);
+    kind(
+        "kind = \"matrix\"\nrows = [[1, 0, 0, 0, 0, 0]]\nvalues = [4]",
+        &["inconsistent", "gives 5", "want 4"],
+    );
+    kind("kind = \"matrix\"\nrows = [[1, 0, 0, 0, 0, 0]]\nvalues = [5, 6]", &["got 2 for 1 rows"]);
+    kind("kind = \"matrix\"\ntable = \"nowhere.csv\"", &["nowhere.csv", "cannot read"]);
+    place.write("bad.csv", "1,2,3,4,5,x\n");
+    kind("kind = \"matrix\"\ntable = \"bad.csv\"", &["bad.csv", "line 1", "`x`", "integer"]);
+    wrong("cell = [\"row\", \"column\"]", "cell = [\"row\"]", &["line 3", "`a` is duplicated"]);
+    wrong("cell = [\"row\"", "levels = [\"row\"]\ncell = [\"row\"", &["data.levels", "[[invariant]]"]);
+    wrong("cell = [\"row\"", "where = { row = \"z\" }\ncell = [\"row\"", &["no row has `row` = `z`"]);
+    wrong("law = [\"l1\", \"l2\"", "law = [\"laplace\"", &["law: got `laplace`", "l1", "discrete-gaussian"]);
+    wrong("\"exact\"", "\"topdown\"", &["method: got `topdown`", "hierarchy"]);
+    wrong("\"exact\"", "{ kind = \"exact\", nonnegative = true }", &["nonnegative: got true"]);
+    wrong("\"exact\"", "\"klein\"", &["`klein` cannot serve", "draws Gaussian laws"]);
+    wrong("\"exact\"", "\"l2\"", &["`l2` cannot serve", "not a product"]);
+    wrong("a = 0.3", "a = 1.0", &["a: got 1"]);
+    wrong("basis = [\"smith\", \"reduced\"]", "basis = \"best\"", &["basis: got `best`", "smith or reduced"]);
+    wrong("sweeps = 20", "a = 0.2", &["a: not an option of `line-gibbs`"]);
+    wrong("epsilon = 0.3", "epsilon = 0.5", &["epsilon: got 0.5", "1/e"]);
+    wrong("delta = 1e-4", "delta = 0.31", &["delta: got 0.31", "(0, epsilon)"]);
+    wrong("replicates = 4", "replicates = 4\nlag = 3", &["lag: not used"]);
+    wrong("records = 20", "records = -1", &["records: got -1"]);
+    wrong("seed = 3", "seed = 3\nstudy = \"magic\"", &["study: got `magic`", "meeting"]);
+    wrong("law = [\"l1\"", "split = \"even\"\nlaw = [\"l1\"", &["split: not used"]);
+    let meeting = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(MEETING.contains(from), "{from}");
+        place.write("wrong.toml", &MEETING.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+    };
+    meeting("lag = [50, 100]", "", &["lag: missing"]);
+    meeting("lag = [50, 100]", "lag = 0", &["lag: got 0"]);
+    meeting("max-steps = 100_000", "max-steps = 100", &["lag: got 100, with max-steps 100"]);
+    meeting("\"line-gibbs\"", "\"exact\"", &["method: got `exact`", "line-gibbs or lattice-metropolis"]);
+    meeting("a = 0.3", "steps = 5", &["steps: not used", "max-steps"]);
+    meeting("marginal-chains = 50\n", "", &["marginal-chains: missing"]);
+}
+
+/// A cell that a method cannot serve fails by itself, with the limit it exceeds; the others go on.
+#[test]
+fn what_does_not_fit_is_a_failed_cell_that_names_its_limit() {
+    let mut table = String::from("row,column,count\n");
+    for (i, j) in (0..5).flat_map(|i| (0..5).map(move |j| (i, j))) {
+        table += &format!("r{i},c{j},{}\n", i * j);
+    }
+    let place = Place::new(&[("table.csv", &table), ("config.toml", CONFIG)]);
+    let sets = ["--set", "grid.0.epsilon=0.25", "--set", "grid.0.law=\"l1\"", "--set", "grid.replicates=2"];
+    let output =
+        place.command(&[&["run", "config.toml", "--out", "out"][..], &sets].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
+    assert!(message.contains("a 5 × 5 table with margins"), "{message}");
+    assert!(message.contains("limit is 16777216"), "{message}");
+    let rows = read_errors(&place.path("out")).unwrap();
+    assert_eq!(rows.iter().filter(|row| row.error.is_some()).count(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The parsers of invariants end in a plan or in a clear error, whatever they are given.
+    #[test]
+    fn invariants_never_panic(
+        kind in "total|partition|margins|subsets|hierarchy|matrix|[a-z]{0,3}",
+        key in "by|rows|columns|sets|levels|values|table",
+        value in prop_oneof![
+            Just("\"row\"".to_owned()),
+            Just("[\"row\", \"column\"]".to_owned()),
+            Just("[\"in_1\", \"count\"]".to_owned()),
+            proptest::collection::vec(proptest::collection::vec(-3i64..9, 0..7), 0..4).prop_map(|rows| format!("{rows:?}")),
+            any::<i64>().prop_map(|x| format!("[[{x}, {x}, 1, 0, 0, 0]]")),
+            "[ -~]{0,12}",
+        ],
+    ) {
+        let place = place();
+        let margins = "kind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"";
+        let columns = if kind == "margins" && key != "columns" { "columns = \"column\"\n" } else { "" };
+        place.write("config.toml", &CONFIG.replace(margins, &format!("kind = \"{kind}\"\n{columns}{key} = {value}")));
+        let output = place.command(&["plan", "config.toml"]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        prop_assert!(matches!(output.status.code(), Some(0 | 2)), "{message}");
+        prop_assert!(!message.contains("panicked"), "{message}");
+    }
+
+    /// The same for matrices in files.
+    #[test]
+    fn matrix_files_never_panic(text in "[0-9,\n -]{0,60}|[ -~\n]{0,40}") {
+        let place = place();
+        place.write("a.csv", &text);
+        let margins = "kind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"";
+        place.write("config.toml", &CONFIG.replace(margins, "kind = \"matrix\"\ntable = \"a.csv\""));
+        let output = place.command(&["plan", "config.toml"]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        prop_assert!(matches!(output.status.code(), Some(0 | 2)), "{message}");
+    }
+}
