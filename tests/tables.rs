@@ -263,6 +263,27 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     meeting("marginal-chains = 50\n", "", &["marginal-chains: missing"]);
 }
 
+/// Numbers of a seed never change unless on purpose: the first release of every cell, and every meeting.
+#[test]
+fn tables_are_as_they_were() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    place.prints(&["run", "meeting.toml", "--out", "meeting"]);
+    let mut lines = Vec::new();
+    for row in read_entries(&place.path("out")).unwrap() {
+        let group = &row.group;
+        let cell = format!("{} {} {} {}", group.law, group.epsilon, group.method, group.options);
+        lines.push(format!("{cell} {}: {:.9e} {:.9e}", row.name, row.first, row.mae));
+    }
+    for pair in read_meetings(&place.path("meeting")).unwrap() {
+        let meeting = pair.meeting.unwrap();
+        let group = &pair.group;
+        let tau = meeting.tau.unwrap();
+        lines.push(format!("{} {} {} {tau} {}", group.law, group.method, meeting.lag, meeting.moves));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
 /// A cell that a method cannot serve fails by itself, with the limit it exceeds; the others go on.
 #[test]
 fn what_does_not_fit_is_a_failed_cell_that_names_its_limit() {

@@ -1,9 +1,8 @@
 //! From the wire shape to a config that can be run. Every check of a value lives here.
 
-use super::model::{Beside, Block, Config, DataSource, Exclude, LawKind, Method, Shape, SplitSpec, Study};
-use super::wire::{Axis, WireConfig, WireGrid, WireMethod, WireMethodTable, WireSplit};
+use super::model::{Beside, Block, Config, DataSource, Exclude, LawKind, Shape, SplitSpec, Study};
+use super::wire::{Axis, WireConfig, WireGrid, WireMethodTable, WireSplit};
 use crate::failure::{Failure, Result};
-use crate::lattice::BasisKind;
 use miette::NamedSource;
 use std::ops::Range;
 use std::path::Path;
@@ -329,41 +328,6 @@ impl Checker<'_> {
         Ok(BlockOptions { records, lag, max_steps, marginals })
     }
 
-    fn methods_fit(
-        &self,
-        methods: &[Method],
-        span: Range<usize>,
-        on_table: bool,
-        study: Study,
-    ) -> Result<()> {
-        for method in methods {
-            let fits = if on_table { method.on_tables() } else { method.on_hierarchies() };
-            let refuse = |message: &str, label: &str| {
-                Err(self.error(message.to_owned(), span.clone(), label.to_owned()))
-            };
-            if !fits {
-                let other = if on_table {
-                    "nodes of a hierarchy (`data.levels`)"
-                } else {
-                    "tables under an [[invariant]]"
-                };
-                return refuse(
-                    &format!("method: got `{}`", method.name()),
-                    &format!("it serves {other} only"),
-                );
-            }
-            if on_table && method.nonnegative() {
-                return refuse("nonnegative: got true", "not served on tables yet; `data.levels` serves it");
-            }
-            let coupled = matches!(method, Method::LineGibbs { .. } | Method::LatticeMetropolis { .. });
-            if study == Study::Meeting && !coupled {
-                let label = "a study of meetings wants line-gibbs or lattice-metropolis";
-                return refuse(&format!("method: got `{}`", method.name()), label);
-            }
-        }
-        Ok(())
-    }
-
     fn not_empty<T>(&self, key: &str, axis: &Spanned<Axis<T>>) -> Result<()> {
         if axis.get_ref().0.is_empty() {
             return Err(self.error(
@@ -389,7 +353,7 @@ impl Checker<'_> {
         }
     }
 
-    fn axis<T, U: PartialEq + std::fmt::Debug>(
+    pub(super) fn axis<T, U: PartialEq + std::fmt::Debug>(
         &self,
         key: &str,
         axis: &Spanned<Axis<T>>,
@@ -402,7 +366,7 @@ impl Checker<'_> {
         Ok(values)
     }
 
-    fn positive(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {
+    pub(super) fn positive(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {
         if x.is_finite() && x > 0.0 {
             Ok(x)
         } else {
@@ -410,7 +374,7 @@ impl Checker<'_> {
         }
     }
 
-    fn positive_integer(&self, key: &str, value: &Spanned<i64>) -> Result<u64> {
+    pub(super) fn positive_integer(&self, key: &str, value: &Spanned<i64>) -> Result<u64> {
         u64::try_from(*value.get_ref()).ok().filter(|&n| n > 0).ok_or_else(|| {
             self.error(format!("{key}: got {}", value.get_ref()), value.span(), "want an integer >= 1")
         })
@@ -438,138 +402,6 @@ impl Checker<'_> {
             }
         }
     }
-
-    fn methods(&self, wire: &WireMethod, span: Range<usize>, study: Study) -> Result<Vec<Method>> {
-        match wire {
-            WireMethod::Name(name) => self.method(&WireMethodTable::named(name, span), study),
-            WireMethod::Table(table) => self.method(table, study),
-        }
-    }
-
-    /// One method for each combination of its options.
-    fn method(&self, table: &WireMethodTable, study: Study) -> Result<Vec<Method>> {
-        let kind = table.kind.get_ref().as_str();
-        let refuse = |key: &str, span: Range<usize>| {
-            self.error(format!("{key}: not an option of `{kind}`"), span, "want it left out")
-        };
-        let chain = matches!(kind, "line-gibbs" | "hierarchical-mh");
-        if let (Some(axis), true) = (&table.sweeps, kind != "line-gibbs") {
-            return Err(refuse("sweeps", axis.span()));
-        }
-        if let (Some(axis), true) = (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis"))
-        {
-            return Err(refuse("steps", axis.span()));
-        }
-        for (key, span) in
-            [("a", table.a.as_ref().map(Spanned::span)), ("basis", table.basis.as_ref().map(Spanned::span))]
-        {
-            if let (Some(span), true) = (span, kind != "lattice-metropolis") {
-                return Err(refuse(key, span));
-            }
-        }
-        let meeting = study == Study::Meeting;
-        for (key, axis) in [("sweeps", &table.sweeps), ("steps", &table.steps)] {
-            if let (Some(axis), true) = (axis, meeting) {
-                return Err(self.error(
-                    format!("{key}: not used"),
-                    axis.span(),
-                    "coupled chains run until they meet, or to `max-steps`",
-                ));
-            }
-        }
-        if let (Some(axis), true) = (&table.proposal_scale, kind != "hierarchical-mh") {
-            return Err(refuse("proposal-scale", axis.span()));
-        }
-        if let (Some(axis), false) = (&table.nonnegative, chain || kind == "exact") {
-            return Err(refuse("nonnegative", axis.span()));
-        }
-        let count = |key: &str, axis: &Option<Spanned<Axis<i64>>>, default: u64| match axis {
-            None => Ok(vec![default]),
-            Some(axis) => self.axis(key, axis, |&n, span| {
-                u64::try_from(n)
-                    .ok()
-                    .filter(|&n| n > 0)
-                    .ok_or_else(|| self.error(format!("{key}: got {n}"), span, "want an integer >= 1"))
-            }),
-        };
-        let signs = match &table.nonnegative {
-            None => vec![false],
-            Some(axis) => self.axis("nonnegative", axis, |&b, _| Ok(b))?,
-        };
-        let mut methods = Vec::new();
-        for nonnegative in signs {
-            match kind {
-                "unconstrained" => methods.push(Method::Unconstrained),
-                "exact" => methods.push(Method::Exact { nonnegative }),
-                "l2" => methods.push(Method::L2),
-                "topdown" => methods.push(Method::TopDown),
-                "klein" => methods.push(Method::Klein),
-                "l2-then-integer-l1" => methods.push(Method::L2Integer),
-                "lattice-metropolis" => {
-                    let all_a = match &table.a {
-                        None => vec![libm::exp(-1.0)],
-                        Some(axis) => self.axis("a", axis, |&a, span| {
-                            if a > 0.0 && a <= 0.9999 {
-                                Ok(a)
-                            } else {
-                                Err(self.error(format!("a: got {a}"), span, "want a number in (0, 0.9999]"))
-                            }
-                        })?,
-                    };
-                    let bases = match &table.basis {
-                        None => vec![BasisKind::Smith],
-                        Some(axis) => self.axis("basis", axis, |name, span| match name.as_str() {
-                            "smith" => Ok(BasisKind::Smith),
-                            "reduced" => Ok(BasisKind::Reduced),
-                            _ => {
-                                Err(self.error(format!("basis: got `{name}`"), span, "want smith or reduced"))
-                            }
-                        })?,
-                    };
-                    let all_steps =
-                        if meeting { vec![0] } else { count("steps", &table.steps, DEFAULT_STEPS)? };
-                    for steps in all_steps {
-                        for &a in &all_a {
-                            methods.extend(bases.iter().map(|&basis| Method::LatticeMetropolis {
-                                steps,
-                                a,
-                                basis,
-                            }));
-                        }
-                    }
-                }
-                "line-gibbs" => {
-                    let sweeps =
-                        if meeting { vec![0] } else { count("sweeps", &table.sweeps, DEFAULT_SWEEPS)? };
-                    methods
-                        .extend(sweeps.into_iter().map(|sweeps| Method::LineGibbs { sweeps, nonnegative }));
-                }
-                "hierarchical-mh" => {
-                    let scales = match &table.proposal_scale {
-                        None => vec![None],
-                        Some(axis) => self.axis("proposal-scale", axis, |&x, span| {
-                            self.positive("proposal-scale", x, span).map(Some)
-                        })?,
-                    };
-                    for steps in count("steps", &table.steps, DEFAULT_STEPS)? {
-                        methods.extend(scales.iter().map(|&proposal_scale| Method::HierarchicalMh {
-                            steps,
-                            proposal_scale,
-                            nonnegative,
-                        }));
-                    }
-                }
-                _ => {
-                    return Err(self.error(
-                        format!("method: got `{kind}`"),
-                        table.kind.span(),
-                        format!("want one of {}", Method::NAMES),
-                    ));
-                }
-            }
-        }
-        Ok(methods)
-    }
 }
 
 /// What [`Checker::block_options`] checks.
@@ -582,21 +414,3 @@ struct BlockOptions {
 
 /// Steps after which a coupled pair is cut short if the config does not say.
 const DEFAULT_MAX_STEPS: u64 = 10_000_000;
-/// Sweeps of a line Gibbs chain if the config does not say: see `experiments/taxi`.
-const DEFAULT_SWEEPS: u64 = 100;
-/// Steps of a Metropolis-Hastings chain if the config does not say: see `experiments/taxi`.
-const DEFAULT_STEPS: u64 = 200_000;
-
-impl WireMethodTable {
-    fn named(name: &str, span: Range<usize>) -> Self {
-        Self {
-            kind: Spanned::new(span, name.to_owned()),
-            nonnegative: None,
-            sweeps: None,
-            steps: None,
-            proposal_scale: None,
-            a: None,
-            basis: None,
-        }
-    }
-}

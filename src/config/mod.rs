@@ -2,6 +2,7 @@
 
 mod check;
 mod invariants;
+mod methods;
 mod model;
 mod overrides;
 pub mod wire;
