@@ -197,6 +197,18 @@ fn invariants_refuse_nonsense() {
     let five = Linear::margins(5, 5).unwrap();
     let wide = DoubleGeometric::new(4.0).unwrap();
     assert!(message(LatticeExact::new(&five, wide).unwrap_err()).contains("limit is 16777216"));
+    // Tables that would not fit into memory, and entries whose squares would leave 64 bits.
+    for (rows, columns, lambda) in [(3, 3, 50.0), (4, 2, 1000.0), (3, 3, 20.0)] {
+        let law = DoubleGeometric::new(lambda).unwrap();
+        let refused = LatticeExact::new(&Linear::margins(rows, columns).unwrap(), law).unwrap_err();
+        assert!(message(refused).contains("the limit is"), "{rows} {columns} {lambda}");
+    }
+    let steep = Linear::matrix(&matrix("1 100000000")).unwrap();
+    let l2 = EuclideanLaplace::new(4.0).unwrap();
+    assert!(message(LatticeGibbs::new(&steep, l2).unwrap_err()).contains("64 bits"));
+    assert!(
+        message(LatticeMetropolis::new(&steep, l2, 0.3, BasisKind::Smith).unwrap_err()).contains("64 bits")
+    );
     assert!(Linear::total(3).unwrap().check(&[1, 1, -1]).is_err());
     assert!(Linear::total(3).unwrap().check(&[i64::MAX, i64::MAX, 2]).is_err());
     Linear::total(3).unwrap().check(&[i64::MAX, -i64::MAX, 0]).unwrap();
@@ -421,6 +433,17 @@ fn meeting_times_on_four_by_four() {
     let slow = taus(&metropolis, 10_000, 60);
     assert!(tv_bound(&fast, 300, 1_000).mean <= 0.01);
     assert!(tv_bound(&slow, 10_000, 500).mean > 0.25);
+}
+
+/// Margins keep their form beside a total, which they imply, in either order.
+#[test]
+fn margins_imply_the_total() {
+    let (margins, total) = (Linear::margins(3, 4).unwrap(), Linear::total(12).unwrap());
+    for both in [margins.clone().and(total.clone()), total.clone().and(margins.clone())] {
+        assert_eq!(both, margins);
+    }
+    let more = margins.clone().and(Linear::subsets(12, &[vec![0, 1]]).unwrap());
+    assert!(more.components()[0].margins.is_none());
 }
 
 /// One component per state: the partition's components are totals.

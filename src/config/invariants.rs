@@ -43,7 +43,9 @@ impl Checker<'_> {
             WireInvariant::Subsets { sets: Some(sets), columns: None } => {
                 let mut zero_based = Vec::new();
                 for set in sets {
-                    let of = |&cell: &i64| usize::try_from(cell - 1).map_err(|_| cell);
+                    let of = |&cell: &i64| {
+                        cell.checked_sub(1).and_then(|cell| usize::try_from(cell).ok()).ok_or(cell)
+                    };
                     let set =
                         set.iter().map(of).collect::<std::result::Result<Vec<_>, _>>().map_err(|cell| {
                             refuse(&format!("sets: got cell {cell}"), "cells are numbered from 1")

@@ -112,7 +112,7 @@ pub struct WireGrid {
     pub delta: Option<Spanned<Axis<f64>>>,
     /// Replicates of the block's cells: releases, chains, or coupled pairs.
     pub replicates: Option<Spanned<i64>>,
-    /// Draws recorded of each chain's second half, by cell; default 0: the last state only.
+    /// Draws recorded of each chain's second half, at most, by cell; default 0: the last state only.
     pub records: Option<Spanned<i64>>,
     /// Lags of coupled chains.
     pub lag: Option<Spanned<Axis<i64>>>,

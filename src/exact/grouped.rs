@@ -28,7 +28,6 @@ pub struct Grouped {
     side: usize,
     /// `m_1 … m_{g-1}` for groups 1 … g-1 (none is needed for the first).
     after: Vec<Vec<f64>>,
-    acceptance: f64,
 }
 
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl Grouped {
         let columns = component.equal_columns();
         // G holds 8 standard deviations of the widest equation.
         let spread = |row: &usize| {
-            let squares: f64 = component.rows[*row].iter().map(|&(_, a)| (a * a) as f64).sum();
+            let squares: f64 = component.rows[*row].iter().map(|&(_, a)| a as f64 * a as f64).sum();
             libm::sqrt(squares * law.variance())
         };
         let wanted = 8.0 * rows.iter().map(spread).fold(1.0, f64::max);
@@ -106,15 +105,13 @@ impl Grouped {
             after.push(m);
         }
         after.reverse();
-        let mut grouped = Self {
+        let grouped = Self {
             rows: component.rows.iter().map(|row| global(row, component)).collect(),
             groups,
             side,
             after,
-            acceptance: 1.0,
         };
-        grouped.acceptance = grouped.measure_acceptance();
-        if grouped.acceptance < 1e-3 {
+        if grouped.acceptance() < 1e-3 {
             return Err(Error::Unsupported {
                 method: "exact",
                 what: "these equations".into(),
@@ -183,13 +180,8 @@ impl Grouped {
         index
     }
 
-    /// Share of draws that meet the equations beside meeting them modulo G.
-    pub fn acceptance(&self) -> f64 {
-        self.acceptance
-    }
-
-    /// Over 256 draws of a fixed stream.
-    fn measure_acceptance(&self) -> f64 {
+    /// Share of draws that meet the equations beside meeting them modulo G, over 256 draws of a fixed stream.
+    fn acceptance(&self) -> f64 {
         use crate::rng::{Role, TaskKey, stream};
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
         let cells =

@@ -28,7 +28,6 @@ pub trait ExactLattice: LatticeLaw {
 #[derive(Debug)]
 pub struct LatticeExact {
     parts: Vec<ComponentSampler>,
-    cells: usize,
     tv_error: f64,
 }
 
@@ -120,12 +119,7 @@ impl LatticeExact {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
         let tv_error = parts.iter().map(ComponentSampler::tv_error).sum();
-        Ok(Self { parts, cells: invariant.cells(), tv_error })
-    }
-
-    /// Cells of the table.
-    pub fn cells(&self) -> usize {
-        self.cells
+        Ok(Self { parts, tv_error })
     }
 
     /// One draw, into `noise` (one value per cell).

@@ -8,6 +8,9 @@ use crate::rng::{Rng, open01};
 
 /// Entries of the largest table (8 bytes each; a few of them are held).
 const MAX_ENTRIES: u64 = 1 << 24;
+/// Entries of the tables from which that of two rows is made, and multiplications to make it.
+const MAX_SCRATCH: f64 = (1u64 << 26) as f64;
+const MAX_WORK: f64 = (1u64 << 36) as f64;
 
 /// Exact sampler of independent integer noise on an r × c table given zero row and column sums.
 ///
@@ -66,6 +69,23 @@ impl<L: IntegerLaw> MarginsTable<L> {
                 limit: MAX_ENTRIES,
                 unit: "table entries",
             });
+        }
+        if largest >= 2 {
+            let (scratch, work) = two_rows_cost(columns, reach);
+            for (needed, limit, unit) in
+                [(scratch, MAX_SCRATCH, "table entries for two rows"), (work, MAX_WORK, "multiplications")]
+            {
+                if needed > limit {
+                    return Err(Error::TooLarge {
+                        what: format!(
+                            "exact: a {rows} × {columns} table with margins (column sums within ±{reach})"
+                        ),
+                        needed: needed as u64,
+                        limit: limit as u64,
+                        unit,
+                    });
+                }
+            }
         }
         let weights = (0..).map(|z| libm::exp(law.log_weight(z))).take_while(|&w| w > 1e-150).collect();
         let (tables, root) = (Vec::new(), Vec::new());
@@ -346,6 +366,22 @@ impl<L: IntegerLaw> MarginsTable<L> {
     pub fn tv_error(&self) -> f64 {
         self.tv_error
     }
+}
+
+/// Entries that are held while the table of two rows is made, and multiplications that it takes.
+fn two_rows_cost(columns: usize, reach: i64) -> (f64, f64) {
+    let (r, side, c) = (reach as f64, (2 * reach + 1) as f64, columns as f64);
+    let split = columns / 2;
+    // A cell's table has up to 3 R entries, that of k cells up to 3 k R; sums of the last column reach (c - 1) R.
+    let one = 2.0 * (c - 1.0) * r * (2.0 + 0.5 * c) * r;
+    let lefts = libm::pow(side, split as f64);
+    let rights = libm::pow(side, (columns - split) as f64 - 1.0) * (2.0 * (c - 1.0) * r + 1.0);
+    let (left_length, right_length) = (3.0 * split as f64 * r, 3.0 * (columns - split) as f64 * r);
+    let scratch = one + lefts * left_length + rights * right_length;
+    let work = lefts * (split as f64 - 1.0) * 9.0 * r * r
+        + rights * ((columns - split) as f64 - 1.0) * 9.0 * r * r
+        + libm::pow(side, c - 1.0) * left_length.min(right_length);
+    (scratch, work)
 }
 
 /// Weights on `lo, lo + 1, …`, not normalised: their sum matters here.

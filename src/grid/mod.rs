@@ -7,7 +7,7 @@ use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
 use crate::exact;
 use crate::failure::{Failure, Result};
 use crate::input::{HierarchyTable, InvariantTable, Refusal, Subject};
-use crate::privacy::{Budget, Calibration, Guarantee, Split, generalized_gaussian};
+use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 
 /// One point of the grid.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Cell {
     pub calibration: Calibration,
     /// Lag of coupled chains.
     pub lag: Option<u64>,
+    /// Key of the same cell without its lag: of the chain itself.
+    pub chain_key: u64,
     /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals (no part of the key).
@@ -68,9 +70,6 @@ impl Plan {
         let mut cells: Vec<Cell> = Vec::new();
         for block in &config.blocks {
             for cell in expand(&config, block, &subject)? {
-                if config.excludes.iter().any(|exclude| matches(exclude, &cell)) {
-                    continue;
-                }
                 servable(&cell, &subject).map_err(|reason| {
                     config.error(
                         format!("method: `{}` cannot serve this grid", cell.method.name()),
@@ -128,6 +127,11 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
     let levels = subject.levels();
     let lags: Vec<Option<u64>> =
         if block.lag.is_empty() { vec![None] } else { block.lag.iter().copied().map(Some).collect() };
+    let needs_shape = block.law.contains(&LawKind::GeneralizedGaussian);
+    let shape = match subject {
+        Subject::Table(table) if needs_shape => Some(LatticeShape::of(&table.invariant)),
+        _ => None,
+    };
     let mut cells = Vec::new();
     for &law in &block.law {
         let deltas: Vec<Option<f64>> =
@@ -149,13 +153,22 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                                 SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
                             },
                         };
-                        let calibration = match (law, subject) {
-                            (LawKind::GeneralizedGaussian, Subject::Table(table)) => generalized_gaussian(
-                                &table.invariant,
-                                epsilon,
-                                delta.unwrap_or(f64::NAN),
-                                sensitivity,
-                            ),
+                        // What is excluded need not calibrate.
+                        let methods: Vec<Method> = block
+                            .method
+                            .iter()
+                            .copied()
+                            .filter(|method| {
+                                !config.excludes.iter().any(|e| matches(e, epsilon, law, method, sensitivity))
+                            })
+                            .collect();
+                        if methods.is_empty() {
+                            continue;
+                        }
+                        let calibration = match (law, &shape) {
+                            (LawKind::GeneralizedGaussian, Some(shape)) => shape.clone().and_then(|shape| {
+                                generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)
+                            }),
                             _ => budget.calibrate(levels),
                         };
                         let calibration = calibration.map_err(|e| {
@@ -165,8 +178,7 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                                 "want a budget that fits the law and the levels",
                             )
                         })?;
-                        let methods =
-                            block.method.iter().flat_map(|&m| lags.iter().map(move |&lag| (m, lag)));
+                        let methods = methods.iter().flat_map(|&m| lags.iter().map(move |&lag| (m, lag)));
                         for (method, lag) in methods {
                             let mut cell = Cell {
                                 key: 0,
@@ -178,12 +190,14 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                                 method,
                                 calibration: calibration.clone(),
                                 lag,
+                                chain_key: 0,
                                 max_steps: block.max_steps,
                                 marginals: block.marginals,
                                 records: if method.is_chain() { block.records } else { 0 },
                                 replicates: block.replicates,
                             };
                             cell.key = key::cell(&cell, subject);
+                            cell.chain_key = key::cell(&Cell { lag: None, ..cell.clone() }, subject);
                             cells.push(cell);
                         }
                     }
@@ -194,12 +208,12 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
     Ok(cells)
 }
 
-fn matches(exclude: &Exclude, cell: &Cell) -> bool {
-    exclude.epsilon.as_ref().is_none_or(|axis| axis.contains(&cell.epsilon))
-        && exclude.law.as_ref().is_none_or(|axis| axis.contains(&cell.law))
-        && exclude.method.as_ref().is_none_or(|axis| axis.iter().any(|name| name == cell.method.name()))
-        && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == cell.method.nonnegative())
-        && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&cell.sensitivity))
+fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {
+    exclude.epsilon.as_ref().is_none_or(|axis| axis.contains(&epsilon))
+        && exclude.law.as_ref().is_none_or(|axis| axis.contains(&law))
+        && exclude.method.as_ref().is_none_or(|axis| axis.iter().any(|name| name == method.name()))
+        && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
+        && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
 }
 
 /// Whether the method exists for the law; what needs tables or bases is left to the run.

@@ -10,6 +10,7 @@ use crate::rng::{Rng, below};
 #[derive(Debug)]
 pub struct LatticeL2 {
     parts: Vec<Part>,
+    invariant: Linear,
 }
 
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl LatticeL2 {
             }
             parts.push(Part::General(component.cells, vectors));
         }
-        Ok(Self { parts })
+        Ok(Self { parts, invariant: invariant.clone() })
     }
 
     /// Replaces the noise by its projection.
@@ -72,20 +73,22 @@ impl LatticeL2 {
         }
     }
 
-    /// The largest `|<a, z>|` over unit rows a of the equations, relative to 1 + ‖z‖∞: rounding alone.
-    pub fn residual(&self, noise: &[f64]) -> f64 {
+    /// Checks a projection against the equations as they were given: `|a z| <= 1e-9 ‖a‖₁ (1 + ‖z‖∞)`.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
+    pub fn check(&self, noise: &[f64]) -> Result<()> {
         let size = 1.0 + noise.iter().fold(0.0f64, |m, z| m.max(z.abs()));
-        let of = |part: &Part| match part {
-            Part::Total(cells) => {
-                let sum: f64 = cells.iter().map(|&c| noise[c as usize]).sum();
-                sum.abs() / libm::sqrt(cells.len() as f64)
+        for (i, row) in self.invariant.rows().iter().enumerate() {
+            let residual: f64 = row.iter().map(|&(c, a)| a as f64 * noise[c as usize]).sum();
+            let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
+            if residual.abs().partial_cmp(&(1e-9 * weight * size)) != Some(std::cmp::Ordering::Less) {
+                return Err(Error::InvariantViolated {
+                    place: format!("equation {}", i + 1),
+                    residual: residual.to_string(),
+                });
             }
-            Part::General(cells, vectors) => vectors
-                .iter()
-                .map(|v| cells.iter().zip(v).map(|(&c, a)| a * noise[c as usize]).sum::<f64>().abs())
-                .fold(0.0, f64::max),
-        };
-        self.parts.iter().map(of).fold(0.0, f64::max) / size
+        }
+        Ok(())
     }
 
     /// Whether [`LatticeL2::round`] serves the invariant. Errors: a component that is not one total.
@@ -135,7 +138,8 @@ mod tests {
             let noise: Vec<f64> = (0..invariant.cells()).map(|i| ((i * 7 + 3) % 11) as f64 - 4.5).collect();
             let mut projected = noise.clone();
             l2.project(&mut projected);
-            assert!(l2.residual(&projected) < 1e-14);
+            l2.check(&projected).unwrap();
+            assert!(l2.check(&noise).is_err());
             for row in invariant.rows() {
                 let sum: f64 = row.iter().map(|&(c, a)| a as f64 * projected[c as usize]).sum();
                 assert!(sum.abs() < 1e-12);

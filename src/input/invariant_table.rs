@@ -40,7 +40,7 @@ impl From<Failure> for Refusal {
 impl InvariantTable {
     /// Reads a table with one row per cell and builds its invariant.
     ///
-    /// A two-way table that is complete is put in row-major order; nodes of a `hierarchy` follow the rows as
+    /// A two-way table that is complete is put in row-major order, unless other invariants number its cells; nodes of a `hierarchy` follow the rows as
     /// further cells.
     ///
     /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is not an integer
@@ -61,7 +61,15 @@ impl InvariantTable {
             return Err(Failure::data(path, "no rows (after `where`), want one per cell").into());
         }
         let mut cells = read_cells(&table, &named, count_place, &source.count)?;
-        if let [(InvariantSpec::Margins { rows, columns }, _)] = &invariants[..] {
+        let specs = || invariants.iter().map(|(spec, _)| spec);
+        let numbered = specs().any(|s| matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. }));
+        let margins: Vec<_> = specs()
+            .filter_map(|spec| match spec {
+                InvariantSpec::Margins { rows, columns } => Some((rows, columns)),
+                _ => None,
+            })
+            .collect();
+        if let ([(rows, columns)], false) = (&margins[..], numbered) {
             let (row, column) = (key(&table, rows)?, key(&table, columns)?);
             cells.sort_by_key(|cell| (row[cell.row], column[cell.row]));
         }
@@ -238,7 +246,12 @@ fn hierarchy(
     let mut rows: Vec<Row> = Vec::new();
     let mut new_node = |path: &[&str], names: &mut Vec<String>, counts: &mut Vec<i64>| {
         let cell = names.len();
-        names.push(if path.is_empty() { "(all)".into() } else { format!("({})", path.join("/")) });
+        names.push(if path.is_empty() {
+            format!("(all by {})", levels.join("/"))
+        } else {
+            let of = levels.iter().zip(path).map(|(level, name)| format!("{level}={name}"));
+            format!("({})", of.collect::<Vec<_>>().join("/"))
+        });
         counts.push(0);
         rows.push(vec![(cell as u32, -1)]);
         (cell, rows.len() - 1)
@@ -252,6 +265,9 @@ fn hierarchy(
     for (leaf, cell) in cells.iter().enumerate() {
         let (line, values) = &table.rows[cell.row];
         let path: Vec<&str> = places.iter().map(|&place| values[place].as_str()).collect();
+        if path.iter().any(|name| name.is_empty()) {
+            return Err(table.bad(*line, format!("an empty name in {}", levels.join(", "))));
+        }
         if let Some(first) = leaves.insert(path.clone(), *line) {
             let message = format!("the leaf `{}` is duplicated (first on line {first})", path.join("/"));
             return Err(table.bad(*line, message));

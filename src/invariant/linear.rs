@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::lattice::IntMatrix;
-use crate::lattice::dot;
 use std::collections::HashMap;
 
 /// One equation: its non-zero coefficients by cell.
@@ -118,10 +117,20 @@ impl Linear {
         Ok(Self { cells, rows, margins })
     }
 
-    /// The equations of both; the other one's cells are the first of this one's or the same.
+    /// The equations of both, on the larger of the two tables: cells have the same numbers in both.
     pub fn and(mut self, other: Self) -> Self {
-        self.cells = self.cells.max(other.cells);
-        let new: Vec<Row> = other.rows.into_iter().filter(|row| !self.rows.contains(row)).collect();
+        let total = |row: &Row| row.len() == self.cells && row.iter().all(|&(_, a)| a == 1);
+        // Margins imply the total.
+        let known = |row: &Row| self.rows.contains(row) || (self.margins.is_some() && total(row));
+        let new: Vec<Row> = other.rows.iter().filter(|row| !known(row)).cloned().collect();
+        if other.cells > self.cells || (other.margins.is_some() && self.margins.is_none()) {
+            // Margins keep their form if they come first.
+            if other.margins.is_some() && other.cells == self.cells {
+                return other.and(self);
+            }
+            self.cells = self.cells.max(other.cells);
+            self.margins = None;
+        }
         if !new.is_empty() {
             self.rows.extend(new);
             self.margins = None;
@@ -154,11 +163,6 @@ impl Linear {
             }
         }
         Ok(())
-    }
-
-    /// `A x` of one equation. Errors: beyond 64 bits.
-    pub fn value(&self, row: usize, counts: &[i64]) -> Result<i64> {
-        dot(self.rows[row].iter().map(|&(cell, a)| (a, counts[cell as usize])))
     }
 
     /// The connected components: noise laws that are products over cells factorise over them. A cell in

@@ -1,6 +1,6 @@
 //! Line Gibbs on any lattice.
 
-use super::{Coupled, Kernel, start};
+use super::{Coupled, Kernel, start, widest};
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
 use crate::lattice::{Moves, Sparse, start_basis};
@@ -11,12 +11,14 @@ use crate::rng::{Rng, below, open01};
 /// draws the step exactly from its law along that line ([`LatticeLaw::line`]): no rejection, no tuning.
 ///
 /// The vector is drawn uniformly from a set that generates the lattice: pairs `e_i - e_j` inside a total,
-/// 2 × 2 swaps of a two-way table, else pairs of equal columns and, for the group sums, an LLL-reduced basis
-/// with its sums and differences by pairs that are no longer than its longest vector. Components of the
+/// 2 × 2 swaps of a two-way table, else pairs of equal columns and, for the group sums, a basis (reduced by LLL up
+/// to [`crate::lattice::MAX_REDUCED`] dimensions) with its sums and differences by pairs that are no longer than its
+/// longest vector. Components of the
 /// invariant are chosen in proportion to their cells.
 ///
-/// Coupled chains ([`Coupled`]) share the vector and the quantile `u`: the step increases with `u` and with
-/// the position, so the chains contract, and on a lattice they meet exactly.
+/// Coupled chains ([`Coupled`]) share the vector and the quantile `u`. The step increases with `u`, and the place
+/// where it leads on a line with the place where it begins; in practice the chains contract, and on a lattice they
+/// meet exactly.
 #[derive(Debug)]
 pub struct LatticeGibbs<L: LatticeLaw> {
     law: L,
@@ -50,7 +52,6 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// Errors: no free dimension; a lattice whose basis is refused by [`crate::lattice::basis`]; a scale for
     /// which sums of squares could overflow.
     pub fn new(invariant: &Linear, law: L) -> Result<Self> {
-        law.check_size(invariant.cells())?;
         let components: Vec<_> =
             invariant.components().into_iter().filter(|c| c.rows.is_empty() || c.cells.len() > 1).collect();
         let mut moves = Vec::new();
@@ -67,6 +68,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         if moves.is_empty() {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
+        law.check_size(invariant.cells(), widest(&basis, invariant.cells()), 0.0)?;
         Ok(Self { law, tables: law.tables(), cells: invariant.cells(), basis, moves, owners })
     }
 

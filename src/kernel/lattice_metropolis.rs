@@ -1,7 +1,7 @@
 //! Lattice Metropolis, the published chain.
 
 use super::jumps::Jumps;
-use super::{Coupled, Kernel, start};
+use super::{Coupled, Kernel, start, widest};
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
 use crate::lattice::{BasisKind, Sparse, basis};
@@ -78,7 +78,6 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
     ///
     /// Errors: `a` outside (0, 0.9999]; no free dimension; what [`basis`] refuses.
     pub fn new(invariant: &Linear, law: L, a: f64, kind: BasisKind) -> Result<Self> {
-        law.check_size(invariant.cells())?;
         let jumps = Jumps::new(a)?;
         let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
         let (mut blocks, mut vectors, mut chunks) = (Vec::new(), Vec::new(), 0);
@@ -114,6 +113,7 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         if blocks.is_empty() {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
+        law.check_size(invariant.cells(), widest(&vectors, invariant.cells()), f64::from(jumps.reach))?;
         Ok(Self { law, cells: invariant.cells(), jumps, blocks, chunks, basis: vectors, entries, rows })
     }
 
@@ -133,6 +133,10 @@ fn pack(
     reach: i32,
 ) -> Vec<Packed> {
     let own = &rows[own_rows];
+    let entries_here = own.last().map_or(0, |&(_, end)| end as usize - first_entry);
+    if 2 * own.len().div_ceil(LANES) * coordinates.len() > entries_here {
+        return Vec::new();
+    }
     let mut packed = vec![[0; LANES]; own.len().div_ceil(LANES) * coordinates.len()];
     let mut start = first_entry;
     for (i, &(_, end)) in own.iter().enumerate() {
@@ -146,7 +150,7 @@ fn pack(
         }
         start = end as usize;
     }
-    if 2 * packed.len() <= start - first_entry { packed } else { Vec::new() }
+    packed
 }
 
 /// Packs small values.

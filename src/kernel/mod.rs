@@ -54,6 +54,15 @@ pub trait Coupled: Kernel {
     );
 }
 
+/// The largest sum of absolute entries of a basis over one cell.
+fn widest(basis: &[Sparse], cells: usize) -> f64 {
+    let mut sums = vec![0.0f64; cells];
+    for &(cell, x) in basis.iter().flatten() {
+        sums[cell as usize] += f64::from(x).abs();
+    }
+    sums.into_iter().fold(0.0, f64::max)
+}
+
 /// `v` of independent double geometric coordinates, and the lattice point `V v`.
 fn start<R: Rng + ?Sized>(basis: &[Sparse], cells: usize, rng: &mut R, scale: f64) -> (Vec<i64>, Vec<i64>) {
     let v: Vec<i64> = basis.iter().map(|_| geometric(rng, scale) - geometric(rng, scale)).collect();

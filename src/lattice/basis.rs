@@ -24,21 +24,26 @@ pub struct Basis {
     pub vectors: IntMatrix,
 }
 
+/// Refuses a matrix that is too large for dense normal forms.
+pub(crate) fn check_dimension(size: usize) -> Result<()> {
+    if size <= MAX_DIMENSION {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        what: "the normal form of the invariant".into(),
+        needed: size as u64,
+        limit: MAX_DIMENSION as u64,
+        unit: "rows or columns",
+    })
+}
+
 impl Basis {
     /// Of the kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
     ///
     /// Errors: more than [`MAX_DIMENSION`] rows or columns, a reduced basis of more than [`MAX_REDUCED`]
     /// vectors, entries beyond 64 bits.
     pub fn of_kernel(a: &IntMatrix, kind: BasisKind) -> Result<Self> {
-        let size = a.columns().max(a.rows());
-        if size > MAX_DIMENSION {
-            return Err(Error::TooLarge {
-                what: "the Smith normal form of the invariant".into(),
-                needed: size as u64,
-                limit: MAX_DIMENSION as u64,
-                unit: "rows or columns",
-            });
-        }
+        check_dimension(a.columns().max(a.rows()))?;
         let d = a.columns();
         let form = smith(a)?;
         let rank = form.diagonal.len();

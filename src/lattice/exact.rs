@@ -1,6 +1,6 @@
 //! Exact integers: checked `i128`, or big integers when that overflows.
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use dashu_int::IBig;
 use std::cmp::Ordering;
 
@@ -110,10 +110,4 @@ pub(super) fn too_big(what: &str) -> Error {
 /// The entries as `i64`.
 pub(super) fn entries<T: Exact>(values: &[T]) -> Option<Vec<i64>> {
     values.iter().map(T::to_i64).collect()
-}
-
-/// `Σ a_i b_i` with no overflow.
-pub(crate) fn dot(a: impl IntoIterator<Item = (i64, i64)>) -> Result<i64> {
-    let sum: i128 = a.into_iter().map(|(a, b)| i128::from(a) * i128::from(b)).sum();
-    i64::try_from(sum).map_err(|_| too_big("a sum of counts"))
 }

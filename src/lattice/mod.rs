@@ -11,8 +11,8 @@ mod matrix;
 mod smith;
 mod vectors;
 
+pub(crate) use basis::check_dimension;
 pub use basis::{Basis, BasisKind, MAX_DIMENSION, MAX_REDUCED};
-pub(crate) use exact::dot;
 pub use hermite::{Hermite, hermite, independent_rows};
 pub(crate) use lll::orthogonal;
 pub use lll::{gram_schmidt_squares, reduce};

@@ -112,6 +112,9 @@ impl<T: Exact> Work<T> {
     /// A row below the pivot with an entry that the pivot does not divide.
     fn undivided(&self, p: usize) -> Option<Option<usize>> {
         let pivot = self.at(p, p);
+        if *pivot == T::of(1) {
+            return Some(None);
+        }
         for i in p + 1..self.k {
             for j in p + 1..self.d {
                 let x = self.at(i, j);

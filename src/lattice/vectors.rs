@@ -1,5 +1,6 @@
 //! Sparse lattice vectors of one component: a basis, and short vectors to move along.
 
+use super::basis::check_dimension;
 use super::{Basis, BasisKind, IntMatrix};
 use crate::error::{Error, Result};
 use crate::invariant::Component;
@@ -28,12 +29,30 @@ pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
             BasisKind::Reduced => cells.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect(),
         });
     }
+    check_dimension(component.cells.len().max(component.rows.len()))?;
     sparse(&Basis::of_kernel(&component.matrix(), kind)?.vectors, &component.cells)
 }
 
-/// A basis that is cheap for every named form: where a chain starts.
+/// A basis that is cheap for every named form and for many equal columns: where a chain starts.
 pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
-    let Some((rows, columns)) = component.margins else { return basis(component, BasisKind::Smith) };
+    if component.rows.is_empty() || component.is_total() {
+        return basis(component, BasisKind::Smith);
+    }
+    let Some((rows, columns)) = component.margins else {
+        // The group sums on the first cell of each group, and pairs inside the groups.
+        let groups: Vec<Vec<u32>> = component
+            .equal_columns()
+            .into_iter()
+            .map(|(_, members)| members.into_iter().map(|cell| component.cells[cell as usize]).collect())
+            .collect();
+        let first: Vec<u32> = groups.iter().map(|group| group[0]).collect();
+        let sums = Basis::of_kernel(&component.distinct_columns(), BasisKind::Smith)?;
+        let mut vectors = sparse(&sums.vectors, &first)?;
+        for group in &groups {
+            vectors.extend(group[1..].iter().map(|&cell| vec![(group[0], -1), (cell, 1)]));
+        }
+        return Ok(vectors);
+    };
     let cell = |i: usize, j: usize| component.cells[i * columns + j];
     let corner = |i, j| vec![(cell(0, 0), 1), (cell(0, j), -1), (cell(i, 0), -1), (cell(i, j), 1)];
     Ok((1..rows).flat_map(|i| (1..columns).map(move |j| (i, j))).map(|(i, j)| corner(i, j)).collect())
@@ -128,10 +147,10 @@ fn short_vectors(basis: Vec<Sparse>) -> Vec<Sparse> {
     for (k, b) in basis.iter().enumerate() {
         for a in &basis[..k] {
             for sign in [1, -1] {
-                let sum = combine(a, b, sign);
-                if length(&sum) <= longest && vectors.len() < MAX_LISTED {
-                    vectors.push(sum);
+                if vectors.len() == MAX_LISTED {
+                    break;
                 }
+                vectors.extend(combine(a, b, sign).filter(|sum| length(sum) <= longest));
             }
         }
     }
@@ -146,17 +165,17 @@ fn short_vectors(basis: Vec<Sparse>) -> Vec<Sparse> {
     vectors
 }
 
-/// `a + sign b`.
-fn combine(a: &Sparse, b: &Sparse, sign: i32) -> Sparse {
+/// `a + sign b`; `None` if an entry leaves 32 bits.
+fn combine(a: &Sparse, b: &Sparse, sign: i32) -> Option<Sparse> {
     let mut all: Sparse = a.iter().copied().chain(b.iter().map(|&(cell, x)| (cell, sign * x))).collect();
     all.sort_unstable_by_key(|&(cell, _)| cell);
     let mut sum: Sparse = Vec::with_capacity(all.len());
     for (cell, x) in all {
         match sum.last_mut() {
-            Some(last) if last.0 == cell => last.1 += x,
+            Some(last) if last.0 == cell => last.1 = last.1.checked_add(x)?,
             _ => sum.push((cell, x)),
         }
     }
     sum.retain(|&(_, x)| x != 0);
-    sum
+    Some(sum)
 }

@@ -40,17 +40,22 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Scale of the double geometric coordinates of an over-dispersed start on a table of `cells`: twice the
     /// standard deviation that the law gives a free cell.
     fn start_scale(&self, cells: usize) -> f64;
-    /// Refuses a scale for which the statistic of `cells` draws could leave 64 bits.
-    fn check_size(&self, cells: usize) -> Result<()> {
-        let largest = 100.0 * self.scale() * (cells as f64);
-        if largest * largest < (1u64 << 62) as f64 {
+    /// Refuses what could carry the statistic of `cells` values out of 64 bits: values of 100 scales, and those that
+    /// `coordinates` of the start's scale or of a jump give on a basis.
+    ///
+    /// `widest`: the largest sum of absolute basis entries over one cell; `jump`: the largest jump of a coordinate.
+    fn check_size(&self, cells: usize, widest: f64, jump: f64) -> Result<()> {
+        let coordinate = (45.0 * self.start_scale(cells)).max(jump).max(1.0);
+        let largest = 100.0 * self.scale() + widest * coordinate;
+        let sum = largest * largest * cells as f64;
+        if sum < (1u64 << 62) as f64 {
             Ok(())
         } else {
             Err(Error::TooLarge {
-                what: "100 × scale × cells".into(),
-                needed: largest as u64,
-                limit: 1 << 31,
-                unit: "counts (a sum of squares must fit into 64 bits)",
+                what: format!("a sum of {cells} squares of values up to {largest:.0}"),
+                needed: sum as u64,
+                limit: 1 << 62,
+                unit: "(it must fit into 64 bits)",
             })
         }
     }

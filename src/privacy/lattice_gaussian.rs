@@ -4,7 +4,7 @@ use super::Calibration;
 use crate::error::{Error, Result};
 use crate::invariant::{Component, Linear};
 use crate::lattice::IntMatrix;
-use crate::lattice::{independent_rows, orthogonal, smith};
+use crate::lattice::{check_dimension, independent_rows, orthogonal, smith};
 use std::f64::consts::PI;
 
 /// Dimension and volume of the lattice `{z : A z = 0}`.
@@ -64,6 +64,13 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
     if component.is_total() {
         return Ok(LatticeShape { dimension: d - 1, log_volume: 0.5 * libm::log(d as f64) });
     }
+    if let Some((r, c)) = component.margins {
+        let (r, c) = (r as f64, c as f64);
+        // The lattice is the product of two zero-sum lattices, of determinants sqrt(r) and sqrt(c).
+        let log_volume = 0.5 * ((c - 1.0) * libm::log(r) + (r - 1.0) * libm::log(c));
+        return Ok(LatticeShape { dimension: ((r - 1.0) * (c - 1.0)) as usize, log_volume });
+    }
+    check_dimension(d)?;
     let a = component.matrix();
     let rows: Vec<Vec<i64>> =
         independent_rows(&component.distinct_columns())?.into_iter().map(|i| a.row(i).to_vec()).collect();
@@ -108,12 +115,12 @@ pub fn lattice_gaussian_sigma(shape: &LatticeShape, epsilon: f64, delta: f64) ->
     Ok(libm::sqrt(2.0 * c * log) / epsilon)
 }
 
-/// The calibration of the generalised Gaussian mechanism on an invariant.
+/// The calibration of the generalised Gaussian mechanism on a lattice.
 ///
-/// Errors: as [`LatticeShape::of`] and [`lattice_gaussian_sigma`]; a sensitivity other than 1 (the tail bound
+/// Errors: as [`lattice_gaussian_sigma`]; a sensitivity other than 1 (the tail bound
 /// behind σ does not scale).
 pub fn generalized_gaussian(
-    invariant: &Linear,
+    shape: &LatticeShape,
     epsilon: f64,
     delta: f64,
     sensitivity: f64,
@@ -121,7 +128,7 @@ pub fn generalized_gaussian(
     if sensitivity != 1.0 {
         return Err(Error::parameter("sensitivity", sensitivity, "1 for generalized-gaussian"));
     }
-    let sigma = lattice_gaussian_sigma(&LatticeShape::of(invariant)?, epsilon, delta)?;
+    let sigma = lattice_gaussian_sigma(shape, epsilon, delta)?;
     Ok(Calibration { scales: vec![sigma], epsilon, delta })
 }
 
@@ -133,7 +140,11 @@ mod tests {
     /// Volumes from the equations agree with those of a basis; the root solves its equation.
     #[test]
     fn volumes_and_sigmas() {
-        for invariant in crate::testing::small_lattices() {
+        // One with an invariant factor other than 1 beside.
+        let doubled = IntMatrix::from_rows(&[vec![2, 4, 6]]).unwrap();
+        let mut systems = crate::testing::small_lattices();
+        systems.push(Linear::matrix(&doubled).unwrap());
+        for invariant in systems {
             let shape = LatticeShape::of(&invariant).unwrap();
             let whole = invariant.whole();
             let vectors = basis(&whole, BasisKind::Reduced).unwrap();

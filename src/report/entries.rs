@@ -129,7 +129,7 @@ fn beside(run: &str, report: &Report, format: Format) -> String {
     header.extend(ours.iter().map(|(label, _)| format!("{} [q1, q3]", label.method_words())));
     let counts: Vec<i64> = cells.iter().map(|row| row.count).collect();
     let their = |name: &str| theirs.iter().find(|other| other.name == name).expect("matched by name");
-    let error = |name: &str| (their(name).released - their(name).confidential) as f64;
+    let error = |name: &str| their(name).released as f64 - their(name).confidential as f64;
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
     let body = printed(&counts)
         .into_iter()
@@ -249,7 +249,7 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
                 negative: row.negative,
                 ess: row.ess,
                 rhat: row.rhat,
-                their_error: theirs.map(|(_, other)| other.released - other.confidential),
+                their_error: theirs.map(|(_, other)| other.released.saturating_sub(other.confidential)),
             });
         }
     }

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
-use crate::invariant::Linear;
 use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
 use crate::rng::{Role, TaskKey, stream};
@@ -17,14 +16,22 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
-pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable) -> Result<Box<dyn Prepared>> {
+/// `first`: whether it is the first cell with this chain, which then compares the marginals.
+pub(super) fn prepare(
+    cell: &Cell,
+    seed: u64,
+    table: &InvariantTable,
+    first: bool,
+) -> Result<Box<dyn Prepared>> {
     let scale = cell.calibration.scales[0];
     match cell.law {
-        LawKind::L1 | LawKind::DoubleGeometric => with_law(cell, seed, table, DoubleGeometric::new(scale)?),
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-            with_law(cell, seed, table, DiscreteGaussian::new(scale)?)
+        LawKind::L1 | LawKind::DoubleGeometric => {
+            with_law(cell, seed, table, DoubleGeometric::new(scale)?, first)
         }
-        LawKind::L2 => with_law(cell, seed, table, EuclideanLaplace::new(scale)?),
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+            with_law(cell, seed, table, DiscreteGaussian::new(scale)?, first)
+        }
+        LawKind::L2 => with_law(cell, seed, table, EuclideanLaplace::new(scale)?, first),
         LawKind::Laplace | LawKind::Gaussian => Err(unsupported(cell.method.name(), cell.law.name())),
     }
 }
@@ -34,42 +41,57 @@ fn with_law<L: ExactLattice>(
     seed: u64,
     table: &InvariantTable,
     law: L,
+    first: bool,
 ) -> Result<Box<dyn Prepared>> {
+    let exact = match cell.marginals.filter(|_| first) {
+        Some(extent) => Some((LatticeExact::new(&table.invariant, law)?, extent)),
+        None => None,
+    };
     match cell.method {
-        Method::LineGibbs { .. } => ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, law)?),
+        Method::LineGibbs { .. } => {
+            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, law)?, exact)
+        }
         Method::LatticeMetropolis { a, basis, .. } => {
-            ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?)
+            ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?, exact)
         }
         _ => Err(unsupported(cell.method.name(), "a study of meetings")),
     }
 }
 
-fn ready<L, K>(cell: &Cell, seed: u64, table: &InvariantTable, law: L, kernel: K) -> Result<Box<dyn Prepared>>
+fn ready<L, K>(
+    cell: &Cell,
+    seed: u64,
+    table: &InvariantTable,
+    law: L,
+    kernel: K,
+    exact: Option<(LatticeExact, (u64, u64))>,
+) -> Result<Box<dyn Prepared>>
 where
     L: ExactLattice,
     K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
 {
     Ok(Box::new(Ready {
-        invariant: table.invariant.clone(),
-        law,
         kernel,
+        cells: table.invariant.cells(),
         start_scale: law.start_scale(table.invariant.cells()),
         lag: cell.lag.expect("the config asks for a lag"),
         max_steps: cell.max_steps,
-        marginals: cell.marginals,
+        exact,
         key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        chain_key: cell.chain_key,
     }))
 }
 
-struct Ready<L, K> {
-    invariant: Linear,
-    law: L,
+struct Ready<K> {
     kernel: K,
+    cells: usize,
     start_scale: f64,
     lag: u64,
     max_steps: u64,
-    marginals: Option<(u64, u64)>,
+    /// For the comparison of marginals: the exact law, chains and steps.
+    exact: Option<(LatticeExact, (u64, u64))>,
     key: TaskKey,
+    chain_key: u64,
 }
 
 /// Exact draws that the chains are compared with, for each chain.
@@ -77,9 +99,8 @@ const DRAWS_PER_CHAIN: u64 = 20;
 /// Batches of exact draws for the noise floor.
 const BATCHES: u64 = 20;
 
-impl<L, K> Prepared for Ready<L, K>
+impl<K> Prepared for Ready<K>
 where
-    L: ExactLattice,
     K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
@@ -96,19 +117,19 @@ where
         f64::NAN
     }
 
-    /// Chains of their own streams (replicates counted down from the largest), read at t = 1, 10^0.5, 10, …; exact
-    /// draws from the noise role.
-    fn marginals(&self) -> Result<Vec<MarginalRow>> {
-        let Some((chains, steps)) = self.marginals else { return Ok(Vec::new()) };
-        let exact = LatticeExact::new(&self.invariant, self.law)?;
-        let d = self.invariant.cells();
+    /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
+    fn marginals(&self) -> Vec<MarginalRow> {
+        let Some((exact, (chains, steps))) = &self.exact else { return Vec::new() };
+        let (chains, steps) = (*chains, *steps);
+        let d = self.cells;
+        let chain = TaskKey { cell: self.chain_key, ..self.key };
         let draw_exact = |first: u64, n: u64| -> Histograms {
             (first..first + n)
                 .into_par_iter()
                 .fold(
                     || (Histograms::new(d), LatticeScratch::default(), vec![0i64; d]),
                     |(mut all, mut scratch, mut noise), replicate| {
-                        let key = TaskKey { replicate, role: Role::Noise, ..self.key };
+                        let key = TaskKey { replicate, role: Role::Noise, ..chain };
                         exact.draw(&mut stream(key), &mut scratch, &mut noise);
                         all.add(&noise);
                         (all, scratch, noise)
@@ -126,8 +147,8 @@ where
             .into_par_iter()
             .fold(
                 || vec![Histograms::new(d); times.len()],
-                |mut all, chain| {
-                    let key = |role| TaskKey { replicate: u64::MAX - chain, role, ..self.key };
+                |mut all, replicate| {
+                    let key = |role| TaskKey { replicate, role, ..chain };
                     let mut rng = stream(key(Role::Moves));
                     let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale);
                     let mut noise = self.kernel.noise();
@@ -147,7 +168,7 @@ where
                 || vec![Histograms::new(d); times.len()],
                 |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect(),
             );
-        Ok(times
+        times
             .iter()
             .zip(by_time)
             .map(|(&t, histograms)| MarginalRow {
@@ -157,7 +178,7 @@ where
                 floor: floors.mean(),
                 floor_sd: floors.deviation(),
             })
-            .collect())
+            .collect()
     }
 }
 

@@ -43,8 +43,14 @@ pub fn run(plan: &Plan, threads: usize) -> Result<Vec<CellOutcome>, rayon::Threa
 }
 
 fn run_here(plan: &Plan) -> Vec<CellOutcome> {
-    let prepared: Vec<Result<Box<dyn Prepared>, String>> =
-        plan.cells.par_iter().map(|cell| prepare(plan, cell).map_err(|e| e.to_string())).collect();
+    let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
+        .cells
+        .par_iter()
+        .enumerate()
+        .map(|(i, cell)| {
+            prepare(plan, cell, first_of_its_chain(&plan.cells[..i], cell)).map_err(|e| e.to_string())
+        })
+        .collect();
     let tasks: Vec<(usize, Range<u64>)> = plan
         .cells
         .iter()
@@ -82,32 +88,27 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         outcome.rows.append(rows);
         outcome.error = outcome.error.take().or(error);
     }
-    for (i, (outcome, prepared)) in outcomes.iter_mut().zip(&prepared).enumerate() {
+    for (outcome, prepared) in outcomes.iter_mut().zip(&prepared) {
         outcome.rhat = outcome.rows.take_rhat();
-        let (before, cell) = (&plan.cells[..i], &plan.cells[i]);
-        if let (Ok(prepared), None, true) = (prepared, &outcome.error, first_of_its_kernel(before, cell)) {
-            match prepared.marginals() {
-                Ok(rows) => outcome.marginals = rows,
-                Err(e) => outcome.error = Some(e.to_string()),
-            }
+        if let (Ok(prepared), None) = (prepared, &outcome.error) {
+            outcome.marginals = prepared.marginals();
         }
     }
     outcomes
 }
 
-/// Whether no cell before differs from this one by its lag alone: the marginals of a chain know nothing of lags.
-fn first_of_its_kernel(before: &[Cell], cell: &Cell) -> bool {
-    let same = |other: &Cell| Cell { key: cell.key, lag: cell.lag, ..other.clone() } == *cell;
-    !before.iter().any(same)
+/// Whether no cell before has the same chain, with another lag: the marginals of a chain know nothing of lags.
+fn first_of_its_chain(before: &[Cell], cell: &Cell) -> bool {
+    before.iter().all(|other| other.chain_key != cell.chain_key)
 }
 
 /// Everything of a cell that does not depend on the replicate.
-fn prepare(plan: &Plan, cell: &Cell) -> crate::Result<Box<dyn Prepared>> {
+fn prepare(plan: &Plan, cell: &Cell, first: bool) -> crate::Result<Box<dyn Prepared>> {
     let seed = plan.config.seed;
     match (&plan.subject, plan.config.study) {
         (Subject::Hierarchy(table), _) => hierarchy::prepare(cell, seed, table),
         (Subject::Table(table), Study::Release) => table::prepare(cell, seed, table),
-        (Subject::Table(table), Study::Meeting) => meeting::prepare(cell, seed, table),
+        (Subject::Table(table), Study::Meeting) => meeting::prepare(cell, seed, table, first),
     }
 }
 

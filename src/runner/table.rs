@@ -44,7 +44,6 @@ fn ready<L: ExactLattice>(
     free: Option<Free>,
 ) -> Result<Box<dyn Prepared>> {
     let invariant = &table.invariant;
-    law.check_size(invariant.cells())?;
     let no_free = || unsupported(cell.method.name(), cell.law.name());
     let sampler = match cell.method {
         Method::Unconstrained => Sampler::Free(free.ok_or_else(no_free)?),
@@ -116,8 +115,8 @@ impl<L: ExactLattice> Prepared for Ready<L> {
                     draw_free(free, &mut noise);
                     let mut real: Vec<f64> = noise.iter().map(|&z| z as f64).collect();
                     l2.project(&mut real);
-                    let kept = l2.residual(&real) <= 1e-9;
-                    self.record(replicate, real, kept, rows);
+                    l2.check(&real)?;
+                    self.record(replicate, real, true, rows);
                 }
                 Sampler::L2Integer(free, l2) => {
                     let mut rng = draw_free(free, &mut noise);
@@ -174,13 +173,18 @@ impl<L: ExactLattice> Ready<L> {
         let start = kernel.start(&mut stream(Role::Start), self.law.start_scale(d));
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut draws: Vec<Vec<f64>> = Vec::new();
+        let mut kept = Ok(());
         let (state, record) =
             chain::run_from(kernel, start, steps, records, &mut stream(Role::Moves), |noise, put| {
                 put(0, noise.iter().map(|z| z.unsigned_abs()).sum::<u64>() as f64);
                 if self.records > 0 {
+                    if kept.is_ok() {
+                        kept = self.invariant.check(noise);
+                    }
                     draws.push(noise.iter().map(|&z| z as f64).collect());
                 }
             })?;
+        kept?;
         let noise = kernel.position(&state).to_vec();
         self.integer(replicate, &noise, rows)?;
         for (i, errors) in draws.into_iter().enumerate() {
