@@ -2,14 +2,15 @@
 //! and a harness that compares them over grids.
 //!
 //! A *mechanism* adds independent noise of some [`law`] to the confidential counts `x`. An [`invariant`]
-//! ties the released counts together. *Conditioning* draws the noise given the invariant, exactly
-//! ([`exact`]) or by a Markov chain ([`kernel`], driven by [`chain`]); *imaging* draws it freely and
-//! moves the result to the closest point that satisfies the invariant ([`imaging`]).
+//! ties the released counts together: a hierarchy, or any integer equations, whose noise lives on a [`lattice`].
+//! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
+//! by [`chain`]; [`coupling`] bounds how far it still is from its law); *imaging* draws it freely and moves the
+//! result to the closest point that satisfies the invariant ([`imaging`]).
 //!
 //! # The data flow
 //!
 //! Arrows point one way: a TOML file is checked (`config`), expanded to cells with keys (`grid`), every
-//! cell is prepared and drawn many times (`runner`: law + invariant + method, chains and their
+//! cell is prepared and drawn many times (`runner`: law + invariant + method, chains or coupled pairs and their
 //! [`diagnostics`], what it pays: [`privacy`]), the rows are written (`results`) and become tables
 //! (`report`). The modules linked above are the pure core: no files, threads, tables or clock. The
 //! harness sits on it behind the feature `harness` (on by default).
