@@ -7,7 +7,7 @@ use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
 
 /// Entries of the largest table (8 bytes each; a few of them are held).
-const MAX_ENTRIES: u64 = 1 << 24;
+const MAX_ENTRIES: f64 = (1u64 << 24) as f64;
 /// Entries of the tables from which that of two rows is made, and multiplications to make it.
 const MAX_SCRATCH: f64 = (1u64 << 26) as f64;
 const MAX_WORK: f64 = (1u64 << 36) as f64;
@@ -61,31 +61,22 @@ impl<L: IntegerLaw> MarginsTable<L> {
         let side = (2 * reach + 1) as usize;
         let largest = rows.div_ceil(2);
         let padded = if largest > 2 { (2 * side).next_power_of_two() } else { side };
-        let entries = (padded as u64).checked_pow(columns as u32 - 1);
-        if entries.is_none_or(|n| n > MAX_ENTRIES) {
-            return Err(Error::TooLarge {
+        let check = |needed: f64, limit: f64, unit| {
+            if needed <= limit {
+                return Ok(());
+            }
+            Err(Error::TooLarge {
                 what: format!("exact: a {rows} × {columns} table with margins (column sums within ±{reach})"),
-                needed: entries.unwrap_or(u64::MAX),
-                limit: MAX_ENTRIES,
-                unit: "table entries",
-            });
-        }
+                needed: needed as u64,
+                limit: limit as u64,
+                unit,
+            })
+        };
+        check(libm::pow(padded as f64, columns as f64 - 1.0), MAX_ENTRIES, "table entries")?;
         if largest >= 2 {
             let (scratch, work) = two_rows_cost(columns, reach);
-            for (needed, limit, unit) in
-                [(scratch, MAX_SCRATCH, "table entries for two rows"), (work, MAX_WORK, "multiplications")]
-            {
-                if needed > limit {
-                    return Err(Error::TooLarge {
-                        what: format!(
-                            "exact: a {rows} × {columns} table with margins (column sums within ±{reach})"
-                        ),
-                        needed: needed as u64,
-                        limit: limit as u64,
-                        unit,
-                    });
-                }
-            }
+            check(scratch, MAX_SCRATCH, "table entries for two rows")?;
+            check(work, MAX_WORK, "multiplications")?;
         }
         let weights = (0..).map(|z| libm::exp(law.log_weight(z))).take_while(|&w| w > 1e-150).collect();
         let (tables, root) = (Vec::new(), Vec::new());

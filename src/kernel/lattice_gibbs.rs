@@ -117,7 +117,7 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
                         let members = &groups[group as usize];
                         (members[below(rng, members.len() as u64) as usize], c)
                     })),
-                    None => vector.extend(pair(rng, &groups[pairs[which - vectors.len()].0 as usize])),
+                    None => vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize])),
                 }
             }
         }
@@ -202,7 +202,7 @@ mod tests {
                 Self::Grouped { groups, pairs: dimensions, vectors } => {
                     let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
                     let mut all = Vec::new();
-                    for &(group, _) in dimensions {
+                    for &group in dimensions {
                         all.extend(even(pairs(&groups[group as usize])));
                     }
                     for vector in vectors {

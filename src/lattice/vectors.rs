@@ -40,11 +40,7 @@ pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
     }
     let Some((rows, columns)) = component.margins else {
         // The group sums on the first cell of each group, and pairs inside the groups.
-        let groups: Vec<Vec<u32>> = component
-            .equal_columns()
-            .into_iter()
-            .map(|(_, members)| members.into_iter().map(|cell| component.cells[cell as usize]).collect())
-            .collect();
+        let groups = groups(component);
         let first: Vec<u32> = groups.iter().map(|group| group[0]).collect();
         let sums = Basis::of_kernel(&component.distinct_columns(), BasisKind::Smith)?;
         let mut vectors = sparse(&sums.vectors, &first)?;
@@ -56,6 +52,12 @@ pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
     let cell = |i: usize, j: usize| component.cells[i * columns + j];
     let corner = |i, j| vec![(cell(0, 0), 1), (cell(0, j), -1), (cell(i, 0), -1), (cell(i, j), 1)];
     Ok((1..rows).flat_map(|i| (1..columns).map(move |j| (i, j))).map(|(i, j)| corner(i, j)).collect())
+}
+
+/// Cells of the table grouped by equal column.
+fn groups(component: &Component) -> Vec<Vec<u32>> {
+    let cells = |members: Vec<u32>| members.into_iter().map(|cell| component.cells[cell as usize]).collect();
+    component.equal_columns().into_iter().map(|(_, members)| cells(members)).collect()
 }
 
 fn sparse(vectors: &IntMatrix, cells: &[u32]) -> Result<Vec<Sparse>> {
@@ -79,8 +81,8 @@ pub(crate) enum Moves {
     /// 2 × 2 swaps of a two-way table, cells row by row.
     Swaps { cells: Vec<u32>, rows: usize, columns: usize },
     /// Two cells of one group of equal columns; or a short vector of the group sums, each group represented
-    /// by one of its cells.
-    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<(u32, u32)>, vectors: Vec<Vec<(u32, i32)>> },
+    /// by one of its cells. `pairs`: the groups, each as often as it has dimensions of its own.
+    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Vec<(u32, i32)>> },
 }
 
 impl Moves {
@@ -94,26 +96,21 @@ impl Moves {
             return Ok(Self::Pairs(cells.clone()));
         }
         if let Some((rows, columns)) = component.margins {
-            let swaps = Self::Swaps { cells: cells.clone(), rows, columns };
             return Ok(if rows * (rows - 1) / 2 * columns * (columns - 1) / 2 <= MAX_LISTED {
                 Self::Listed(all_swaps(cells, rows, columns))
             } else {
-                swaps
+                Self::Swaps { cells: cells.clone(), rows, columns }
             });
         }
-        let grouped = component.equal_columns();
+        let groups = groups(component);
         let a = component.distinct_columns();
-        let indices: Vec<u32> = (0..grouped.len() as u32).collect();
+        let indices: Vec<u32> = (0..groups.len() as u32).collect();
         // Beyond the size that is reduced the vectors of the Smith form serve as they are.
         let kernel = match Basis::of_kernel(&a, BasisKind::Reduced) {
             Err(Error::TooLarge { unit: "dimensions", .. }) => Basis::of_kernel(&a, BasisKind::Smith)?,
             other => other?,
         };
         let vectors = short_vectors(sparse(&kernel.vectors, &indices)?);
-        let groups: Vec<Vec<u32>> = grouped
-            .into_iter()
-            .map(|(_, members)| members.into_iter().map(|cell| cells[cell as usize]).collect())
-            .collect();
         if groups.iter().all(|group| group.len() == 1) {
             let lift = |vector: Sparse| vector.into_iter().map(|(g, c)| (groups[g as usize][0], c)).collect();
             return Ok(Self::Listed(vectors.into_iter().map(lift).collect()));
@@ -122,7 +119,7 @@ impl Moves {
         let pairs = groups
             .iter()
             .zip(0u32..)
-            .flat_map(|(group, g)| (1..group.len() as u32).map(move |i| (g, i)))
+            .flat_map(|(group, g)| std::iter::repeat_n(g, group.len() - 1))
             .collect();
         Ok(Self::Grouped { groups, pairs, vectors })
     }

@@ -41,7 +41,7 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// standard deviation that the law gives a free cell.
     fn start_scale(&self, cells: usize) -> f64;
     /// Refuses what could carry the statistic of `cells` values out of 64 bits: values of 100 scales, and those that
-    /// `coordinates` of the start's scale or of a jump give on a basis.
+    /// coordinates of the start's scale or of a jump give on a basis.
     ///
     /// `widest`: the largest sum of absolute basis entries over one cell; `jump`: the largest jump of a coordinate.
     fn check_size(&self, cells: usize, widest: f64, jump: f64) -> Result<()> {

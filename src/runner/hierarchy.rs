@@ -229,22 +229,8 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
             check.clone()?;
         }
         for l in 0..self.hierarchy.levels() {
-            let nodes = self.hierarchy.level_nodes(l);
-            let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
-            for z in &errors[nodes.clone()] {
-                let z = z.to_f64();
-                l1 += z.abs();
-                squares += z * z;
-                sum += z;
-            }
-            rows.errors.push(LevelRow {
-                replicate,
-                level: l as u32 + 1,
-                l1,
-                l2: libm::sqrt(squares),
-                bias: sum / nodes.len() as f64,
-                invariant_ok: check.is_ok(),
-            });
+            let errors = &errors[self.hierarchy.level_nodes(l)];
+            rows.errors.push(LevelRow::of(replicate, l as u32 + 1, errors, check.is_ok()));
         }
         Ok(())
     }

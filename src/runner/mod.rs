@@ -9,8 +9,7 @@ mod table;
 pub(crate) use meeting::half_decades;
 pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, Rows};
 
-use crate::config::Method;
-use crate::config::Study;
+use crate::config::{Method, Study};
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use progress::Progress;

@@ -3,6 +3,7 @@
 use crate::coupling::Meeting;
 use crate::diagnostics::rank_normalised_split_rhat;
 use crate::error::Result;
+use crate::law::Value;
 use std::ops::Range;
 
 /// Errors of one replicate on one level.
@@ -20,6 +21,21 @@ pub struct LevelRow {
     pub bias: f64,
     /// Whether the whole release satisfies the hierarchy (and is >= 0 where the method promises it).
     pub invariant_ok: bool,
+}
+
+impl LevelRow {
+    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    pub(super) fn of<V: Value>(replicate: u64, level: u32, errors: &[V], kept: bool) -> Self {
+        let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        for z in errors {
+            let z = z.to_f64();
+            l1 += z.abs();
+            squares += z * z;
+            sum += z;
+        }
+        let bias = sum / errors.len() as f64;
+        Self { replicate, level, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+    }
 }
 
 /// Diagnostics of one chain on one level's L1 error.

@@ -152,9 +152,7 @@ impl<L: ExactLattice> Ready<L> {
     }
 
     fn record(&self, replicate: u64, errors: Vec<f64>, kept: bool, rows: &mut Rows) {
-        let mut level = level_row(replicate, &errors);
-        level.invariant_ok = kept;
-        rows.errors.push(level);
+        rows.errors.push(LevelRow::of(replicate, 1, &errors, kept));
         if self.records == 0 {
             rows.draws.push(Draw { replicate, iteration: 1, errors });
         }
@@ -203,22 +201,5 @@ impl<L: ExactLattice> Ready<L> {
             rows.traces.push(record.traces);
         }
         Ok(())
-    }
-}
-
-fn level_row(replicate: u64, errors: &[f64]) -> LevelRow {
-    let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
-    for z in errors {
-        l1 += z.abs();
-        squares += z * z;
-        sum += z;
-    }
-    LevelRow {
-        replicate,
-        level: 1,
-        l1,
-        l2: libm::sqrt(squares),
-        bias: sum / errors.len() as f64,
-        invariant_ok: true,
     }
 }
