@@ -5,7 +5,7 @@
 
 mod words;
 
-use congenial::exact::{IntegerTree, IntegerTreeScratch, LaplaceTree};
+use congenial::exact::{IntegerTree, LaplaceTree, PartsScratch};
 use congenial::imaging::{L2, SimplexScratch, TopDown};
 use congenial::invariant::Hierarchy;
 use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
@@ -61,7 +61,7 @@ fn benches(criterion: &mut Criterion) {
             b.iter(|| noise.iter_mut().for_each(|z| *z = law.sample(&mut rng)));
         });
         let exact = IntegerTree::new(&tree, &laws, None).expect("small tables");
-        let mut scratch = IntegerTreeScratch::default();
+        let mut scratch = PartsScratch::default();
         exact.draw(&mut rng, &mut scratch, &mut noise);
         tree.check(&noise).expect("exact keeps the invariant");
         group.bench_function(format!("exact-{epsilon}"), |b| {

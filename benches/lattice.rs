@@ -25,7 +25,7 @@ const COUNTIES: [usize; 51] = [
 
 fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K, scale: f64) {
     let mut rng = rng();
-    let (mut state, mut noise) = (kernel.start(&mut rng, scale), kernel.noise());
+    let (mut state, mut noise) = (kernel.start(&mut rng, scale).expect("a start"), kernel.noise());
     let mut step = || {
         kernel.draw(&mut rng, &mut noise);
         kernel.apply(&mut state, &noise)
@@ -42,7 +42,8 @@ fn coupled<K: Coupled<Value = i64>>(
     scale: f64,
 ) {
     let mut rng = rng();
-    let (mut x, mut y) = (kernel.start(&mut rng, scale), kernel.start(&mut rng, scale));
+    let (mut x, mut y) =
+        (kernel.start(&mut rng, scale).expect("a start"), kernel.start(&mut rng, scale).expect("a start"));
     let (mut a, mut b) = (kernel.noise(), kernel.noise());
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
@@ -51,7 +52,7 @@ fn coupled<K: Coupled<Value = i64>>(
                 kernel.apply(&mut x, &a);
                 kernel.apply(&mut y, &b);
                 if kernel.position(&x) == kernel.position(&y) {
-                    y = kernel.start(&mut rng, scale);
+                    y = kernel.start(&mut rng, scale).expect("a start");
                 }
             }
         });
@@ -59,7 +60,7 @@ fn coupled<K: Coupled<Value = i64>>(
 }
 
 fn exact<L: ExactLattice>(group: &mut BenchmarkGroup<WallTime>, name: &str, invariant: &Linear, law: L) {
-    let sampler = LatticeExact::new(invariant, law).expect("served");
+    let sampler = LatticeExact::new(invariant, None, law).expect("served");
     let (mut rng, mut scratch, mut noise) = (rng(), LatticeScratch::default(), vec![0; invariant.cells()]);
     group.bench_function(name, |b| b.iter(|| sampler.draw(&mut rng, &mut scratch, black_box(&mut noise))));
     invariant.check(&noise).expect("exact keeps the invariant");
@@ -79,10 +80,20 @@ fn benches(criterion: &mut Criterion) {
     let metropolis = LatticeMetropolis::new(&table, l2, a * a, BasisKind::Smith).expect("a lattice");
     chain(&mut group, "lattice-metropolis l2", &metropolis, 12.0);
     coupled(&mut group, "lattice-metropolis l2 coupled", &metropolis, 12.0);
-    chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, l1).expect("a lattice"), 4.0);
-    coupled(&mut group, "line-gibbs l1 coupled", &LatticeGibbs::new(&table, l1).expect("a lattice"), 4.0);
-    chain(&mut group, "line-gibbs gaussian", &LatticeGibbs::new(&table, gaussian).expect("a lattice"), 12.0);
-    chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, l2).expect("a lattice"), 12.0);
+    chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, None, l1).expect("a lattice"), 4.0);
+    coupled(
+        &mut group,
+        "line-gibbs l1 coupled",
+        &LatticeGibbs::new(&table, None, l1).expect("a lattice"),
+        4.0,
+    );
+    chain(
+        &mut group,
+        "line-gibbs gaussian",
+        &LatticeGibbs::new(&table, None, gaussian).expect("a lattice"),
+        12.0,
+    );
+    chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, None, l2).expect("a lattice"), 12.0);
     bench_words(&mut group, "words-exact");
     exact(&mut group, "exact l1", &table, l1);
     exact(&mut group, "exact l2", &table, l2);

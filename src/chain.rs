@@ -20,7 +20,7 @@ pub struct ChainRecord {
 /// Every statistic of `statistics(position)` is recorded `records` times (or once a step if there are
 /// fewer steps) over the second half; the first half is burn-in.
 ///
-/// Errors: [`Error::NeverMoved`] if the kernel rejects and no step changed the state: such a chain would
+/// Errors: [`Error::NeverMoved`] if the kernel rejects and no step changed the state (or an independent part of it): such a chain would
 /// release its start. (Refusing Gibbs chains that drew their start again would bias the law.)
 pub fn run<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
@@ -59,7 +59,7 @@ pub fn run_from<K: Kernel, R: Rng + ?Sized>(
             });
         }
     }
-    if K::REJECTS && moves == 0 {
+    if K::REJECTS && (moves == 0 || kernel.is_stuck(&state)) {
         return Err(Error::NeverMoved { steps });
     }
     Ok((state, ChainRecord { steps, moves, traces }))

@@ -4,6 +4,7 @@
 //! the kernel by its trait alone.
 
 use crate::diagnostics::{Estimate, Moments};
+use crate::error::Result;
 use crate::kernel::Coupled;
 use crate::rng::Rng;
 
@@ -22,18 +23,20 @@ pub struct Meeting {
 
 /// Runs X alone for `lag` steps, then (X_t, Y_{t-L}) by the coupled kernel until they are equal.
 ///
-/// - `starts`: both chains begin at independent draws of [`Coupled::start`] with this scale, from `rngs.0`;
+/// - `starts`: both chains begin at independent draws of [`crate::kernel::Dispersed::start`] with this scale, from `rngs.0`;
 ///   the moves come from `rngs.1`.
 /// - `lag` >= 1; `max_steps`: the pair is cut short when X has made this many steps.
-pub fn meet<K, R>(kernel: &K, lag: u64, max_steps: u64, scale: f64, rngs: (&mut R, &mut R)) -> Meeting
+///
+/// Errors: no start.
+pub fn meet<K, R>(kernel: &K, lag: u64, max_steps: u64, scale: f64, rngs: (&mut R, &mut R)) -> Result<Meeting>
 where
     K: Coupled,
     K::Value: PartialEq,
     R: Rng,
 {
     let (starts, rng) = rngs;
-    let mut x = kernel.start(starts, scale);
-    let mut y = kernel.start(starts, scale);
+    let mut x = kernel.start(starts, scale)?;
+    let mut y = kernel.start(starts, scale)?;
     let (mut a, mut b) = (kernel.noise(), kernel.noise());
     let (mut steps, mut moves) = (0, 0);
     for _ in 0..lag.min(max_steps) {
@@ -51,7 +54,7 @@ where
             break;
         }
     }
-    Meeting { tau, lag, steps, moves }
+    Ok(Meeting { tau, lag, steps, moves })
 }
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use congenial::chain;
 use congenial::diagnostics::Moments;
-use congenial::exact::{GaussianTree, IntegerTree, IntegerTreeScratch, LaplaceTree};
+use congenial::exact::{GaussianTree, IntegerTree, LaplaceTree, PartsScratch};
 use congenial::imaging::L2;
 use congenial::invariant::Hierarchy;
 use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
@@ -63,7 +63,7 @@ fn exact_case<L: IntegerLaw>(laws: &[L], counts: Option<&[i64]>, seed: u64) {
     let law = enumerate(&tree, laws, counts, 9);
     let sampler = IntegerTree::new(&tree, laws, counts).unwrap();
     assert!(sampler.tv_error() < 1e-15);
-    let (mut rng, mut scratch, mut noise) = (test_stream(seed), IntegerTreeScratch::default(), vec![0; 7]);
+    let (mut rng, mut scratch, mut noise) = (test_stream(seed), PartsScratch::default(), vec![0; 7]);
     assert_law(&law, 200_000, || {
         sampler.draw(&mut rng, &mut scratch, &mut noise);
         noise.clone()
@@ -289,7 +289,7 @@ fn taxi_shape_has_the_known_errors() {
     for (epsilon, expected) in known {
         let laws = vec![DoubleGeometric::new(1.0 / epsilon).unwrap(); 3];
         let sampler = IntegerTree::new(&tree, &laws, None).unwrap();
-        let (mut rng, mut scratch) = (test_stream(14), IntegerTreeScratch::default());
+        let (mut rng, mut scratch) = (test_stream(14), PartsScratch::default());
         let mut noise = vec![0; tree.nodes()];
         let mut errors = [Moments::default(); 3];
         for _ in 0..20_000 {
@@ -315,7 +315,7 @@ fn geometric_sums_are_convolutions() {
     use congenial::exact::{GeometricSum, SplitScratch, Table};
     for (scale, n) in [(0.5, 3usize), (2.0, 14), (5.0, 69), (2.0, 1)] {
         let law = DoubleGeometric::new(scale).unwrap();
-        let one = Table::of_law(&law, i64::MIN).unwrap();
+        let one = Table::of_law(&law, i64::MIN, i64::MAX).unwrap();
         let mut convolved = one.clone();
         for _ in 1..n {
             convolved = convolved.convolve(&one).unwrap();
@@ -396,7 +396,7 @@ fn every_sampler_keeps_the_invariant_on_random_trees() {
             let mut state = gibbs.init(&vec![0; tree.nodes()]);
             let mut moves = gibbs.noise();
             for _ in 0..20 {
-                exact.draw(&mut rng, &mut IntegerTreeScratch::default(), &mut noise);
+                exact.draw(&mut rng, &mut PartsScratch::default(), &mut noise);
                 for _ in 0..gibbs.sweep() {
                     gibbs.draw(&mut rng, &mut moves);
                     gibbs.apply(&mut state, &moves);

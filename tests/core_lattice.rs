@@ -190,22 +190,22 @@ fn invariants_refuse_nonsense() {
     assert!(message(Linear::total(0).unwrap_err()).contains("empty"));
     let fixed = Linear::matrix(&matrix("1 1;1 2")).unwrap();
     let l1 = DoubleGeometric::new(1.0).unwrap();
-    assert!(message(LatticeGibbs::new(&fixed, l1).unwrap_err()).contains("no free dimension"));
-    assert!(message(LatticeExact::new(&fixed, l1).unwrap_err()).contains("no free dimension"));
+    assert!(message(LatticeGibbs::new(&fixed, None, l1).unwrap_err()).contains("no free dimension"));
+    assert!(message(LatticeExact::new(&fixed, None, l1).unwrap_err()).contains("no free dimension"));
     let none = LatticeMetropolis::new(&fixed, l1, 0.3, BasisKind::Smith).unwrap_err();
     assert!(message(none).contains("no free dimension"));
     let five = Linear::margins(5, 5).unwrap();
     let wide = DoubleGeometric::new(4.0).unwrap();
-    assert!(message(LatticeExact::new(&five, wide).unwrap_err()).contains("limit is 16777216"));
+    assert!(message(LatticeExact::new(&five, None, wide).unwrap_err()).contains("limit is 16777216"));
     // Tables that would not fit into memory, and entries whose squares would leave 64 bits.
     for (rows, columns, lambda) in [(3, 3, 50.0), (4, 2, 1000.0), (3, 3, 20.0)] {
         let law = DoubleGeometric::new(lambda).unwrap();
-        let refused = LatticeExact::new(&Linear::margins(rows, columns).unwrap(), law).unwrap_err();
+        let refused = LatticeExact::new(&Linear::margins(rows, columns).unwrap(), None, law).unwrap_err();
         assert!(message(refused).contains("the limit is"), "{rows} {columns} {lambda}");
     }
     let steep = Linear::matrix(&matrix("1 100000000")).unwrap();
     let l2 = EuclideanLaplace::new(4.0).unwrap();
-    assert!(message(LatticeGibbs::new(&steep, l2).unwrap_err()).contains("64 bits"));
+    assert!(message(LatticeGibbs::new(&steep, None, l2).unwrap_err()).contains("64 bits"));
     assert!(
         message(LatticeMetropolis::new(&steep, l2, 0.3, BasisKind::Smith).unwrap_err()).contains("64 bits")
     );
@@ -265,7 +265,7 @@ fn exact_has_the_law<L: ExactLattice>(law: L, reach: i64) {
     for (name, invariant) in small_systems() {
         println!("exact {name} {law:?}");
         let want = listed(&invariant, &law, reach);
-        let sampler = LatticeExact::new(&invariant, law).unwrap();
+        let sampler = LatticeExact::new(&invariant, None, law).unwrap();
         let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
         assert_law(&want, 40_000, || {
             sampler.draw(&mut rng, &mut scratch, &mut noise);
@@ -289,7 +289,7 @@ fn chains_have_the_law<L: LatticeLaw>(law: L, reach: i64) {
     for (name, invariant) in small_systems() {
         println!("chains {name} {law:?}");
         let want = listed(&invariant, &law, reach);
-        let gibbs = LatticeGibbs::new(&invariant, law).unwrap();
+        let gibbs = LatticeGibbs::new(&invariant, None, law).unwrap();
         let reduced = LatticeMetropolis::new(&invariant, law, 0.4, BasisKind::Reduced).unwrap();
         let smith = LatticeMetropolis::new(&invariant, law, 0.4, BasisKind::Smith).unwrap();
         assert_law(&want, 8_000, || run(&gibbs, 100, &mut rng));
@@ -299,7 +299,7 @@ fn chains_have_the_law<L: LatticeLaw>(law: L, reach: i64) {
 }
 
 fn run<K: Coupled<Value = i64>>(kernel: &K, steps: u64, rng: &mut congenial::rng::Stream) -> Vec<i64> {
-    let mut state = kernel.start(rng, 1.0);
+    let mut state = kernel.start(rng, 1.0).unwrap();
     let mut noise = kernel.noise();
     for _ in 0..steps {
         kernel.draw(rng, &mut noise);
@@ -328,7 +328,7 @@ fn four_by_four() -> Linear {
 #[test]
 fn exact_four_by_four() {
     let invariant = four_by_four();
-    let sampler = LatticeExact::new(&invariant, DoubleGeometric::new(4.0).unwrap()).unwrap();
+    let sampler = LatticeExact::new(&invariant, None, DoubleGeometric::new(4.0).unwrap()).unwrap();
     assert!(sampler.tv_error() < 1e-11, "{}", sampler.tv_error());
     let (mut rng, mut scratch, mut z) = (test_stream(5), LatticeScratch::default(), vec![0i64; 16]);
     let draws = 40_000;
@@ -357,8 +357,8 @@ fn exact_taller_tables_agree_with_chains() {
     let law = DoubleGeometric::new(1.5).unwrap();
     for (rows, columns) in [(6, 2), (5, 3), (3, 7)] {
         let invariant = Linear::margins(rows, columns).unwrap();
-        let sampler = LatticeExact::new(&invariant, law).unwrap();
-        let gibbs = LatticeGibbs::new(&invariant, law).unwrap();
+        let sampler = LatticeExact::new(&invariant, None, law).unwrap();
+        let gibbs = LatticeGibbs::new(&invariant, None, law).unwrap();
         let (mut rng, mut scratch, mut z) =
             (test_stream(6), LatticeScratch::default(), vec![0i64; rows * columns]);
         let (mut a, mut b) = (vec![Moments::default(); 3], vec![Moments::default(); 3]);
@@ -384,8 +384,8 @@ fn exact_taller_tables_agree_with_chains() {
 #[test]
 fn chains_agree_with_exact_on_published_cases() {
     fn compare<L: ExactLattice>(invariant: &Linear, law: L, moves: u64) {
-        let exact = LatticeExact::new(invariant, law).unwrap();
-        let gibbs = LatticeGibbs::new(invariant, law).unwrap();
+        let exact = LatticeExact::new(invariant, None, law).unwrap();
+        let gibbs = LatticeGibbs::new(invariant, None, law).unwrap();
         let (mut rng, mut scratch) = (test_stream(8), LatticeScratch::default());
         let mut z = vec![0; invariant.cells()];
         let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -419,13 +419,13 @@ fn chains_agree_with_exact_on_published_cases() {
 #[test]
 fn meeting_times_on_four_by_four() {
     let (invariant, law) = (four_by_four(), DoubleGeometric::new(4.0).unwrap());
-    let gibbs = LatticeGibbs::new(&invariant, law).unwrap();
+    let gibbs = LatticeGibbs::new(&invariant, None, law).unwrap();
     let metropolis = LatticeMetropolis::new(&invariant, law, (-1f64).exp(), BasisKind::Smith).unwrap();
     fn taus<K: Coupled<Value = i64>>(kernel: &K, lag: u64, pairs: u64) -> Vec<u64> {
         (0..pairs)
             .map(|pair| {
                 let (mut starts, mut moves) = (test_stream(2 * pair), test_stream(2 * pair + 1));
-                meet(kernel, lag, 1_000_000, 4.0, (&mut starts, &mut moves)).tau.expect("they meet")
+                meet(kernel, lag, 1_000_000, 4.0, (&mut starts, &mut moves)).unwrap().tau.expect("they meet")
             })
             .collect()
     }

@@ -3,9 +3,9 @@
 use super::grouped::{Grouped, GroupedScratch};
 use super::klein::{EuclideanKlein, Klein};
 use super::margins::MarginsTable;
-use super::{GeometricSum, SplitScratch};
+use super::{GeometricSum, PartsScratch, SplitScratch, Truncated};
 use crate::error::{Error, Result};
-use crate::invariant::{Component, Linear};
+use crate::invariant::{Bounded, Component, Linear, Region};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
 use crate::rng::Rng;
 
@@ -15,16 +15,19 @@ pub trait ExactLattice: LatticeLaw {
     ///
     /// Errors: no exact sampler fits into memory or accepts often enough; no free dimension.
     fn component(self, component: &Component) -> Result<ComponentSampler>;
+    /// Prepares a component under inequalities. Errors: a law that is no product over cells; see [`Truncated::new`].
+    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler>;
 }
 
-/// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`.
+/// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`, optionally within inequalities.
 ///
 /// | invariant | double geometric (ℓ1) | Gaussian | ℓ2 |
 /// | --- | --- | --- | --- |
 /// | no equation on a cell | the law | the law | [`EuclideanKlein`] |
 /// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
-/// | anything else | [`Grouped`] | [`Klein`] | [`EuclideanKlein`] |
+/// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
+/// | with inequalities | [`Truncated`] | [`Truncated`] | none |
 #[derive(Debug)]
 pub struct LatticeExact {
     parts: Vec<ComponentSampler>,
@@ -46,6 +49,8 @@ pub enum ComponentSampler {
     Margins(Box<MarginsTable<DoubleGeometric>>),
     /// Any equations.
     Grouped(Box<Grouped>),
+    /// Equations and inequalities.
+    Truncated(Box<Truncated>),
     /// Gaussian on any lattice.
     Klein(Box<Klein>),
     /// ℓ2 on any lattice.
@@ -58,6 +63,7 @@ pub struct LatticeScratch {
     split: SplitScratch,
     parts: Vec<i64>,
     grouped: GroupedScratch,
+    truncated: PartsScratch,
     centres: Vec<f64>,
 }
 
@@ -71,8 +77,19 @@ impl ExactLattice for DoubleGeometric {
         } else if component.margins.is_some() {
             ComponentSampler::Margins(Box::new(MarginsTable::new(component, self)?))
         } else {
-            ComponentSampler::Grouped(Box::new(Grouped::new(component, &self)?))
+            match Grouped::new(component, &self) {
+                // Many equations leave few free dimensions.
+                Err(large @ Error::TooLarge { .. }) => {
+                    let region = Region::everything(component.cells.len());
+                    let bounded = Bounded { component: component.clone(), region };
+                    ComponentSampler::Truncated(Box::new(Truncated::new(&bounded, &self).map_err(|_| large)?))
+                }
+                other => ComponentSampler::Grouped(Box::new(other?)),
+            }
         })
+    }
+    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?)))
     }
 }
 
@@ -84,38 +101,41 @@ impl ExactLattice for DiscreteGaussian {
             ComponentSampler::Klein(Box::new(Klein::new(component, &self)?))
         })
     }
+    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?)))
+    }
 }
 
 impl ExactLattice for EuclideanLaplace {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
         Ok(ComponentSampler::EuclideanKlein(Box::new(EuclideanKlein::new(component, &self)?)))
     }
+    fn bounded(self, _: &Bounded) -> Result<ComponentSampler> {
+        Err(Error::Unsupported {
+            method: "exact",
+            what: "the l2 law with inequalities".into(),
+            reason: "it is no product over cells; use line-gibbs, mis or rejection",
+        })
+    }
 }
 
 impl LatticeExact {
+    /// `region`: inequalities on the noise, if any.
+    ///
     /// Errors: no free dimension at all; a component that no exact sampler serves, with the limit it exceeds.
-    pub fn new<L: ExactLattice>(invariant: &Linear, law: L) -> Result<Self> {
-        let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
-        let mut parts = Vec::new();
-        let mut free = false;
-        for component in &components {
-            let fixed = !component.rows.is_empty() && {
-                let rank = match component.cells.len() {
-                    1 => 1,
-                    _ if component.is_total() || component.margins.is_some() => 1,
-                    _ => crate::lattice::independent_rows(&component.distinct_columns())?.len(),
-                };
-                rank == component.cells.len()
-                    || component.margins.is_some_and(|(rows, columns)| rows == 1 || columns == 1)
-            };
-            free |= !fixed;
-            parts.push(if fixed {
-                ComponentSampler::Fixed(component.cells.clone())
-            } else {
-                law.component(component)?
-            });
-        }
-        if !free {
+    pub fn new<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
+        let everything = Region::everything(invariant.cells());
+        let region = region.unwrap_or(&everything);
+        let components =
+            if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
+        let parts = components
+            .iter()
+            .map(|bounded| match bounded.region.is_everything() {
+                true => ComponentSampler::new(&bounded.component, law),
+                false => law.bounded(bounded),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        if parts.iter().all(|part| matches!(part, ComponentSampler::Fixed(_))) {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
         let tv_error = parts.iter().map(ComponentSampler::tv_error).sum();
@@ -137,7 +157,21 @@ impl LatticeExact {
 }
 
 impl ComponentSampler {
-    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
+    /// The sampler of one component of the equations.
+    pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
+        let fixed = !component.rows.is_empty() && {
+            let rank = match component.cells.len() {
+                1 => 1,
+                _ if component.is_total() || component.margins.is_some() => 1,
+                _ => crate::lattice::independent_rows(&component.distinct_columns())?.len(),
+            };
+            rank == component.cells.len()
+                || component.margins.is_some_and(|(rows, columns)| rows == 1 || columns == 1)
+        };
+        if fixed { Ok(Self::Fixed(component.cells.clone())) } else { law.component(component) }
+    }
+
+    pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
         match self {
             Self::Fixed(cells) => cells.iter().for_each(|&cell| noise[cell as usize] = 0),
             Self::Free(cell, law) => noise[*cell as usize] = law.sample(rng),
@@ -151,6 +185,7 @@ impl ComponentSampler {
             }
             Self::Margins(table) => table.draw(rng, noise),
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
+            Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
             Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
             Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),
         }
@@ -160,6 +195,7 @@ impl ComponentSampler {
         match self {
             Self::Margins(table) => table.tv_error(),
             Self::Grouped(grouped) => grouped.tv_error(),
+            Self::Truncated(truncated) => truncated.tv_error(),
             _ => 0.0,
         }
     }

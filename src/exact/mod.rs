@@ -16,17 +16,23 @@ mod klein;
 mod laplace_tree;
 mod lattice;
 mod margins;
+mod parts;
+mod rejection;
 mod table;
+mod truncated;
 mod zero_sum;
 
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
-pub use integer_tree::{IntegerTree, IntegerTreeScratch};
+pub use integer_tree::IntegerTree;
 pub use klein::{EuclideanKlein, Klein};
 pub use laplace_tree::LaplaceTree;
 pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
 pub use margins::MarginsTable;
+pub use parts::PartsScratch;
+pub use rejection::{Rejection, Source};
 pub use table::Table;
+pub use truncated::Truncated;
 pub use zero_sum::{GeometricSum, SplitScratch};
 
 use crate::error::{Error, Result};
@@ -74,8 +80,8 @@ fn refuse_floors(law: &str, counts: Option<&[i64]>) -> Result<()> {
 
 impl TreeSampler for IntegerTree {
     type Value = i64;
-    type Scratch = IntegerTreeScratch;
-    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut IntegerTreeScratch, noise: &mut [i64]) {
+    type Scratch = PartsScratch;
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         IntegerTree::draw(self, rng, scratch, noise);
     }
     fn tv_error(&self) -> f64 {

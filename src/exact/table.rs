@@ -19,6 +19,8 @@ pub struct Table {
     p: Vec<f64>,
     /// Total variation distance to the law that was meant: mass cut here and in the tables it came from.
     lost: f64,
+    /// `ln` of the sum of the weights that were normalised away.
+    log_mass: f64,
 }
 
 impl Table {
@@ -48,23 +50,29 @@ impl Table {
         for weight in &mut p {
             *weight /= kept;
         }
-        Ok(Self { lo: lo + left as i64, p, lost: lost + (lost_left + lost_right) / total })
+        let lost = lost + (lost_left + lost_right) / total;
+        Ok(Self { lo: lo + left as i64, p, lost, log_mass: libm::log(total) })
     }
 
-    /// An integer law on `z >= floor`, truncated.
+    /// An integer law on `floor <= z <= ceiling` (which contain 0, or a floor above it alone), truncated.
+    /// [`Table::log_mass`] is then `ln P(floor <= z <= ceiling)`.
     ///
     /// Errors: [`Error::TooLarge`] if the scale asks for more than 2^18 entries.
-    pub fn of_law<L: Law<Value = i64>>(law: &L, floor: i64) -> Result<Self> {
+    pub fn of_law<L: Law<Value = i64>>(law: &L, floor: i64, ceiling: i64) -> Result<Self> {
         let reach = reach(law);
         // A floor above 0 cuts the mode: relative to the floor the weights fall at least as fast.
-        let hi = reach.max(floor.saturating_add(reach));
+        let hi = reach.max(floor.saturating_add(reach)).min(ceiling);
         let lo = (-reach).max(floor);
         let size = (hi - lo) as usize + 1;
-        if size > 2 * MAX_ENTRIES {
-            return Err(too_large(size));
+        if size.max(2 * reach as usize) > 2 * MAX_ENTRIES {
+            return Err(too_large(size.max(2 * reach as usize)));
         }
         let top = law.log_weight(lo.max(0));
-        Self::from_weights(lo, (lo..=hi).map(|z| libm::exp(law.log_weight(z) - top)).collect(), 0.0)
+        let weights = (lo..=hi).map(|z| libm::exp(law.log_weight(z) - top)).collect();
+        let mut table = Self::from_weights(lo, weights, 0.0)?;
+        let one_side: f64 = (1..=reach).rev().map(|z| libm::exp(law.log_weight(z))).sum();
+        table.log_mass += top - libm::log1p(2.0 * one_side);
+        Ok(table)
     }
 
     /// The law of the sum of two independent draws, by direct convolution: O(product of the lengths).
@@ -82,13 +90,17 @@ impl Table {
                 *out += a * b;
             }
         }
-        Self::from_weights(self.lo + other.lo, p, self.lost + other.lost)
+        let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost)?;
+        table.log_mass += self.log_mass + other.log_mass;
+        Ok(table)
     }
 
     /// The law of a draw that is kept with probability `w(z)`.
     pub fn weighted<L: Law<Value = i64>>(&self, law: &L) -> Result<Self> {
         let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
-        Self::from_weights(self.lo, weights, self.lost)
+        let mut table = Self::from_weights(self.lo, weights, self.lost)?;
+        table.log_mass += self.log_mass;
+        Ok(table)
     }
 
     /// The integers with an entry.
@@ -105,6 +117,17 @@ impl Table {
     /// Bound on the total variation distance to the law that was meant.
     pub fn lost(&self) -> f64 {
         self.lost
+    }
+
+    /// `ln` of the probability that all terms kept their bounds: what normalising divided by.
+    pub fn log_mass(&self) -> f64 {
+        self.log_mass
+    }
+
+    /// Takes the weights as a whole law: nothing was cut but tails.
+    pub(super) fn as_whole(mut self) -> Self {
+        self.log_mass = 0.0;
+        self
     }
 
     /// Mean and variance.

@@ -172,43 +172,53 @@ impl Linear {
             let cells = (0..self.cells as u32).collect();
             return vec![Component { cells, rows: self.rows.clone(), margins: Some(margins) }];
         }
-        let mut parent: Vec<u32> = (0..self.cells as u32).collect();
-        fn root(parent: &mut [u32], mut v: u32) -> u32 {
-            while parent[v as usize] != v {
-                parent[v as usize] = parent[parent[v as usize] as usize];
-                v = parent[v as usize];
-            }
-            v
-        }
-        for row in &self.rows {
-            let first = root(&mut parent, row[0].0);
-            for &(cell, _) in &row[1..] {
-                let other = root(&mut parent, cell);
-                parent[other as usize] = first;
-            }
-        }
-        let mut place: HashMap<u32, usize> = HashMap::new();
-        let mut components: Vec<Component> = Vec::new();
-        let mut local = vec![0u32; self.cells];
-        for cell in 0..self.cells as u32 {
-            let at = *place.entry(root(&mut parent, cell)).or_insert_with(|| {
-                components.push(Component { cells: Vec::new(), rows: Vec::new(), margins: None });
-                components.len() - 1
-            });
-            local[cell as usize] = components[at].cells.len() as u32;
-            components[at].cells.push(cell);
-        }
-        for row in &self.rows {
-            let at = place[&root(&mut parent, row[0].0)];
-            components[at].rows.push(row.iter().map(|&(cell, a)| (local[cell as usize], a)).collect());
-        }
-        components
+        let rows: Vec<&Row> = self.rows.iter().collect();
+        connected(self.cells, &rows)
+            .into_iter()
+            .map(|(cells, members)| {
+                let place = |cell| cells.binary_search(&cell).expect("its own cell") as u32;
+                let local = |&i: &usize| rows[i].iter().map(|&(cell, a)| (place(cell), a)).collect();
+                Component { rows: members.iter().map(local).collect(), cells, margins: None }
+            })
+            .collect()
     }
 
     /// Everything as one component: for laws that do not factorise.
     pub fn whole(&self) -> Component {
         Component { cells: (0..self.cells as u32).collect(), rows: self.rows.clone(), margins: self.margins }
     }
+}
+
+/// Cells that rows tie together, ascending, with the numbers of the rows, in the order of their first cells.
+pub(super) fn connected(cells: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usize>)> {
+    let mut parent: Vec<u32> = (0..cells as u32).collect();
+    fn root(parent: &mut [u32], mut v: u32) -> u32 {
+        while parent[v as usize] != v {
+            parent[v as usize] = parent[parent[v as usize] as usize];
+            v = parent[v as usize];
+        }
+        v
+    }
+    for row in rows {
+        let first = root(&mut parent, row[0].0);
+        for &(cell, _) in &row[1..] {
+            let other = root(&mut parent, cell);
+            parent[other as usize] = first;
+        }
+    }
+    let mut place: HashMap<u32, usize> = HashMap::new();
+    let mut parts: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
+    for cell in 0..cells as u32 {
+        let at = *place.entry(root(&mut parent, cell)).or_insert_with(|| {
+            parts.push((Vec::new(), Vec::new()));
+            parts.len() - 1
+        });
+        parts[at].0.push(cell);
+    }
+    for (i, row) in rows.iter().enumerate() {
+        parts[place[&root(&mut parent, row[0].0)]].1.push(i);
+    }
+    parts
 }
 
 impl Component {

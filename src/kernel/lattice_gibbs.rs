@@ -1,8 +1,8 @@
 //! Line Gibbs on any lattice.
 
-use super::{Coupled, Kernel, start, widest};
+use super::{Coupled, Dispersed, Kernel, start, widest};
 use crate::error::{Error, Result};
-use crate::invariant::Linear;
+use crate::invariant::{Linear, Region};
 use crate::lattice::{Moves, Sparse, start_basis};
 use crate::law::{LatticeLaw, Line};
 use crate::rng::{Rng, below, open01};
@@ -15,6 +15,11 @@ use crate::rng::{Rng, below, open01};
 /// to [`crate::lattice::MAX_REDUCED`] dimensions) with its sums and differences by pairs that are no longer than its
 /// longest vector. Components of the
 /// invariant are chosen in proportion to their cells.
+///
+/// With inequalities the step is drawn within the interval that they leave on the line. Then the vectors must connect
+/// all points within the bounds, which a generating set need not: pairs do under one total, 2 × 2 swaps on a two-way
+/// table with lower bounds, and everywhere else the Graver basis of the group sums is computed, and the invariant
+/// refused where that is too large.
 ///
 /// Coupled chains ([`Coupled`]) share the vector and the quantile `u`. The step increases with `u`, and the place
 /// where it leads on a line with the place where it begins; in practice the chains contract, and on a lattice they
@@ -30,6 +35,8 @@ pub struct LatticeGibbs<L: LatticeLaw> {
     moves: Vec<Moves>,
     /// By cell: its component, if there are several.
     owners: Vec<u32>,
+    /// Inequalities, if there are any.
+    region: Option<Region>,
 }
 
 /// State of [`LatticeGibbs`].
@@ -49,27 +56,36 @@ pub struct LatticeMove {
 }
 
 impl<L: LatticeLaw> LatticeGibbs<L> {
+    /// `region`: inequalities on the noise, if any.
+    ///
     /// Errors: no free dimension; a lattice whose basis is refused by [`crate::lattice::basis`]; a scale for
-    /// which sums of squares could overflow.
-    pub fn new(invariant: &Linear, law: L) -> Result<Self> {
-        let components: Vec<_> =
-            invariant.components().into_iter().filter(|c| c.rows.is_empty() || c.cells.len() > 1).collect();
+    /// which sums of squares could overflow; inequalities under which no connecting moves are known.
+    pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
+        let region = region.filter(|region| !region.is_everything());
+        let everything = Region::everything(invariant.cells());
+        let components: Vec<_> = region
+            .unwrap_or(&everything)
+            .components(invariant)
+            .into_iter()
+            .filter(|c| c.component.rows.is_empty() || c.component.cells.len() > 1)
+            .collect();
         let mut moves = Vec::new();
         let (mut owners, mut basis) = (Vec::new(), Vec::new());
-        for component in &components {
-            let some = Moves::of(component)?;
+        for bounded in &components {
+            let some = Moves::within(bounded)?;
             if matches!(&some, Moves::Listed(list) if list.is_empty()) {
                 continue;
             }
-            owners.extend(std::iter::repeat_n(moves.len() as u32, component.cells.len()));
+            owners.extend(std::iter::repeat_n(moves.len() as u32, bounded.component.cells.len()));
             moves.push(some);
-            basis.extend(start_basis(component)?);
+            basis.extend(start_basis(&bounded.component)?);
         }
         if moves.is_empty() {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
         law.check_size(invariant.cells(), widest(&basis, invariant.cells()), 0.0)?;
-        Ok(Self { law, tables: law.tables(), cells: invariant.cells(), basis, moves, owners })
+        let (tables, cells) = (law.tables(), invariant.cells());
+        Ok(Self { law, tables, cells, basis, moves, owners, region: region.cloned() })
     }
 
     /// Moves in one sweep: the number of cells.
@@ -110,9 +126,10 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
                 let at = |row: usize, column: usize| cells[row * columns + column];
                 vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
             }
-            Moves::Grouped { groups, pairs, vectors } => {
+            Moves::Grouped { groups, pairs, vectors, spread } => {
                 let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
                 match vectors.get(which) {
+                    Some(sums) if *spread => lift(rng, groups, sums, vector),
                     Some(lifted) => vector.extend(lifted.iter().map(|&(group, c)| {
                         let members = &groups[group as usize];
                         (members[below(rng, members.len() as u64) as usize], c)
@@ -127,7 +144,11 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
     #[inline]
     fn apply(&self, state: &mut LatticeGibbsState, noise: &LatticeMove) -> bool {
         let LatticeGibbsState { z, sum, line } = state;
-        let t = self.law.line(&self.tables, line, &noise.vector, z, *sum, noise.u);
+        let within = match &self.region {
+            None => (i64::MIN, i64::MAX),
+            Some(region) => region.interval(&noise.vector, z),
+        };
+        let t = self.law.line(&self.tables, line, &noise.vector, z, *sum, within, noise.u);
         if t == 0 {
             return false;
         }
@@ -145,11 +166,70 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
     }
 }
 
-impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> LatticeGibbsState {
-        self.init(&start(&self.basis, self.cells, rng, scale).1)
+impl<L: LatticeLaw> Dispersed for LatticeGibbs<L> {
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeGibbsState> {
+        let mut z = start(&self.basis, self.cells, rng, scale).1;
+        if let Some(region) = &self.region {
+            self.walk_into(region, rng, &mut z)?;
+        }
+        Ok(self.init(&z))
     }
+}
 
+/// Sweeps in which a start must reach the region.
+const SWEEPS_TO_REGION: u64 = 2000;
+/// How far along a line steps that change no violation are looked at.
+const PLATEAU: i64 = 64;
+
+impl<L: LatticeLaw> LatticeGibbs<L> {
+    /// Moves along the same lines to where the inequalities are violated least, to a uniform one of such places
+    /// near by, until none is violated.
+    fn walk_into<R: Rng + ?Sized>(&self, region: &Region, rng: &mut R, z: &mut [i64]) -> Result<()> {
+        let mut noise = self.noise();
+        for _ in 0..SWEEPS_TO_REGION {
+            if region.contains(z) {
+                return Ok(());
+            }
+            for _ in 0..self.sweep() {
+                self.draw(rng, &mut noise);
+                let along = region.violation_along(&noise.vector, z);
+                let (mut best, mut least) = (0i64, along(0));
+                for side in [1i64, -1] {
+                    let mut stride = 1i64;
+                    loop {
+                        let next = along(best + side * stride);
+                        if next < least {
+                            (best, least) = (best + side * stride, next);
+                            stride *= 2;
+                        } else if stride > 1 {
+                            stride /= 2;
+                        } else {
+                            break;
+                        }
+                    }
+                }
+                let (mut first, mut last) = (best, best);
+                while last - best < PLATEAU && along(last + 1) == least {
+                    last += 1;
+                }
+                while best - first < PLATEAU && along(first - 1) == least {
+                    first -= 1;
+                }
+                let t = first + below(rng, (last - first) as u64 + 1) as i64;
+                for &(cell, c) in &noise.vector {
+                    z[cell as usize] += t * i64::from(c);
+                }
+            }
+        }
+        Err(Error::Unsupported {
+            method: "line-gibbs",
+            what: "these inequalities".into(),
+            reason: "no start that satisfies them was found in 2,000 sweeps",
+        })
+    }
+}
+
+impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
     #[inline]
     fn draw_pair<R: Rng + ?Sized>(
         &self,
@@ -160,6 +240,20 @@ impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
         self.draw(rng, noise.0);
         noise.1.vector.clone_from(&noise.0.vector);
         noise.1.u = noise.0.u;
+    }
+}
+
+/// A vector of group sums on cells of the groups: each unit on a cell of its own choice.
+fn lift<R: Rng + ?Sized>(rng: &mut R, groups: &[Vec<u32>], sums: &[(u32, i32)], vector: &mut Sparse) {
+    for &(group, c) in sums {
+        let (members, from) = (&groups[group as usize], vector.len());
+        for _ in 0..c.unsigned_abs() {
+            let cell = members[below(rng, members.len() as u64) as usize];
+            match vector[from..].iter_mut().find(|(other, _)| *other == cell) {
+                Some((_, units)) => *units += c.signum(),
+                None => vector.push((cell, c.signum())),
+            }
+        }
     }
 }
 
@@ -199,7 +293,7 @@ mod tests {
                 Self::Listed(list) => even(list.clone()),
                 Self::Pairs(cells) => even(pairs(cells)),
                 Self::Swaps { .. } => unreachable!("small tables are listed"),
-                Self::Grouped { groups, pairs: dimensions, vectors } => {
+                Self::Grouped { groups, pairs: dimensions, vectors, .. } => {
                     let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
                     let mut all = Vec::new();
                     for &group in dimensions {
@@ -231,7 +325,7 @@ mod tests {
     /// read off the values of u at which it changes.
     fn stationary<L: LatticeLaw>(law: L) {
         for invariant in small_lattices() {
-            let kernel = LatticeGibbs::new(&invariant, law).unwrap();
+            let kernel = LatticeGibbs::new(&invariant, None, law).unwrap();
             let points = lattice_points(&invariant, 7);
             assert_stationary(
                 &points,
@@ -287,10 +381,10 @@ mod tests {
     #[test]
     fn swaps_of_large_tables_are_swaps() {
         let invariant = Linear::margins(40, 60).unwrap();
-        let kernel = LatticeGibbs::new(&invariant, DoubleGeometric::new(2.0).unwrap()).unwrap();
+        let kernel = LatticeGibbs::new(&invariant, None, DoubleGeometric::new(2.0).unwrap()).unwrap();
         assert!(matches!(&kernel.moves[..], [Moves::Swaps { .. }]));
         let mut rng = crate::testing::test_stream(1);
-        let (mut state, mut noise) = (kernel.start(&mut rng, 2.0), kernel.noise());
+        let (mut state, mut noise) = (kernel.start(&mut rng, 2.0).unwrap(), kernel.noise());
         invariant.check(kernel.position(&state)).unwrap();
         for _ in 0..1000 {
             kernel.draw(&mut rng, &mut noise);

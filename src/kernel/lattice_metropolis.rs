@@ -1,7 +1,7 @@
 //! Lattice Metropolis, the published chain.
 
 use super::jumps::Jumps;
-use super::{Coupled, Kernel, start, widest};
+use super::{Coupled, Dispersed, Kernel, start, widest};
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
 use crate::lattice::{BasisKind, Sparse, basis};
@@ -305,12 +305,14 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 /// Algorithm 2 of the source: maximal coupling of the two proposals coordinate by coordinate, one uniform for
 /// both accepts. As printed, its line 4 stands inside the loop and would undo all coordinates but the last:
 /// it belongs before it, as in Algorithm 1.
-impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> LatticeState {
+impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeState> {
         let (v, z) = start(&self.basis, self.cells, rng, scale);
-        LatticeState { v, ..self.init(&z) }
+        Ok(LatticeState { v, ..self.init(&z) })
     }
+}
 
+impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
     #[inline]
     fn draw_pair<R: Rng + ?Sized>(
         &self,
@@ -344,7 +346,7 @@ mod tests {
                 let block = &kernel.blocks[0];
                 assert!(!block.packed.is_empty());
                 let mut rng = test_stream(6);
-                let (mut state, mut noise) = (kernel.start(&mut rng, start_scale), kernel.noise());
+                let (mut state, mut noise) = (kernel.start(&mut rng, start_scale).unwrap(), kernel.noise());
                 let mut plain = vec![0; kernel.rows.len()];
                 for _ in 0..300 {
                     kernel.draw(&mut rng, &mut noise);

@@ -5,12 +5,15 @@ mod jumps;
 mod lattice_gibbs;
 mod lattice_metropolis;
 mod line_gibbs;
+mod metropolized_independence;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
+pub use metropolized_independence::{IndependenceNoise, IndependenceState, MetropolizedIndependence};
 
+use crate::error::Result;
 use crate::lattice::Sparse;
 use crate::rng::{Rng, geometric};
 
@@ -36,14 +39,24 @@ pub trait Kernel {
     fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool;
     /// The current noise of all nodes.
     fn position<'a>(&self, state: &'a Self::State) -> &'a [Self::Value];
+    /// Whether a part of the state has never changed although its steps can be rejected.
+    fn is_stuck(&self, _: &Self::State) -> bool {
+        false
+    }
+}
+
+/// A kernel on a lattice with starts of its own.
+pub trait Dispersed: Kernel {
+    /// An over-dispersed start that does not depend on the confidential counts: independent double geometric
+    /// coordinates of the given scale on a basis of the lattice, moved into the region where there is one.
+    ///
+    /// Errors: no start within the region was found.
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<Self::State>;
 }
 
 /// A kernel with a coupling: two chains, each of which follows the kernel, that tend to meet and then stay
 /// together.
-pub trait Coupled: Kernel {
-    /// An over-dispersed start that does not depend on the confidential counts: independent double geometric
-    /// coordinates of the given scale on a basis of the lattice.
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Self::State;
+pub trait Coupled: Dispersed {
     /// Draws the random inputs of one step of both chains: each with the law of [`Kernel::draw`], and equal
     /// if the states are equal.
     fn draw_pair<R: Rng + ?Sized>(

@@ -5,6 +5,7 @@
 
 mod basis;
 mod exact;
+mod graver;
 mod hermite;
 mod lll;
 mod matrix;
@@ -13,6 +14,7 @@ mod vectors;
 
 pub(crate) use basis::check_dimension;
 pub use basis::{Basis, BasisKind, MAX_DIMENSION, MAX_REDUCED};
+pub use graver::graver;
 pub use hermite::{Hermite, hermite, independent_rows};
 pub(crate) use lll::orthogonal;
 pub use lll::{gram_schmidt_squares, reduce};

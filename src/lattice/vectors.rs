@@ -1,9 +1,9 @@
 //! Sparse lattice vectors of one component: a basis, and short vectors to move along.
 
 use super::basis::check_dimension;
-use super::{Basis, BasisKind, IntMatrix};
+use super::{Basis, BasisKind, IntMatrix, graver};
 use crate::error::{Error, Result};
-use crate::invariant::Component;
+use crate::invariant::{Bounded, Component};
 
 /// The non-zero entries of a lattice vector, by cell of the table.
 pub type Sparse = Vec<(u32, i32)>;
@@ -81,8 +81,9 @@ pub(crate) enum Moves {
     /// 2 × 2 swaps of a two-way table, cells row by row.
     Swaps { cells: Vec<u32>, rows: usize, columns: usize },
     /// Two cells of one group of equal columns; or a short vector of the group sums, each group represented
-    /// by one of its cells. `pairs`: the groups, each as often as it has dimensions of its own.
-    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Vec<(u32, i32)>> },
+    /// by one of its cells. `pairs`: the groups, each as often as it has dimensions of its own. `spread`: every unit of
+    /// an entry goes to a cell of its own choice.
+    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Vec<(u32, i32)>>, spread: bool },
 }
 
 impl Moves {
@@ -111,9 +112,64 @@ impl Moves {
             other => other?,
         };
         let vectors = short_vectors(sparse(&kernel.vectors, &indices)?);
+        Ok(Self::lifted(groups, vectors, false))
+    }
+
+    /// Moves that connect all points within the bounds:
+    ///
+    /// - pairs, for one total under any bounds of its cells;
+    /// - 2 × 2 swaps, for a two-way table without upper bounds (Diaconis, Sturmfels 1998);
+    /// - else pairs of equal columns and the Graver basis of the group sums and the slacks of the explicit rows.
+    ///
+    /// Errors: as [`basis`] with a reduced basis (of the group sums); a Graver basis beyond its limit: nothing then
+    /// says that the chain could reach everything.
+    pub fn within(bounded: &Bounded) -> Result<Self> {
+        let (component, region) = (&bounded.component, &bounded.region);
+        if region.is_everything()
+            || (component.is_total() && region.rows.is_empty())
+            || (component.margins.is_some() && !region.has_upper())
+        {
+            return Self::of(component);
+        }
+        let columns = bounded.equal_columns();
+        let equations = component.rows.len();
+        let mut a = IntMatrix::zero(equations, columns.len());
+        let mut slacks: Vec<Vec<(usize, i64)>> = vec![Vec::new(); region.rows.len()];
+        for (j, (column, _)) in columns.iter().enumerate() {
+            for &(row, x) in column {
+                match (row as usize).checked_sub(equations) {
+                    None => a[(row as usize, j)] = x,
+                    Some(row) => slacks[row].push((j, x)),
+                }
+            }
+        }
+        let kernel = if equations == 0 {
+            (0..columns.len()).map(|i| (0..columns.len()).map(|j| i64::from(i == j)).collect()).collect()
+        } else {
+            let basis = Basis::of_kernel(&a, BasisKind::Reduced)?.vectors;
+            (0..basis.rows()).map(|i| basis.row(i).to_vec()).collect::<Vec<Vec<i64>>>()
+        };
+        let with_slacks = |vector: &Vec<i64>| -> Vec<i64> {
+            let slack = |row: &Vec<(usize, i64)>| row.iter().map(|&(j, b)| b * vector[j]).sum();
+            vector.iter().copied().chain(slacks.iter().map(slack)).collect()
+        };
+        let extended: Vec<Vec<i64>> = kernel.iter().map(with_slacks).collect();
+        let extended = IntMatrix::from_rows(&extended).expect("rows of one length");
+        let mut vectors = graver(&extended)?;
+        vectors.iter_mut().for_each(|vector| vector.truncate(columns.len()));
+        let indices: Vec<u32> = (0..columns.len() as u32).collect();
+        let vectors = match IntMatrix::from_rows(&vectors) {
+            Some(vectors) if vectors.rows() > 0 => sparse(&vectors, &indices)?,
+            _ => Vec::new(),
+        };
+        let place = |cells: Vec<u32>| cells.into_iter().map(|cell| component.cells[cell as usize]).collect();
+        Ok(Self::lifted(columns.into_iter().map(|(_, cells)| place(cells)).collect(), vectors, true))
+    }
+
+    fn lifted(groups: Vec<Vec<u32>>, vectors: Vec<Sparse>, spread: bool) -> Self {
         if groups.iter().all(|group| group.len() == 1) {
             let lift = |vector: Sparse| vector.into_iter().map(|(g, c)| (groups[g as usize][0], c)).collect();
-            return Ok(Self::Listed(vectors.into_iter().map(lift).collect()));
+            return Self::Listed(vectors.into_iter().map(lift).collect());
         }
         // Every group counts with its dimension, so that all of them are moved equally often.
         let pairs = groups
@@ -121,7 +177,7 @@ impl Moves {
             .zip(0u32..)
             .flat_map(|(group, g)| std::iter::repeat_n(g, group.len() - 1))
             .collect();
-        Ok(Self::Grouped { groups, pairs, vectors })
+        Self::Grouped { groups, pairs, vectors, spread }
     }
 }
 

@@ -24,7 +24,7 @@ impl DoubleGeometric {
     }
 
     /// `1/lambda`.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 

@@ -24,10 +24,11 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn energy(&self, sum: i64) -> f64;
     /// Builds the tables.
     fn tables(&self) -> Self::Tables;
-    /// The `u`-quantile of `p(t) ∝ q(z + t b)` over all integers `t`, with `b` given by its non-zero entries
-    /// and `sum` the statistic of `z`.
+    /// The `u`-quantile of `p(t) ∝ q(z + t b)` over the integers `first <= t <= last`, with `b` given by its non-zero
+    /// entries and `sum` the statistic of `z`.
     ///
-    /// `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
+    /// `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`. `within`: first <= 0 <= last;
+    /// `i64::MIN` and `i64::MAX` for no bound.
     fn line(
         &self,
         tables: &Self::Tables,
@@ -35,6 +36,7 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
         b: &[(u32, i32)],
         z: &[i64],
         sum: i64,
+        within: (i64, i64),
         u: f64,
     ) -> i64;
     /// Scale of the double geometric coordinates of an over-dispersed start on a table of `cells`: twice the
@@ -99,6 +101,7 @@ impl LatticeLaw for DoubleGeometric {
         b: &[(u32, i32)],
         z: &[i64],
         sum: i64,
+        within: (i64, i64),
         u: f64,
     ) -> i64 {
         line.terms.clear();
@@ -108,12 +111,12 @@ impl LatticeLaw for DoubleGeometric {
             line.terms.push(Term { level: 0, at: z[cell as usize] * i64::from(coefficient) });
         }
         if unit {
-            return <Self as LineLaw>::line(tables, line, i64::MIN, i64::MAX, u);
+            return <Self as LineLaw>::line(tables, line, within.0, within.1, u);
         }
         let outside = sum - b.iter().map(|&(cell, _)| z[cell as usize].abs()).sum::<i64>();
         let inside =
             |t: i64| b.iter().map(|&(cell, c)| (z[cell as usize] + i64::from(c) * t).abs()).sum::<i64>();
-        search(line, 0, u, |t| self.energy(outside + inside(t)))
+        search(line, within, u, |t| self.energy(outside + inside(t)))
     }
 }
 
@@ -144,14 +147,23 @@ impl LatticeLaw for DiscreteGaussian {
         0.5 * sum as f64 / (sigma * sigma)
     }
     fn tables(&self) {}
-    fn line(&self, (): &(), _: &mut Line<i64>, b: &[(u32, i32)], z: &[i64], _: i64, u: f64) -> i64 {
+    fn line(
+        &self,
+        (): &(),
+        _: &mut Line<i64>,
+        b: &[(u32, i32)],
+        z: &[i64],
+        _: i64,
+        within: (i64, i64),
+        u: f64,
+    ) -> i64 {
         let (square, product) = along(b, z);
         let mean = -(product as f64) / square as f64;
         super::discrete_gaussian::quantile(
             mean,
             Law::scale(self) / libm::sqrt(square as f64),
-            i64::MIN,
-            i64::MAX,
+            within.0,
+            within.1,
             u,
         )
     }
@@ -201,14 +213,15 @@ impl LatticeLaw for EuclideanLaplace {
         b: &[(u32, i32)],
         z: &[i64],
         sum: i64,
+        (first, last): (i64, i64),
         u: f64,
     ) -> i64 {
         let (square, product) = along(b, z);
-        let mode = libm::rint(-(product as f64) / square as f64) as i64;
+        let mode = (libm::rint(-(product as f64) / square as f64) as i64).clamp(first, last);
         let at = |t: i64| sum + t * (2 * product + t * square);
         let least = at(mode);
         let scale = tables.get(least as usize).map(|top| 1.0 / top);
-        quantile(line, mode, u, |t| match (scale, tables.get(at(t) as usize)) {
+        quantile(line, mode, (first, last), u, |t| match (scale, tables.get(at(t) as usize)) {
             (Some(scale), Some(weight)) => weight * scale,
             _ => libm::exp(self.energy(least) - self.energy(at(t))),
         })
@@ -224,10 +237,12 @@ fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
     })
 }
 
-/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` for a convex energy.
-fn search(line: &mut Line<i64>, near: i64, u: f64, energy: impl Fn(i64) -> f64) -> i64 {
+/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` on `first <= t <= last` (which contain 0) for a convex energy.
+fn search(line: &mut Line<i64>, within: (i64, i64), u: f64, energy: impl Fn(i64) -> f64) -> i64 {
+    let inside = |t: i64| within.0 <= t && t <= within.1;
+    let energy = |t: i64| if inside(t) { energy(t) } else { f64::INFINITY };
     // Downhill to the smallest energy, by strides that double, then halve.
-    let (mut mode, mut least) = (near, energy(near));
+    let (mut mode, mut least) = (0, energy(0));
     for side in [1i64, -1] {
         let mut stride = 1i64;
         loop {
@@ -242,18 +257,24 @@ fn search(line: &mut Line<i64>, near: i64, u: f64, energy: impl Fn(i64) -> f64) 
             }
         }
     }
-    quantile(line, mode, u, |t| libm::exp(least - energy(t)))
+    quantile(line, mode, within, u, |t| libm::exp(least - energy(t)))
 }
 
 /// The `u`-quantile of `p(t) ∝ weight(t)`, log-concave with weight 1 at its mode: weights are summed from there to
-/// both sides until they fall below 1e-20.
+/// both sides until they fall below 1e-20 or the interval ends.
 #[inline]
-fn quantile(line: &mut Line<i64>, mode: i64, u: f64, weight: impl Fn(i64) -> f64) -> i64 {
+fn quantile(
+    line: &mut Line<i64>,
+    mode: i64,
+    (first, last): (i64, i64),
+    u: f64,
+    weight: impl Fn(i64) -> f64,
+) -> i64 {
     const LEAST: f64 = 1e-20;
     let weights = &mut line.weights;
     weights.clear();
     let (mut left, mut below) = (mode, 0.0);
-    loop {
+    while left > first {
         let next = weight(left - 1);
         if next < LEAST {
             break;
@@ -265,7 +286,7 @@ fn quantile(line: &mut Line<i64>, mode: i64, u: f64, weight: impl Fn(i64) -> f64
     weights.reverse();
     weights.push(1.0);
     let (mut right, mut above) = (mode, 0.0);
-    loop {
+    while right < last {
         let next = weight(right + 1);
         if next < LEAST {
             break;

@@ -44,12 +44,12 @@ fn with_law<L: ExactLattice>(
     first: bool,
 ) -> Result<Box<dyn Prepared>> {
     let exact = match cell.marginals.filter(|_| first) {
-        Some(extent) => Some((LatticeExact::new(&table.invariant, law)?, extent)),
+        Some(extent) => Some((LatticeExact::new(&table.invariant, None, law)?, extent)),
         None => None,
     };
     match cell.method {
         Method::LineGibbs { .. } => {
-            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, law)?, exact)
+            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, None, law)?, exact)
         }
         Method::LatticeMetropolis { a, basis, .. } => {
             ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?, exact)

@@ -54,9 +54,9 @@ fn ready<L: ExactLattice>(
             Sampler::L2Integer(free.ok_or_else(no_free)?, l2)
         }
         // Nearest plane is what `exact` is for a Gaussian law; the config refuses it for the others.
-        Method::Exact { .. } | Method::Klein => Sampler::Exact(LatticeExact::new(invariant, law)?),
+        Method::Exact { .. } | Method::Klein => Sampler::Exact(LatticeExact::new(invariant, None, law)?),
         Method::LineGibbs { sweeps, .. } => {
-            let kernel = LatticeGibbs::new(invariant, law)?;
+            let kernel = LatticeGibbs::new(invariant, None, law)?;
             let steps = sweeps.saturating_mul(kernel.sweep());
             Sampler::Gibbs(kernel, steps)
         }

@@ -1,0 +1,217 @@
+//! Sums of independent integer terms, and the terms given their sum, by a binary tree of partial convolutions.
+
+use super::table::{reach, zigzag};
+use super::{GeometricSum, SplitScratch, Table};
+use crate::error::Result;
+use crate::invariant::{NO_LOWER, NO_UPPER};
+use crate::law::IntegerLaw;
+use crate::rng::{Rng, open01};
+use std::collections::HashMap;
+
+/// A part in its arena.
+pub(super) type PartId = u32;
+
+/// The parts that a sampler draws from; equal ones are shared.
+#[derive(Debug, Default)]
+pub(super) struct Parts(Vec<Part>);
+
+/// Consecutive terms that are drawn as one: `table` is the law of their sum.
+#[derive(Debug)]
+struct Part {
+    kind: Kind,
+    table: Table,
+    /// Terms it covers.
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// One term.
+    Term,
+    /// Independent double geometric terms.
+    Leaves(GeometricSum),
+    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
+    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64) },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Shape {
+    Leaf { level: usize, floor: i64, ceiling: i64 },
+    Leaves { level: usize, n: usize, reach: Option<u64> },
+    Node { level: usize, inner: PartId },
+    Split(PartId, PartId),
+}
+
+/// Space for one draw, reused from draw to draw.
+#[derive(Debug, Clone, Default)]
+pub struct PartsScratch {
+    split: SplitScratch,
+    parts: Vec<i64>,
+}
+
+impl Parts {
+    /// The law of the sum of a part.
+    pub(super) fn table(&self, part: PartId) -> &Table {
+        &self.0[part as usize].table
+    }
+
+    /// Draws the terms of a part given their sum, into the places `order` of `noise`.
+    pub(super) fn fill<R: Rng + ?Sized>(
+        &self,
+        part: PartId,
+        sum: i64,
+        order: &[u32],
+        rng: &mut R,
+        scratch: &mut PartsScratch,
+        noise: &mut [i64],
+    ) {
+        let part = &self.0[part as usize];
+        debug_assert_eq!(part.len, order.len());
+        match &part.kind {
+            Kind::Term => noise[order[0] as usize] = sum,
+            Kind::Leaves(leaves) => {
+                scratch.parts.resize(part.len, 0);
+                leaves.split(rng, sum, &mut scratch.split, &mut scratch.parts);
+                for (&child, &z) in order.iter().zip(&scratch.parts) {
+                    noise[child as usize] = z;
+                }
+            }
+            &Kind::Split { left, right, slope, means } => {
+                let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
+                let lo = (*l.table.support().start()).max(sum - r.table.support().end());
+                let hi = (*l.table.support().end()).min(sum - r.table.support().start());
+                let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
+                let mode = (libm::rint(guess) as i64).clamp(lo, hi);
+                let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
+                let (mut above, mut below) = (mode, mode);
+                let offset = zigzag(
+                    open01(rng) * part.table.at(sum),
+                    weight(mode),
+                    || {
+                        above += 1;
+                        (above <= hi).then(|| weight(above))
+                    },
+                    || {
+                        below -= 1;
+                        (below >= lo).then(|| weight(below))
+                    },
+                );
+                let x = mode + offset;
+                let (first, rest) = order.split_at(l.len);
+                self.fill(left, x, first, rng, scratch, noise);
+                self.fill(right, sum - x, rest, rng, scratch, noise);
+            }
+        }
+    }
+}
+
+/// Makes parts, each shape once.
+pub(super) struct Builder<'a, L> {
+    laws: &'a [L],
+    reaches: Vec<i64>,
+    parts: Parts,
+    known: HashMap<Shape, PartId>,
+}
+
+impl<'a, L: IntegerLaw> Builder<'a, L> {
+    /// `laws`: by level.
+    pub(super) fn new(laws: &'a [L]) -> Self {
+        let reaches = laws.iter().map(reach).collect();
+        Self { laws, reaches, parts: Parts::default(), known: HashMap::new() }
+    }
+
+    pub(super) fn finish(self) -> Parts {
+        self.parts
+    }
+
+    pub(super) fn table(&self, part: PartId) -> &Table {
+        self.parts.table(part)
+    }
+
+    /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none.
+    pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64) -> Result<PartId> {
+        let reach = self.reaches[level];
+        let floor = if floor <= -reach { NO_LOWER } else { floor };
+        let ceiling = if ceiling >= reach { NO_UPPER } else { ceiling };
+        self.part(Shape::Leaf { level, floor, ceiling })
+    }
+
+    /// A sum of terms that is itself weighted with the law of a level.
+    pub(super) fn node(&mut self, level: usize, inner: PartId) -> Result<PartId> {
+        self.part(Shape::Node { level, inner })
+    }
+
+    /// The part over several terms; puts them into the order in which it draws them. Those that nothing bounds are
+    /// `leaves` of one level. `reach`: the largest sum that will be asked for, if all terms are such.
+    pub(super) fn sum(
+        &mut self,
+        leaves: usize,
+        reach: Option<u64>,
+        order: &mut [u32],
+        unit: &[PartId],
+    ) -> Result<PartId> {
+        order.sort_by_key(|&term| unit[term as usize]);
+        let free_leaf =
+            self.known.get(&Shape::Leaf { level: leaves, floor: NO_LOWER, ceiling: NO_UPPER }).copied();
+        let free = |&term: &u32| Some(unit[term as usize]) == free_leaf;
+        let mut parts = Vec::new();
+        let closed_form = self.laws.get(leaves).is_some_and(|law| law.as_double_geometric().is_some());
+        if closed_form && order.iter().any(free) {
+            // Free leaves first, as one part.
+            order.sort_by_key(|term| !free(term));
+            let n = order.iter().filter(|term| free(term)).count();
+            let reach = reach.filter(|_| n == order.len());
+            parts.push(self.part(Shape::Leaves { level: leaves, n, reach })?);
+            parts.extend(order[n..].iter().map(|&term| unit[term as usize]));
+        } else {
+            parts.extend(order.iter().map(|&term| unit[term as usize]));
+        }
+        self.split(&parts)
+    }
+
+    fn split(&mut self, parts: &[PartId]) -> Result<PartId> {
+        if let [one] = parts {
+            return Ok(*one);
+        }
+        let (left, right) = parts.split_at(parts.len().div_ceil(2));
+        let (left, right) = (self.split(left)?, self.split(right)?);
+        self.part(Shape::Split(left, right))
+    }
+
+    fn part(&mut self, shape: Shape) -> Result<PartId> {
+        if let Some(&id) = self.known.get(&shape) {
+            return Ok(id);
+        }
+        let parts = &self.parts.0;
+        let part = match shape {
+            Shape::Leaf { level, floor, ceiling } => {
+                Part { kind: Kind::Term, table: Table::of_law(&self.laws[level], floor, ceiling)?, len: 1 }
+            }
+            Shape::Leaves { level, n, reach } => {
+                let law = self.laws[level].as_double_geometric().expect("grouped only where it has one");
+                let leaves = GeometricSum::new(&law, n, reach)?;
+                let table = leaves.sum().clone();
+                Part { kind: Kind::Leaves(leaves), table, len: n }
+            }
+            Shape::Node { level, inner } => {
+                let table = parts[inner as usize].table.weighted(&self.laws[level])?;
+                Part { kind: Kind::Term, table, len: 1 }
+            }
+            Shape::Split(left, right) => {
+                let (l, r) = (&parts[left as usize], &parts[right as usize]);
+                let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
+                let table = l.table.convolve(&r.table)?;
+                let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
+                Part {
+                    kind: Kind::Split { left, right, slope, means: (mean_l, mean_r) },
+                    table,
+                    len: l.len + r.len,
+                }
+            }
+        };
+        self.parts.0.push(part);
+        let id = (self.parts.0.len() - 1) as PartId;
+        self.known.insert(shape, id);
+        Ok(id)
+    }
+}

@@ -1,0 +1,117 @@
+//! Rejection: draws that satisfy less, kept if they satisfy all.
+
+use super::lattice::{ComponentSampler, ExactLattice, LatticeScratch};
+use crate::error::{Error, Result};
+use crate::invariant::{Bounded, Component, Linear, Region};
+use crate::rng::{Rng, Role, TaskKey, stream};
+
+/// What the proposals of [`Rejection`] satisfy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Nothing: the unconstrained mechanism.
+    Unconstrained,
+    /// The equations: the mechanism conditioned on them, drawn exactly.
+    Equations,
+}
+
+/// Exact sampler of noise given equations and inequalities: proposals of the unconstrained mechanism, or of the
+/// mechanism conditioned on the equations, until one satisfies everything; each part of the table that nothing ties to
+/// the rest by itself.
+///
+/// Its acceptance is the probability of the event: it is measured before it is used, and refused where no proposal out
+/// of 100,000 is kept.
+#[derive(Debug)]
+pub struct Rejection {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    samplers: Vec<ComponentSampler>,
+    bounded: Bounded,
+}
+
+/// Proposals that measure the acceptance.
+const TRIALS: u64 = 100_000;
+
+impl Rejection {
+    /// Errors: a law that is no product over cells (from [`Source::Unconstrained`]), equations that no exact sampler
+    /// serves (from [`Source::Equations`]), an acceptance too small to be measured.
+    pub fn new<L: ExactLattice>(invariant: &Linear, region: &Region, law: L, source: Source) -> Result<Self> {
+        let bounded =
+            if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
+        let equations = match source {
+            Source::Unconstrained if !L::FACTORISES => {
+                return Err(Error::Unsupported {
+                    method: "rejection",
+                    what: "a law that is no product over cells".into(),
+                    reason: "there is no independent noise to draw",
+                });
+            }
+            Source::Unconstrained => (0..invariant.cells() as u32)
+                .map(|cell| Component { cells: vec![cell], rows: Vec::new(), margins: None })
+                .collect(),
+            Source::Equations if L::FACTORISES => invariant.components(),
+            Source::Equations => vec![invariant.whole()],
+        };
+        let mut owner = vec![0; invariant.cells()];
+        for (i, part) in bounded.iter().enumerate() {
+            part.component.cells.iter().for_each(|&cell| owner[cell as usize] = i);
+        }
+        let mut parts: Vec<Part> =
+            bounded.into_iter().map(|bounded| Part { samplers: Vec::new(), bounded }).collect();
+        for component in &equations {
+            let sampler = ComponentSampler::new(component, law)?;
+            parts[owner[component.cells[0] as usize]].samplers.push(sampler);
+        }
+        let rejection = Self { parts };
+        let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
+        for part in &rejection.parts {
+            if part.attempt(TRIALS, &mut rng, &mut scratch, &mut noise).is_none() {
+                return Err(Error::Unsupported {
+                    method: "rejection",
+                    what: format!("a part of {} cells", part.bounded.component.cells.len()),
+                    reason: "no proposal out of 100,000 was kept: the acceptance cannot be measured",
+                });
+            }
+        }
+        Ok(rejection)
+    }
+
+    /// One draw, into `noise` (one value per cell); returns the proposals that it took, all parts together.
+    pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) -> u64 {
+        let one = |part: &Part| part.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX);
+        self.parts.iter().map(one).fold(0, u64::saturating_add)
+    }
+
+    /// Parts that are accepted by themselves: as many proposals are kept in every draw.
+    pub fn parts(&self) -> u64 {
+        self.parts.len() as u64
+    }
+}
+
+impl Part {
+    /// Proposes until one is kept: how many it took, or `None` after `limit`.
+    fn attempt<R: Rng + ?Sized>(
+        &self,
+        limit: u64,
+        rng: &mut R,
+        scratch: &mut LatticeScratch,
+        noise: &mut [i64],
+    ) -> Option<u64> {
+        (1..=limit).find(|_| {
+            self.samplers.iter().for_each(|sampler| sampler.draw(rng, scratch, noise));
+            let Bounded { component, region } = &self.bounded;
+            let z = |cell: u32| noise[component.cells[cell as usize] as usize];
+            let value = |row: &[(u32, i64)]| -> i128 {
+                row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z(cell))).sum()
+            };
+            (0..component.cells.len()).all(|i| {
+                let z = z(i as u32);
+                region.lower[i] <= z && z <= region.upper[i]
+            }) && component.rows.iter().all(|row| value(row) == 0)
+                && region.rows.iter().all(|(row, least)| value(row) >= i128::from(*least))
+        })
+    }
+}

@@ -1,0 +1,447 @@
+//! Inequalities `B y >= b` beside the equations.
+
+use super::linear::{Component, Linear, Row, connected};
+use crate::error::{Error, Result};
+
+/// What every release `y` must satisfy beside its equations: `lower <= y <= upper` cell by cell and rows `b·y >= c`
+/// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inequalities {
+    /// By cell; [`NO_LOWER`] for none. Cells beyond the end have none.
+    lower: Vec<i64>,
+    /// By cell; [`NO_UPPER`] for none.
+    upper: Vec<i64>,
+    /// Coefficients and the least value.
+    rows: Vec<(Row, i64)>,
+}
+
+/// Stands for "no lower bound".
+pub const NO_LOWER: i64 = i64::MIN;
+/// Stands for "no upper bound".
+pub const NO_UPPER: i64 = i64::MAX;
+
+impl Inequalities {
+    /// `y >= 0` on `cells` cells.
+    pub fn nonnegative(cells: usize) -> Self {
+        Self { lower: vec![0; cells], ..Self::default() }
+    }
+
+    /// Bounds by cell. Errors: lists of different lengths, a lower bound above its upper bound.
+    pub fn bounds(lower: Vec<i64>, upper: Vec<i64>) -> Result<Self> {
+        if lower.len() != upper.len() {
+            let message = format!("{} lower and {} upper bounds", lower.len(), upper.len());
+            return Err(Error::Invariant(message));
+        }
+        match lower.iter().zip(&upper).position(|(lower, upper)| lower > upper) {
+            Some(i) => {
+                let (lower, upper) = (lower[i], upper[i]);
+                Err(Error::Invariant(format!("infeasible: cell {}: {lower} <= y <= {upper}", i + 1)))
+            }
+            None => Ok(Self { lower, upper, rows: Vec::new() }),
+        }
+    }
+
+    /// Rows `b·y >= c`. Errors: a row without a coefficient, or with two for one cell.
+    pub fn rows(mut rows: Vec<(Row, i64)>) -> Result<Self> {
+        for (i, (row, _)) in rows.iter_mut().enumerate() {
+            row.retain(|&(_, b)| b != 0);
+            row.sort_unstable();
+            if row.is_empty() || row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                let message =
+                    format!("inequality {}: want one coefficient or more, one for each cell", i + 1);
+                return Err(Error::Invariant(message));
+            }
+        }
+        Ok(Self { rows, ..Self::default() })
+    }
+
+    /// Both.
+    pub fn and(mut self, other: Self) -> Self {
+        let join = |mine: &mut Vec<i64>, theirs: Vec<i64>, none: i64, tighter: fn(i64, i64) -> i64| {
+            mine.resize(mine.len().max(theirs.len()), none);
+            for (a, b) in mine.iter_mut().zip(theirs) {
+                *a = tighter(*a, b);
+            }
+        };
+        join(&mut self.lower, other.lower, NO_LOWER, i64::max);
+        join(&mut self.upper, other.upper, NO_UPPER, i64::min);
+        self.rows.extend(other.rows);
+        self
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+            && self.lower.iter().all(|&bound| bound == NO_LOWER)
+            && self.upper.iter().all(|&bound| bound == NO_UPPER)
+    }
+
+    /// Whether every one of `cells` cells has a lower bound >= 0.
+    pub fn implies_nonnegative(&self, cells: usize) -> bool {
+        self.lower.len() == cells && self.lower.iter().all(|&bound| bound >= 0)
+    }
+
+    /// By cell of a table: its bounds.
+    pub fn cell(&self, cell: usize) -> (i64, i64) {
+        let at = |bounds: &[i64], none| bounds.get(cell).copied().unwrap_or(none);
+        (at(&self.lower, NO_LOWER), at(&self.upper, NO_UPPER))
+    }
+
+    /// The explicit rows: coefficients and least values.
+    pub fn explicit(&self) -> &[(Row, i64)] {
+        &self.rows
+    }
+
+    /// An equation `a·y = a·x` that no `y` within the bounds can satisfy: its place, what it asks for, and the least
+    /// and largest value within the bounds (as far as they exist). The equation and the bounds of its cells are then
+    /// a set of constraints in conflict.
+    pub fn conflict(
+        &self,
+        equations: &Linear,
+        counts: &[i64],
+    ) -> Option<(usize, i128, Option<i128>, Option<i128>)> {
+        equations.rows().iter().enumerate().find_map(|(i, row)| {
+            let wanted: i128 = row.iter().map(|&(c, a)| i128::from(a) * i128::from(counts[c as usize])).sum();
+            let extreme = |largest: bool| -> Option<i128> {
+                row.iter()
+                    .map(|&(cell, a)| {
+                        let (lower, upper) = self.cell(cell as usize);
+                        let bound = if (a > 0) == largest { upper } else { lower };
+                        (bound != NO_LOWER && bound != NO_UPPER).then(|| i128::from(a) * i128::from(bound))
+                    })
+                    .sum()
+            };
+            let (least, largest) = (extreme(false), extreme(true));
+            let misses = least.is_some_and(|x| x > wanted) || largest.is_some_and(|x| x < wanted);
+            misses.then_some((i, wanted, least, largest))
+        })
+    }
+
+    /// The same on the noise `z = y - x`.
+    ///
+    /// Errors: counts that do not satisfy them; the first that fails is named (cells and inequalities from 1).
+    pub fn around(&self, counts: &[i64]) -> Result<Region> {
+        let d = counts.len();
+        let (mut lower, mut upper) = (vec![NO_LOWER; d], vec![NO_UPPER; d]);
+        for (i, &x) in counts.iter().enumerate() {
+            let (least, most) = self.cell(i);
+            if x < least || x > most {
+                let wanted = match (least, most) {
+                    (_, most) if x > most => format!("<= {most}"),
+                    (least, _) => format!(">= {least}"),
+                };
+                let message = format!("the count of cell {} is {x}, want {wanted}", i + 1);
+                return Err(Error::Invariant(message));
+            }
+            if least != NO_LOWER {
+                lower[i] = least.saturating_sub(x);
+            }
+            if most != NO_UPPER {
+                upper[i] = most.saturating_sub(x);
+            }
+        }
+        let mut rows = Vec::new();
+        for (i, (row, least)) in self.rows.iter().enumerate() {
+            if let Some((cell, _)) = row.iter().find(|(cell, _)| *cell as usize >= d) {
+                let cell = u64::from(*cell) + 1;
+                return Err(Error::Invariant(format!("inequality {}: cell {cell} of a table of {d}", i + 1)));
+            }
+            let value: i128 = row.iter().map(|&(c, b)| i128::from(b) * i128::from(counts[c as usize])).sum();
+            let slack = i128::from(*least) - value;
+            if slack > 0 {
+                let message = format!("inequality {} gives {value} on the counts, want >= {least}", i + 1);
+                return Err(Error::Invariant(message));
+            }
+            let slack = i64::try_from(slack)
+                .map_err(|_| Error::Invariant(format!("inequality {}: slack beyond 64 bits", i + 1)))?;
+            rows.push((row.clone(), slack));
+        }
+        Ok(Region { lower, upper, rows })
+    }
+}
+
+/// The noise that keeps a release within its [`Inequalities`]; it contains 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// By cell, at most 0; [`NO_LOWER`] for none.
+    pub lower: Vec<i64>,
+    /// By cell, at least 0; [`NO_UPPER`] for none.
+    pub upper: Vec<i64>,
+    /// Coefficients and the least value, at most 0.
+    pub rows: Vec<(Row, i64)>,
+}
+
+/// Cells that neither an equation nor an inequality ties to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounded {
+    /// Cells and equations.
+    pub component: Component,
+    /// What bounds them, on the renumbered cells.
+    pub region: Region,
+}
+
+impl Region {
+    /// No bound at all.
+    pub fn everything(cells: usize) -> Self {
+        Self { lower: vec![NO_LOWER; cells], upper: vec![NO_UPPER; cells], rows: Vec::new() }
+    }
+
+    /// Whether nothing bounds the noise.
+    pub fn is_everything(&self) -> bool {
+        self.rows.is_empty() && self.lower.iter().all(|&x| x == NO_LOWER) && !self.has_upper()
+    }
+
+    /// Whether a cell is bounded above.
+    pub fn has_upper(&self) -> bool {
+        self.upper.iter().any(|&x| x != NO_UPPER)
+    }
+
+    /// Checks integer noise. Errors: [`Error::InvariantViolated`] with the first inequality that fails.
+    pub fn check(&self, noise: &[i64]) -> Result<()> {
+        let violated = |place: String, residual: i128| {
+            Err(Error::InvariantViolated { place, residual: residual.to_string() })
+        };
+        for (i, &z) in noise.iter().enumerate() {
+            if z < self.lower[i] {
+                return violated(
+                    format!("the lower bound of cell {}", i + 1),
+                    i128::from(z) - i128::from(self.lower[i]),
+                );
+            }
+            if z > self.upper[i] {
+                return violated(
+                    format!("the upper bound of cell {}", i + 1),
+                    i128::from(z) - i128::from(self.upper[i]),
+                );
+            }
+        }
+        for (i, (row, least)) in self.rows.iter().enumerate() {
+            let rest = value(row, noise) - i128::from(*least);
+            if rest < 0 {
+                return violated(format!("inequality {}", i + 1), rest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `noise` is inside.
+    #[inline]
+    pub fn contains(&self, noise: &[i64]) -> bool {
+        let within = |((z, lower), upper): ((&i64, &i64), &i64)| lower <= z && z <= upper;
+        noise.iter().zip(&self.lower).zip(&self.upper).all(within)
+            && self.rows.iter().all(|(row, least)| value(row, noise) >= i128::from(*least))
+    }
+
+    /// The steps `t` for which `z + t b` stays inside, for `z` inside and `b` given by its non-zero entries: first and
+    /// last, [`NO_LOWER`] and [`NO_UPPER`] where nothing stops it. Contains 0.
+    #[inline]
+    pub fn interval(&self, b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
+        let (mut first, mut last) = (NO_LOWER, NO_UPPER);
+        let mut stop = |room_down: Option<i64>, room_up: Option<i64>, c: i64| {
+            // Room below and above the present value, in units of |c|.
+            let (down, up) = if c > 0 { (room_down, room_up) } else { (room_up, room_down) };
+            let size = c.abs();
+            if let Some(room) = down {
+                first = first.max(-(room / size));
+            }
+            if let Some(room) = up {
+                last = last.min(room / size);
+            }
+        };
+        for &(cell, c) in b {
+            let (at, lower, upper) = (z[cell as usize], self.lower[cell as usize], self.upper[cell as usize]);
+            let down = (lower != NO_LOWER).then(|| at.saturating_sub(lower));
+            let up = (upper != NO_UPPER).then(|| upper.saturating_sub(at));
+            stop(down, up, i64::from(c));
+        }
+        for (row, least) in &self.rows {
+            let along = slope(row, b);
+            if along != 0 {
+                let room = value(row, z) - i128::from(*least);
+                stop(Some(i64::try_from(room).unwrap_or(i64::MAX)), None, along);
+            }
+        }
+        (first, last)
+    }
+
+    /// `Σ` over all bounds and rows of how far `noise` is outside.
+    pub fn violation(&self, noise: &[i64]) -> i128 {
+        let each = |((&z, &lower), &upper): ((&i64, &i64), &i64)| outside(i128::from(z), lower, upper);
+        let cells: i128 = noise.iter().zip(&self.lower).zip(&self.upper).map(each).sum();
+        let short = |(row, least): &(Row, i64)| (i128::from(*least) - value(row, noise)).max(0);
+        cells + self.rows.iter().map(short).sum::<i128>()
+    }
+
+    /// [`Region::violation`] of `z + t b`, up to a constant, as a function of `t`.
+    pub(crate) fn violation_along<'a>(
+        &'a self,
+        b: &'a [(u32, i32)],
+        z: &[i64],
+    ) -> impl Fn(i64) -> i128 + use<'a> {
+        let at: Vec<i64> = b.iter().map(|&(cell, _)| z[cell as usize]).collect();
+        let rows: Vec<(i128, i64)> = self
+            .rows
+            .iter()
+            .filter_map(|(row, least)| match slope(row, b) {
+                0 => None,
+                along => Some((value(row, z) - i128::from(*least), along)),
+            })
+            .collect();
+        move |t| {
+            let cells: i128 = b
+                .iter()
+                .zip(&at)
+                .map(|(&(cell, c), &z)| {
+                    let y = i128::from(z) + i128::from(t) * i128::from(c);
+                    outside(y, self.lower[cell as usize], self.upper[cell as usize])
+                })
+                .sum();
+            let short = |&(rest, along): &(i128, i64)| (-(rest + i128::from(t) * i128::from(along))).max(0);
+            cells + rows.iter().map(short).sum::<i128>()
+        }
+    }
+
+    /// The components of the equations together with what bounds them; explicit rows tie cells as equations do.
+    pub fn components(&self, equations: &Linear) -> Vec<Bounded> {
+        if self.rows.is_empty() {
+            return equations.components().into_iter().map(|component| self.restricted(component)).collect();
+        }
+        let rows: Vec<&Row> = equations.rows().iter().chain(self.rows.iter().map(|(row, _)| row)).collect();
+        let parts = connected(equations.cells(), &rows);
+        let split = equations.rows().len();
+        parts
+            .into_iter()
+            .map(|(cells, members)| {
+                let local = |row: &Row| -> Row {
+                    let place = |cell| cells.binary_search(&cell).expect("its own cell") as u32;
+                    row.iter().map(|&(cell, b)| (place(cell), b)).collect()
+                };
+                let equations = members.iter().filter(|&&i| i < split).map(|&i| local(rows[i])).collect();
+                let explicit = members.iter().filter(|&&i| i >= split);
+                let explicit = explicit.map(|&i| (local(rows[i]), self.rows[i - split].1)).collect();
+                let component = Component { cells: cells.clone(), rows: equations, margins: None };
+                Bounded {
+                    region: Region { rows: explicit, ..self.restricted(component.clone()).region },
+                    component,
+                }
+            })
+            .collect()
+    }
+
+    /// Everything as one component: for laws that do not factorise.
+    pub fn whole(&self, equations: &Linear) -> Bounded {
+        Bounded { component: equations.whole(), region: self.clone() }
+    }
+
+    fn restricted(&self, component: Component) -> Bounded {
+        let of = |bounds: &[i64]| component.cells.iter().map(|&cell| bounds[cell as usize]).collect();
+        Bounded {
+            region: Self { lower: of(&self.lower), upper: of(&self.upper), rows: Vec::new() },
+            component,
+        }
+    }
+}
+
+impl Bounded {
+    /// Cells grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
+    /// either. With the groups' columns in both.
+    pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
+        let rows =
+            self.component.rows.iter().chain(self.region.rows.iter().map(|(row, _)| row)).cloned().collect();
+        Component { rows, ..self.component.clone() }.equal_columns()
+    }
+}
+
+/// How far a value is outside its bounds.
+fn outside(z: i128, lower: i64, upper: i64) -> i128 {
+    if lower != NO_LOWER && z < i128::from(lower) {
+        i128::from(lower) - z
+    } else if upper != NO_UPPER && z > i128::from(upper) {
+        z - i128::from(upper)
+    } else {
+        0
+    }
+}
+
+#[inline]
+fn value(row: &Row, noise: &[i64]) -> i128 {
+    row.iter().map(|&(cell, b)| i128::from(b) * i128::from(noise[cell as usize])).sum()
+}
+
+/// The row's value on a vector.
+#[inline]
+fn slope(row: &Row, vector: &[(u32, i32)]) -> i64 {
+    vector
+        .iter()
+        .map(|&(cell, c)| match row.binary_search_by_key(&cell, |&(cell, _)| cell) {
+            Ok(at) => row[at].1 * i64::from(c),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The interval of a line is what stepping along it finds.
+    #[test]
+    fn intervals_are_those_of_single_steps() {
+        let inequalities = Inequalities::bounds(vec![0, NO_LOWER, -2, 0], vec![9, 4, NO_UPPER, NO_UPPER])
+            .unwrap()
+            .and(Inequalities::rows(vec![(vec![(0, 2), (2, -1)], -6), (vec![(1, 1), (3, 3)], 0)]).unwrap());
+        let counts = [3, 1, 4, 2];
+        let region = inequalities.around(&counts).unwrap();
+        for b in [vec![(0, 1), (1, -1)], vec![(0, 2), (3, -3)], vec![(1, -1), (2, 2), (3, 1)], vec![(2, -5)]]
+        {
+            for start in [[0, 0, 0, 0], [2, -1, 1, 0], [-3, 0, 0, 3]] {
+                assert!(region.contains(&start));
+                let at = |t: i64| {
+                    let mut z = start;
+                    b.iter().for_each(|&(cell, c): &(u32, i32)| z[cell as usize] += t * i64::from(c));
+                    z
+                };
+                let (first, last) = region.interval(&b, &start);
+                for t in -40..=40 {
+                    let inside = region.contains(&at(t));
+                    assert_eq!(inside, first <= t && t <= last, "{b:?} from {start:?} by {t}");
+                    assert_eq!(inside, region.violation(&at(t)) == 0);
+                    assert_eq!(inside, region.check(&at(t)).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counts_outside_are_named() {
+        let wrong =
+            |inequalities: Inequalities, counts: &[i64]| inequalities.around(counts).unwrap_err().to_string();
+        assert!(wrong(Inequalities::nonnegative(2), &[1, -1]).contains("cell 2 is -1, want >= 0"));
+        let capped = Inequalities::bounds(vec![NO_LOWER; 2], vec![3, 3]).unwrap();
+        assert!(wrong(capped.clone(), &[4, 0]).contains("cell 1 is 4, want <= 3"));
+        let rows = Inequalities::rows(vec![(vec![(0, 1), (1, 1)], 5)]).unwrap();
+        assert!(wrong(rows, &[1, 2]).contains("inequality 1 gives 3 on the counts, want >= 5"));
+        assert!(Inequalities::bounds(vec![2], vec![1]).unwrap_err().to_string().contains("2 <= y <= 1"));
+        // Two cells of at most 3 cannot sum to 8, whatever the counts are.
+        let total = Linear::total(2).unwrap();
+        assert_eq!(capped.conflict(&total, &[4, 4]), Some((0, 8, None, Some(6))));
+        assert_eq!(capped.conflict(&total, &[4, 1]), None);
+    }
+
+    /// Explicit rows tie components together, and every part keeps its own.
+    #[test]
+    fn rows_join_components() {
+        let equations = Linear::partition(&[0, 0, 1, 1, 2, 2]).unwrap();
+        let region = Inequalities::nonnegative(6)
+            .and(Inequalities::rows(vec![(vec![(1, 1), (4, -1)], -9)]).unwrap())
+            .around(&[1, 2, 3, 4, 5, 6])
+            .unwrap();
+        let parts = region.components(&equations);
+        let cells: Vec<_> = parts.iter().map(|part| part.component.cells.clone()).collect();
+        assert_eq!(cells, [vec![0, 1, 4, 5], vec![2, 3]]);
+        assert_eq!(parts[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
+        assert_eq!(parts[0].region.lower, [-1, -2, -5, -6]);
+        assert_eq!((parts[0].component.rows.len(), parts[1].component.rows.len()), (2, 1));
+        assert!(parts[1].region.rows.is_empty());
+    }
+}

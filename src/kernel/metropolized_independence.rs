@@ -1,0 +1,350 @@
+//! The published sampler for equations with inequalities.
+
+use super::{Dispersed, Kernel};
+use crate::error::{Error, Result};
+use crate::invariant::{Bounded, Linear, Region, Row};
+use crate::lattice::independent_rows;
+use crate::law::{DoubleGeometric, LatticeLaw, Law};
+use crate::rng::{Rng, below, open01};
+
+/// Metropolized independence sampler of a [`LatticeLaw`] given equations and inequalities (Gong, Meng, "Congenial
+/// differential privacy under mandated disclosure", Algorithm 1).
+///
+/// The free cells `I` are proposed from independent double geometric laws `q` with their own inverse scale ε~, the
+/// others solved from `A z = 0`, and the whole is accepted with probability
+///
+/// `min{1, p(z~) 1(B z~ >= b) q(z_I) / (p(z) q(z~_I))}`
+///
+/// (the printed formula has `q(s)` where the subvector `s_I` is meant). A solution that is no integer vector has
+/// probability 0. Parts of the table that nothing ties together are sampled side by side: one step proposes in one of
+/// them, chosen uniformly.
+///
+/// The chain starts at its first proposal that satisfies everything, never at the confidential table, where its weight
+/// is largest (ε~ <= ε) and it would stay.
+#[derive(Debug)]
+pub struct MetropolizedIndependence<L: LatticeLaw> {
+    law: L,
+    proposal: DoubleGeometric,
+    cells: usize,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    bounded: Bounded,
+    /// Cells of the part that are proposed.
+    free: Vec<u32>,
+    /// Cells that are solved for.
+    dependent: Vec<u32>,
+    /// By independent equation: its coefficients on the free cells.
+    rows: Vec<Row>,
+    /// `det` times the inverse of the equations on the dependent cells, row by row.
+    adjugate: Vec<Vec<i128>>,
+    det: i128,
+}
+
+/// State of [`MetropolizedIndependence`].
+#[derive(Debug, Clone)]
+pub struct IndependenceState {
+    z: Vec<i64>,
+    /// By part: `ln p(z) - ln q(z_I)`, and whether it has ever moved.
+    parts: Vec<(f64, bool)>,
+}
+
+/// A proposal.
+#[derive(Debug, Clone)]
+pub struct IndependenceNoise {
+    part: usize,
+    /// By cell of the part; meaningless unless `feasible`.
+    z: Vec<i64>,
+    feasible: bool,
+    log_weight: f64,
+    log_u: f64,
+    sums: Vec<i128>,
+}
+
+/// Proposals among which a start must be found.
+const STARTS: u64 = 1 << 22;
+
+impl<L: LatticeLaw> MetropolizedIndependence<L> {
+    /// - `rate`: ε~, the inverse scale of the proposals, > 0.
+    /// - `dependent`: the cells that are solved for, as many as there are independent equations (from 0); `None` for the
+    ///   last ones whose columns are independent.
+    ///
+    /// Errors: dependent cells whose columns are dependent or too few, a system beyond 64 bits.
+    pub fn new(
+        invariant: &Linear,
+        region: Option<&Region>,
+        law: L,
+        rate: f64,
+        dependent: Option<&[usize]>,
+    ) -> Result<Self> {
+        let everything = Region::everything(invariant.cells());
+        let region = region.unwrap_or(&everything);
+        let bounded =
+            if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
+        let mut parts = Vec::new();
+        for bounded in bounded {
+            let part = Part::new(bounded, dependent)?;
+            if !part.free.is_empty() {
+                parts.push(part);
+            }
+        }
+        if let Some(&cell) = dependent.unwrap_or_default().iter().find(|&&cell| cell >= invariant.cells()) {
+            return Err(Error::parameter("dependent", cell + 1, "numbers of cells of the table"));
+        }
+        if parts.is_empty() {
+            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+        }
+        let proposal = DoubleGeometric::new(1.0 / rate)?;
+        law.check_size(invariant.cells(), 1.0, 45.0 / rate)?;
+        Ok(Self { law, proposal, cells: invariant.cells(), parts })
+    }
+
+    /// Parts that are sampled side by side: a step proposes in one of them.
+    pub fn parts(&self) -> u64 {
+        self.parts.len() as u64
+    }
+
+    /// A proposal for one part.
+    fn propose<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut IndependenceNoise) {
+        let part = &self.parts[noise.part];
+        let Bounded { component, region } = &part.bounded;
+        let IndependenceNoise { z, sums, .. } = noise;
+        noise.feasible = false;
+        z.resize(component.cells.len(), 0);
+        let mut size = 0u64;
+        for &cell in &part.free {
+            let value = self.proposal.sample(rng);
+            // The proposal does not depend on the state: one that is out of bounds already is rejected at once.
+            if value < region.lower[cell as usize] || value > region.upper[cell as usize] {
+                return;
+            }
+            z[cell as usize] = value;
+            size += value.unsigned_abs();
+        }
+        sums.clear();
+        sums.extend(part.rows.iter().map(|row| -> i128 {
+            row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z[cell as usize])).sum()
+        }));
+        for (&cell, inverse) in part.dependent.iter().zip(&part.adjugate) {
+            let value: i128 = inverse.iter().zip(&*sums).map(|(a, s)| -a * s).sum();
+            let Ok(solved) = i64::try_from(value / part.det) else { return };
+            if value % part.det != 0
+                || solved < region.lower[cell as usize]
+                || solved > region.upper[cell as usize]
+            {
+                return;
+            }
+            z[cell as usize] = solved;
+        }
+        let meets = |(row, least): &(Row, i64)| {
+            let value: i128 = row.iter().map(|&(cell, b)| i128::from(b) * i128::from(z[cell as usize])).sum();
+            value >= i128::from(*least)
+        };
+        noise.feasible = region.rows.iter().all(meets);
+        let sum: i64 = z.iter().map(|&z| L::part(z)).sum();
+        noise.log_weight = size as f64 * self.proposal.rate() - self.law.energy(sum);
+    }
+}
+
+impl Part {
+    fn new(bounded: Bounded, dependent: Option<&[usize]>) -> Result<Self> {
+        let component = &bounded.component;
+        let n = component.cells.len() as u32;
+        if component.rows.is_empty() {
+            let free = (0..n).collect();
+            return Ok(Self { bounded, free, dependent: vec![], rows: vec![], adjugate: vec![], det: 1 });
+        }
+        let rows: Vec<Row> = independent_rows(&component.distinct_columns())?
+            .into_iter()
+            .map(|i| component.rows[i].clone())
+            .collect();
+        let candidates: Vec<u32> = match dependent {
+            None => (0..n).rev().collect(),
+            Some(list) => {
+                (0..n).filter(|&cell| list.contains(&(component.cells[cell as usize] as usize))).collect()
+            }
+        };
+        let column = |cell: u32| -> Vec<i128> {
+            let of = |row: &Row| row.iter().find(|(c, _)| *c == cell).map_or(0, |&(_, a)| i128::from(a));
+            rows.iter().map(of).collect()
+        };
+        let mut chosen: Vec<u32> = Vec::new();
+        let mut echelon = Echelon::default();
+        let wrong = || Error::parameter("dependent", candidates.len(), INDEPENDENT);
+        for &cell in &candidates {
+            if echelon.rank() < rows.len() && echelon.add(column(cell)).ok_or_else(overflow)? {
+                chosen.push(cell);
+            } else if dependent.is_some() {
+                return Err(wrong());
+            }
+        }
+        if chosen.len() < rows.len() {
+            return Err(wrong());
+        }
+        chosen.sort_unstable();
+        let block: Vec<Vec<i128>> = chosen.iter().map(|&cell| column(cell)).collect();
+        let (adjugate, det) = adjugate(&block).ok_or_else(overflow)?;
+        let free: Vec<u32> = (0..n).filter(|cell| !chosen.contains(cell)).collect();
+        let kept = |row: &Row| row.iter().copied().filter(|(cell, _)| !chosen.contains(cell)).collect();
+        let rows = rows.iter().map(kept).collect();
+        Ok(Self { bounded, free, dependent: chosen, rows, adjugate, det })
+    }
+}
+
+const INDEPENDENT: &str =
+    "in every part of the table as many cells as there are independent equations, with independent columns";
+
+fn overflow() -> Error {
+    Error::Invariant("mis: the equations on the dependent cells leave 128 bits".into())
+}
+
+/// Rows in echelon form, fraction-free.
+#[derive(Default)]
+struct Echelon(Vec<(usize, Vec<i128>)>);
+
+impl Echelon {
+    fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds a vector; whether it is independent of those before. `None`: overflow.
+    fn add(&mut self, mut v: Vec<i128>) -> Option<bool> {
+        for (pivot, other) in &self.0 {
+            let (scale, factor) = (other[*pivot], v[*pivot]);
+            for (x, y) in v.iter_mut().zip(other) {
+                *x = x.checked_mul(scale)?.checked_sub(factor.checked_mul(*y)?)?;
+            }
+            let content = v.iter().fold(0, |g, &x| gcd(g, x));
+            if content > 1 {
+                v.iter_mut().for_each(|x| *x /= content);
+            }
+        }
+        Some(match v.iter().position(|&x| x != 0) {
+            Some(pivot) => {
+                self.0.push((pivot, v));
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}
+
+/// `det(M)` and `det(M) M⁻¹` for the matrix with the given columns, by fraction-free Gauss-Jordan elimination
+/// (Bareiss). `None`: overflow, or a singular matrix.
+fn adjugate(columns: &[Vec<i128>]) -> Option<(Vec<Vec<i128>>, i128)> {
+    let n = columns.len();
+    let mut m: Vec<Vec<i128>> = (0..n)
+        .map(|i| {
+            let row = columns.iter().map(|column| column[i]);
+            row.chain((0..n).map(|j| i128::from(i == j))).collect()
+        })
+        .collect();
+    let mut before = 1i128;
+    for k in 0..n {
+        let pivot = (k..n).find(|&i| m[i][k] != 0)?;
+        m.swap(k, pivot);
+        let row = m[k].clone();
+        for (i, other) in m.iter_mut().enumerate() {
+            if i != k {
+                let factor = other[k];
+                for (x, y) in other.iter_mut().zip(&row) {
+                    *x = x.checked_mul(row[k])?.checked_sub(factor.checked_mul(*y)?)? / before;
+                }
+            }
+        }
+        before = row[k];
+    }
+    // Every diagonal entry is now the determinant up to the sign of the row exchanges, which both sides share.
+    Some((m.into_iter().map(|row| row[n..].to_vec()).collect(), before))
+}
+
+impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
+    type Value = i64;
+    type State = IndependenceState;
+    type Noise = IndependenceNoise;
+    const REJECTS: bool = true;
+
+    /// `position`: a point that satisfies everything.
+    fn init(&self, position: &[i64]) -> IndependenceState {
+        let weight = |part: &Part| {
+            let z = |cell: u32| position[part.bounded.component.cells[cell as usize] as usize];
+            let size: u64 = part.free.iter().map(|&cell| z(cell).unsigned_abs()).sum();
+            let sum: i64 = (0..part.bounded.component.cells.len() as u32).map(|cell| L::part(z(cell))).sum();
+            (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
+        };
+        IndependenceState { z: position.to_vec(), parts: self.parts.iter().map(weight).collect() }
+    }
+
+    fn noise(&self) -> IndependenceNoise {
+        let (z, sums) = (Vec::new(), Vec::new());
+        IndependenceNoise { part: 0, z, feasible: false, log_weight: 0.0, log_u: 0.0, sums }
+    }
+
+    #[inline]
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut IndependenceNoise) {
+        noise.part = match self.parts.len() {
+            1 => 0,
+            n => below(rng, n as u64) as usize,
+        };
+        self.propose(rng, noise);
+        if noise.feasible {
+            noise.log_u = libm::log(open01(rng));
+        }
+    }
+
+    #[inline]
+    fn apply(&self, state: &mut IndependenceState, noise: &IndependenceNoise) -> bool {
+        let (weight, moved) = &mut state.parts[noise.part];
+        if !noise.feasible || noise.log_u >= noise.log_weight - *weight {
+            return false;
+        }
+        *weight = noise.log_weight;
+        let mut changed = false;
+        for (&cell, &z) in self.parts[noise.part].bounded.component.cells.iter().zip(&noise.z) {
+            changed |= state.z[cell as usize] != z;
+            state.z[cell as usize] = z;
+        }
+        *moved |= changed;
+        changed
+    }
+
+    fn position<'a>(&self, state: &'a IndependenceState) -> &'a [i64] {
+        &state.z
+    }
+
+    fn is_stuck(&self, state: &IndependenceState) -> bool {
+        state.parts.iter().any(|(_, moved)| !moved)
+    }
+}
+
+impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
+    /// The first proposal of each part that satisfies everything; the scale is that of the proposals.
+    fn start<R: Rng + ?Sized>(&self, rng: &mut R, _: f64) -> Result<IndependenceState> {
+        let mut z = vec![0; self.cells];
+        let mut noise = self.noise();
+        for (i, part) in self.parts.iter().enumerate() {
+            noise.part = i;
+            let found = (0..STARTS).any(|_| {
+                self.propose(rng, &mut noise);
+                noise.feasible
+            });
+            if !found {
+                return Err(Error::Unsupported {
+                    method: "mis",
+                    what: format!("a part of {} cells", part.bounded.component.cells.len()),
+                    reason: "none of 2^22 proposals satisfies the invariant: another proposal-epsilon or method",
+                });
+            }
+            for (&cell, &value) in part.bounded.component.cells.iter().zip(&noise.z) {
+                z[cell as usize] = value;
+            }
+        }
+        Ok(self.init(&z))
+    }
+}

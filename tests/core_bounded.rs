@@ -1,0 +1,303 @@
+//! Samplers under equations and inequalities, against the law listed in full and against each other.
+
+mod common;
+
+use common::*;
+use congenial::diagnostics::Moments;
+use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection, Source, Truncated};
+use congenial::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region};
+use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence};
+use congenial::lattice::IntMatrix;
+use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
+use congenial::rng::Stream;
+use std::collections::HashMap;
+
+struct System {
+    name: &'static str,
+    invariant: Linear,
+    region: Region,
+}
+
+fn matrix(rows: &[Vec<i64>]) -> Linear {
+    Linear::matrix(&IntMatrix::from_rows(rows).unwrap()).unwrap()
+}
+
+fn systems() -> Vec<System> {
+    let system = |name, invariant: Linear, inequalities: Inequalities, counts: &[i64]| System {
+        name,
+        region: inequalities.around(counts).unwrap(),
+        invariant,
+    };
+    let nonnegative = Inequalities::nonnegative;
+    let rows = |rows| Inequalities::rows(rows).unwrap();
+    let bounds = |lower: &[i64], upper: &[i64]| Inequalities::bounds(lower.to_vec(), upper.to_vec()).unwrap();
+    vec![
+        system("total", Linear::total(3).unwrap(), nonnegative(3), &[0, 2, 1]),
+        system(
+            "total in a box",
+            Linear::total(4).unwrap(),
+            bounds(&[0, NO_LOWER, -1, 0], &[2, 1, NO_UPPER, 3]),
+            &[1, 0, 2, 1],
+        ),
+        system("margins", Linear::margins(2, 3).unwrap(), nonnegative(6), &[1, 0, 2, 1, 1, 0]),
+        system(
+            "margins in a box",
+            Linear::margins(2, 3).unwrap(),
+            bounds(&[0; 6], &[1, 2, 2, 2, 1, 9]),
+            &[1, 0, 2, 1, 1, 0],
+        ),
+        system(
+            "subsets",
+            Linear::subsets(4, &[vec![0, 1, 2], vec![2, 3]]).unwrap(),
+            nonnegative(4),
+            &[1, 0, 1, 2],
+        ),
+        system(
+            "matrix with a row",
+            matrix(&[vec![1, 2, -1, 1]]),
+            nonnegative(4).and(rows(vec![(vec![(0, 1), (1, -2)], -3)])),
+            &[2, 1, 3, 0],
+        ),
+        system(
+            "parts tied by a row",
+            Linear::partition(&[0, 0, 1, 1]).unwrap(),
+            rows(vec![(vec![(0, 1), (2, 1)], 2)]),
+            &[1, 1, 2, 0],
+        ),
+        system(
+            "a free cell under a row",
+            matrix(&[vec![1, -1, 0]]),
+            rows(vec![(vec![(0, 1), (2, -1)], -1)]).and(bounds(&[0, 0, -2], &[NO_UPPER, 5, NO_UPPER])),
+            &[1, 1, 1],
+        ),
+        system(
+            "units spread over a group",
+            matrix(&[vec![2, 1, 1]]),
+            bounds(&[0; 3], &[3, 2, 2]),
+            &[1, 1, 0],
+        ),
+        system(
+            "nothing but bounds",
+            matrix(&[vec![1, -1, 0, 0]]),
+            bounds(&[0; 4], &[4, 3, 2, 1]),
+            &[1, 1, 1, 1],
+        ),
+    ]
+}
+
+/// All points within the bounds and ±reach, with their probabilities.
+fn listed<L: LatticeLaw>(system: &System, law: &L, reach: i64) -> HashMap<Vec<i64>, f64> {
+    let points = lattice_points(&system.invariant, reach);
+    let mut all: HashMap<Vec<i64>, f64> = points
+        .into_iter()
+        .filter(|z| system.region.contains(z))
+        .map(|z| {
+            let sum = z.iter().map(|&z| L::part(z)).sum();
+            (z, libm::exp(-law.energy(sum)))
+        })
+        .collect();
+    let total: f64 = all.values().sum();
+    all.values_mut().for_each(|p| *p /= total);
+    all
+}
+
+fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -> Vec<i64>) {
+    let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
+    for _ in 0..draws {
+        *seen.entry(draw()).or_default() += 1;
+    }
+    assert_frequencies(law.iter().map(|(z, &p)| (seen.get(z).copied().unwrap_or(0), p)), draws);
+}
+
+fn reach(system: &System) -> i64 {
+    if system.invariant.cells() > 4 { 5 } else { 9 }
+}
+
+fn exact_has_the_law<L: ExactLattice>(law: L) {
+    let mut rng = test_stream(31);
+    for system in systems() {
+        println!("{} {law:?}", system.name);
+        let want = listed(&system, &law, reach(&system));
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; system.invariant.cells()]);
+        let region = Some(&system.region);
+        if L::FACTORISES {
+            let exact = LatticeExact::new(&system.invariant, region, law).unwrap();
+            assert!(exact.tv_error() < 1e-12);
+            assert_law(&want, 40_000, || {
+                exact.draw(&mut rng, &mut scratch, &mut noise);
+                noise.clone()
+            });
+        } else {
+            assert!(LatticeExact::new(&system.invariant, region, law).is_err());
+        }
+        for source in [Source::Unconstrained, Source::Equations] {
+            let rejection = Rejection::new(&system.invariant, &system.region, law, source);
+            if source == Source::Unconstrained && !L::FACTORISES {
+                assert!(rejection.is_err());
+                continue;
+            }
+            let rejection = rejection.unwrap();
+            assert_law(&want, 5_000, || {
+                rejection.draw(&mut rng, &mut scratch, &mut noise);
+                noise.clone()
+            });
+        }
+    }
+}
+
+#[test]
+fn exact_samplers_have_the_listed_law() {
+    exact_has_the_law(DoubleGeometric::new(0.8).unwrap());
+    exact_has_the_law(DiscreteGaussian::new(1.3).unwrap());
+    exact_has_the_law(EuclideanLaplace::new(0.6).unwrap());
+}
+
+fn run<K: Dispersed<Value = i64>>(kernel: &K, steps: u64, rng: &mut Stream) -> Vec<i64> {
+    let mut state = kernel.start(rng, 2.0).unwrap();
+    let mut noise = kernel.noise();
+    for _ in 0..steps {
+        kernel.draw(rng, &mut noise);
+        kernel.apply(&mut state, &noise);
+    }
+    kernel.position(&state).to_vec()
+}
+
+fn chains_have_the_law<L: LatticeLaw>(law: L) {
+    let mut rng = test_stream(32);
+    for system in systems() {
+        println!("{} {law:?}", system.name);
+        let want = listed(&system, &law, reach(&system));
+        let region = Some(&system.region);
+        let gibbs = LatticeGibbs::new(&system.invariant, region, law).unwrap();
+        let mis = MetropolizedIndependence::new(&system.invariant, region, law, 0.9, None).unwrap();
+        assert_law(&want, 6_000, || run(&gibbs, 120, &mut rng));
+        assert_law(&want, 6_000, || run(&mis, 1_500, &mut rng));
+    }
+}
+
+#[test]
+fn chains_reach_the_listed_law() {
+    chains_have_the_law(DoubleGeometric::new(0.8).unwrap());
+    chains_have_the_law(DiscreteGaussian::new(1.3).unwrap());
+    chains_have_the_law(EuclideanLaplace::new(0.6).unwrap());
+}
+
+/// `P(A z = 0 and z within its bounds)`, summed over all integer points that matter.
+fn mass_is_the_sum<L: IntegerLaw + LatticeLaw>(law: L) {
+    let wide: f64 = (-60..=60).map(|z: i64| libm::exp(law.log_weight(z))).sum();
+    for system in systems() {
+        let reach = if system.invariant.cells() > 4 { 6 } else { 16 };
+        let points = lattice_points(&system.invariant, reach);
+        let weight = |z: &Vec<i64>| z.iter().map(|&z| libm::exp(law.log_weight(z)) / wide).product::<f64>();
+        let want: f64 = points.iter().filter(|z| system.region.contains(z)).map(weight).sum();
+        let parts = system.region.components(&system.invariant);
+        let got: f64 = parts.iter().map(|part| Truncated::new(part, &law).unwrap().log_mass()).sum();
+        assert!((libm::exp(got) / want - 1.0).abs() < 2e-4, "{}: {} {want}", system.name, libm::exp(got));
+    }
+}
+
+#[test]
+fn probabilities_of_events_are_sums() {
+    mass_is_the_sum(DoubleGeometric::new(0.5).unwrap());
+    mass_is_the_sum(DiscreteGaussian::new(0.9).unwrap());
+}
+
+/// A total alone needs no bound: the closed form of two cells, `P(z_1 + z_2 = 0) = (1 - a)(1 + a²)/(1 + a)³`.
+#[test]
+fn probability_of_a_zero_sum_in_closed_form() {
+    let law = DoubleGeometric::new(1.7).unwrap();
+    let a = libm::exp(-1.0 / 1.7);
+    let invariant = Linear::total(2).unwrap();
+    let part = &Region::everything(2).components(&invariant)[0];
+    let want = (1.0 - a) * (1.0 + a * a) / libm::pow(1.0 + a, 3.0);
+    let got = libm::exp(Truncated::new(part, &law).unwrap().log_mass());
+    assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
+}
+
+/// The confidential table of "Congenial differential privacy", Table 1 (females, then males).
+const TABLE_1: [i64; 46] = [
+    8, 6, 3, 6, 4, 4, 4, 8, 5, 7, 7, 6, 1, 5, 4, 4, 9, 6, 2, 8, 8, 8, 7, //
+    3, 4, 5, 8, 6, 4, 5, 5, 5, 6, 10, 7, 3, 2, 5, 11, 6, 4, 7, 4, 5, 3, 8,
+];
+
+fn sex_by_age() -> (Linear, Region) {
+    let voting = |first: usize| first + 4..first + 23;
+    let sets = [(0..46).collect(), (0..23).collect(), voting(0).chain(voting(23)).collect::<Vec<usize>>()];
+    let region = Inequalities::nonnegative(46).around(&TABLE_1).unwrap();
+    (Linear::subsets(46, &sets).unwrap(), region)
+}
+
+/// Two exact samplers and two chains on the published table: means, within standard errors at level 1e-6, and laws.
+#[test]
+fn samplers_agree_on_the_published_table() {
+    let (invariant, region) = sex_by_age();
+    let law = DoubleGeometric::new(2.0).unwrap();
+    let mut rng = test_stream(33);
+    let exact = LatticeExact::new(&invariant, Some(&region), law).unwrap();
+    let rejection = Rejection::new(&invariant, &region, law, Source::Equations).unwrap();
+    let gibbs = LatticeGibbs::new(&invariant, Some(&region), law).unwrap();
+    let paper = [0, 22, 45];
+    let mis = MetropolizedIndependence::new(&invariant, Some(&region), law, 0.55, Some(&paper)).unwrap();
+    let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; 46]);
+    let mut sums = |draw: &mut dyn FnMut(&mut Stream) -> Vec<i64>, n: usize| -> (Vec<f64>, Vec<f64>) {
+        let draws = (0..n).map(|_| {
+            let z = draw(&mut rng);
+            invariant.check(&z).unwrap();
+            region.check(&z).unwrap();
+            (z.iter().map(|z| z.abs() as f64).sum::<f64>(), z[0] as f64)
+        });
+        draws.unzip()
+    };
+    let by_exact = sums(
+        &mut |rng| {
+            exact.draw(rng, &mut scratch, &mut noise);
+            noise.clone()
+        },
+        40_000,
+    );
+    let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; 46]);
+    let by_rejection = sums(
+        &mut |rng| {
+            rejection.draw(rng, &mut scratch, &mut noise);
+            noise.clone()
+        },
+        400,
+    );
+    let by_gibbs = sums(&mut |rng| run(&gibbs, 40 * 46, rng), 3_000);
+    let by_mis = sums(&mut |rng| run(&mis, 12_000, rng), 250);
+    for (name, other) in [("rejection", by_rejection), ("line-gibbs", by_gibbs), ("mis", by_mis)] {
+        for (a, b) in [(&by_exact.0, &other.0), (&by_exact.1, &other.1)] {
+            let (a, b): (Moments, Moments) = (a.iter().copied().collect(), b.iter().copied().collect());
+            let se = a.estimate().standard_error.hypot(b.estimate().standard_error);
+            println!("{name}: {} {} ± {se}", a.mean(), b.mean());
+            assert!((a.mean() - b.mean()).abs() < 4.9 * se, "{name}: {} {} ± {se}", a.mean(), b.mean());
+        }
+        assert_same_distribution(by_exact.0.clone(), other.0);
+        assert_same_distribution(by_exact.1.clone(), other.1);
+    }
+}
+
+/// What is refused says why.
+#[test]
+fn refusals() {
+    let law = DoubleGeometric::new(2.0).unwrap();
+    let message = |e: congenial::Error| e.to_string();
+    let (invariant, region) = sex_by_age();
+    let dependent = |cells: &[usize]| {
+        message(MetropolizedIndependence::new(&invariant, Some(&region), law, 0.6, Some(cells)).unwrap_err())
+    };
+    assert!(dependent(&[0, 1, 2]).contains("independent columns"));
+    assert!(dependent(&[0]).contains("independent columns"));
+    let wide = Inequalities::nonnegative(24).around(&[1; 24]).unwrap();
+    let margins = Linear::margins(4, 6).unwrap();
+    assert!(message(LatticeExact::new(&margins, Some(&wide), law).unwrap_err()).contains("points"));
+    // 4 × 6 tables bounded above have a Graver basis beyond the limit.
+    let boxed = Inequalities::bounds(vec![0; 24], vec![2; 24]).unwrap().around(&[1; 24]).unwrap();
+    assert!(message(LatticeGibbs::new(&margins, Some(&boxed), law).unwrap_err()).contains("Graver"));
+    LatticeGibbs::new(&margins, Some(&wide), law).unwrap();
+    let rejection = Rejection::new(&margins, &wide, law, Source::Unconstrained);
+    assert!(message(rejection.unwrap_err()).contains("cannot be measured"));
+    let fixed = Linear::margins(1, 3).unwrap();
+    let region = Inequalities::nonnegative(3).around(&[1, 2, 3]).unwrap();
+    assert!(LatticeGibbs::new(&fixed, Some(&region), law).is_err());
+}
