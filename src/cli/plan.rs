@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     ]);
     for cell in &plan.cells {
         let scales: Vec<String> = cell.calibration.scales.iter().map(|scale| format!("{scale:.4}")).collect();
-        let sign = if cell.method.nonnegative() { " >= 0" } else { "" };
+        let sign = if cell.nonnegative { " >= 0" } else { "" };
         let delta = if cell.calibration.delta > 0.0 {
             format!(", {:e}", cell.calibration.delta)
         } else {

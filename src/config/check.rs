@@ -63,16 +63,18 @@ impl Checker<'_> {
         let study = match wire.study.as_ref().map(|study| (study.get_ref().as_str(), study.span())) {
             None | Some(("release", _)) => Study::Release,
             Some(("meeting", _)) => Study::Meeting,
+            Some(("privacy", _)) => Study::Privacy,
             Some((other, span)) => {
-                return Err(self.error(format!("study: got `{other}`"), span, "want release or meeting"));
+                let label = "want release, meeting, privacy or composition";
+                return Err(self.error(format!("study: got `{other}`"), span, label));
             }
         };
         let data = self.data(&wire, folder)?;
         let on_table = matches!(data.shape, Shape::Table { .. });
-        if let (Study::Meeting, false, Some(study)) = (study, on_table, &wire.study) {
+        if let (Study::Meeting | Study::Privacy, false, Some(wire)) = (study, on_table, &wire.study) {
             return Err(self.error(
-                "study: meetings need an [[invariant]]",
-                study.span(),
+                format!("study: {} needs an [[invariant]]", study.name()),
+                wire.span(),
                 "a hierarchy as an [[invariant]] serves; `data.levels` does not",
             ));
         }
@@ -87,7 +89,12 @@ impl Checker<'_> {
                     |epsilon| Ok((epsilon, self.axis("law", &grid.law, |name, span| self.law(name, span))?)),
                 )?;
             let (epsilon, law) = law;
-            let fits = |law: &LawKind| if on_table { law.on_tables() } else { law.on_hierarchies() };
+            let fits = |law: &LawKind| match (on_table, study) {
+                (false, _) => law.on_hierarchies(),
+                (true, Study::Release) => true,
+                (true, Study::Meeting) => !law.is_continuous(),
+                (true, Study::Privacy) => matches!(law, LawKind::DoubleGeometric | LawKind::L1),
+            };
             if let Some(law) = law.iter().find(|law| !fits(law)) {
                 let names: Vec<&str> = LawKind::ALL.into_iter().filter(fits).map(LawKind::name).collect();
                 return Err(self.error(
@@ -138,6 +145,10 @@ impl Checker<'_> {
                 None => vec![SplitSpec::Each],
             };
             let replicates = match (&grid.replicates, default) {
+                (Some(given), _) if study == Study::Privacy => {
+                    return Err(self.error("replicates: not used", given.span(), "privacy is computed, not drawn"));
+                }
+                (None, _) if study == Study::Privacy => 1,
                 (Some(own), _) => self.positive_integer("replicates", own)?,
                 (None, Some(default)) => default,
                 (None, None) => {
@@ -274,7 +285,7 @@ impl Checker<'_> {
         ] {
             only(key, value.as_ref().map(Spanned::span), meeting, meetings)?;
         }
-        let records = on_table && !meeting;
+        let records = on_table && study == Study::Release;
         only(
             "records",
             grid.records.as_ref().map(Spanned::span),

@@ -28,7 +28,37 @@ impl Checker<'_> {
                 None => Ok(columns.to_vec()),
             }
         };
+        let coefficients = |rows: &Option<Vec<Vec<i64>>>, table: &Option<String>| {
+            let rows = match (rows, table) {
+                (Some(rows), None) => rows.clone(),
+                (None, Some(path)) => read_matrix(&folder.join(path))?,
+                _ => {
+                    let message = "coefficients: want one of `rows` and `table`";
+                    return Err(refuse(message, "either rows or a table"));
+                }
+            };
+            match rows.iter().position(|row| row.len() != rows[0].len()) {
+                Some(i) => {
+                    let message = format!("coefficients: row {} has {} entries", i + 1, rows[i].len());
+                    Err(refuse(&message, &format!("want {} as in the first", rows[0].len())))
+                }
+                None => Ok(rows),
+            }
+        };
         Ok(match wire {
+            WireInvariant::Nonnegative {} => InvariantSpec::Nonnegative,
+            WireInvariant::Bounds { lower: None, upper: None } => {
+                return Err(refuse("bounds: got none", "want `lower` or `upper`"));
+            }
+            WireInvariant::Bounds { lower, upper } => InvariantSpec::Bounds(lower.clone(), upper.clone()),
+            WireInvariant::AtLeast { rows, table, values } => {
+                let rows = coefficients(rows, table)?;
+                if values.len() != rows.len() {
+                    let message = format!("values: got {} for {} rows", values.len(), rows.len());
+                    return Err(refuse(&message, "want one value per row"));
+                }
+                InvariantSpec::AtLeast(rows, values.clone())
+            }
             WireInvariant::Total {} => InvariantSpec::Total,
             WireInvariant::Partition { by } => InvariantSpec::Partition(named("by", &by.0)?),
             WireInvariant::Margins { rows, columns } => {
@@ -62,20 +92,7 @@ impl Checker<'_> {
             }
             WireInvariant::Hierarchy { levels } => InvariantSpec::Hierarchy(named("levels", levels)?),
             WireInvariant::Matrix { rows, table, values } => {
-                let rows = match (rows, table) {
-                    (Some(rows), None) => rows.clone(),
-                    (None, Some(path)) => read_matrix(&folder.join(path))?,
-                    _ => {
-                        return Err(refuse(
-                            "matrix: want one of `rows` and `table`",
-                            "either rows or a table",
-                        ));
-                    }
-                };
-                if let Some(i) = rows.iter().position(|row| row.len() != rows[0].len()) {
-                    let message = format!("matrix: row {} has {} entries", i + 1, rows[i].len());
-                    return Err(refuse(&message, &format!("want {} as in the first", rows[0].len())));
-                }
+                let rows = coefficients(rows, table)?;
                 if let Some(values) = values.as_ref().filter(|values| values.len() != rows.len()) {
                     let message = format!("values: got {} for {} rows", values.len(), rows.len());
                     return Err(refuse(&message, "want one value per row"));

@@ -3,6 +3,7 @@
 use super::check::Checker;
 use super::model::{Method, Study};
 use super::wire::{Axis, WireMethod, WireMethodTable};
+use crate::exact::Source;
 use crate::failure::Result;
 use crate::lattice::BasisKind;
 use std::ops::Range;
@@ -34,7 +35,12 @@ impl Checker<'_> {
                 );
             }
             if on_table && method.nonnegative() {
-                return refuse("nonnegative: got true", "not served on tables yet; `data.levels` serves it");
+                let label = "on a table it is an [[invariant]] of kind \"nonnegative\", for all methods";
+                return refuse("nonnegative: got true", label);
+            }
+            if study == Study::Privacy && !matches!(method, Method::Exact { .. }) {
+                let label = "a study of privacy wants exact: it computes, it draws nothing";
+                return refuse(&format!("method: got `{}`", method.name()), label);
             }
             let coupled = matches!(method, Method::LineGibbs { .. } | Method::LatticeMetropolis { .. });
             if study == Study::Meeting && !coupled {
@@ -62,7 +68,7 @@ impl Checker<'_> {
         if let (Some(axis), true) = (&table.sweeps, kind != "line-gibbs") {
             return Err(refuse("sweeps", axis.span()));
         }
-        if let (Some(axis), true) = (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis"))
+        if let (Some(axis), true) = (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis" | "mis"))
         {
             return Err(refuse("steps", axis.span()));
         }
@@ -70,6 +76,15 @@ impl Checker<'_> {
             [("a", table.a.as_ref().map(Spanned::span)), ("basis", table.basis.as_ref().map(Spanned::span))]
         {
             if let (Some(span), true) = (span, kind != "lattice-metropolis") {
+                return Err(refuse(key, span));
+            }
+        }
+        for (key, span, owner) in [
+            ("proposal-epsilon", table.proposal_epsilon.as_ref().map(Spanned::span), "mis"),
+            ("beta", table.beta.as_ref().map(Spanned::span), "l1"),
+            ("from", table.from.as_ref().map(Spanned::span), "rejection"),
+        ] {
+            if let (Some(span), true) = (span, kind != owner) {
                 return Err(refuse(key, span));
             }
         }
@@ -111,6 +126,48 @@ impl Checker<'_> {
                 "topdown" => methods.push(Method::TopDown),
                 "klein" => methods.push(Method::Klein),
                 "l2-then-integer-l1" => methods.push(Method::L2Integer),
+                "nnl2" => methods.push(Method::Nnl2),
+                "nnl2-then-integer-l1" => methods.push(Method::Nnl2Integer),
+                "l1" => {
+                    let betas = match &table.beta {
+                        None => vec![0.5],
+                        Some(axis) => self.axis("beta", axis, |&beta, span| {
+                            if (0.0..=1.0).contains(&beta) {
+                                Ok(beta)
+                            } else {
+                                Err(self.error(format!("beta: got {beta}"), span, "want a number in [0, 1]"))
+                            }
+                        })?,
+                    };
+                    methods.extend(betas.into_iter().map(|beta| Method::L1 { beta }));
+                }
+                "rejection" => {
+                    let sources = match &table.from {
+                        None => vec![Source::Equations],
+                        Some(axis) => self.axis("from", axis, |name, span| match name.as_str() {
+                            "equations" => Ok(Source::Equations),
+                            "unconstrained" => Ok(Source::Unconstrained),
+                            _ => {
+                                let label = "want equations or unconstrained";
+                                Err(self.error(format!("from: got `{name}`"), span, label))
+                            }
+                        })?,
+                    };
+                    methods.extend(sources.into_iter().map(|from| Method::Rejection { from }));
+                }
+                "mis" => {
+                    let rates = match &table.proposal_epsilon {
+                        None => vec![None],
+                        Some(axis) => self.axis("proposal-epsilon", axis, |&x, span| {
+                            self.positive("proposal-epsilon", x, span).map(Some)
+                        })?,
+                    };
+                    for steps in count("steps", &table.steps, DEFAULT_STEPS)? {
+                        methods.extend(
+                            rates.iter().map(|&proposal_epsilon| Method::Mis { steps, proposal_epsilon }),
+                        );
+                    }
+                }
                 "lattice-metropolis" => {
                     let all_a = match &table.a {
                         None => vec![libm::exp(-1.0)],
@@ -193,6 +250,9 @@ impl WireMethodTable {
             proposal_scale: None,
             a: None,
             basis: None,
+            proposal_epsilon: None,
+            beta: None,
+            from: None,
         }
     }
 }

@@ -10,5 +10,5 @@ pub mod wire;
 pub use check::read;
 pub use model::{
     Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
-    basis_name,
+    basis_name, source_name,
 };

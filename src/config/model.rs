@@ -1,5 +1,7 @@
 //! What a checked config says.
 
+use super::wire::WireBound;
+use crate::exact::Source;
 use crate::lattice::BasisKind;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -40,6 +42,8 @@ pub enum Study {
     Release,
     /// Replicates are coupled pairs of chains.
     Meeting,
+    /// No draws: the privacy that conditioning pays, between neighbouring tables.
+    Privacy,
 }
 
 impl Study {
@@ -48,6 +52,7 @@ impl Study {
         match self {
             Self::Release => "release",
             Self::Meeting => "meeting",
+            Self::Privacy => "privacy",
         }
     }
 }
@@ -109,6 +114,12 @@ pub enum InvariantSpec {
         /// What the equations must give.
         values: Option<Vec<i64>>,
     },
+    /// No release is below 0.
+    Nonnegative,
+    /// Bounds by cell: lower and upper.
+    Bounds(Option<WireBound>, Option<WireBound>),
+    /// Rows of explicit coefficients and the least values.
+    AtLeast(Vec<Vec<i64>>, Vec<i64>),
 }
 
 /// A release by somebody else.
@@ -209,9 +220,14 @@ impl LawKind {
         matches!(self, Self::Laplace | Self::DoubleGeometric | Self::Gaussian | Self::DiscreteGaussian)
     }
 
-    /// Whether it is a law of integer noise on the cells of a table.
-    pub fn on_tables(self) -> bool {
-        !matches!(self, Self::Laplace | Self::Gaussian)
+    /// Whether its noise is real-valued.
+    pub fn is_continuous(self) -> bool {
+        matches!(self, Self::Laplace | Self::Gaussian)
+    }
+
+    /// Whether it is pure: a bound on the ratio of probabilities, without delta.
+    pub fn is_pure(self) -> bool {
+        !self.needs_delta()
     }
 }
 
@@ -258,11 +274,32 @@ pub enum Method {
     Klein,
     /// Imaging: least squares, then the closest integers in L1.
     L2Integer,
+    /// Imaging in L1, one total at a time.
+    L1 {
+        /// Share of its noise that the first cell keeps; 1 - beta of the excess is taken from it.
+        beta: f64,
+    },
+    /// Imaging by least squares under equations and inequalities.
+    Nnl2,
+    /// The same, then the closest integers in L1.
+    Nnl2Integer,
+    /// Conditioning by the published chain for inequalities.
+    Mis {
+        /// Steps of the chain, for each part of the table.
+        steps: u64,
+        /// Inverse scale of the proposals; `None` for the law's own.
+        proposal_epsilon: Option<f64>,
+    },
+    /// Conditioning by rejection.
+    Rejection {
+        /// What the proposals satisfy.
+        from: Source,
+    },
 }
 
 impl Method {
-    pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, l2, hierarchical-mh, topdown (trees), lattice-metropolis, klein or \
-         l2-then-integer-l1 (tables)";
+    pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, l2, hierarchical-mh, topdown (trees), lattice-metropolis, klein, mis, \
+         rejection, l1, nnl2, l2-then-integer-l1 or nnl2-then-integer-l1 (tables)";
 
     /// The name in configs and results.
     pub fn name(&self) -> &'static str {
@@ -276,27 +313,39 @@ impl Method {
             Self::LatticeMetropolis { .. } => "lattice-metropolis",
             Self::Klein => "klein",
             Self::L2Integer => "l2-then-integer-l1",
+            Self::L1 { .. } => "l1",
+            Self::Nnl2 => "nnl2",
+            Self::Nnl2Integer => "nnl2-then-integer-l1",
+            Self::Mis { .. } => "mis",
+            Self::Rejection { .. } => "rejection",
         }
     }
 
-    /// Whether every release is >= 0.
+    /// Whether its own option says that every release is >= 0 (on hierarchies; on tables the invariant says it).
     pub fn nonnegative(&self) -> bool {
         match *self {
             Self::Exact { nonnegative }
             | Self::LineGibbs { nonnegative, .. }
             | Self::HierarchicalMh { nonnegative, .. } => nonnegative,
             Self::TopDown => true,
-            Self::Unconstrained
-            | Self::L2
-            | Self::LatticeMetropolis { .. }
-            | Self::Klein
-            | Self::L2Integer => false,
+            _ => false,
         }
     }
 
     /// Whether it runs a Markov chain.
     pub fn is_chain(&self) -> bool {
-        matches!(self, Self::LineGibbs { .. } | Self::HierarchicalMh { .. } | Self::LatticeMetropolis { .. })
+        matches!(
+            self,
+            Self::LineGibbs { .. }
+                | Self::HierarchicalMh { .. }
+                | Self::LatticeMetropolis { .. }
+                | Self::Mis { .. }
+        )
+    }
+
+    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    pub fn conditions(&self) -> bool {
+        self.is_chain() || matches!(self, Self::Exact { .. } | Self::Klein | Self::Rejection { .. })
     }
 
     /// Whether it serves the cells of a table; else it serves the nodes of a hierarchy only.
@@ -306,7 +355,33 @@ impl Method {
 
     /// Whether it serves the nodes of a hierarchy.
     pub fn on_hierarchies(&self) -> bool {
-        !matches!(self, Self::LatticeMetropolis { .. } | Self::Klein | Self::L2Integer)
+        matches!(
+            self,
+            Self::Unconstrained
+                | Self::Exact { .. }
+                | Self::LineGibbs { .. }
+                | Self::HierarchicalMh { .. }
+                | Self::L2
+                | Self::TopDown
+        )
+    }
+
+    /// Whether it keeps inequalities of a table; else it keeps equations only, or nothing.
+    pub fn keeps_inequalities(&self) -> bool {
+        matches!(
+            self,
+            Self::Exact { .. }
+                | Self::LineGibbs { .. }
+                | Self::Mis { .. }
+                | Self::Rejection { .. }
+                | Self::Nnl2
+                | Self::Nnl2Integer
+        )
+    }
+
+    /// Whether its releases are integers if the noise is.
+    pub fn keeps_integers(&self) -> bool {
+        !matches!(self, Self::L2 | Self::L1 { .. } | Self::Nnl2)
     }
 
     /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.
@@ -322,6 +397,12 @@ impl Method {
             Self::HierarchicalMh { steps, proposal_scale: Some(scale), .. } => {
                 format!("steps={steps},proposal-scale={scale:?}")
             }
+            Self::Mis { steps, proposal_epsilon: None } => format!("steps={steps}"),
+            Self::Mis { steps, proposal_epsilon: Some(rate) } => {
+                format!("steps={steps},proposal-epsilon={rate:?}")
+            }
+            Self::L1 { beta } => format!("beta={beta:?}"),
+            Self::Rejection { from } => format!("from={}", source_name(*from)),
             _ => String::new(),
         }
     }
@@ -332,6 +413,14 @@ pub fn basis_name(basis: BasisKind) -> &'static str {
     match basis {
         BasisKind::Smith => "smith",
         BasisKind::Reduced => "reduced",
+    }
+}
+
+/// The name of a source of proposals in configs and results.
+pub fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Equations => "equations",
+        Source::Unconstrained => "unconstrained",
     }
 }
 

@@ -13,7 +13,7 @@ pub struct WireConfig {
     pub name: Spanned<String>,
     /// Master seed.
     pub seed: Spanned<u64>,
-    /// What is done with the cells: "release" (default) or "meeting".
+    /// What is done with the cells: "release" (default), "meeting" or "privacy".
     pub study: Option<Spanned<String>>,
     /// Replicates of every cell, unless its block says otherwise.
     pub replicates: Option<Spanned<i64>>,
@@ -92,6 +92,34 @@ pub enum WireInvariant {
         /// What the equations must give, if the data are to be checked.
         values: Option<Vec<i64>>,
     },
+    /// No release is below 0.
+    Nonnegative {},
+    /// Bounds of every cell.
+    Bounds {
+        /// Least value, or the column that holds it (empty for none).
+        lower: Option<WireBound>,
+        /// Largest value, or its column.
+        upper: Option<WireBound>,
+    },
+    /// Inequalities with explicit coefficients, as for a matrix: `rows · y >= values`.
+    AtLeast {
+        /// Coefficients.
+        rows: Option<Vec<Vec<i64>>>,
+        /// File, relative to the config.
+        table: Option<String>,
+        /// The least values.
+        values: Vec<i64>,
+    },
+}
+
+/// A number or a column.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+pub enum WireBound {
+    /// The same for every cell.
+    Value(i64),
+    /// By cell.
+    Column(String),
 }
 
 /// One `[[grid]]` block: the product of its axes.
@@ -151,6 +179,12 @@ pub struct WireMethodTable {
     pub a: Option<Spanned<Axis<f64>>>,
     /// Basis of the lattice: "smith" or "reduced".
     pub basis: Option<Spanned<Axis<String>>>,
+    /// Inverse scale of a double geometric proposal.
+    pub proposal_epsilon: Option<Spanned<Axis<f64>>>,
+    /// Share of the excess that the first cell of a total keeps.
+    pub beta: Option<Spanned<Axis<f64>>>,
+    /// What proposals satisfy: "equations" or "unconstrained".
+    pub from: Option<Spanned<Axis<String>>>,
 }
 
 /// `"each"`, `"even"`, or one share per level.

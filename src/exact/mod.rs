@@ -8,6 +8,7 @@
 //!   equations), [`Klein`] (Gaussian) and [`EuclideanKlein`] (ℓ2).
 
 pub mod composition;
+mod continuous;
 mod fft;
 mod gaussian_tree;
 mod grouped;
@@ -22,6 +23,7 @@ mod table;
 mod truncated;
 mod zero_sum;
 
+pub use continuous::{ContinuousExact, ContinuousSampler};
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
 pub use integer_tree::IntegerTree;

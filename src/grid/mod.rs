@@ -4,7 +4,7 @@ mod key;
 mod resolved;
 
 use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
-use crate::exact;
+use crate::exact::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::input::{HierarchyTable, InvariantTable, Refusal, Subject};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
@@ -28,6 +28,8 @@ pub struct Cell {
     pub method: Method,
     /// The noise of each level and what measuring all of them pays.
     pub calibration: Calibration,
+    /// Whether every release is >= 0: by the method's option, or by an invariant that the method keeps.
+    pub nonnegative: bool,
     /// Lag of coupled chains.
     pub lag: Option<u64>,
     /// Key of the same cell without its lag: of the chain itself.
@@ -132,6 +134,10 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
         Subject::Table(table) if needs_shape => Some(LatticeShape::of(&table.invariant)),
         _ => None,
     };
+    let nonnegative = match subject {
+        Subject::Table(table) => table.inequalities.implies_nonnegative(table.counts.len()),
+        Subject::Hierarchy(_) => false,
+    };
     let mut cells = Vec::new();
     for &law in &block.law {
         let deltas: Vec<Option<f64>> =
@@ -188,6 +194,8 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                                 split: split.clone(),
                                 law,
                                 method,
+                                nonnegative: method.nonnegative()
+                                    || (nonnegative && method.keeps_inequalities()),
                                 calibration: calibration.clone(),
                                 lag,
                                 chain_key: 0,
@@ -216,20 +224,38 @@ fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensi
         && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
 }
 
-/// Whether the method exists for the law; what needs tables or bases is left to the run.
+/// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.
 fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
-    match (subject, cell.law, cell.method) {
-        (
-            Subject::Hierarchy(_),
-            LawKind::Laplace | LawKind::Gaussian,
-            Method::Exact { nonnegative: true },
-        ) => Err(format!("{} noise with non-negativity: {}", cell.law.name(), exact::NO_CONTINUOUS_FLOORS)),
-        (Subject::Table(_), LawKind::L2, Method::Unconstrained | Method::L2 | Method::L2Integer) => {
+    let Cell { law, method, .. } = cell;
+    let table = match subject {
+        Subject::Hierarchy(_) => {
+            return match (law, method) {
+                (LawKind::Laplace | LawKind::Gaussian, Method::Exact { nonnegative: true }) => {
+                    Err(format!("{} noise with non-negativity: {}", law.name(), exact::NO_CONTINUOUS_FLOORS))
+                }
+                _ => Ok(()),
+            };
+        }
+        Subject::Table(table) => table,
+    };
+    let bounded = !table.region.is_everything();
+    if bounded && !method.keeps_inequalities() && *method != Method::Unconstrained {
+        return Err("it keeps equations only, and the invariant has inequalities".into());
+    }
+    let drawn = !matches!(method, Method::Exact { .. } | Method::LineGibbs { .. } | Method::LatticeMetropolis { .. } | Method::Mis { .. });
+    match (law, method) {
+        (LawKind::L2, Method::Rejection { from: Source::Equations }) => Ok(()),
+        (LawKind::L2, Method::Klein) => Err("it draws Gaussian laws".into()),
+        (LawKind::L2, _) if drawn => {
             Err("the l2 law is not a product over cells: there is no independent noise to draw".into())
         }
-        (Subject::Table(_), LawKind::L1 | LawKind::L2 | LawKind::DoubleGeometric, Method::Klein) => {
-            Err("it draws Gaussian laws".into())
-        }
+        (LawKind::L1 | LawKind::DoubleGeometric, Method::Klein) => Err("it draws Gaussian laws".into()),
+        (_, Method::Klein) if bounded => Err("it keeps equations only, and the invariant has inequalities".into()),
+        (law, method) if law.is_continuous() && method.conditions() => match method {
+            Method::Exact { .. } if !bounded => Ok(()),
+            Method::Exact { .. } => Err(format!("{} noise with inequalities has no exact sampler here", law.name())),
+            _ => Err(format!("it draws integers, and {} noise is real", law.name())),
+        },
         _ => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! The config as resolved: every default filled in, one block per cell. Running it gives the same cells.
 
 use super::Plan;
-use crate::config::{InvariantSpec, Method, Shape, SplitSpec, Study, basis_name};
+use crate::config::wire::WireBound;
+use crate::config::{InvariantSpec, Method, Shape, SplitSpec, Study, basis_name, source_name};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 impl Plan {
@@ -74,7 +75,9 @@ impl Plan {
                 block["delta"] = value(delta);
             }
             block["method"] = value(method(&cell.method));
-            block["replicates"] = value(cell.replicates as i64);
+            if config.study != Study::Privacy {
+                block["replicates"] = value(cell.replicates as i64);
+            }
             if cell.records > 0 {
                 block["records"] = value(cell.records as i64);
             }
@@ -116,12 +119,19 @@ fn method(method: &Method) -> InlineTable {
             table.insert("a", a.into());
             table.insert("basis", basis_name(basis).into());
         }
-        Method::Unconstrained
-        | Method::Exact { .. }
-        | Method::L2
-        | Method::TopDown
-        | Method::Klein
-        | Method::L2Integer => {}
+        Method::Mis { steps, proposal_epsilon } => {
+            chain(&mut table, "steps", steps);
+            if let Some(rate) = proposal_epsilon {
+                table.insert("proposal-epsilon", rate.into());
+            }
+        }
+        Method::L1 { beta } => {
+            table.insert("beta", beta.into());
+        }
+        Method::Rejection { from } => {
+            table.insert("from", source_name(from).into());
+        }
+        _ => {}
     }
     if matches!(method, Method::Exact { .. } | Method::LineGibbs { .. } | Method::HierarchicalMh { .. }) {
         table.insert("nonnegative", method.nonnegative().into());
@@ -166,6 +176,22 @@ fn invariant(spec: &InvariantSpec) -> Table {
                 table["values"] = value(values.iter().copied().collect::<Array>());
             }
             "matrix"
+        }
+        InvariantSpec::Nonnegative => "nonnegative",
+        InvariantSpec::Bounds(lower, upper) => {
+            for (key, bound) in [("lower", lower), ("upper", upper)] {
+                match bound {
+                    None => {}
+                    Some(WireBound::Value(x)) => table[key] = value(*x),
+                    Some(WireBound::Column(column)) => table[key] = value(column.as_str()),
+                }
+            }
+            "bounds"
+        }
+        InvariantSpec::AtLeast(rows, values) => {
+            table["rows"] = nested(rows);
+            table["values"] = value(values.iter().copied().collect::<Array>());
+            "at-least"
         }
     };
     table["kind"] = value(kind);

@@ -1,9 +1,10 @@
 //! A table of counts with its invariant.
 
 use super::CsvTable;
+use crate::config::wire::WireBound;
 use crate::config::{DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
-use crate::invariant::{Linear, Row};
+use crate::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region, Row};
 use crate::lattice::IntMatrix;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -18,7 +19,11 @@ pub struct InvariantTable {
     pub counts: Vec<i64>,
     /// `A`.
     pub invariant: Linear,
-    /// SHA-256 of the counts and the equations, in hexadecimal.
+    /// `B y >= b`.
+    pub inequalities: Inequalities,
+    /// The same on the noise.
+    pub region: Region,
+    /// SHA-256 of the counts, the equations and the inequalities, in hexadecimal.
     pub digest: String,
 }
 
@@ -45,7 +50,7 @@ impl InvariantTable {
     ///
     /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is not an integer
     /// >= 0, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
-    /// > cells, or that the counts do not satisfy.
+    /// > cells, or that the counts do not satisfy, with its inequalities.
     pub fn read(source: &DataSource) -> std::result::Result<Self, Refusal> {
         let Shape::Table { cell, invariants } = &source.shape else {
             unreachable!("the caller has a table");
@@ -62,7 +67,7 @@ impl InvariantTable {
         }
         let mut cells = read_cells(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
-        let numbered = specs().any(|s| matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. }));
+        let numbered = specs().any(|s| matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..)));
         let margins: Vec<_> = specs()
             .filter_map(|spec| match spec {
                 InvariantSpec::Margins { rows, columns } => Some((rows, columns)),
@@ -78,14 +83,45 @@ impl InvariantTable {
         let mut whole: Option<Linear> = None;
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
-            let built = build(spec, &table, &cells, (&mut names, &mut counts))?;
+            let Some(built) = build(spec, &table, &cells, (&mut names, &mut counts))? else { continue };
             let linear = built.map_err(|e| refuse(e.to_string()))?;
             whole = Some(match whole {
                 None => linear,
                 Some(before) => before.and(linear),
             });
         }
-        let invariant = whole.expect("a table has an invariant");
+        let invariant = whole.unwrap_or_else(|| Linear::none(names.len()));
+        let mut inequalities = Inequalities::default();
+        for (i, (spec, _)) in invariants.iter().enumerate() {
+            let refuse = |message: String| Refusal::Invariant(i, message);
+            let Some(built) = inequality(spec, &table, &cells, names.len())? else { continue };
+            let one = built.map_err(|e| refuse(e.to_string()))?;
+            inequalities = inequalities.and(one.clone());
+            if let Some((row, wanted, least, largest)) = inequalities.conflict(&invariant, &counts) {
+                let allowed = match (least, largest) {
+                    (Some(least), _) if least > wanted => format!("at least {least}"),
+                    (_, largest) => format!("at most {}", largest.unwrap_or_default()),
+                };
+                let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| names[c as usize].as_str()).collect();
+                let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
+                return Err(refuse(format!(
+                    "infeasible: equation {} (cells {of}) asks for {wanted}, the bounds of its cells allow {allowed}",
+                    row + 1
+                )));
+            }
+            let outside = |&i: &usize| {
+                let (least, most) = one.cell(i);
+                counts[i] < least || counts[i] > most
+            };
+            if let Some(cell) = (0..counts.len()).find(outside) {
+                let (least, most) = one.cell(cell);
+                let want = if counts[cell] < least { format!(">= {least}") } else { format!("<= {most}") };
+                let (name, count) = (&names[cell], counts[cell]);
+                return Err(refuse(format!("the confidential count of `{name}` is {count}, want {want}")));
+            }
+            one.around(&counts).map_err(|e| refuse(e.to_string()))?;
+        }
+        let region = inequalities.around(&counts).expect("each of them holds");
         // Names head the columns of the draws.
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort_unstable();
@@ -105,8 +141,24 @@ impl InvariantTable {
                 hash.update(a.to_le_bytes());
             }
         }
+        for (i, (lower, upper)) in region.lower.iter().zip(&region.upper).enumerate() {
+            if (*lower, *upper) != (NO_LOWER, NO_UPPER) {
+                hash.update(b"bounds");
+                hash.update((i as u64).to_le_bytes());
+                hash.update(lower.to_le_bytes());
+                hash.update(upper.to_le_bytes());
+            }
+        }
+        for (row, least) in &region.rows {
+            hash.update(b"at least");
+            hash.update(least.to_le_bytes());
+            for (cell, b) in row {
+                hash.update(cell.to_le_bytes());
+                hash.update(b.to_le_bytes());
+            }
+        }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { names, counts, invariant, digest })
+        Ok(Self { names, counts, invariant, inequalities, region, digest })
     }
 }
 
@@ -157,16 +209,63 @@ fn key(table: &CsvTable, column: &str) -> Result<Vec<usize>> {
 
 type Built = std::result::Result<Linear, crate::Error>;
 
-/// Outer error: the file; inner: the invariant.
+/// Outer error: the file; inner: the invariant. `None` for equations.
+fn inequality(
+    spec: &InvariantSpec,
+    table: &CsvTable,
+    cells: &[CellRow],
+    all: usize,
+) -> Result<Option<std::result::Result<Inequalities, crate::Error>>> {
+    let by_cell = |bound: &Option<WireBound>, none: i64| -> Result<Vec<i64>> {
+        match bound {
+            None => Ok(vec![none; cells.len()]),
+            Some(WireBound::Value(x)) => Ok(vec![*x; cells.len()]),
+            Some(WireBound::Column(column)) => {
+                let place = table.column(column)?;
+                cells
+                    .iter()
+                    .map(|cell| {
+                        let (line, values) = &table.rows[cell.row];
+                        match values[place].as_str() {
+                            "" => Ok(none),
+                            text => text.parse().map_err(|_| {
+                                table.bad(*line, format!("`{column}` = `{text}`, want an integer or nothing"))
+                            }),
+                        }
+                    })
+                    .collect()
+            }
+        }
+    };
+    Ok(match spec {
+        InvariantSpec::Nonnegative => Some(Ok(Inequalities::nonnegative(all))),
+        InvariantSpec::Bounds(lower, upper) => {
+            Some(Inequalities::bounds(by_cell(lower, NO_LOWER)?, by_cell(upper, NO_UPPER)?))
+        }
+        InvariantSpec::AtLeast(rows, values) => {
+            let width = rows.first().map_or(0, Vec::len);
+            if width != cells.len() {
+                let message = format!("the rows have {width} columns for {} cells", cells.len());
+                return Ok(Some(Err(crate::Error::Invariant(message))));
+            }
+            let sparse = |row: &Vec<i64>| (0u32..).zip(row.iter().copied()).filter(|(_, b)| *b != 0).collect();
+            Some(Inequalities::rows(rows.iter().map(sparse).zip(values.iter().copied()).collect()))
+        }
+        _ => None,
+    })
+}
+
+/// Outer error: the file; inner: the invariant. `None` for inequalities.
 fn build(
     spec: &InvariantSpec,
     table: &CsvTable,
     cells: &[CellRow],
     (names, counts): (&mut Vec<String>, &mut Vec<i64>),
-) -> Result<Built> {
+) -> Result<Option<Built>> {
     let d = cells.len();
     let in_order = |by_row: Vec<usize>| -> Vec<usize> { cells.iter().map(|cell| by_row[cell.row]).collect() };
-    Ok(match spec {
+    Ok(Some(match spec {
+        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => return Ok(None),
         InvariantSpec::Total => Linear::total(d),
         InvariantSpec::Partition(columns) => {
             let keys = columns.iter().map(|c| Ok(in_order(key(table, c)?))).collect::<Result<Vec<_>>>()?;
@@ -214,7 +313,7 @@ fn build(
         InvariantSpec::Matrix { rows, values } => {
             matrix(rows, values.as_deref(), &cells.iter().map(|cell| cell.count).collect::<Vec<_>>())
         }
-    })
+    }))
 }
 
 fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> Built {

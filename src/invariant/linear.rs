@@ -31,6 +31,11 @@ pub struct Component {
 }
 
 impl Linear {
+    /// No equation: every cell is free.
+    pub fn none(cells: usize) -> Self {
+        Self { cells, rows: Vec::new(), margins: None }
+    }
+
     /// The sum of all cells is kept. Errors: no cell.
     pub fn total(cells: usize) -> Result<Self> {
         Self::new(cells, vec![(0..cells as u32).map(|c| (c, 1)).collect()], None)

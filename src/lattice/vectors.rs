@@ -166,6 +166,47 @@ impl Moves {
         Ok(Self::lifted(columns.into_iter().map(|(_, cells)| place(cells)).collect(), vectors, true))
     }
 
+    /// All vectors, one of each pair ±b; `None` if there are more than `limit`.
+    pub fn list(&self, limit: usize) -> Option<Vec<Sparse>> {
+        let pairs = |cells: &[u32]| -> Vec<Sparse> {
+            let before = |(k, &i): (usize, &u32)| cells[..k].iter().map(move |&j| vec![(i, 1), (j, -1)]);
+            cells.iter().enumerate().flat_map(|at| before(at).collect::<Vec<_>>()).collect()
+        };
+        match self {
+            Self::Listed(vectors) => Some(vectors.clone()),
+            Self::Pairs(cells) => (cells.len() * cells.len() / 2 <= limit).then(|| pairs(cells)),
+            Self::Swaps { .. } => None,
+            Self::Grouped { groups, vectors, .. } => {
+                let mut all: Vec<Sparse> = groups.iter().flat_map(|group| pairs(group)).collect();
+                for sums in vectors {
+                    let mut lifted: Vec<Sparse> = vec![Vec::new()];
+                    for &(group, c) in sums {
+                        for _ in 0..c.unsigned_abs() {
+                            if lifted.len().saturating_mul(groups[group as usize].len()) > limit {
+                                return None;
+                            }
+                            lifted = lifted
+                                .into_iter()
+                                .flat_map(|head| {
+                                    groups[group as usize].iter().map(move |&cell| {
+                                        let mut next = head.clone();
+                                        match next.iter_mut().find(|(other, _)| *other == cell) {
+                                            Some((_, units)) => *units += c.signum(),
+                                            None => next.push((cell, c.signum())),
+                                        }
+                                        next
+                                    })
+                                })
+                                .collect();
+                        }
+                    }
+                    all.extend(lifted);
+                }
+                (all.len() <= limit).then_some(all)
+            }
+        }
+    }
+
     fn lifted(groups: Vec<Vec<u32>>, vectors: Vec<Sparse>, spread: bool) -> Self {
         if groups.iter().all(|group| group.len() == 1) {
             let lift = |vector: Sparse| vector.into_iter().map(|(g, c)| (groups[g as usize][0], c)).collect();

@@ -2,6 +2,8 @@
 
 mod budget;
 mod lattice_gaussian;
+mod neighbours;
 
 pub use budget::{Budget, Calibration, Guarantee, Split};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
+pub use neighbours::{Conditioning, Gamma, WorstPair, sampling_delta};

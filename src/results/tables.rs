@@ -31,7 +31,7 @@ impl<'a> Frame<'a> {
         frame.text("law", |cell| cell.law.name().to_owned());
         frame.text("method", |cell| cell.method.name().to_owned());
         frame.text("options", |cell| cell.method.options());
-        frame.cell("nonnegative", |cell| cell.method.nonnegative());
+        frame.cell("nonnegative", |cell| cell.nonnegative);
         frame
     }
 

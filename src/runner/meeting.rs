@@ -44,12 +44,12 @@ fn with_law<L: ExactLattice>(
     first: bool,
 ) -> Result<Box<dyn Prepared>> {
     let exact = match cell.marginals.filter(|_| first) {
-        Some(extent) => Some((LatticeExact::new(&table.invariant, None, law)?, extent)),
+        Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
         None => None,
     };
     match cell.method {
         Method::LineGibbs { .. } => {
-            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, None, law)?, exact)
+            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, Some(&table.region), law)?, exact)
         }
         Method::LatticeMetropolis { a, basis, .. } => {
             ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?, exact)
@@ -107,7 +107,7 @@ where
         for replicate in range {
             let stream = |role| stream(TaskKey { replicate, role, ..self.key });
             let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            let meeting = meet(&self.kernel, self.lag, self.max_steps, self.start_scale, rngs);
+            let meeting = meet(&self.kernel, self.lag, self.max_steps, self.start_scale, rngs)?;
             rows.meetings.push(MeetingRow { replicate, meeting });
         }
         Ok(())
@@ -118,8 +118,8 @@ where
     }
 
     /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
-    fn marginals(&self) -> Vec<MarginalRow> {
-        let Some((exact, (chains, steps))) = &self.exact else { return Vec::new() };
+    fn marginals(&self) -> Result<Vec<MarginalRow>> {
+        let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
         let (chains, steps) = (*chains, *steps);
         let d = self.cells;
         let chain = TaskKey { cell: self.chain_key, ..self.key };
@@ -145,12 +145,12 @@ where
         let times = half_decades(steps);
         let by_time = (0..chains)
             .into_par_iter()
-            .fold(
+            .try_fold(
                 || vec![Histograms::new(d); times.len()],
-                |mut all, replicate| {
+                |mut all, replicate| -> Result<_> {
                     let key = |role| TaskKey { replicate, role, ..chain };
                     let mut rng = stream(key(Role::Moves));
-                    let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale);
+                    let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale)?;
                     let mut noise = self.kernel.noise();
                     let mut done = 0;
                     for (&t, histograms) in times.iter().zip(&mut all) {
@@ -161,14 +161,14 @@ where
                         done = t;
                         histograms.add(self.kernel.position(&state));
                     }
-                    all
+                    Ok(all)
                 },
             )
-            .reduce(
+            .try_reduce(
                 || vec![Histograms::new(d); times.len()],
-                |a, b| a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect(),
-            );
-        times
+                |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()),
+            )?;
+        Ok(times
             .iter()
             .zip(by_time)
             .map(|(&t, histograms)| MarginalRow {
@@ -178,7 +178,7 @@ where
                 floor: floors.mean(),
                 floor_sd: floors.deviation(),
             })
-            .collect()
+            .collect())
     }
 }
 

@@ -1,17 +1,22 @@
 //! Running a plan: cells and ranges of their replicates fan out over a thread pool.
 
+mod conditioning;
+mod continuous;
 mod hierarchy;
+mod imaging;
 mod meeting;
+mod privacy;
 mod progress;
 mod rows;
 mod table;
 
 pub(crate) use meeting::half_decades;
-pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, Rows};
+pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Rows};
 
 use crate::config::{Method, Study};
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
+use crate::privacy::Gamma;
 use progress::Progress;
 use rayon::prelude::*;
 use rows::Prepared;
@@ -28,6 +33,8 @@ pub struct CellOutcome {
     pub rhat: Vec<Option<f64>>,
     /// Distances of chains' marginals to the exact law, by steps.
     pub marginals: Vec<MarginalRow>,
+    /// What conditioning on inequalities may add to the loss.
+    pub gamma: Gamma,
     /// Why it failed.
     pub error: Option<String>,
 }
@@ -72,6 +79,7 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         })
         .collect();
     progress.finish();
+    let gammas: Vec<Gamma> = plan.cells.par_iter().map(|cell| privacy::gamma(cell, &plan.subject)).collect();
     let mut outcomes: Vec<CellOutcome> = prepared
         .iter()
         .map(|cell| CellOutcome {
@@ -79,6 +87,7 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
             tv_error: cell.as_ref().map_or(f64::NAN, |cell| cell.tv_error()),
             rhat: Vec::new(),
             marginals: Vec::new(),
+            gamma: Gamma::Unknown,
             error: cell.as_ref().err().cloned(),
         })
         .collect();
@@ -87,10 +96,16 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         outcome.rows.append(rows);
         outcome.error = outcome.error.take().or(error);
     }
+    for (outcome, gamma) in outcomes.iter_mut().zip(gammas) {
+        outcome.gamma = gamma;
+    }
     for (outcome, prepared) in outcomes.iter_mut().zip(&prepared) {
         outcome.rhat = outcome.rows.take_rhat();
         if let (Ok(prepared), None) = (prepared, &outcome.error) {
-            outcome.marginals = prepared.marginals();
+            match prepared.marginals() {
+                Ok(marginals) => outcome.marginals = marginals,
+                Err(e) => outcome.error = Some(e.to_string()),
+            }
         }
     }
     outcomes
@@ -108,13 +123,16 @@ fn prepare(plan: &Plan, cell: &Cell, first: bool) -> crate::Result<Box<dyn Prepa
         (Subject::Hierarchy(table), _) => hierarchy::prepare(cell, seed, table),
         (Subject::Table(table), Study::Release) => table::prepare(cell, seed, table),
         (Subject::Table(table), Study::Meeting) => meeting::prepare(cell, seed, table, first),
+        (Subject::Table(table), Study::Privacy) => privacy::prepare(cell, table),
     }
 }
 
 /// Rough cost of some replicates, in random words a node: for the progress bar alone.
 fn work(cell: &Cell, replicates: u64) -> u64 {
     replicates.saturating_mul(match cell.method {
-        Method::HierarchicalMh { steps, .. } | Method::LatticeMetropolis { steps, .. } => {
+        Method::HierarchicalMh { steps, .. }
+        | Method::LatticeMetropolis { steps, .. }
+        | Method::Mis { steps, .. } => {
             steps.max(10_000).saturating_mul(10)
         }
         Method::LineGibbs { sweeps, .. } => sweeps.max(100).saturating_mul(60),

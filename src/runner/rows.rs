@@ -4,6 +4,7 @@ use crate::coupling::Meeting;
 use crate::diagnostics::rank_normalised_split_rhat;
 use crate::error::Result;
 use crate::law::Value;
+use crate::privacy::WorstPair;
 use std::ops::Range;
 
 /// Errors of one replicate on one level.
@@ -68,6 +69,8 @@ pub struct Rows {
     pub draws: Vec<Draw>,
     /// One per coupled pair.
     pub meetings: Vec<MeetingRow>,
+    /// What conditioning pays, part by part of the table.
+    pub privacy: Vec<PrivacyRow>,
 }
 
 /// The errors of all cells in one release, or in one record of a chain.
@@ -105,6 +108,20 @@ pub struct MarginalRow {
     pub floor_sd: f64,
 }
 
+/// The worst pair of tables of one search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivacyRow {
+    /// The part of the table that nothing ties to the rest, from 1.
+    pub part: u64,
+    /// Its cells.
+    pub cells: u64,
+    /// What was compared: "table" (the confidential table with its neighbours), "corner" (another table with its
+    /// neighbours) or "all" (all pairs of tables that satisfy the invariant).
+    pub scope: &'static str,
+    /// The pair: moves from the confidential table are on the part's cells.
+    pub worst: WorstPair,
+}
+
 /// Records of one chain's second half.
 pub(super) const RECORDS: u64 = 512;
 /// Chains of one cell that keep their traces for R-hat.
@@ -118,6 +135,13 @@ impl Rows {
         self.traces.append(&mut other.traces);
         self.draws.append(&mut other.draws);
         self.meetings.append(&mut other.meetings);
+        self.privacy.append(&mut other.privacy);
+    }
+
+    /// Adds one release of a table: its errors, and whether it satisfies the invariant.
+    pub(super) fn release(&mut self, replicate: u64, errors: Vec<f64>, kept: bool) {
+        self.errors.push(LevelRow::of(replicate, 1, &errors, kept));
+        self.draws.push(Draw { replicate, iteration: 1, errors });
     }
 
     /// R-hat per level over the traced chains; forgets the traces.
@@ -139,7 +163,8 @@ pub(super) trait Prepared: Send + Sync {
     /// Total variation error of a draw that the sampler itself states; NaN if unknown.
     fn tv_error(&self) -> f64;
     /// Compares the marginals of chains with the exact law, if the cell asks for it.
-    fn marginals(&self) -> Vec<MarginalRow> {
-        Vec::new()
+    /// Errors: no start.
+    fn marginals(&self) -> Result<Vec<MarginalRow>> {
+        Ok(Vec::new())
     }
 }

@@ -1,0 +1,78 @@
+//! Least squares under the equations and inequalities of a whole table, and the closest integers to it.
+
+use super::nnl2::{Nnl2, Nnl2Scratch};
+use super::simplex::{SimplexScratch, SimplexValue};
+use crate::error::{Error, Result};
+use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
+use crate::rng::Rng;
+
+/// [`Nnl2`] for every part of a table that nothing ties to the rest.
+#[derive(Debug)]
+pub struct LatticeNnl2 {
+    parts: Vec<(Bounded, Nnl2)>,
+}
+
+impl LatticeNnl2 {
+    /// Errors: as [`Nnl2::new`].
+    pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
+        let part = |bounded: Bounded| {
+            let Region { lower, upper, rows } = &bounded.region;
+            Ok((Nnl2::new(&bounded.component, lower, upper, rows)?, bounded))
+        };
+        let parts = region.components(invariant).into_iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(Self { parts: parts.into_iter().map(|(nnl2, bounded)| (bounded, nnl2)).collect() })
+    }
+
+    /// Replaces the noise by its projection. Errors: as [`Nnl2::project`].
+    pub fn project(&self, scratch: &mut Nnl2Scratch, noise: &mut [f64]) -> Result<()> {
+        self.parts.iter().try_for_each(|(_, nnl2)| nnl2.project(scratch, noise))
+    }
+
+    /// Checks a projection in exact arithmetic. Errors: [`Error::InvariantViolated`].
+    pub fn check(&self, noise: &[f64]) -> Result<()> {
+        self.parts.iter().try_for_each(|(Bounded { component, region }, _)| {
+            super::nnl2::check_exact(component, &region.lower, &region.upper, &region.rows, noise)
+        })
+    }
+
+    /// Whether [`LatticeNnl2::round`] serves the invariant. Errors: a part that is not one total with a lower bound of
+    /// every cell, or cells that nothing bounds.
+    pub fn check_rounding(&self) -> Result<()> {
+        let serves = |(Bounded { component, region }, _): &&(Bounded, Nnl2)| {
+            let floors = region.lower.iter().all(|&bound| bound != NO_LOWER);
+            let open = region.upper.iter().all(|&bound| bound == NO_UPPER) && region.rows.is_empty();
+            component.is_total() && floors && open
+        };
+        match self.parts.iter().all(|part| serves(&part)) {
+            true => Ok(()),
+            false => Err(Error::Unsupported {
+                method: "nnl2-then-integer-l1",
+                what: "these equations and inequalities".into(),
+                reason: "their closest integers are an integer program; totals and partitions with a lower bound of \
+                         every cell are served",
+            }),
+        }
+    }
+
+    /// The integers with the same sums within the bounds that are closest in L1 to the projection of `noise`, into
+    /// `out`: [`SimplexValue::project`] of what each cell is above its lower bound.
+    pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
+        let (mut reals, mut integers) = (SimplexScratch::default(), SimplexScratch::default());
+        for (Bounded { component, region }, _) in &self.parts {
+            let at = |i: usize| component.cells[i] as usize;
+            let n = component.cells.len();
+            let total: i64 = region.lower.iter().map(|lower| -lower).sum();
+            let mut above = vec![0i64; n];
+            if (0..n).all(|i| noise[at(i)].fract() == 0.0) {
+                let noisy: Vec<i64> = (0..n).map(|i| noise[at(i)] as i64 - region.lower[i]).collect();
+                i64::project(&noisy, total, rng, &mut integers, &mut above);
+            } else {
+                let noisy: Vec<f64> = (0..n).map(|i| noise[at(i)] - region.lower[i] as f64).collect();
+                f64::project(&noisy, total, rng, &mut reals, &mut above);
+            }
+            for (i, above) in above.into_iter().enumerate() {
+                out[at(i)] = above + region.lower[i];
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What conditioning pays: gamma of a cell of the grid, and the study of it.
+
+use super::rows::{Prepared, PrivacyRow, Rows};
+use crate::config::LawKind;
+use crate::error::Result;
+use crate::grid::Cell;
+use crate::input::{InvariantTable, Subject};
+use crate::invariant::Bounded;
+use crate::law::DoubleGeometric;
+use crate::privacy::{Conditioning, Gamma};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Tables of an invariant that are searched in full for the gamma of every row.
+const SEARCHED: usize = 200;
+/// The same in a study of privacy.
+const STUDIED: usize = 5000;
+
+/// gamma of a cell.
+///
+/// Moving free noise to the invariant is post-processing, the same for all tables of the invariant; equations alone
+/// leave the probability of the invariant constant ("Two views", Lemma 3.3; for Gaussian laws the shift of a lattice or a
+/// subspace by one of its own vectors). Only conditioning on inequalities pays.
+pub(super) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
+    let bounded = match subject {
+        Subject::Hierarchy(_) => cell.method.nonnegative(),
+        Subject::Table(table) => !table.region.is_everything(),
+    };
+    if !cell.method.conditions() || !bounded {
+        return Gamma::Proved;
+    }
+    match (subject, cell.law) {
+        (_, law) if !law.is_pure() => Gamma::Unknown,
+        (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
+            searched(cell, table).unwrap_or(Gamma::Bounded)
+        }
+        _ => Gamma::Bounded,
+    }
+}
+
+/// The worst pair of all tables, part by part, if there are few; `None` if there are many.
+fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
+    let law = DoubleGeometric::new(cell.calibration.scales[0]).ok()?;
+    let mut worst = 0.0f64;
+    for bounded in table.region.components(&table.invariant) {
+        if bounded.region.is_everything() {
+            continue;
+        }
+        // Parts are independent: the loss of a pair that differs in several is the sum of theirs.
+        match Conditioning::new(&bounded, law).worst_pair(SEARCHED) {
+            Ok(Some(pair)) => worst = worst.max(pair.gamma),
+            Ok(None) if is_fixed(&bounded) => {}
+            _ => return None,
+        }
+    }
+    Some(Gamma::Computed(worst))
+}
+
+/// Whether no other table satisfies everything.
+fn is_fixed(bounded: &Bounded) -> bool {
+    bounded.component.cells.len() == 1 && !bounded.component.rows.is_empty()
+}
+
+/// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
+pub(super) fn prepare(cell: &Cell, table: &InvariantTable) -> Result<Box<dyn Prepared>> {
+    let law = DoubleGeometric::new(cell.calibration.scales[0])?;
+    Ok(Box::new(Ready { law, parts: table.region.components(&table.invariant) }))
+}
+
+struct Ready {
+    law: DoubleGeometric,
+    parts: Vec<Bounded>,
+}
+
+impl Prepared for Ready {
+    /// One replicate: everything is computed.
+    fn replicates(&self, _: Range<u64>, rows: &mut Rows) -> Result<()> {
+        let all = self
+            .parts
+            .par_iter()
+            .enumerate()
+            .map(|(i, bounded)| self.part(i as u64 + 1, bounded))
+            .collect::<Result<Vec<_>>>()?;
+        rows.privacy.extend(all.into_iter().flatten());
+        Ok(())
+    }
+
+    fn tv_error(&self) -> f64 {
+        0.0
+    }
+}
+
+impl Ready {
+    fn part(&self, part: u64, bounded: &Bounded) -> Result<Vec<PrivacyRow>> {
+        let cells = bounded.component.cells.len() as u64;
+        let mut conditioning = Conditioning::new(bounded, self.law);
+        let mut rows = Vec::new();
+        let mut add = |scope, worst| rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst }));
+        add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
+        if let Some(corner) = conditioning.corner() {
+            add("corner", conditioning.worst_neighbour(&corner)?);
+        }
+        add("all", conditioning.worst_pair(STUDIED)?);
+        Ok(rows)
+    }
+}
