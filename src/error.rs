@@ -59,6 +59,14 @@ pub enum Error {
         /// By how much.
         residual: String,
     },
+    /// A solver found no answer that passes its own check.
+    #[error("{what} did not converge: {residuals}")]
+    NotConverged {
+        /// What was to be solved.
+        what: &'static str,
+        /// What is left, relative to the size of the problem.
+        residuals: String,
+    },
 }
 
 impl Error {

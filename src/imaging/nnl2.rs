@@ -1,0 +1,1342 @@
+//! Least squares under equations and inequalities.
+
+use crate::error::{Error, Result};
+use crate::invariant::{Component, Row};
+use crate::lattice::independent_rows;
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::{
+    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, SupportedConeT, ZeroConeT,
+};
+
+/// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
+const GRID: u32 = 24;
+
+/// The finest grid of any result, and of what [`check_exact`] accepts.
+const FINEST: u32 = 50;
+
+/// Largest noise, in counts.
+const MAX_NOISE: f64 = (1u64 << 40) as f64;
+
+/// Entries of the dense matrix of a component that is not one total.
+const MAX_ENTRIES: usize = 1 << 22;
+
+/// Largest residual of the optimality conditions, relative to `1 + ‖u‖∞`: of the refined point, and of the
+/// interior point if it cannot be refined.
+const REFINED: f64 = 1e-9;
+const UNREFINED: f64 = 1e-6;
+
+/// How far a value may be moved to meet the constraints exactly, relative to `1 + ‖u‖∞`.
+const MOVED: f64 = 1e-5;
+
+/// Projects noise onto `{z : A z = 0, lower <= z <= upper, b·z >= c}` in least squares, on one connected component:
+/// its equations and what bounds its cells; cells renumbered from 0 (`component.cells` gives the places in the
+/// whole table).
+///
+/// Acts on the noise u, since the confidential counts satisfy the constraints: z = 0 is always feasible, and
+/// `x + z >= 0` is `z >= -x`. Three routes:
+///
+/// - no equation and no row `b·z >= c`: every value is clamped;
+/// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, `theta` from sorted breakpoints,
+///   O(n log n) without allocation;
+/// - anything else: an interior-point solver finds which constraints are tight, a dual active-set method corrects
+///   that (Goldfarb and Idnani 1983) and solves the equations of the tight ones by orthonormalisation. The
+///   conditions of optimality are checked: residual <= 1e-9 relative to `1 + ‖u‖∞`.
+///
+/// Then the result is moved to a dyadic grid, at most by 1e-5 of `1 + ‖u‖∞` (as a rule by less than 1e-6 counts), so
+/// that the values, as real numbers, meet every constraint exactly. The grid is `2^-24` unless values beyond
+/// `2^27` (coarser), or equations of many cells with large minors (finer), need another; on it sums of counts and
+/// noise below `2^28` are exact in `f64`. Where equations and integer bounds meet in a point that no binary fraction
+/// holds, such as `z_1 = 1/3`, the result is also shrunk towards 0 by at most 8e-6 of itself. Deterministic.
+#[derive(Debug, Clone)]
+pub struct Nnl2 {
+    component: Component,
+    lower: Vec<i64>,
+    upper: Vec<i64>,
+    rows: Vec<(Row, i64)>,
+    route: Route,
+}
+
+#[derive(Debug, Clone)]
+enum Route {
+    Clamp,
+    Total,
+    /// Independent equations, then the rows; the number of the former.
+    General(Vec<Constraint>, usize),
+}
+
+/// `row·z = least` or `row·z >= least`.
+#[derive(Debug, Clone)]
+struct Constraint {
+    row: Row,
+    least: i64,
+    length: f64,
+}
+
+/// Space for one projection, reused from call to call.
+#[derive(Default, Clone, Debug)]
+pub struct Nnl2Scratch {
+    values: Vec<f64>,
+    units: Vec<i64>,
+    at_lower: Vec<f64>,
+    at_upper: Vec<f64>,
+}
+
+impl Nnl2 {
+    /// - `component`: its equations; `component.rows` may be empty (free cells).
+    /// - `lower`, `upper`: one per cell of the component, `lower <= 0 <= upper`; `i64::MIN` and `i64::MAX` mean none.
+    /// - `rows`: coefficients on the renumbered cells, and the least value c <= 0.
+    ///
+    /// Errors: bounds or rows that exclude z = 0 or do not fit the component; equations beyond
+    /// [`crate::lattice::MAX_DIMENSION`], or equations and rows times cells beyond 2^22, unless it is one total.
+    pub fn new(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Self> {
+        let n = component.cells.len();
+        for (name, bounds) in [("lower bounds", lower), ("upper bounds", upper)] {
+            if bounds.len() != n {
+                return Err(Error::parameter(name, bounds.len(), "one per cell of the component"));
+            }
+        }
+        if let Some(bad) = lower.iter().find(|&&bound| bound > 0) {
+            return Err(Error::parameter("lower bound of the noise", bad, "a number <= 0"));
+        }
+        if let Some(bad) = upper.iter().find(|&&bound| bound < 0) {
+            return Err(Error::parameter("upper bound of the noise", bad, "a number >= 0"));
+        }
+        for (i, (row, least)) in rows.iter().enumerate() {
+            if *least > 0 {
+                return Err(Error::parameter("least value of a row of the noise", least, "a number <= 0"));
+            }
+            let mut cells: Vec<u32> = row.iter().map(|&(cell, _)| cell).collect();
+            cells.sort_unstable();
+            let fits = cells.last().is_some_and(|&cell| (cell as usize) < n);
+            if !fits || cells.windows(2).any(|pair| pair[0] == pair[1]) || row.iter().any(|&(_, a)| a == 0) {
+                let want = "want different cells of the component with coefficients other than 0";
+                return Err(Error::Invariant(format!("inequality {}: {want}", i + 1)));
+            }
+        }
+        let route = if !rows.is_empty() {
+            Self::general(component, rows)?
+        } else if component.rows.is_empty() {
+            Route::Clamp
+        } else if component.is_total() {
+            Route::Total
+        } else {
+            Self::general(component, rows)?
+        };
+        Ok(Self {
+            component: component.clone(),
+            lower: lower.to_vec(),
+            upper: upper.to_vec(),
+            rows: rows.to_vec(),
+            route,
+        })
+    }
+
+    fn general(component: &Component, rows: &[(Row, i64)]) -> Result<Route> {
+        let entries = component.cells.len() * (component.rows.len() + rows.len());
+        if entries > MAX_ENTRIES {
+            return Err(Error::TooLarge {
+                what: "least squares under inequalities on one component".into(),
+                needed: entries as u64,
+                limit: MAX_ENTRIES as u64,
+                unit: "entries of its matrix",
+            });
+        }
+        let independent = match component.rows.len() {
+            0 => Vec::new(),
+            _ => independent_rows(&component.distinct_columns())?,
+        };
+        let constraint = |row: &Row, least: i64| {
+            let square: f64 = row.iter().map(|&(_, a)| a as f64 * a as f64).sum();
+            Constraint { row: row.clone(), least, length: libm::sqrt(square) }
+        };
+        let equations = independent.len();
+        let equal = independent.into_iter().map(|i| constraint(&component.rows[i], 0));
+        let constraints = equal.chain(rows.iter().map(|(row, least)| constraint(row, *least))).collect();
+        Ok(Route::General(constraints, equations))
+    }
+
+    /// Replaces the noise of the component's cells, within the vector of the whole table, by its projection.
+    ///
+    /// Errors: noise that is not finite or beyond 2^40; [`Error::NotConverged`] if no point passes the conditions of
+    /// optimality, or none that meets the constraints exactly is within 1e-5 of it. On error nothing is replaced.
+    pub fn project(&self, scratch: &mut Nnl2Scratch, noise: &mut [f64]) -> Result<()> {
+        let cells = &self.component.cells;
+        scratch.values.clear();
+        scratch.values.extend(cells.iter().map(|&cell| noise[cell as usize]));
+        if let Some(bad) = scratch.values.iter().find(|u| u.is_nan() || u.abs() > MAX_NOISE) {
+            return Err(Error::parameter("noise", bad, "a number within ±2^40"));
+        }
+        scratch.units.clear();
+        let bits = match &self.route {
+            Route::Clamp => self.clamp(scratch),
+            Route::Total => self.total(scratch),
+            Route::General(constraints, equations) => {
+                let problem = Problem {
+                    u: &scratch.values,
+                    lower: &self.lower,
+                    upper: &self.upper,
+                    constraints,
+                    equations: *equations,
+                    scale: 1.0 + largest(&scratch.values),
+                };
+                let solution = problem.solve()?;
+                let exact = |units: &[i64], bits: u32| self.check(bits, |i| i128::from(units[i])).is_ok();
+                let (units, bits) = problem.repair(&solution, exact)?;
+                scratch.units = units;
+                bits
+            }
+        };
+        self.check(bits, |i| i128::from(scratch.units[i]))?;
+        for (&cell, &units) in cells.iter().zip(&scratch.units) {
+            noise[cell as usize] = units as f64 / power(bits);
+        }
+        Ok(())
+    }
+
+    fn clamp(&self, scratch: &mut Nnl2Scratch) -> u32 {
+        for ((u, &lower), &upper) in scratch.values.iter_mut().zip(&self.lower).zip(&self.upper) {
+            *u = clamp(*u, lower, upper);
+        }
+        let bits = grid(largest(&scratch.values), GRID);
+        scratch.units.extend(scratch.values.iter().map(|u| libm::rint(u * power(bits)) as i64));
+        bits
+    }
+
+    fn total(&self, scratch: &mut Nnl2Scratch) -> u32 {
+        let Nnl2Scratch { values, units, at_lower, at_upper } = scratch;
+        let bounded = || values.iter().zip(&self.lower).zip(&self.upper).map(|((u, l), h)| (*u, *l, *h));
+        // The sum of clamp(u - theta) is `constant - free theta` between the breakpoints.
+        let reach = reach(values);
+        let (mut constant, mut free) = (0.0, 0.0);
+        at_lower.clear();
+        at_upper.clear();
+        for (u, lower, upper) in bounded() {
+            let (lower, upper) = (lower as f64, upper as f64);
+            if lower > -reach {
+                at_lower.push(u - lower);
+            }
+            if upper < reach {
+                at_upper.push(u - upper);
+                constant += upper;
+            } else {
+                constant += u;
+                free += 1.0;
+            }
+        }
+        at_lower.sort_unstable_by(f64::total_cmp);
+        at_upper.sort_unstable_by(f64::total_cmp);
+        let (mut lowers, mut uppers) = (at_lower.iter().peekable(), at_upper.iter().peekable());
+        let mut theta = f64::NEG_INFINITY;
+        loop {
+            let next = match (uppers.peek(), lowers.peek()) {
+                (Some(&&up), Some(&&low)) => up.min(low),
+                (Some(&&one), None) | (None, Some(&&one)) => one,
+                (None, None) => f64::INFINITY,
+            };
+            if next == f64::INFINITY || constant - free * next <= 0.0 {
+                if free > 0.0 {
+                    theta = constant / free;
+                } else if next < f64::INFINITY {
+                    theta = next;
+                }
+                break;
+            }
+            if uppers.next_if(|&&up| up <= next).is_some() {
+                constant += next;
+                free += 1.0;
+            } else {
+                lowers.next();
+                constant -= next;
+                free -= 1.0;
+            }
+            theta = next;
+        }
+        // Once more from the cells that are free: without the rounding of many steps.
+        let between = |u: f64, lower: i64, upper: i64, theta: f64| {
+            let z = u - theta;
+            z > lower as f64 && z < upper as f64
+        };
+        let (mut sum, mut count) = (0.0, 0u64);
+        for (u, lower, upper) in bounded() {
+            if between(u, lower, upper, theta) {
+                sum += u;
+                count += 1;
+            } else {
+                sum += clamp(u - theta, lower, upper);
+            }
+        }
+        if count > 0 {
+            theta = sum / count as f64;
+        }
+        let size = bounded().fold(0.0f64, |m, (u, lower, upper)| m.max(clamp(u - theta, lower, upper).abs()));
+        let bits = grid(size, GRID);
+        units.extend(bounded().map(|(u, lower, upper)| {
+            let z = clamp(u - theta, lower, upper);
+            libm::rint(z * power(bits)) as i64
+        }));
+        // What rounding left, spread over the free cells; z = 0 is feasible, so that all cells have room for it.
+        let mut left = -units.iter().map(|&m| i128::from(m)).sum::<i128>();
+        for only_free in [true, false] {
+            let each = if only_free { left.abs() / i128::from(count.max(1)) + 1 } else { left.abs() };
+            for (unit, (u, lower, upper)) in units.iter_mut().zip(bounded()) {
+                if left == 0 {
+                    break;
+                }
+                if only_free && !between(u, lower, upper, theta) {
+                    continue;
+                }
+                let now = i128::from(*unit);
+                let room = if left > 0 {
+                    (i128::from(upper) << bits) - now
+                } else {
+                    now - (i128::from(lower) << bits)
+                };
+                let step = left.signum() * each.min(left.abs()).min(room);
+                *unit += step as i64;
+                left -= step;
+            }
+        }
+        bits
+    }
+
+    fn check(&self, bits: u32, unit: impl Fn(usize) -> i128) -> Result<()> {
+        check_units(&self.component, &self.lower, &self.upper, &self.rows, bits, unit)
+    }
+}
+
+/// Checks noise against equations, bounds and rows as they were given to [`Nnl2::new`], in exact arithmetic on the
+/// values as real numbers.
+///
+/// `noise`: of the whole table. Errors: a value that is no multiple of 2^-50 or beyond 2^53;
+/// [`Error::InvariantViolated`] with the first constraint that fails.
+pub fn check_exact(
+    component: &Component,
+    lower: &[i64],
+    upper: &[i64],
+    rows: &[(Row, i64)],
+    noise: &[f64],
+) -> Result<()> {
+    for &cell in &component.cells {
+        let z = noise[cell as usize];
+        let units = z * power(FINEST);
+        if z.is_nan() || z.abs() > power(53) || libm::rint(units) != units {
+            return Err(Error::parameter("noise", z, "a multiple of 2^-50 within ±2^53"));
+        }
+    }
+    check_units(component, lower, upper, rows, FINEST, |i| {
+        (noise[component.cells[i] as usize] * power(FINEST)) as i128
+    })
+}
+
+/// [`check_exact`] for values `unit(i) 2^-bits`.
+fn check_units(
+    component: &Component,
+    lower: &[i64],
+    upper: &[i64],
+    rows: &[(Row, i64)],
+    bits: u32,
+    unit: impl Fn(usize) -> i128,
+) -> Result<()> {
+    let sum = |row: &Row| {
+        row.iter().try_fold(0i128, |sum, &(cell, a)| {
+            let term = i128::from(a).checked_mul(unit(cell as usize)).and_then(|term| sum.checked_add(term));
+            term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
+        })
+    };
+    let violated = |place: String, units: i128| {
+        let residual = (units as f64 / power(bits)).to_string();
+        Err(Error::InvariantViolated { place, residual })
+    };
+    for (i, row) in component.rows.iter().enumerate() {
+        let residual = sum(row)?;
+        if residual != 0 {
+            return violated(format!("equation {}", i + 1), residual);
+        }
+    }
+    for (i, (row, least)) in rows.iter().enumerate() {
+        let slack = sum(row)? - (i128::from(*least) << bits);
+        if slack < 0 {
+            return violated(format!("inequality {}", i + 1), slack);
+        }
+    }
+    for (i, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
+        let (above, below) = (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
+        if above.min(below) < 0 {
+            return violated(format!("cell {}", component.cells[i] + 1), above.min(below));
+        }
+    }
+    Ok(())
+}
+
+/// `2^bits`.
+fn power(bits: u32) -> f64 {
+    (1u64 << bits) as f64
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |m, z| m.max(z.abs()))
+}
+
+/// No coordinate of the projection is farther from 0: it is no longer than the noise.
+fn reach(u: &[f64]) -> f64 {
+    1.0 + 1.001 * libm::sqrt(u.iter().map(|u| u * u).sum())
+}
+
+/// Bits of the grid: `wanted`, or fewer so that values up to `size` have at most 52 bits.
+fn grid(size: f64, wanted: u32) -> u32 {
+    let integer = libm::ilogb(size.max(1.0)) + 1;
+    wanted.min((52 - integer) as u32).min(FINEST)
+}
+
+fn clamp(z: f64, lower: i64, upper: i64) -> f64 {
+    z.max(lower as f64).min(upper as f64)
+}
+
+/// One projection on a component with equations or rows.
+struct Problem<'a> {
+    u: &'a [f64],
+    lower: &'a [i64],
+    upper: &'a [i64],
+    constraints: &'a [Constraint],
+    equations: usize,
+    scale: f64,
+}
+
+/// Constraints that are taken to hold with equality: by cell 1 at its lower bound, -1 at its upper; rows.
+#[derive(Debug, Clone, Default)]
+struct Tight {
+    sides: Vec<i8>,
+    rows: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Solution {
+    z: Vec<f64>,
+    tight: Tight,
+}
+
+impl Problem<'_> {
+    fn bound(&self, cell: usize, side: i8) -> i64 {
+        if side > 0 { self.lower[cell] } else { self.upper[cell] }
+    }
+
+    /// `row·z - least`.
+    fn slack(&self, j: usize, z: &[f64]) -> f64 {
+        let Constraint { row, least, .. } = &self.constraints[j];
+        row.iter().map(|&(cell, a)| a as f64 * z[cell as usize]).sum::<f64>() - *least as f64
+    }
+
+    /// The largest residual of the optimality conditions for the multipliers of the rows, relative to the scale:
+    /// those of the bounds are `z - u - Σ_j multiplier_j row_j`, and a bound or row has either slack or a multiplier.
+    fn residual(&self, z: &[f64], multipliers: &[f64]) -> f64 {
+        let mut worst = 0.0f64;
+        let mut gradient: Vec<f64> = z.iter().zip(self.u).map(|(z, u)| z - u).collect();
+        for (j, (constraint, &multiplier)) in self.constraints.iter().zip(multipliers).enumerate() {
+            let slack = self.slack(j, z) / constraint.length;
+            let own = if j < self.equations { slack } else { slack.min(multiplier * constraint.length) };
+            worst = if own.is_nan() { f64::INFINITY } else { worst.max(own.abs()) };
+            for &(cell, a) in &constraint.row {
+                gradient[cell as usize] -= multiplier * a as f64;
+            }
+        }
+        for (i, (&z, g)) in z.iter().zip(gradient).enumerate() {
+            let own = z - clamp(z - g, self.lower[i], self.upper[i]);
+            worst = if (z + g).is_nan() { f64::INFINITY } else { worst.max(own.abs()) };
+        }
+        worst / self.scale
+    }
+
+    /// The projection. Errors: no point passes the conditions of optimality.
+    fn solve(&self) -> Result<Solution> {
+        let interior = self.interior();
+        let mut residuals = Vec::new();
+        let guess = interior.as_ref().map(|(_, _, tight)| tight.clone());
+        for start in guess.into_iter().chain([Tight::default()]) {
+            let mut face = Face::new(self, start);
+            let finished = face.run();
+            let residual = self.residual(&face.z, &face.all_multipliers());
+            if finished && residual <= REFINED {
+                return Ok(Solution { z: face.z, tight: face.tight });
+            }
+            residuals.push(format!("{residual:e} by the active set"));
+        }
+        if let Some((z, multipliers, tight)) = interior {
+            let residual = self.residual(&z, &multipliers);
+            if residual <= UNREFINED {
+                return Ok(Solution { z, tight });
+            }
+            residuals.push(format!("{residual:e} by the interior point"));
+        }
+        Err(Error::NotConverged {
+            what: "the least squares under inequalities",
+            residuals: format!("relative residuals {}", residuals.join(", ")),
+        })
+    }
+
+    /// The point and the multipliers of the rows by the interior-point solver, and what is tight there.
+    fn interior(&self) -> Option<(Vec<f64>, Vec<f64>, Tight)> {
+        let n = self.u.len();
+        let reach = reach(self.u);
+        let (mut places, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut right, mut meaning) = (Vec::new(), Vec::new());
+        for (j, Constraint { row, least, length }) in self.constraints.iter().enumerate() {
+            if *least as f64 <= -reach * length {
+                continue;
+            }
+            for &(cell, a) in row {
+                places.push(right.len());
+                columns.push(cell as usize);
+                values.push(-a as f64);
+            }
+            right.push(-(*least as f64) / self.scale);
+            meaning.push((j, 0));
+        }
+        for i in 0..n {
+            for side in [1i8, -1] {
+                let bound = self.bound(i, side) as f64;
+                if bound.abs() < reach {
+                    places.push(right.len());
+                    columns.push(i);
+                    values.push(-f64::from(side));
+                    right.push(-f64::from(side) * bound / self.scale);
+                    meaning.push((i, side));
+                }
+            }
+        }
+        if right.is_empty() {
+            return None;
+        }
+        let matrix = CscMatrix::new_from_triplets(right.len(), n, places, columns, values);
+        let mut cones: Vec<SupportedConeT<f64>> = Vec::new();
+        if self.equations > 0 {
+            cones.push(ZeroConeT(self.equations));
+        }
+        if right.len() > self.equations {
+            cones.push(NonnegativeConeT(right.len() - self.equations));
+        }
+        let settings = DefaultSettings {
+            verbose: false,
+            max_threads: 1,
+            direct_solve_method: "qdldl".into(),
+            tol_gap_abs: 1e-13,
+            tol_gap_rel: 1e-13,
+            tol_feas: 1e-11,
+            ..DefaultSettings::default()
+        };
+        let linear: Vec<f64> = self.u.iter().map(|u| -u / self.scale).collect();
+        let identity = CscMatrix::identity(n);
+        let mut solver = DefaultSolver::new(&identity, &linear, &matrix, &right, &cones, settings).ok()?;
+        solver.solve();
+        let solution = &solver.solution;
+        if !matches!(solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved) {
+            return None;
+        }
+        let z = solution.x.iter().map(|z| z * self.scale).collect();
+        let mut multipliers = vec![0.0; self.constraints.len()];
+        let mut tight = Tight { sides: vec![0; n], rows: Vec::new() };
+        for (place, &(at, side)) in meaning.iter().enumerate() {
+            let (multiplier, slack) = (solution.z[place], solution.s[place]);
+            if side == 0 {
+                multipliers[at] = multiplier * self.scale;
+            }
+            if place < self.equations || multiplier > slack {
+                match side {
+                    0 => tight.rows.push(at),
+                    _ => tight.sides[at] = side,
+                }
+            }
+        }
+        Some((z, multipliers, tight))
+    }
+
+    /// Moves a solution to a dyadic grid on which all constraints hold exactly: the values in units of the grid, and
+    /// its bits. `exact`: the check of all of them.
+    ///
+    /// Cells at a bound stay there. Of the others, cells far from their bounds solve the equations, in integers; the
+    /// rest is rounded. A bound or row that this violates joins those that hold with equality. If no point of the
+    /// grid meets the equations and the bounds, the solution is shrunk towards 0 first, after which only bounds at 0
+    /// are kept.
+    fn repair(&self, solution: &Solution, exact: impl Fn(&[i64], u32) -> bool) -> Result<(Vec<i64>, u32)> {
+        let shrinks = [22, 20, 18, 17].map(|bits| (1.0 / power(bits), 1e-9));
+        for (shrink, tolerance) in [(0.0, 1e-9), (0.0, -1.0)].into_iter().chain(shrinks) {
+            let Some((units, bits)) = self.attempt(solution, shrink, tolerance * self.scale) else {
+                continue;
+            };
+            let moved = units.iter().zip(&solution.z).map(|(&m, z)| (m as f64 / power(bits) - z).abs());
+            if exact(&units, bits) && moved.fold(0.0, f64::max) <= MOVED * self.scale {
+                return Ok((units, bits));
+            }
+        }
+        Err(Error::NotConverged {
+            what: "the exact rounding of least squares under inequalities",
+            residuals: "no point of the grid within 1e-5 of the solution meets all constraints".into(),
+        })
+    }
+
+    fn attempt(&self, solution: &Solution, shrink: f64, tolerance: f64) -> Option<(Vec<i64>, u32)> {
+        let z: Vec<f64> = solution.z.iter().map(|z| z * (1.0 - shrink)).collect();
+        let may_hold = |least: i64| shrink == 0.0 || least == 0;
+        let mut held = solution.tight.clone();
+        for (i, side) in held.sides.iter_mut().enumerate() {
+            if *side == 0 {
+                let near = |bound: i64| (z[i] - bound as f64).abs() <= tolerance;
+                *side = i8::from(near(self.lower[i])) - i8::from(near(self.upper[i]) && !near(self.lower[i]));
+            }
+            if !may_hold(self.bound(i, *side)) {
+                *side = 0;
+            }
+        }
+        let near = |j: &usize| {
+            let slack = self.slack(*j, &z).abs() / self.constraints[*j].length;
+            may_hold(self.constraints[*j].least) && (solution.tight.rows.contains(j) || slack <= tolerance)
+        };
+        held.rows = (self.equations..self.constraints.len()).filter(near).collect();
+        for _ in 0..self.u.len() + self.constraints.len() {
+            let (units, bits) = self.place(&z, &held, if shrink > 0.0 { 6 } else { 0 })?;
+            let before = held.clone();
+            for (i, side) in held.sides.iter_mut().enumerate() {
+                let (unit, [lower, upper]) = (i128::from(units[i]), self.bounds(i, bits));
+                if unit < lower && may_hold(self.lower[i]) {
+                    *side = 1;
+                } else if unit > upper && may_hold(self.upper[i]) {
+                    *side = -1;
+                }
+            }
+            for j in self.equations..self.constraints.len() {
+                let Constraint { row, least, .. } = &self.constraints[j];
+                let sum: i128 = row.iter().map(|&(i, a)| i128::from(a) * i128::from(units[i as usize])).sum();
+                if sum < i128::from(*least) << bits && may_hold(*least) && !held.rows.contains(&j) {
+                    held.rows.push(j);
+                }
+            }
+            if held.sides == before.sides && held.rows == before.rows {
+                return Some((units, bits));
+            }
+        }
+        None
+    }
+
+    fn bounds(&self, cell: usize, bits: u32) -> [i128; 2] {
+        [i128::from(self.lower[cell]) << bits, i128::from(self.upper[cell]) << bits]
+    }
+
+    /// A point of the grid next to `z` that meets the equations and what is held. `None`: there is none, or
+    /// the numbers are too big.
+    fn place(&self, z: &[f64], held: &Tight, finer: u32) -> Option<(Vec<i64>, u32)> {
+        let n = z.len();
+        let mut system: Vec<Vec<i128>> = Vec::new();
+        for j in (0..self.equations).chain(held.rows.iter().copied()) {
+            let Constraint { row, least, .. } = &self.constraints[j];
+            let mut dense = vec![0i128; n + 1];
+            dense[n] = i128::from(*least);
+            for &(cell, a) in row {
+                let cell = cell as usize;
+                match held.sides[cell] {
+                    0 => dense[cell] = i128::from(a),
+                    side => dense[n] -= i128::from(a).checked_mul(self.bound(cell, side).into())?,
+                }
+            }
+            system.push(dense);
+        }
+        let room = |i: usize| (z[i] - self.lower[i] as f64).min(self.upper[i] as f64 - z[i]);
+        let mut order: Vec<(f64, usize)> =
+            (0..n).filter(|&i| held.sides[i] == 0).map(|i| (room(i), i)).collect();
+        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let pivots = eliminate(&mut system, &order)?;
+        let mut step = 1i128;
+        for &(i, column) in &pivots {
+            let pivot = system[i][column].abs();
+            step = step.checked_mul(pivot / gcd(step, pivot))?;
+            if step > 1 << 30 {
+                return None;
+            }
+        }
+        // The pivots collect the rounding of all other cells.
+        let collected = (step as u128 * n as u128) >> 8;
+        let wanted = GRID + finer + (u128::BITS - collected.leading_zeros());
+        let bits = grid(1.0 + largest(z), wanted);
+        let mut units = vec![0i128; n];
+        for i in 0..n {
+            let [lower, upper] = self.bounds(i, bits);
+            units[i] = match held.sides[i] {
+                0 => {
+                    let near = libm::rint(z[i] * power(bits) / step as f64) as i128 * step;
+                    let inside = |m: i128| if m < lower { -(-lower).div_euclid(step) * step } else { m };
+                    let near = inside(near);
+                    if near > upper { upper.div_euclid(step) * step } else { near }
+                }
+                side => i128::from(self.bound(i, side)) << bits,
+            };
+        }
+        for &(i, column) in &pivots {
+            let row = &system[i];
+            let mut right = row[n].checked_mul(1 << bits)?;
+            for cell in (0..n).filter(|&cell| cell != column && row[cell] != 0) {
+                right = right.checked_sub(row[cell].checked_mul(units[cell])?)?;
+            }
+            if right % row[column] != 0 {
+                return None;
+            }
+            units[column] = right / row[column];
+        }
+        let units = units.into_iter().map(|m| i64::try_from(m).ok().filter(|m| m.abs() < 1 << 53));
+        Some((units.collect::<Option<_>>()?, bits))
+    }
+}
+
+/// Gauss-Jordan elimination of integer rows whose last entry is the right-hand side: the pivots as (row, column).
+/// Columns in the given order, which comes with their room; first those with room whose pivot is ±1. `None`: no
+/// solution, or overflow.
+fn eliminate(system: &mut [Vec<i128>], order: &[(f64, usize)]) -> Option<Vec<(usize, usize)>> {
+    let mut pivots: Vec<(usize, usize)> = Vec::new();
+    let mut open = vec![true; system.len()];
+    for units_only in [true, false] {
+        for &(room, column) in order {
+            if (units_only && room < 1e-3) || pivots.iter().any(|&(_, c)| c == column) {
+                continue;
+            }
+            let candidates = (0..system.len()).filter(|&i| open[i] && system[i][column] != 0);
+            let Some(at) = candidates.min_by_key(|&i| system[i][column].abs()) else { continue };
+            if units_only && system[at][column].abs() != 1 {
+                continue;
+            }
+            open[at] = false;
+            pivots.push((at, column));
+            let row = std::mem::take(&mut system[at]);
+            for other in system.iter_mut().filter(|other| !other.is_empty() && other[column] != 0) {
+                let common = gcd(row[column], other[column]);
+                let (own, factor) = (row[column] / common, other[column] / common);
+                let mut content = 0;
+                for (x, y) in other.iter_mut().zip(&row) {
+                    *x = x.checked_mul(own)?.checked_sub(y.checked_mul(factor)?)?;
+                    if content != 1 {
+                        content = gcd(content, *x);
+                    }
+                }
+                if content > 1 {
+                    other.iter_mut().for_each(|x| *x /= content);
+                }
+            }
+            system[at] = row;
+        }
+    }
+    let solvable = system.iter().zip(open).all(|(row, open)| !open || row.last() == Some(&0));
+    solvable.then_some(pivots)
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The dual active-set method: the closest point under the tight constraints alone, whose multipliers are >= 0;
+/// violated constraints enter one by one, and what blocks them leaves.
+struct Face<'a> {
+    problem: &'a Problem<'a>,
+    tight: Tight,
+    z: Vec<f64>,
+    /// Of the tight rows.
+    multipliers: Vec<f64>,
+    /// By cell.
+    at_bound: Vec<f64>,
+    /// Orthonormal, on the cells that are not at a bound, and `row_j = Σ_i triangle[j][i] vectors[i]` there.
+    vectors: Vec<Vec<f64>>,
+    triangle: Vec<Vec<f64>>,
+}
+
+/// A constraint that is to become tight.
+#[derive(Debug, Clone, Copy)]
+enum Entering {
+    Bound(usize, i8),
+    /// With the sign of its normal.
+    Row(usize, f64),
+}
+
+impl<'a> Face<'a> {
+    fn new(problem: &'a Problem<'a>, start: Tight) -> Self {
+        let n = problem.u.len();
+        let mut tight = start;
+        tight.sides.resize(n, 0);
+        if tight.rows.is_empty() {
+            tight.rows = (0..problem.equations).collect();
+        }
+        let multipliers = vec![0.0; tight.rows.len()];
+        let (z, at_bound) = (problem.u.to_vec(), vec![0.0; n]);
+        Self { problem, tight, z, multipliers, at_bound, vectors: Vec::new(), triangle: Vec::new() }
+    }
+
+    fn all_multipliers(&self) -> Vec<f64> {
+        let mut all = vec![0.0; self.problem.constraints.len()];
+        for (&j, &multiplier) in self.tight.rows.iter().zip(&self.multipliers) {
+            all[j] = multiplier;
+        }
+        all
+    }
+
+    /// Orthonormalises the tight rows; those that depend on what is before them are no longer tight.
+    fn factor(&mut self) {
+        self.vectors.clear();
+        self.triangle.clear();
+        let (rows, multipliers) =
+            (std::mem::take(&mut self.tight.rows), std::mem::take(&mut self.multipliers));
+        for (j, multiplier) in rows.into_iter().zip(multipliers) {
+            let Constraint { row, length, .. } = &self.problem.constraints[j];
+            let mut rest = vec![0.0; self.z.len()];
+            for &(cell, a) in row {
+                if self.tight.sides[cell as usize] == 0 {
+                    rest[cell as usize] = a as f64;
+                }
+            }
+            let mut along = self.remove_span(&mut rest);
+            let left = libm::sqrt(dot(&rest, &rest));
+            if left > 1e-10 * length {
+                rest.iter_mut().for_each(|x| *x /= left);
+                along.push(left);
+                self.vectors.push(rest);
+                self.triangle.push(along);
+                self.tight.rows.push(j);
+                self.multipliers.push(multiplier);
+            }
+        }
+    }
+
+    /// Subtracts what lies in the span of the vectors, twice against rounding; its coordinates.
+    fn remove_span(&self, rest: &mut [f64]) -> Vec<f64> {
+        let mut along = vec![0.0; self.vectors.len()];
+        for _ in 0..2 {
+            for (vector, along) in self.vectors.iter().zip(&mut along) {
+                let inner = dot(vector, rest);
+                rest.iter_mut().zip(vector).for_each(|(x, v)| *x -= inner * v);
+                *along += inner;
+            }
+        }
+        along
+    }
+
+    /// The coefficients of the rows that combine to these coordinates.
+    fn combine(&self, mut along: Vec<f64>) -> Vec<f64> {
+        for j in (0..along.len()).rev() {
+            along[j] /= self.triangle[j][j];
+            let own = along[j];
+            for (x, t) in along[..j].iter_mut().zip(&self.triangle[j]) {
+                *x -= own * t;
+            }
+        }
+        along
+    }
+
+    /// The closest point under the tight constraints, and their multipliers.
+    fn solve(&mut self) {
+        let Problem { u, constraints, .. } = *self.problem;
+        self.z.copy_from_slice(u);
+        for (i, &side) in self.tight.sides.iter().enumerate() {
+            if side != 0 {
+                self.z[i] = self.problem.bound(i, side) as f64;
+            }
+        }
+        let mut along: Vec<f64> = Vec::new();
+        for (&j, triangle) in self.tight.rows.iter().zip(&self.triangle) {
+            // Both sides as differences from u, which is what the point starts from.
+            let right = -self.problem.slack(j, &self.z);
+            along.push((right - dot(&along, triangle)) / triangle[along.len()]);
+        }
+        for (vector, along) in self.vectors.iter().zip(&along) {
+            self.z.iter_mut().zip(vector).for_each(|(z, v)| *z += along * v);
+        }
+        self.multipliers = self.combine(along);
+        for ((multiplier, z), u) in self.at_bound.iter_mut().zip(&self.z).zip(u) {
+            *multiplier = z - u;
+        }
+        for (&j, &multiplier) in self.tight.rows.iter().zip(&self.multipliers) {
+            for &(cell, a) in &constraints[j].row {
+                self.at_bound[cell as usize] -= multiplier * a as f64;
+            }
+        }
+        for (multiplier, &side) in self.at_bound.iter_mut().zip(&self.tight.sides) {
+            *multiplier *= f64::from(side);
+        }
+    }
+
+    /// The solution. `false`: it was not found.
+    fn run(&mut self) -> bool {
+        let equations = self.problem.equations;
+        let tolerance = 1e-12 * self.problem.scale;
+        // What has a negative multiplier is dropped until none has.
+        loop {
+            self.factor();
+            self.solve();
+            let mut clean = true;
+            for (side, &multiplier) in self.tight.sides.iter_mut().zip(&self.at_bound) {
+                if *side != 0 && multiplier < -tolerance {
+                    (*side, clean) = (0, false);
+                }
+            }
+            let mut multipliers = std::mem::take(&mut self.multipliers).into_iter();
+            self.tight.rows.retain(|&j| {
+                let multiplier = multipliers.next().expect("one per row");
+                let keep = j < equations || multiplier >= -tolerance;
+                clean &= keep;
+                if keep {
+                    self.multipliers.push(multiplier);
+                }
+                keep
+            });
+            if clean {
+                break;
+            }
+        }
+        let mut entering = None;
+        for _ in 0..20 * (self.z.len() + self.problem.constraints.len()) + 100 {
+            let Some(constraint) = entering.or_else(|| self.most_violated(tolerance)) else { return true };
+            entering = Some(constraint);
+            match self.enter(constraint) {
+                None => return false,
+                Some(true) => entering = None,
+                Some(false) => {}
+            }
+        }
+        false
+    }
+
+    fn most_violated(&self, tolerance: f64) -> Option<Entering> {
+        let Problem { lower, upper, constraints, equations, .. } = *self.problem;
+        let (mut worst, mut found) = (tolerance, None);
+        let mut consider = |by: f64, constraint: Entering| {
+            if by > worst {
+                (worst, found) = (by, Some(constraint));
+            }
+        };
+        for (i, &z) in self.z.iter().enumerate().filter(|&(i, _)| self.tight.sides[i] == 0) {
+            consider(lower[i] as f64 - z, Entering::Bound(i, 1));
+            consider(z - upper[i] as f64, Entering::Bound(i, -1));
+        }
+        let mut out = vec![true; constraints.len()];
+        self.tight.rows.iter().for_each(|&j| out[j] = false);
+        for j in (0..constraints.len()).filter(|&j| out[j]) {
+            let slack = self.problem.slack(j, &self.z) / constraints[j].length;
+            consider(-slack, Entering::Row(j, 1.0));
+            if j < equations {
+                consider(slack, Entering::Row(j, -1.0));
+            }
+        }
+        found
+    }
+
+    /// One step towards a violated constraint: whether it is met now, or something else left. `None`: it cannot be.
+    fn enter(&mut self, constraint: Entering) -> Option<bool> {
+        let Problem { constraints, equations, .. } = *self.problem;
+        let n = self.z.len();
+        let mut normal = vec![0.0; n];
+        let missing = match constraint {
+            Entering::Bound(i, side) => {
+                normal[i] = f64::from(side);
+                f64::from(side) * (self.problem.bound(i, side) as f64 - self.z[i])
+            }
+            Entering::Row(j, sign) => {
+                for &(cell, a) in &constraints[j].row {
+                    normal[cell as usize] = sign * a as f64;
+                }
+                -sign * self.problem.slack(j, &self.z)
+            }
+        };
+        let length = dot(&normal, &normal);
+        let mut direction = normal.clone();
+        for (x, &side) in direction.iter_mut().zip(&self.tight.sides) {
+            if side != 0 {
+                *x = 0.0;
+            }
+        }
+        let along = self.remove_span(&mut direction);
+        let by_row = self.combine(along);
+        let mut by_cell = normal;
+        for (&j, share) in self.tight.rows.iter().zip(&by_row) {
+            for &(cell, a) in &constraints[j].row {
+                by_cell[cell as usize] -= share * a as f64;
+            }
+        }
+        let (mut step, mut leaving) = (f64::INFINITY, None);
+        for (i, &side) in self.tight.sides.iter().enumerate() {
+            by_cell[i] *= f64::from(side);
+            let length = self.at_bound[i].max(0.0) / by_cell[i];
+            if by_cell[i] > 1e-12 && length < step {
+                (step, leaving) = (length, Some(Entering::Bound(i, 0)));
+            }
+        }
+        for (k, (&j, &share)) in self.tight.rows.iter().zip(&by_row).enumerate() {
+            let length = self.multipliers[k].max(0.0) / share;
+            if j >= equations && share > 1e-12 && length < step {
+                (step, leaving) = (length, Some(Entering::Row(k, 0.0)));
+            }
+        }
+        let square = dot(&direction, &direction);
+        let full = if square > 1e-18 * length { missing / square } else { f64::INFINITY };
+        if full <= step && full < f64::INFINITY {
+            match constraint {
+                Entering::Bound(i, side) => self.tight.sides[i] = side,
+                Entering::Row(j, _) => {
+                    self.tight.rows.push(j);
+                    self.multipliers.push(0.0);
+                }
+            }
+            self.factor();
+            self.solve();
+            return Some(true);
+        }
+        leaving?;
+        if full < f64::INFINITY {
+            self.z.iter_mut().zip(&direction).for_each(|(z, d)| *z += step * d);
+        }
+        self.at_bound.iter_mut().zip(&by_cell).for_each(|(m, share)| *m -= step * share);
+        self.multipliers.iter_mut().zip(&by_row).for_each(|(m, share)| *m -= step * share);
+        match leaving? {
+            Entering::Bound(i, _) => self.tight.sides[i] = 0,
+            Entering::Row(k, _) => {
+                self.tight.rows.remove(k);
+                self.multipliers.remove(k);
+            }
+        }
+        self.factor();
+        Some(false)
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::Linear;
+    use crate::law::{DoubleGeometric, Law};
+    use crate::rng::{Stream, below, open01};
+    use crate::testing::test_stream;
+    use nalgebra::{DMatrix, DVector};
+
+    const NONE: (i64, i64) = (i64::MIN, i64::MAX);
+
+    /// A component and what bounds it.
+    #[derive(Debug, Clone)]
+    struct Case {
+        component: Component,
+        lower: Vec<i64>,
+        upper: Vec<i64>,
+        rows: Vec<(Row, i64)>,
+    }
+
+    impl Case {
+        fn nonnegative(invariant: &Linear, x: &[i64]) -> Self {
+            let lower = x.iter().map(|x| -x).collect();
+            Self { component: invariant.whole(), lower, upper: vec![NONE.1; x.len()], rows: vec![] }
+        }
+
+        fn nnl2(&self) -> Nnl2 {
+            Nnl2::new(&self.component, &self.lower, &self.upper, &self.rows).unwrap()
+        }
+
+        /// The same without the short routes.
+        fn general(&self) -> Nnl2 {
+            Nnl2 { route: Nnl2::general(&self.component, &self.rows).unwrap(), ..self.nnl2() }
+        }
+
+        fn project(&self, nnl2: &Nnl2, u: &[f64]) -> Vec<f64> {
+            let mut z = u.to_vec();
+            nnl2.project(&mut Nnl2Scratch::default(), &mut z)
+                .unwrap_or_else(|e| panic!("{e}: {self:?} {u:?}"));
+            check_exact(&self.component, &self.lower, &self.upper, &self.rows, &z).unwrap();
+            z
+        }
+
+        /// The closest feasible point among the solutions of all sets of tight constraints.
+        fn brute_force(&self, u: &[f64]) -> Vec<f64> {
+            let n = u.len();
+            let mut best = (f64::INFINITY, vec![]);
+            for code in 0..3usize.pow(n as u32) << self.rows.len() {
+                let (sets, mut rest) = (code % (1 << self.rows.len()), code >> self.rows.len());
+                let mut fixed = vec![None; n];
+                for (i, fixed) in fixed.iter_mut().enumerate() {
+                    *fixed = [None, Some(self.lower[i]), Some(self.upper[i])][rest % 3];
+                    rest /= 3;
+                }
+                if fixed.iter().flatten().any(|&bound| bound == NONE.0 || bound == NONE.1) {
+                    continue;
+                }
+                let tight = (0..self.rows.len()).filter(|j| sets >> j & 1 == 1).map(|j| &self.rows[j]);
+                let equal = self.component.rows.iter().map(|row| (row, 0)).chain(tight.map(|(r, c)| (r, *c)));
+                let equal: Vec<(&Row, i64)> = equal.collect();
+                let mut z = DVector::from_fn(n, |i, _| fixed[i].map_or(u[i], |bound| bound as f64));
+                if !equal.is_empty() {
+                    let mut a = DMatrix::zeros(equal.len(), n);
+                    let mut right = DVector::zeros(equal.len());
+                    for (j, (row, least)) in equal.iter().enumerate() {
+                        right[j] = *least as f64;
+                        for &(cell, x) in *row {
+                            right[j] -= x as f64 * z[cell as usize];
+                            if fixed[cell as usize].is_none() {
+                                a[(j, cell as usize)] = x as f64;
+                            }
+                        }
+                    }
+                    z += a.pseudo_inverse(1e-10).unwrap() * right;
+                }
+                let sum = |row: &Row| row.iter().map(|&(i, x)| x as f64 * z[i as usize]).sum::<f64>();
+                let feasible = (0..n)
+                    .all(|i| z[i] >= self.lower[i] as f64 - 1e-9 && z[i] <= self.upper[i] as f64 + 1e-9)
+                    && self.component.rows.iter().all(|row| sum(row).abs() < 1e-9)
+                    && self.rows.iter().all(|(row, least)| sum(row) >= *least as f64 - 1e-9);
+                let distance = z.iter().zip(u).map(|(z, u)| (z - u) * (z - u)).sum();
+                if feasible && distance < best.0 {
+                    best = (distance, z.iter().copied().collect());
+                }
+            }
+            best.1
+        }
+    }
+
+    fn between(rng: &mut Stream, low: i64, high: i64) -> i64 {
+        low + below(rng, (high - low + 1) as u64) as i64
+    }
+
+    fn random_row(rng: &mut Stream, n: usize) -> Row {
+        loop {
+            let row: Row = (0..n as u32).map(|c| (c, between(rng, -1, 2))).filter(|(_, a)| *a != 0).collect();
+            if !row.is_empty() {
+                return row;
+            }
+        }
+    }
+
+    fn random_case(rng: &mut Stream, cells: (i64, i64), equations: i64, rows: i64) -> Case {
+        let n = between(rng, cells.0, cells.1) as usize;
+        let cells = (10..10 + n as u32).collect();
+        let equations = (0..between(rng, 0, equations)).map(|_| random_row(rng, n)).collect();
+        let component = Component { cells, rows: equations, margins: None };
+        let lower = (0..n).map(|_| if below(rng, 4) == 0 { NONE.0 } else { -between(rng, 0, 5) }).collect();
+        let upper = (0..n).map(|_| if below(rng, 2) == 0 { NONE.1 } else { between(rng, 0, 5) }).collect();
+        let rows = (0..between(rng, 0, rows)).map(|_| (random_row(rng, n), -between(rng, 0, 4))).collect();
+        Case { component, lower, upper, rows }
+    }
+
+    /// Noise of the table: integers, or reals.
+    fn random_noise(rng: &mut Stream, n: usize, real: bool) -> Vec<f64> {
+        (0..n).map(|_| between(rng, -9, 9) as f64 + if real { open01(rng) } else { 0.0 }).collect()
+    }
+
+    fn distance(a: &[f64], b: &[f64]) -> f64 {
+        assert_eq!(a.len(), b.len());
+        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+
+    /// The 2 × 23 table of sex and age: the total, the women, and those of voting age are kept.
+    fn two_by_23() -> Linear {
+        let adults = (4..23).chain(27..46).collect();
+        Linear::subsets(46, &[(0..46).collect(), (0..23).collect(), adults]).unwrap()
+    }
+
+    /// The projection is the closest point of all sets of tight constraints.
+    #[test]
+    fn closest_of_all_active_sets() {
+        let mut rng = test_stream(1);
+        for round in 0..500 {
+            let case = random_case(&mut rng, (1, 5), 2, 2);
+            let n = case.component.cells.len();
+            let mut u = vec![7.25; 10];
+            u.extend(random_noise(&mut rng, n, round % 2 == 0));
+            let z = case.project(&case.nnl2(), &u);
+            assert_eq!(z[..10], u[..10]);
+            let best = case.brute_force(&u[10..]);
+            assert!(distance(&z[10..], &best) < 1e-5 * 10.0, "{case:?} {u:?}: {z:?}, want {best:?}");
+        }
+    }
+
+    /// Larger systems: the point stays the projection when the noise moves along its residual, and the residual
+    /// makes no acute angle with the way to another feasible point.
+    #[test]
+    fn residual_is_normal() {
+        let mut rng = test_stream(2);
+        for round in 0..300 {
+            let mut case = random_case(&mut rng, (8, 30), 5, 4);
+            let n = case.component.cells.len();
+            case.component.cells = (0..n as u32).collect();
+            let nnl2 = case.nnl2();
+            let [u, other] = [0, 1].map(|_| random_noise(&mut rng, n, round % 2 == 0));
+            let (z, w) = (case.project(&nnl2, &u), case.project(&nnl2, &other));
+            let inner: f64 = (0..n).map(|i| (u[i] - z[i]) * (w[i] - z[i])).sum();
+            assert!(inner < 1e-2, "{inner}: {case:?} {u:?} {other:?}");
+            for t in [0.3, 2.5] {
+                let moved: Vec<f64> = u.iter().zip(&z).map(|(u, z)| z + t * (u - z)).collect();
+                let again = case.project(&nnl2, &moved);
+                assert!(distance(&again, &z) < 4e-4, "{case:?} {u:?}");
+            }
+        }
+    }
+
+    /// Sorting and the general route find the same point.
+    #[test]
+    fn total_by_both_routes() {
+        let mut rng = test_stream(3);
+        for round in 0..300 {
+            let mut case = random_case(&mut rng, (2, 25), 0, 0);
+            let n = case.component.cells.len();
+            case.component = Linear::total(n).unwrap().whole();
+            let u = random_noise(&mut rng, n, round % 2 == 0);
+            let short = case.nnl2();
+            assert!(matches!(short.route, Route::Total));
+            let (z, other) = (case.project(&short, &u), case.project(&case.general(), &u));
+            assert!(distance(&z, &other) < 2e-5, "{case:?} {u:?}: {z:?}, {other:?}");
+        }
+    }
+
+    /// A simplex of 10^5 cells, and a box with one sum, against bisection on theta.
+    #[test]
+    fn many_cells_against_bisection() {
+        let mut rng = test_stream(4);
+        let n = 100_000;
+        let x: Vec<i64> = (0..n).map(|_| between(&mut rng, 0, 8)).collect();
+        let mut case = Case::nonnegative(&Linear::total(n).unwrap(), &x);
+        let law = DoubleGeometric::new(4.0).unwrap();
+        for bounded in [false, true] {
+            if bounded {
+                case.upper = x.iter().map(|x| x % 3).collect();
+            }
+            let u: Vec<f64> = (0..n).map(|_| law.sample(&mut rng) as f64 + open01(&mut rng)).collect();
+            let z = case.project(&case.nnl2(), &u);
+            let at = |theta: f64| {
+                (0..n).map(move |i| (i, theta)).map(|(i, t)| clamp(u[i] - t, case.lower[i], case.upper[i]))
+            };
+            let (mut low, mut high) = (-1e3, 1e3);
+            for _ in 0..100 {
+                let theta = 0.5 * (low + high);
+                if at(theta).sum::<f64>() > 0.0 { low = theta } else { high = theta }
+            }
+            assert!(distance(&z, &at(low).collect::<Vec<f64>>()) < 1e-6);
+        }
+    }
+
+    /// Counts and noise in the millions, by every route.
+    #[test]
+    fn large_magnitudes() {
+        let mut rng = test_stream(5);
+        for equations in [0, 1, 3] {
+            for _ in 0..100 {
+                let mut case = random_case(&mut rng, (6, 12), equations, 0);
+                let n = case.component.cells.len();
+                case.component.cells = (0..n as u32).collect();
+                if equations == 1 {
+                    case.component.rows = Linear::total(n).unwrap().rows().to_vec();
+                }
+                case.lower = (0..n).map(|_| between(&mut rng, -1_000_000, -999_000)).collect();
+                case.upper = vec![NONE.1; n];
+                let u: Vec<f64> = (0..n).map(|_| between(&mut rng, -3_000_000, 1_500_000) as f64).collect();
+                let (z, other) = (case.project(&case.nnl2(), &u), case.project(&case.general(), &u));
+                assert!(distance(&z, &other) < 1.0);
+                let back: Vec<f64> = z.iter().map(|z| 0.5 * z).collect();
+                let inner: f64 = (0..n).map(|i| (u[i] - z[i]) * (back[i] - z[i])).sum();
+                assert!(inner < 1e-5 * 1e13, "{inner}");
+            }
+        }
+    }
+
+    /// Tables whose counts stay >= 0, many of them 0: every draw is projected, and next to nothing is moved by
+    /// the exact rounding.
+    #[test]
+    fn thousands_of_draws() {
+        let mut rng = test_stream(6);
+        let law = DoubleGeometric::new(1.0).unwrap();
+        for (invariant, mean) in
+            [(Linear::margins(4, 4).unwrap(), 2), (Linear::margins(4, 4).unwrap(), 0), (two_by_23(), 5)]
+        {
+            let n = invariant.cells();
+            for _ in 0..40 {
+                let x: Vec<i64> = (0..n).map(|_| between(&mut rng, 0, 2 * mean)).collect();
+                let case = Case::nonnegative(&invariant, &x);
+                let nnl2 = case.nnl2();
+                for _ in 0..25 {
+                    let u: Vec<f64> = (0..n).map(|_| law.sample(&mut rng) as f64).collect();
+                    let z = case.project(&nnl2, &u);
+                    let Route::General(constraints, equations) = &nnl2.route else { panic!("{nnl2:?}") };
+                    let problem = Problem {
+                        u: &u,
+                        lower: &case.lower,
+                        upper: &case.upper,
+                        constraints,
+                        equations: *equations,
+                        scale: 1.0 + largest(&u),
+                    };
+                    let solution = problem.solve().unwrap();
+                    assert!(distance(&solution.z, &z) < 1e-5, "{case:?} {u:?}");
+                    // From the active set of the solver, and from none.
+                    let mut cold = Face::new(&problem, Tight::default());
+                    assert!(cold.run() && distance(&cold.z, &solution.z) < 1e-9);
+                    let (interior, multipliers, _) = problem.interior().unwrap();
+                    assert!(problem.residual(&interior, &multipliers) < UNREFINED);
+                    // What has the wrong multipliers, or is not feasible, is no solution.
+                    assert!(problem.residual(&solution.z, &vec![0.1; constraints.len()]) > REFINED);
+                    assert!(
+                        distance(&u, &z) == 0.0 || problem.residual(&u, &cold.all_multipliers()) > REFINED
+                    );
+                }
+            }
+        }
+    }
+
+    /// A vertex that no binary fraction holds, a row that cannot bind, and a zero row of a table.
+    #[test]
+    fn corner_cases() {
+        let component = Component { cells: vec![0, 1], rows: vec![vec![(0, 3), (1, 1)]], margins: None };
+        let case = Case { component, lower: vec![-5, -1], upper: vec![5, 5], rows: vec![] };
+        let z = case.project(&case.nnl2(), &[8.0, -8.0]);
+        assert!(distance(&z, &[1.0 / 3.0, -1.0]) < 1e-5 && z[1] > -1.0, "{z:?}");
+        // A row that cannot bind leaves nothing to solve.
+        let component = Component { cells: vec![0, 1], rows: vec![], margins: None };
+        let (lower, upper) = (vec![NONE.0; 2], vec![NONE.1; 2]);
+        let case = Case { component, lower, upper, rows: vec![(vec![(0, 1), (1, -1)], -1000)] };
+        assert_eq!(case.project(&case.nnl2(), &[4.5, 1.0]), [4.5, 1.0]);
+        let case = Case::nonnegative(&Linear::margins(2, 3).unwrap(), &[0, 0, 0, 1, 2, 3]);
+        assert_eq!(case.project(&case.nnl2(), &[1.0, -2.0, 5.0, 0.0, 0.0, 9.0]), [0.0; 6]);
+    }
+
+    /// The exact check finds a deviation by one unit of the last place in each kind of constraint.
+    #[test]
+    fn exact_check() {
+        let component = Linear::subsets(4, &[vec![0, 1, 2], vec![2, 3]]).unwrap().whole();
+        let rows = vec![(vec![(0, 1), (3, 2)], -3)];
+        let check = |z: [f64; 4]| check_exact(&component, &[-2, -2, -1, -2], &[3, 1, 9, 9], &rows, &z);
+        let tiny = 1.0 / power(40);
+        check([2.0, -1.0, -1.0, 1.0]).unwrap();
+        check([2.0 + tiny, -1.0 - tiny, -1.0, 1.0]).unwrap();
+        let place = |z: [f64; 4]| match check(z) {
+            Err(Error::InvariantViolated { place, .. }) => place,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(place([2.0 + tiny, -1.0, -1.0, 1.0]), "equation 1");
+        assert_eq!(place([2.0 + tiny, -1.0, -1.0 - tiny, 1.0]), "equation 2");
+        assert_eq!(place([2.0 + tiny, -1.0, -1.0 - tiny, 1.0 + tiny]), "cell 3");
+        assert_eq!(place([0.0, 1.0 + tiny, -1.0 - tiny, 1.0 + tiny]), "cell 2");
+        assert_eq!(place([-1.0, -1.0 + tiny, 2.0 - tiny, -2.0 + tiny]), "inequality 1");
+        assert!(matches!(check([0.1, -0.1, 0.0, 0.0]), Err(Error::Parameter { .. })));
+        assert!(matches!(check([f64::NAN, 0.0, 0.0, 0.0]), Err(Error::Parameter { .. })));
+    }
+
+    /// What excludes z = 0 or does not fit is refused; so is noise that is no number.
+    #[test]
+    fn refusals() {
+        let component = Linear::total(2).unwrap().whole();
+        let refused = |lower: &[i64], upper: &[i64], rows: &[(Row, i64)]| {
+            Nnl2::new(&component, lower, upper, rows).is_err()
+        };
+        assert!(refused(&[0], &[0, 0], &[]) && refused(&[0, 0], &[0], &[]));
+        assert!(refused(&[1, 0], &[2, 0], &[]) && refused(&[-2, 0], &[-1, 0], &[]));
+        assert!(refused(&[0, 0], &[0, 0], &[(vec![(0, 1)], 1)]));
+        assert!(refused(&[0, 0], &[0, 0], &[(vec![(2, 1)], 0)]));
+        assert!(refused(&[0, 0], &[0, 0], &[(vec![(1, 1), (1, 1)], 0)]));
+        assert!(refused(&[0, 0], &[0, 0], &[(vec![], 0)]));
+        let nnl2 = Nnl2::new(&component, &[-1, -1], &[1, 1], &[]).unwrap();
+        let mut noise = [1.0, f64::NAN];
+        assert!(nnl2.project(&mut Nnl2Scratch::default(), &mut noise).is_err());
+        assert_eq!(noise[0], 1.0);
+    }
+}
