@@ -24,6 +24,7 @@
 #![deny(missing_docs)]
 
 pub mod chain;
+pub mod closed_form;
 pub mod coupling;
 pub mod diagnostics;
 mod error;

@@ -146,7 +146,11 @@ impl Checker<'_> {
             };
             let replicates = match (&grid.replicates, default) {
                 (Some(given), _) if study == Study::Privacy => {
-                    return Err(self.error("replicates: not used", given.span(), "privacy is computed, not drawn"));
+                    return Err(self.error(
+                        "replicates: not used",
+                        given.span(),
+                        "privacy is computed, not drawn",
+                    ));
                 }
                 (None, _) if study == Study::Privacy => 1,
                 (Some(own), _) => self.positive_integer("replicates", own)?,

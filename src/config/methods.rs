@@ -68,7 +68,8 @@ impl Checker<'_> {
         if let (Some(axis), true) = (&table.sweeps, kind != "line-gibbs") {
             return Err(refuse("sweeps", axis.span()));
         }
-        if let (Some(axis), true) = (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis" | "mis"))
+        if let (Some(axis), true) =
+            (&table.steps, !matches!(kind, "hierarchical-mh" | "lattice-metropolis" | "mis"))
         {
             return Err(refuse("steps", axis.span()));
         }

@@ -69,8 +69,8 @@ impl ContinuousExact for Gaussian {
                 }
                 let d = component.cells.len();
                 let place = |cell: u32| component.cells.binary_search(&cell).expect("its own cell");
-                let vectors = basis(&component, BasisKind::Reduced)
-                    .or_else(|_| basis(&component, BasisKind::Smith))?;
+                let vectors =
+                    basis(&component, BasisKind::Reduced).or_else(|_| basis(&component, BasisKind::Smith))?;
                 let mut dense = IntMatrix::zero(vectors.len(), d);
                 for (i, vector) in vectors.iter().enumerate() {
                     vector.iter().for_each(|&(cell, x)| dense[(i, place(cell))] = i64::from(x));

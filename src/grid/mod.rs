@@ -242,7 +242,13 @@ fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
     if bounded && !method.keeps_inequalities() && *method != Method::Unconstrained {
         return Err("it keeps equations only, and the invariant has inequalities".into());
     }
-    let drawn = !matches!(method, Method::Exact { .. } | Method::LineGibbs { .. } | Method::LatticeMetropolis { .. } | Method::Mis { .. });
+    let drawn = !matches!(
+        method,
+        Method::Exact { .. }
+            | Method::LineGibbs { .. }
+            | Method::LatticeMetropolis { .. }
+            | Method::Mis { .. }
+    );
     match (law, method) {
         (LawKind::L2, Method::Rejection { from: Source::Equations }) => Ok(()),
         (LawKind::L2, Method::Klein) => Err("it draws Gaussian laws".into()),
@@ -250,10 +256,14 @@ fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
             Err("the l2 law is not a product over cells: there is no independent noise to draw".into())
         }
         (LawKind::L1 | LawKind::DoubleGeometric, Method::Klein) => Err("it draws Gaussian laws".into()),
-        (_, Method::Klein) if bounded => Err("it keeps equations only, and the invariant has inequalities".into()),
+        (_, Method::Klein) if bounded => {
+            Err("it keeps equations only, and the invariant has inequalities".into())
+        }
         (law, method) if law.is_continuous() && method.conditions() => match method {
             Method::Exact { .. } if !bounded => Ok(()),
-            Method::Exact { .. } => Err(format!("{} noise with inequalities has no exact sampler here", law.name())),
+            Method::Exact { .. } => {
+                Err(format!("{} noise with inequalities has no exact sampler here", law.name()))
+            }
             _ => Err(format!("it draws integers, and {} noise is real", law.name())),
         },
         _ => Ok(()),

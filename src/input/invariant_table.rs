@@ -67,7 +67,9 @@ impl InvariantTable {
         }
         let mut cells = read_cells(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
-        let numbered = specs().any(|s| matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..)));
+        let numbered = specs().any(|s| {
+            matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
+        });
         let margins: Vec<_> = specs()
             .filter_map(|spec| match spec {
                 InvariantSpec::Margins { rows, columns } => Some((rows, columns)),
@@ -102,7 +104,8 @@ impl InvariantTable {
                     (Some(least), _) if least > wanted => format!("at least {least}"),
                     (_, largest) => format!("at most {}", largest.unwrap_or_default()),
                 };
-                let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| names[c as usize].as_str()).collect();
+                let of: Vec<&str> =
+                    invariant.rows()[row].iter().map(|&(c, _)| names[c as usize].as_str()).collect();
                 let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
                 return Err(refuse(format!(
                     "infeasible: equation {} (cells {of}) asks for {wanted}, the bounds of its cells allow {allowed}",
@@ -248,7 +251,8 @@ fn inequality(
                 let message = format!("the rows have {width} columns for {} cells", cells.len());
                 return Ok(Some(Err(crate::Error::Invariant(message))));
             }
-            let sparse = |row: &Vec<i64>| (0u32..).zip(row.iter().copied()).filter(|(_, b)| *b != 0).collect();
+            let sparse =
+                |row: &Vec<i64>| (0u32..).zip(row.iter().copied()).filter(|(_, b)| *b != 0).collect();
             Some(Inequalities::rows(rows.iter().map(sparse).zip(values.iter().copied()).collect()))
         }
         _ => None,
@@ -265,7 +269,9 @@ fn build(
     let d = cells.len();
     let in_order = |by_row: Vec<usize>| -> Vec<usize> { cells.iter().map(|cell| by_row[cell.row]).collect() };
     Ok(Some(match spec {
-        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => return Ok(None),
+        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => {
+            return Ok(None);
+        }
         InvariantSpec::Total => Linear::total(d),
         InvariantSpec::Partition(columns) => {
             let keys = columns.iter().map(|c| Ok(in_order(key(table, c)?))).collect::<Result<Vec<_>>>()?;

@@ -138,7 +138,7 @@ fn draw_columns(cell: &Cell, table: &InvariantTable, draws: &[Draw]) -> Vec<Colu
         draws.iter().zip(numbers()).map(|(draw, n)| if chained { draw.iteration } else { n }).collect();
     let mut columns =
         vec![column(".chain", chain), column(".iteration", iteration), column(".draw", numbers().collect())];
-    let integer = !matches!(cell.method, crate::config::Method::L2);
+    let integer = cell.method.keeps_integers() && !cell.law.is_continuous();
     for (entry, name) in table.names.iter().enumerate() {
         let values = draws.iter().map(|draw| draw.errors[entry]);
         columns.push(if integer {

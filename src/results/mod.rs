@@ -4,13 +4,17 @@ mod entries;
 mod folder;
 mod manifest;
 mod meetings;
+mod parts;
+mod privacy;
 mod tables;
 
 pub use entries::{EntryRow, read_entries};
 pub use folder::{Claim, RunFolder, claim};
 pub use manifest::{Lattice, Manifest};
 pub use meetings::{Pair, ReadMarginal, read_marginals, read_meetings};
-pub use tables::{ChainSummaryRow, ErrorRow, Errors, Group, read_chains, read_errors, write_tables};
+pub use parts::{PartRow, read_parts};
+pub use privacy::{PaidRow, read_privacy};
+pub use tables::{ChainSummaryRow, ErrorRow, Errors, Group, Paid, read_chains, read_errors, write_tables};
 
 /// Version of the files' layout; readers accept their own.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;

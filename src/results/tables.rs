@@ -5,6 +5,7 @@ use crate::config::Study;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
+use crate::privacy::sampling_delta;
 use crate::runner::CellOutcome;
 use polars::prelude::{
     ChunkFull, Column, DataFrame, IntoSeries, KeyValueMetadata, NamedFrom, ParquetReader, ParquetWriter,
@@ -95,11 +96,17 @@ pub fn write_tables(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome]) -
     if plan.config.study == Study::Meeting {
         return super::meetings::write(folder, plan, outcomes, &hash);
     }
+    if plan.config.study == Study::Privacy {
+        return super::privacy::write(folder, plan, outcomes, &hash);
+    }
     write_errors(folder, plan, outcomes, &hash)?;
     write_chains(folder, plan, outcomes, &hash)?;
     match &plan.subject {
         Subject::Hierarchy(_) => Ok(()),
-        Subject::Table(table) => super::entries::write(folder, plan, table, outcomes, &hash),
+        Subject::Table(table) => {
+            super::parts::write(folder, plan, table, outcomes, &hash)?;
+            super::entries::write(folder, plan, table, outcomes, &hash)
+        }
     }
 }
 
@@ -133,13 +140,23 @@ fn write_errors(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash:
     frame.cell("epsilon_total", |cell| cell.calibration.epsilon);
     frame.cell("delta_total", |cell| cell.calibration.delta);
     let (mut tv, mut error) = (Vec::new(), Vec::new());
-    for outcome in outcomes {
+    let (mut gamma, mut how, mut sampling) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, outcome) in plan.cells.iter().zip(outcomes) {
         let known = (!outcome.tv_error.is_nan()).then_some(outcome.tv_error);
         tv.resize(tv.len() + rows(outcome), known);
+        gamma.resize(gamma.len() + rows(outcome), outcome.gamma.value());
+        how.resize(how.len() + rows(outcome), outcome.gamma.how().to_owned());
+        // Without a bound on gamma there is no epsilon to add it to.
+        let epsilon = outcome.gamma.value().map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
+        let added = known.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta));
+        sampling.resize(sampling.len() + rows(outcome), added);
         error.resize(error.len() + outcome.rows.errors.len(), None);
         error.extend(outcome.error.iter().map(|e| Some(e.clone())));
     }
+    frame.push("gamma", gamma);
+    frame.push("gamma_known", how);
     frame.push("tv_error", tv);
+    frame.push("delta_sampling", sampling);
     frame.push("error", error);
     frame.write(folder, "errors.parquet", hash)
 }
@@ -167,10 +184,27 @@ fn write_chains(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], hash:
 pub struct ErrorRow {
     /// The cell; shared by its rows.
     pub group: Arc<Group>,
+    /// What the release pays.
+    pub paid: Paid,
     /// Row of a replicate; `None` for a row that holds an error.
     pub value: Option<Errors>,
     /// Why the cell failed.
     pub error: Option<String>,
+}
+
+/// What a release pays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paid {
+    /// epsilon of all measurements together.
+    pub epsilon: f64,
+    /// delta of the mechanism.
+    pub delta: f64,
+    /// What conditioning may add, as a share of epsilon; `None` if nothing bounds it.
+    pub gamma: Option<f64>,
+    /// How gamma is known.
+    pub known: String,
+    /// What imperfect sampling adds to delta; `None` where the distance of a chain to its law is not known.
+    pub sampling: Option<f64>,
 }
 
 /// The cell of a row, as text and numbers.
@@ -315,6 +349,9 @@ pub fn read_errors(folder: &Path) -> Result<Vec<ErrorRow>> {
     let (level, scale, nodes) = (reader.u32("level")?, reader.f64("scale")?, reader.u64("nodes")?);
     let (l1, normalised) = (reader.f64("l1")?, reader.f64("l1_normalised")?);
     let (l2, bias, error) = (reader.f64("l2")?, reader.f64("bias")?, reader.text("error")?);
+    let (epsilon, delta) = (reader.f64("epsilon_total")?, reader.f64("delta_total")?);
+    let (gamma, known) = (reader.f64("gamma")?, reader.text("gamma_known")?);
+    let sampling = reader.f64("delta_sampling")?;
     let rows = reader.groups()?.into_iter().enumerate().map(|(i, group)| {
         let value = || {
             Some(Errors {
@@ -327,7 +364,14 @@ pub fn read_errors(folder: &Path) -> Result<Vec<ErrorRow>> {
                 bias: bias[i]?,
             })
         };
-        ErrorRow { group, value: value(), error: error.get(i).map(str::to_owned) }
+        let paid = Paid {
+            epsilon: epsilon[i].unwrap_or(f64::NAN),
+            delta: delta[i].unwrap_or(f64::NAN),
+            gamma: gamma[i],
+            known: known.get(i).unwrap_or_default().to_owned(),
+            sampling: sampling[i],
+        };
+        ErrorRow { group, paid, value: value(), error: error.get(i).map(str::to_owned) }
     });
     Ok(rows.collect())
 }

@@ -88,10 +88,19 @@ impl<L: ExactLattice> Prepared for Ready<L> {
                     let tries = rejection.draw(&mut stream(Role::Noise), &mut scratch, &mut noise);
                     self.integer(replicate, &noise, rows)?;
                     let moves = rejection.parts();
-                    rows.chains.push(ChainRow { replicate, level: 1, steps: tries, moves, ess: None, records: 0 });
+                    rows.chains.push(ChainRow {
+                        replicate,
+                        level: 1,
+                        steps: tries,
+                        moves,
+                        ess: None,
+                        records: 0,
+                    });
                 }
                 Sampler::Gibbs(kernel, steps) => self.chain(kernel, *steps, replicate, stream, rows)?,
-                Sampler::Independence(kernel, steps) => self.chain(kernel, *steps, replicate, stream, rows)?,
+                Sampler::Independence(kernel, steps) => {
+                    self.chain(kernel, *steps, replicate, stream, rows)?
+                }
                 Sampler::Metropolis(kernel, steps) => self.chain(kernel, *steps, replicate, stream, rows)?,
             }
         }

@@ -62,7 +62,7 @@ where
             Sampler::L2(L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?)
         }
         Method::TopDown => Sampler::TopDown(TopDown::new(hierarchy)),
-        Method::LatticeMetropolis { .. } | Method::Klein | Method::L2Integer => {
+        _ => {
             return Err(unsupported(cell.method.name(), "a hierarchy"));
         }
     };

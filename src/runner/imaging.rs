@@ -15,7 +15,12 @@ use std::ops::Range;
 pub(super) type Free = Box<dyn Fn(&mut Stream) -> f64 + Send + Sync>;
 
 /// Prepares a cell. Errors: an invariant that the projection does not serve.
-pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable, free: Free) -> Result<Box<dyn Prepared>> {
+pub(super) fn prepare(
+    cell: &Cell,
+    seed: u64,
+    table: &InvariantTable,
+    free: Free,
+) -> Result<Box<dyn Prepared>> {
     let invariant = &table.invariant;
     let image = match cell.method {
         Method::Unconstrained => Image::None,
@@ -72,7 +77,8 @@ impl Prepared for Ready {
                 Image::None => {
                     let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
                     let whole = noise.iter().all(|z| z.fract() == 0.0);
-                    kept = whole && self.invariant.check(&integers).is_ok() && self.region.contains(&integers);
+                    kept =
+                        whole && self.invariant.check(&integers).is_ok() && self.region.contains(&integers);
                 }
                 Image::L2(l2) => {
                     l2.project(&mut noise);

@@ -48,9 +48,14 @@ fn with_law<L: ExactLattice>(
         None => None,
     };
     match cell.method {
-        Method::LineGibbs { .. } => {
-            ready(cell, seed, table, law, LatticeGibbs::new(&table.invariant, Some(&table.region), law)?, exact)
-        }
+        Method::LineGibbs { .. } => ready(
+            cell,
+            seed,
+            table,
+            law,
+            LatticeGibbs::new(&table.invariant, Some(&table.region), law)?,
+            exact,
+        ),
         Method::LatticeMetropolis { a, basis, .. } => {
             ready(cell, seed, table, law, LatticeMetropolis::new(&table.invariant, law, a, basis)?, exact)
         }

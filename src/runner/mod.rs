@@ -132,9 +132,7 @@ fn work(cell: &Cell, replicates: u64) -> u64 {
     replicates.saturating_mul(match cell.method {
         Method::HierarchicalMh { steps, .. }
         | Method::LatticeMetropolis { steps, .. }
-        | Method::Mis { steps, .. } => {
-            steps.max(10_000).saturating_mul(10)
-        }
+        | Method::Mis { steps, .. } => steps.max(10_000).saturating_mul(10),
         Method::LineGibbs { sweeps, .. } => sweeps.max(100).saturating_mul(60),
         _ => 20,
     })

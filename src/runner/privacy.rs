@@ -7,7 +7,7 @@ use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::DoubleGeometric;
-use crate::privacy::{Conditioning, Gamma};
+use crate::privacy::{Conditioning, Gamma, WorstPair};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -95,7 +95,9 @@ impl Ready {
         let cells = bounded.component.cells.len() as u64;
         let mut conditioning = Conditioning::new(bounded, self.law);
         let mut rows = Vec::new();
-        let mut add = |scope, worst| rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst }));
+        let mut add = |scope, worst: Option<WorstPair>| {
+            rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst }));
+        };
         add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
         if let Some(corner) = conditioning.corner() {
             add("corner", conditioning.worst_neighbour(&corner)?);
