@@ -5,7 +5,8 @@
 //! ties the released counts together: a hierarchy, or any integer equations, whose noise lives on a [`lattice`].
 //! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
 //! by [`chain`]; [`coupling`] bounds how far it still is from its law); *imaging* draws it freely and moves the
-//! result to the closest point that satisfies the invariant ([`imaging`]).
+//! result to the closest point that satisfies the invariant ([`imaging`]). What each keeps of privacy and of
+//! composition is checked on finite [`worlds`].
 //!
 //! # The data flow
 //!
@@ -36,6 +37,7 @@ pub mod lattice;
 pub mod law;
 pub mod privacy;
 pub mod rng;
+pub mod worlds;
 
 #[cfg(test)]
 extern crate self as congenial;
