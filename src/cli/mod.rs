@@ -5,6 +5,7 @@ mod completions;
 mod plan;
 mod report;
 mod run;
+mod simulate;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Verb {
     Report(report::Arguments),
     /// Count raw records by a key and join a lookup: makes the data table of a config
     Aggregate(aggregate::Arguments),
+    /// Simulate tables of negative binomial counts on the cells of a layout
+    Simulate(simulate::Arguments),
     /// Print a shell's completion script
     Completions(completions::Arguments),
 }
@@ -41,6 +44,7 @@ pub fn main() -> ExitCode {
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
+        Verb::Simulate(arguments) => simulate::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
     };
     match done {

@@ -9,9 +9,12 @@ use std::path::Path;
 use toml::Spanned;
 
 /// Reads and checks a config file, with `--set` overrides.
-pub fn read(path: &Path, sets: &[String]) -> Result<Config> {
+pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
     let given = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
     let text = super::overrides::apply(&given, sets)?;
+    if let Some(worlds) = super::worlds::read(path, &given, &text)? {
+        return Ok(Document::Worlds(worlds));
+    }
     let checker = Checker { path, text: &text };
     let wire: WireConfig = toml::from_str(&text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
@@ -19,7 +22,24 @@ pub fn read(path: &Path, sets: &[String]) -> Result<Config> {
     })?;
     let mut config = checker.config(wire)?;
     config.given = given;
-    Ok(config)
+    Ok(Document::Grid(Box::new(config)))
+}
+
+/// The same, refusing a study without a grid.
+pub fn read(path: &Path, sets: &[String]) -> Result<Config> {
+    match load(path, sets)? {
+        Document::Grid(config) => Ok(*config),
+        Document::Worlds(_) => Err(super::worlds::no_grid(path)),
+    }
+}
+
+/// What a config file can be.
+#[derive(Debug)]
+pub enum Document {
+    /// A grid over data.
+    Grid(Box<Config>),
+    /// A study of composition on finite worlds.
+    Worlds(super::worlds::WorldsConfig),
 }
 
 impl Config {
@@ -34,7 +54,11 @@ pub(super) struct Checker<'a> {
     text: &'a str,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    pub(super) fn new(path: &'a Path, text: &'a str) -> Self {
+        Self { path, text }
+    }
+
     pub(super) fn error(
         &self,
         message: impl Into<String>,
@@ -49,16 +73,21 @@ impl Checker<'_> {
         }
     }
 
-    fn config(&self, wire: WireConfig) -> Result<Config> {
-        let name = wire.name.get_ref();
+    pub(super) fn name(&self, name: &Spanned<String>) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(plain) {
+        if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
             return Err(self.error(
-                format!("name: got `{name}`"),
-                wire.name.span(),
+                format!("name: got `{}`", name.get_ref()),
+                name.span(),
                 "want letters, digits, - and _ (it becomes a folder's name)",
             ));
         }
+        Ok(())
+    }
+
+    fn config(&self, wire: WireConfig) -> Result<Config> {
+        self.name(&wire.name)?;
+        let name = wire.name.get_ref();
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let study = match wire.study.as_ref().map(|study| (study.get_ref().as_str(), study.span())) {
             None | Some(("release", _)) => Study::Release,

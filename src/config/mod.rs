@@ -6,9 +6,11 @@ mod methods;
 mod model;
 mod overrides;
 pub mod wire;
+mod worlds;
 
-pub use check::read;
+pub use check::{Document, load, read};
 pub use model::{
     Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
     basis_name, source_name,
 };
+pub use worlds::WorldsConfig;

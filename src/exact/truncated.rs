@@ -2,7 +2,7 @@
 
 use super::parts::{Builder, PartId, Parts, PartsScratch};
 use crate::error::{Error, Result};
-use crate::invariant::Bounded;
+use crate::invariant::{Bounded, NO_LOWER, NO_UPPER, Region};
 use crate::lattice::{Basis, BasisKind, IntMatrix, hermite};
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
@@ -38,7 +38,7 @@ impl Truncated {
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
     /// tables (bounds that leave 0 alone have one).
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
-        let (component, region) = (&bounded.component, &bounded.region);
+        let (component, region) = (&bounded.component, &tightened(bounded));
         let laws = [*law];
         let mut build = Builder::new(&laws);
         let unit = region
@@ -131,6 +131,59 @@ impl Truncated {
             self.parts.fill(*part, sum, cells, rng, scratch, noise);
         }
     }
+}
+
+/// The same event with the bounds that its equations imply: `a_i z_i = -Σ a_j z_j` over the other cells.
+fn tightened(bounded: &Bounded) -> Region {
+    let Bounded { component, region } = bounded;
+    let mut region = region.clone();
+    for _ in 0..3 {
+        let mut changed = false;
+        for row in &component.rows {
+            // Least and largest value of every term; None without a bound.
+            let term = |&(cell, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
+                let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
+                let at = |bound: i64, none: i64| (bound != none).then(|| i128::from(a) * i128::from(bound));
+                let (low, high) = (at(lower, NO_LOWER), at(upper, NO_UPPER));
+                if a > 0 { [low, high] } else { [high, low] }
+            };
+            let terms: Vec<[Option<i128>; 2]> = row.iter().map(|entry| term(entry, &region)).collect();
+            for side in [0, 1] {
+                let open = terms.iter().filter(|term| term[side].is_none()).count();
+                let sum: i128 = terms.iter().filter_map(|term| term[side]).sum();
+                for (&(cell, a), term) in row.iter().zip(&terms) {
+                    // The others are all bounded on this side, so this term is on the other.
+                    if open > usize::from(term[side].is_none()) {
+                        continue;
+                    }
+                    let limit = -(sum - term[side].unwrap_or(0));
+                    let cell = cell as usize;
+                    let (quotient, a) = (limit / i128::from(a), i128::from(a));
+                    // Side 0 bounds the term above, side 1 below; rounded towards the inside.
+                    let inexact = limit % a != 0;
+                    let upper = (side == 0) == (a > 0);
+                    let negative = (limit < 0) != (a < 0);
+                    let bound = match (upper, inexact && negative, inexact && !negative) {
+                        (true, true, _) => quotient - 1,
+                        (false, _, true) => quotient + 1,
+                        _ => quotient,
+                    };
+                    let Ok(bound) = i64::try_from(bound) else { continue };
+                    if upper && bound < region.upper[cell] {
+                        region.upper[cell] = bound;
+                        changed = true;
+                    } else if !upper && bound > region.lower[cell] {
+                        region.lower[cell] = bound;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    region
 }
 
 fn identity(n: usize) -> IntMatrix {

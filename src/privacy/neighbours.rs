@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::exact::Truncated;
 use crate::invariant::{Bounded, Region};
-use crate::lattice::{Moves, Sparse};
+use crate::lattice::{Basis, BasisKind, Moves, Sparse, graver};
 use crate::law::DoubleGeometric;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -246,6 +246,49 @@ impl Region {
     }
 }
 
+/// A bound on gamma for bounds by cell: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
+/// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any cell ([`longest_step`]).
+///
+/// Proof. With S* the same for both, `c(x) ∝ W(x) = Σ_{y in S*} a^‖y-x‖₁`. On a line `y + t v` within S*, t runs over an
+/// interval from some `lo`; with `f(t) = a^‖y+tv-x‖₁`, the line has `Σ f(t-1)` in W(x + v) and `Σ f(t)` in W(x). f is log-concave
+/// and falls by at most `a^m` a step. At `lo` some cell is at its bound, with x and one step beyond the bound on different
+/// sides of it, so that stepping back brings this cell no nearer to x than it takes the others: `f(lo-1)/f(lo) <=
+/// a^(2-m)`. `Σ f(t-1)/Σ f(t) = 1 + (f(lo-1) - f(hi))/Σ f` is then largest if f falls as fast as it can and hi is infinite:
+/// `1 + a^(2-m) (1 - a^m)`. This bounds `ln c(x+v)/c(x)` against the loss `m rate`; the bound grows with m, and along the steps
+/// that join two tables both add up.
+///
+/// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many cells comes close.
+pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
+    let m = longest as f64;
+    // ln(1 + a^(2-m) - a²) = (m-2) rate + ln1p(a^(m-2) - a^m), without overflow.
+    let log = (m - 2.0) * rate + libm::log1p(libm::exp(-(m - 2.0) * rate) - libm::exp(-m * rate));
+    (log / (m * rate)).min(1.0)
+}
+
+/// The largest `‖v‖₁` of the steps that join every two tables within bounds by cell, each towards the other in every cell:
+/// the Graver basis. `None` with explicit rows, or if it is not known.
+pub fn longest_step(bounded: &Bounded) -> Option<u64> {
+    let component = &bounded.component;
+    if !bounded.region.rows.is_empty() {
+        return None;
+    }
+    if component.rows.is_empty() {
+        return None;
+    }
+    if component.is_total() {
+        return Some(2);
+    }
+    // Circuits of a complete bipartite graph.
+    if let Some((rows, columns)) = component.margins {
+        return Some(2 * rows.min(columns) as u64);
+    }
+    let basis = Basis::of_kernel(&component.distinct_columns(), BasisKind::Reduced).ok()?;
+    let pairs = component.equal_columns().iter().any(|(_, cells)| cells.len() > 1);
+    let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
+    let longest = graver(&basis.vectors).ok()?.into_iter().map(length).max().unwrap_or(0);
+    Some(longest.max(if pairs { 2 } else { 0 })).filter(|&m| m >= 2)
+}
+
 /// gamma of a release, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Gamma {
@@ -253,8 +296,8 @@ pub enum Gamma {
     Proved,
     /// The worst pair of all tables of the invariant.
     Computed(f64),
-    /// At most 1 (Theorem 2.1).
-    Bounded,
+    /// At most this: [`gamma_bound`], or 1 (Theorem 2.1).
+    Bounded(f64),
     /// No bound is known: approximate privacy, conditioned on an event whose probability depends on the table.
     Unknown,
 }
@@ -264,8 +307,7 @@ impl Gamma {
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Proved => Some(0.0),
-            Self::Computed(gamma) => Some(gamma),
-            Self::Bounded => Some(1.0),
+            Self::Computed(gamma) | Self::Bounded(gamma) => Some(gamma),
             Self::Unknown => None,
         }
     }
@@ -275,7 +317,7 @@ impl Gamma {
         match self {
             Self::Proved => "proved",
             Self::Computed(_) => "computed",
-            Self::Bounded => "bounded",
+            Self::Bounded(_) => "bounded",
             Self::Unknown => "unknown",
         }
     }
@@ -285,4 +327,151 @@ impl Gamma {
 /// `(epsilon, delta + (1 + e^epsilon) eta)`-private.
 pub fn sampling_delta(epsilon: f64, eta: f64) -> f64 {
     (1.0 + libm::exp(epsilon)) * eta
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::{Inequalities, Linear};
+    use crate::law::Law;
+
+    /// All tables with the invariant of the given one, and `W(x)` of each.
+    fn brute(invariant: &Linear, counts: &[i64], upper: i64, rate: f64) -> Vec<(Vec<i64>, f64)> {
+        let side = upper as usize + 1;
+        let tables: Vec<Vec<i64>> = (0..side.pow(counts.len() as u32))
+            .map(|index| (0..counts.len()).map(|c| (index / side.pow(c as u32) % side) as i64).collect())
+            .filter(|y: &Vec<i64>| {
+                let z: Vec<i64> = y.iter().zip(counts).map(|(y, x)| y - x).collect();
+                invariant.check(&z).is_ok()
+            })
+            .collect();
+        let distance =
+            |x: &[i64], y: &[i64]| x.iter().zip(y).map(|(a, b)| a.abs_diff(*b)).sum::<u64>() as f64;
+        let weight = |x: &Vec<i64>| tables.iter().map(|y| libm::exp(-rate * distance(x, y))).sum::<f64>();
+        tables.iter().map(|x| (x.clone(), weight(x))).collect()
+    }
+
+    /// Against sums over all tables: the worst pair, its figures, and the bound.
+    #[test]
+    fn worst_pairs_are_those_of_all_sums() {
+        let cases = [
+            (Linear::total(3).unwrap(), vec![1, 2, 1], 4),
+            (Linear::total(2).unwrap(), vec![3, 2], 5),
+            (Linear::margins(2, 2).unwrap(), vec![2, 1, 1, 2], 6),
+            (Linear::margins(2, 3).unwrap(), vec![1, 1, 0, 0, 1, 1], 4),
+            (Linear::subsets(4, &[vec![0, 1, 2, 3], vec![1, 2]]).unwrap(), vec![1, 1, 1, 1], 4),
+        ];
+        for (invariant, counts, upper) in cases {
+            for lambda in [0.7, 2.0, 9.0] {
+                let law = DoubleGeometric::new(lambda).unwrap();
+                let rate = 1.0 / law.scale();
+                let region = Inequalities::nonnegative(counts.len()).around(&counts).unwrap();
+                let all = brute(&invariant, &counts, upper, rate);
+                let (mut gamma, mut bound) = (0.0f64, 0.0f64);
+                for (x, here) in &all {
+                    for (y, there) in &all {
+                        let loss = rate * x.iter().zip(y).map(|(a, b)| a.abs_diff(*b)).sum::<u64>() as f64;
+                        if loss > 0.0 {
+                            gamma = gamma.max(libm::log(there / here) / loss);
+                        }
+                    }
+                }
+                let (mut got, mut tables) = (0.0f64, 1);
+                for part in &region.components(&invariant) {
+                    if let Some(worst) = Conditioning::new(part, law).worst_pair(1000).unwrap() {
+                        tables *= worst.tables;
+                        got = got.max(worst.gamma);
+                        bound = bound.max(gamma_bound(rate, longest_step(part).unwrap()));
+                        let mut conditioning = Conditioning::new(part, law);
+                        let from = conditioning.log_probability(&worst.from).unwrap();
+                        let to = conditioning.log_probability(&worst.to).unwrap();
+                        assert!((to - from - worst.log_ratio).abs() < 1e-12);
+                    }
+                }
+                assert_eq!(tables, all.len() as u64);
+                assert!((got - gamma).abs() < 1e-9, "{counts:?} {lambda}: {got} {gamma}");
+                assert!(gamma <= bound + 1e-12, "{counts:?} {lambda}: {gamma} beyond {bound}");
+            }
+        }
+    }
+
+    /// The exact loss between two tables is that of the worst release: the maximum over all releases of the log ratio
+    /// of the conditioned probabilities.
+    #[test]
+    fn the_loss_is_attained() {
+        let (invariant, counts) = (Linear::total(3).unwrap(), vec![4, 0, 0]);
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let region = Inequalities::nonnegative(3).around(&counts).unwrap();
+        let parts = region.components(&invariant);
+        let worst = Conditioning::new(&parts[0], law).worst_pair(100).unwrap().unwrap();
+        let all = brute(&invariant, &counts, 4, 0.5);
+        let table = |v: &[i64]| -> Vec<i64> { v.iter().zip(&counts).map(|(v, x)| v + x).collect() };
+        let (x, y) = (table(&worst.from), table(&worst.to));
+        let weight = |of: &[i64]| all.iter().find(|(table, _)| table == of).unwrap().1;
+        let distance =
+            |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).sum::<u64>() as f64;
+        let log_ratio = |release: &[i64]| {
+            0.5 * (distance(release, &y) - distance(release, &x)) + libm::log(weight(&y) / weight(&x))
+        };
+        let most = all.iter().map(|(release, _)| log_ratio(release)).fold(f64::MIN, f64::max);
+        assert!((most - worst.loss - worst.log_ratio).abs() < 1e-9, "{most} {worst:?}");
+        // Theorem 2.1: within (1 + gamma) times the loss of the mechanism, gamma <= 1.
+        assert!((most / worst.loss - 1.0 - worst.gamma).abs() < 1e-9 && worst.gamma < 1.0);
+    }
+
+    /// Theorem 1.3 for the conditioned mechanism: what any release teaches about which table is confidential stays
+    /// within `exp(±(1 + gamma) loss)` of the prior, whatever that is.
+    #[test]
+    fn posteriors_stay_within_their_bounds() {
+        let (invariant, counts) = (Linear::total(3).unwrap(), vec![2, 1, 0]);
+        let rate = 0.5;
+        let all = brute(&invariant, &counts, 3, rate);
+        let distance =
+            |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).sum::<u64>() as f64;
+        let p = |release: &[i64], x: &(Vec<i64>, f64)| libm::exp(-rate * distance(release, &x.0)) / x.1;
+        // The largest loss of any pair, and so of any posterior.
+        let mut epsilon = 0.0f64;
+        for x in &all {
+            for y in &all {
+                let most = all.iter().map(|(release, _)| libm::log(p(release, x) / p(release, y)));
+                epsilon = epsilon.max(most.fold(0.0, f64::max));
+            }
+        }
+        let mut rng = crate::testing::test_stream(5);
+        let mut closest = 0.0f64;
+        for _ in 0..200 {
+            let weights: Vec<f64> =
+                all.iter().map(|_| libm::pow(crate::rng::open01(&mut rng), 8.0)).collect();
+            for (release, _) in &all {
+                let evidence: f64 = all.iter().zip(&weights).map(|(x, prior)| prior * p(release, x)).sum();
+                let total: f64 = weights.iter().sum();
+                for x in &all {
+                    let ratio = libm::log(p(release, x) * total / evidence);
+                    assert!(ratio.abs() <= epsilon + 1e-12, "{ratio} {epsilon}");
+                    closest = closest.max(ratio.abs());
+                }
+            }
+        }
+        assert!(closest > 0.8 * epsilon, "the bound is far from what happens: {closest} {epsilon}");
+    }
+
+    /// Example 5.2: an invariant that leaves one table tells everything, and the mechanism nothing more.
+    #[test]
+    fn a_single_table_pays_nothing() {
+        let invariant = Linear::total(2).unwrap();
+        let region = Inequalities::bounds(vec![5, 0], vec![5, 9]).unwrap().around(&[5, 2]).unwrap();
+        let parts = region.components(&invariant);
+        assert_eq!(
+            Conditioning::new(&parts[0], DoubleGeometric::new(1.0).unwrap()).worst_pair(10).unwrap(),
+            None
+        );
+    }
+
+    #[test]
+    fn bounds_have_their_limits() {
+        assert!((gamma_bound(0.5, 2) - libm::log(2.0 - libm::exp(-1.0))).abs() < 1e-12);
+        assert!(
+            gamma_bound(1e-6, 2) > 0.999_99 && gamma_bound(50.0, 2) < 0.01 && gamma_bound(3.0, 400) < 1.0
+        );
+    }
 }

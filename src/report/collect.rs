@@ -5,7 +5,8 @@ use super::published::{Published, read_published};
 use crate::diagnostics::Moments;
 use crate::failure::Result;
 use crate::results::{
-    EntryRow, Manifest, read_chains, read_entries, read_errors, read_marginals, read_meetings,
+    EntryRow, FindingRow, Manifest, Paid, PaidRow, PartRow, read_chains, read_entries, read_errors,
+    read_findings, read_marginals, read_meetings, read_parts, read_privacy,
 };
 use crate::runner::MarginalRow;
 use std::collections::HashMap;
@@ -28,6 +29,14 @@ pub struct Report {
     pub meetings: Vec<MeetingLine>,
     /// Single cells of tables: (cell of the grid, its entries in the order of the table).
     pub entries: Vec<(Label, Vec<EntryRow>)>,
+    /// Parts of tables: (cell of the grid, its parts).
+    pub parts: Vec<(Label, Vec<PartRow>)>,
+    /// What every cell of the grid pays.
+    pub paid: Vec<(Label, Paid)>,
+    /// Worst pairs of studies of privacy: (cell of the grid, row).
+    pub privacy: Vec<(Label, PaidRow)>,
+    /// Statements on finite worlds: (run, row).
+    pub findings: Vec<(String, FindingRow)>,
     /// Releases by others: (run, row).
     pub beside: Vec<(String, BesideRow)>,
 }
@@ -131,6 +140,20 @@ pub fn collect(folders: &[PathBuf]) -> Result<Report> {
         let run = report.run_name(report.runs.len() - 1);
         match manifest.study.as_str() {
             "meeting" => add_meetings(&mut report, folder, &run)?,
+            "privacy" => {
+                for row in read_privacy(folder)? {
+                    let label = Label::new(&run, &row.group);
+                    match &row.error {
+                        Some(error) => {
+                            report.failures.push((run.clone(), label.noise_words(), error.clone()))
+                        }
+                        None => report.privacy.push((label, row)),
+                    }
+                }
+            }
+            "composition" => {
+                report.findings.extend(read_findings(folder)?.into_iter().map(|row| (run.clone(), row)));
+            }
             _ => add_run(&mut report, folder, &run, manifest.subject == "table")?,
         }
     }
@@ -229,6 +252,9 @@ fn add_run(report: &mut Report, folder: &Path, run: &str, on_table: bool) -> Res
             report.failures.push((run.to_owned(), words, error));
         }
         let Some(value) = row.value else { continue };
+        if value.level == 1 && !place.contains_key(&(row.group.cell.clone(), 1)) {
+            report.paid.push((label(&row.group), row.paid));
+        }
         let at = *place.entry((row.group.cell.clone(), value.level)).or_insert_with(|| {
             report.lines.push(Line {
                 label: label(&row.group),
@@ -284,6 +310,13 @@ fn add_run(report: &mut Report, folder: &Path, run: &str, on_table: bool) -> Res
         match report.entries.last_mut() {
             Some((last, rows)) if *last == label => rows.push(row),
             _ => report.entries.push((label, vec![row])),
+        }
+    }
+    for row in read_parts(folder)? {
+        let label = Label::new(run, &row.group);
+        match report.parts.last_mut() {
+            Some((last, rows)) if *last == label => rows.push(row),
+            _ => report.parts.push((label, vec![row])),
         }
     }
     let beside = folder.join("beside.csv");

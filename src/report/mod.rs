@@ -3,7 +3,10 @@
 mod beside;
 mod collect;
 mod entries;
+mod findings;
 mod meetings;
+mod parts;
+mod privacy;
 mod published;
 mod render;
 mod tails;

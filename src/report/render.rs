@@ -2,7 +2,7 @@
 
 use super::collect::{Label, Line, Report};
 use super::published::Published;
-use super::{entries, meetings, tails};
+use super::{entries, findings, meetings, parts, privacy, tails};
 use crate::diagnostics::Estimate;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -26,7 +26,15 @@ pub fn render(report: &Report, format: Format) -> String {
         Format::Text | Format::Markdown => pages(report, format),
         Format::Csv => {
             let errors = records(report);
-            if errors.is_empty() { csv_text(meetings::records(report)) } else { csv_text(errors) }
+            if !errors.is_empty() {
+                csv_text(errors)
+            } else if !report.privacy.is_empty() {
+                csv_text(privacy::records(report))
+            } else if !report.findings.is_empty() {
+                csv_text(findings::records(report))
+            } else {
+                csv_text(meetings::records(report))
+            }
         }
         Format::Json => {
             #[derive(Serialize)]
@@ -65,6 +73,8 @@ pub fn render(report: &Report, format: Format) -> String {
             let all = serde_json::json!({
                 "runs": runs, "errors": records(report), "chains": chains, "failures": failures,
                 "tv_bounds": meetings::records(report), "entries": entries::records(report),
+                "parts": parts::records(report), "privacy": privacy::records(report),
+                "findings": findings::records(report),
             });
             serde_json::to_string_pretty(&all).expect("plain values") + "\n"
         }
@@ -84,6 +94,15 @@ pub fn files(report: &Report) -> Vec<(&'static str, String)> {
     }
     if !report.entries.is_empty() {
         files.push(("entries.csv", csv_text(entries::records(report))));
+    }
+    if !report.parts.is_empty() {
+        files.push(("parts.csv", csv_text(parts::records(report))));
+    }
+    if !report.privacy.is_empty() {
+        files.push(("privacy.csv", csv_text(privacy::records(report))));
+    }
+    if !report.findings.is_empty() {
+        files.push(("findings.csv", csv_text(findings::records(report))));
     }
     files
 }
@@ -243,6 +262,10 @@ fn pages(report: &Report, format: Format) -> String {
         out += &error_table(label, &lines, &published, on_table, format);
         out += &against_published(&lines, &published, format);
     }
+    out += &parts::pages(report, format);
+    out += &privacy::paid(report, format);
+    out += &privacy::pages(report, format);
+    out += &findings::pages(report, format);
     out += &tails::pages(report, format);
     out += &entries::pages(report, format);
     out += &meetings::pages(report, format);

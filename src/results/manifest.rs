@@ -65,10 +65,52 @@ pub struct Lattice {
     pub log_volume: f64,
 }
 
+/// What a manifest says of the run's content.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Name of the run.
+    pub name: String,
+    /// The study.
+    pub study: &'static str,
+    /// Its subject.
+    pub subject: &'static str,
+    /// Hash of the config.
+    pub config_hash: String,
+    /// Master seed.
+    pub seed: u64,
+    /// Digest of the data; empty without.
+    pub data_digest: String,
+    /// Lattice of a table.
+    pub lattice: Option<Lattice>,
+    /// Cells of the grid.
+    pub cells: usize,
+}
+
+impl About {
+    /// A plan.
+    pub fn plan(plan: &Plan) -> Self {
+        Self {
+            name: plan.config.name.clone(),
+            study: plan.config.study.name(),
+            subject: plan.subject.name(),
+            config_hash: plan.hash(),
+            seed: plan.config.seed,
+            data_digest: plan.subject.digest().to_owned(),
+            lattice: match &plan.subject {
+                Subject::Hierarchy(_) => None,
+                Subject::Table(table) => LatticeShape::of(&table.invariant)
+                    .ok()
+                    .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
+            },
+            cells: plan.cells.len(),
+        }
+    }
+}
+
 impl Manifest {
     /// Describes a finished run.
     pub fn new(
-        plan: &Plan,
+        about: About,
         failed_cells: usize,
         threads: usize,
         started: SystemTime,
@@ -79,20 +121,15 @@ impl Manifest {
         let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
         Self {
             schema_version: SCHEMA_VERSION,
-            name: plan.config.name.clone(),
-            study: plan.config.study.name().into(),
-            subject: plan.subject.name().into(),
-            config_hash: plan.hash(),
-            seed: plan.config.seed,
+            name: about.name,
+            study: about.study.into(),
+            subject: about.subject.into(),
+            config_hash: about.config_hash,
+            seed: about.seed,
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
-            data_digest: plan.subject.digest().to_owned(),
-            lattice: match &plan.subject {
-                Subject::Hierarchy(_) => None,
-                Subject::Table(table) => LatticeShape::of(&table.invariant)
-                    .ok()
-                    .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
-            },
-            cells: plan.cells.len(),
+            data_digest: about.data_digest,
+            lattice: about.lattice,
+            cells: about.cells,
             failed_cells,
             tool_version: env!("CARGO_PKG_VERSION").into(),
             git_commit: env!("CONGENIAL_GIT_COMMIT").into(),

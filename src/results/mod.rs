@@ -1,6 +1,7 @@
 //! What a run leaves behind: a folder with tables, configs and a manifest. `FORMAT.md` documents it.
 
 mod entries;
+mod findings;
 mod folder;
 mod manifest;
 mod meetings;
@@ -9,8 +10,9 @@ mod privacy;
 mod tables;
 
 pub use entries::{EntryRow, read_entries};
+pub use findings::{FindingRow, read_findings, write_findings};
 pub use folder::{Claim, RunFolder, claim};
-pub use manifest::{Lattice, Manifest};
+pub use manifest::{About, Lattice, Manifest};
 pub use meetings::{Pair, ReadMarginal, read_marginals, read_meetings};
 pub use parts::{PartRow, read_parts};
 pub use privacy::{PaidRow, read_privacy};

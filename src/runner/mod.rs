@@ -9,9 +9,11 @@ mod privacy;
 mod progress;
 mod rows;
 mod table;
+mod worlds;
 
 pub(crate) use meeting::half_decades;
 pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Rows};
+pub use worlds::check_worlds;
 
 use crate::config::{Method, Study};
 use crate::grid::{Cell, Plan};

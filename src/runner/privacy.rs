@@ -7,7 +7,7 @@ use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::DoubleGeometric;
-use crate::privacy::{Conditioning, Gamma, WorstPair};
+use crate::privacy::{Conditioning, Gamma, WorstPair, gamma_bound, longest_step};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -32,9 +32,9 @@ pub(super) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
     match (subject, cell.law) {
         (_, law) if !law.is_pure() => Gamma::Unknown,
         (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
-            searched(cell, table).unwrap_or(Gamma::Bounded)
+            searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
         }
-        _ => Gamma::Bounded,
+        _ => Gamma::Bounded(1.0),
     }
 }
 
@@ -54,6 +54,16 @@ fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
         }
     }
     Some(Gamma::Computed(worst))
+}
+
+/// The bound over all parts.
+fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
+    let rate = 1.0 / cell.calibration.scales[0];
+    let part = |bounded: Bounded| match bounded.region.is_everything() {
+        true => 0.0,
+        false => longest_step(&bounded).map_or(1.0, |longest| gamma_bound(rate, longest)),
+    };
+    table.region.components(&table.invariant).into_iter().map(part).fold(0.0, f64::max)
 }
 
 /// Whether no other table satisfies everything.

@@ -1,0 +1,88 @@
+//! The config of a study of composition: finite worlds, without data and grid.
+
+use super::check::Checker;
+use super::wire::Axis;
+use crate::failure::{Failure, Result};
+use crate::worlds::Settings;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// The whole file.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Wire {
+    name: Spanned<String>,
+    seed: u64,
+    #[serde(rename = "study")]
+    _study: String,
+    worlds: Spanned<WireWorlds>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WireWorlds {
+    worlds: Axis<usize>,
+    cases: u64,
+    epsilon: Axis<f64>,
+}
+
+/// A checked config of a study of composition.
+#[derive(Debug, Clone)]
+pub struct WorldsConfig {
+    /// Name of the run.
+    pub name: String,
+    /// Master seed.
+    pub seed: u64,
+    /// What is checked, one after another.
+    pub settings: Vec<Settings>,
+    /// The text of the file as given, and with overrides applied.
+    pub given: String,
+    /// See `given`.
+    pub text: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// Reads the config if its study is "composition"; `None` for every other.
+pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<WorldsConfig>> {
+    let study = toml::from_str::<toml::Table>(text).ok();
+    if study.as_ref().and_then(|table| table.get("study")?.as_str()) != Some("composition") {
+        return Ok(None);
+    }
+    let checker = Checker::new(path, text);
+    let wire: Wire = toml::from_str(text).map_err(|e| {
+        checker.error("the config cannot be read", e.span().unwrap_or(0..0), e.message().to_owned())
+    })?;
+    checker.name(&wire.name)?;
+    let WireWorlds { worlds, cases, epsilon } = wire.worlds.get_ref();
+    let mut settings = Vec::new();
+    for &worlds in &worlds.0 {
+        for &epsilon in &epsilon.0 {
+            let one = Settings { worlds, cases: *cases, epsilon };
+            one.check().map_err(|e| {
+                checker.error(e.to_string(), wire.worlds.span(), "want settings within these limits")
+            })?;
+            settings.push(one);
+        }
+    }
+    if settings.is_empty() {
+        return Err(checker.error(
+            "worlds: nothing to check",
+            wire.worlds.span(),
+            "want at least one value of each",
+        ));
+    }
+    Ok(Some(WorldsConfig {
+        name: wire.name.get_ref().clone(),
+        seed: wire.seed,
+        settings,
+        given: given.to_owned(),
+        text: text.to_owned(),
+        path: path.to_owned(),
+    }))
+}
+
+/// A study of composition where a grid is wanted.
+pub(super) fn no_grid(path: &Path) -> Failure {
+    Failure::Usage(format!("{}: a study of composition has no grid; run it", path.display()))
+}
