@@ -20,7 +20,7 @@ pub fn bench_words(group: &mut BenchmarkGroup<WallTime>, name: &str) {
 }
 
 /// Median of a benchmark of this run, in nanoseconds.
-fn median(group: &str, name: &str) -> Option<f64> {
+pub fn median(group: &str, name: &str) -> Option<f64> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let path =
         std::path::Path::new(&target).join("criterion").join(group).join(name).join("new/estimates.json");

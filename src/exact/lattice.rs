@@ -82,14 +82,16 @@ impl ExactLattice for DoubleGeometric {
                 Err(large @ Error::TooLarge { .. }) => {
                     let region = Region::everything(component.cells.len());
                     let bounded = Bounded { component: component.clone(), region };
-                    ComponentSampler::Truncated(Box::new(Truncated::new(&bounded, &self).map_err(|_| large)?))
+                    ComponentSampler::Truncated(Box::new(
+                        Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(),
+                    ))
                 }
                 other => ComponentSampler::Grouped(Box::new(other?)),
             }
         })
     }
     fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?)))
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws())))
     }
 }
 
@@ -102,7 +104,7 @@ impl ExactLattice for DiscreteGaussian {
         })
     }
     fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?)))
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws())))
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
 //!   equations), [`Klein`] (Gaussian) and [`EuclideanKlein`] (ℓ2).
 
+mod alias;
 pub mod composition;
 mod continuous;
 mod fft;

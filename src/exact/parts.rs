@@ -1,5 +1,6 @@
 //! Sums of independent integer terms, and the terms given their sum, by a binary tree of partial convolutions.
 
+use super::alias::AliasRows;
 use super::table::{reach, zigzag};
 use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
@@ -31,8 +32,21 @@ enum Kind {
     /// Independent double geometric terms.
     Leaves(GeometricSum),
     /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
-    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64) },
+    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), likely: Likely },
 }
+
+/// Alias tables of the left sum for the likely sums of both, from the first of them on.
+#[derive(Debug, Default)]
+struct Likely {
+    first: i64,
+    sums: u64,
+    rows: AliasRows,
+}
+
+/// Sums with a smaller probability are split by search.
+const LIKELY: f64 = 1e-6;
+/// Entries of all alias tables of one sampler (16 bytes each).
+const MAX_ALIASES: usize = 1 << 21;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Shape {
@@ -53,6 +67,38 @@ impl Parts {
     /// The law of the sum of a part.
     pub(super) fn table(&self, part: PartId) -> &Table {
         &self.0[part as usize].table
+    }
+
+    /// Makes alias tables for all likely splits: the part is then drawn several times as fast.
+    pub(super) fn with_aliases(mut self) -> Self {
+        let mut entries = 0;
+        for i in 0..self.0.len() {
+            let Kind::Split { left, right, .. } = self.0[i].kind else { continue };
+            let (l, r) = (&self.0[left as usize].table, &self.0[right as usize].table);
+            let table = &self.0[i].table;
+            let is_likely = |sum: &i64| table.at(*sum) >= LIKELY;
+            let (Some(first), Some(last)) =
+                (table.support().find(is_likely), table.support().rev().find(is_likely))
+            else {
+                continue;
+            };
+            let mut rows = AliasRows::default();
+            for sum in first..=last {
+                let low = (*l.support().start()).max(sum - r.support().end());
+                let high = (*l.support().end()).min(sum - r.support().start());
+                let weights: Vec<f64> = (low..=high).map(|x| l.at(x) * r.at(sum - x)).collect();
+                if entries + rows.len() + weights.len() > MAX_ALIASES {
+                    return self;
+                }
+                rows.push(low, &weights);
+            }
+            entries += rows.len();
+            let made = Likely { first, sums: (last - first + 1) as u64, rows };
+            if let Kind::Split { likely, .. } = &mut self.0[i].kind {
+                *likely = made;
+            }
+        }
+        self
     }
 
     /// Draws the terms of a part given their sum, into the places `order` of `noise`.
@@ -76,8 +122,16 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, slope, means } => {
+            &Kind::Split { left, right, slope, means, ref likely } => {
                 let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
+                let at = sum.wrapping_sub(likely.first) as u64;
+                if at < likely.sums {
+                    let x = likely.rows.draw(at as usize, rng);
+                    let (first, rest) = order.split_at(l.len);
+                    self.fill(left, x, first, rng, scratch, noise);
+                    self.fill(right, sum - x, rest, rng, scratch, noise);
+                    return;
+                }
                 let lo = (*l.table.support().start()).max(sum - r.table.support().end());
                 let hi = (*l.table.support().end()).min(sum - r.table.support().start());
                 let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
@@ -203,7 +257,13 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 let table = l.table.convolve(&r.table)?;
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 Part {
-                    kind: Kind::Split { left, right, slope, means: (mean_l, mean_r) },
+                    kind: Kind::Split {
+                        left,
+                        right,
+                        slope,
+                        means: (mean_l, mean_r),
+                        likely: Likely::default(),
+                    },
                     table,
                     len: l.len + r.len,
                 }

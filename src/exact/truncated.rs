@@ -107,6 +107,12 @@ impl Truncated {
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
+    /// The same with more tables, for many draws: one word then splits a sum.
+    pub fn for_draws(mut self) -> Self {
+        self.parts = std::mem::take(&mut self.parts).with_aliases();
+        self
+    }
+
     /// `ln P(A z = 0 and z within its bounds)` under the unconditioned law.
     pub fn log_mass(&self) -> f64 {
         self.log_mass
