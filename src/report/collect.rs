@@ -5,8 +5,8 @@ use super::published::{Published, read_published};
 use crate::diagnostics::Moments;
 use crate::failure::Result;
 use crate::results::{
-    EntryRow, FindingRow, Manifest, Paid, PaidRow, PartRow, read_chains, read_entries, read_errors,
-    read_findings, read_marginals, read_meetings, read_parts, read_privacy,
+    AgreementRow, EntryRow, FindingRow, Manifest, Paid, PaidRow, PartRow, read_agreement, read_chains,
+    read_entries, read_errors, read_findings, read_marginals, read_meetings, read_parts, read_privacy,
 };
 use crate::runner::MarginalRow;
 use std::collections::HashMap;
@@ -37,6 +37,8 @@ pub struct Report {
     pub privacy: Vec<(Label, PaidRow)>,
     /// Statements on finite worlds: (run, row).
     pub findings: Vec<(String, FindingRow)>,
+    /// Pairs of methods: (first cell of the grid, row).
+    pub agreement: Vec<(Label, AgreementRow)>,
     /// Releases by others: (run, row).
     pub beside: Vec<(String, BesideRow)>,
 }
@@ -318,6 +320,9 @@ fn add_run(report: &mut Report, folder: &Path, run: &str, on_table: bool) -> Res
             Some((last, rows)) if *last == label => rows.push(row),
             _ => report.parts.push((label, vec![row])),
         }
+    }
+    for row in read_agreement(folder)? {
+        report.agreement.push((Label::new(run, &row.group), row));
     }
     let beside = folder.join("beside.csv");
     if beside.exists() {

@@ -1,5 +1,6 @@
 //! From the rows of any number of runs to tables: text, markdown, CSV or JSON.
 
+mod agreement;
 mod beside;
 mod collect;
 mod entries;

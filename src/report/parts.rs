@@ -61,14 +61,16 @@ fn distances(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> Str
 
 /// Mean squared errors beside their closed forms.
 fn variances(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> String {
-    let known = |rows: &[PartRow]| rows.iter().any(|row| row.expected.is_some());
+    let known = |label: &Label, rows: &[PartRow]| {
+        label.method != "unconstrained" && rows.iter().any(|row| row.expected.is_some())
+    };
     let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
     let mut header: Vec<&str> = vec!["noise", "method", "cells", "variance", "closed form", "z"];
     if two {
         header.extend(["KS distance", "5 % limit", "epsilon attained"]);
     }
     let mut body = Vec::new();
-    for (label, rows) in parts.iter().filter(|(_, rows)| known(rows)) {
+    for (label, rows) in parts.iter().filter(|(label, rows)| known(label, rows)) {
         for row in rows {
             let Some(expected) = row.expected else { continue };
             let z = (row.mse.mean - expected) / row.mse.standard_error;

@@ -2,7 +2,7 @@
 
 use super::collect::{Label, Line, Report};
 use super::published::Published;
-use super::{entries, findings, meetings, parts, privacy, tails};
+use super::{agreement, entries, findings, meetings, parts, privacy, tails};
 use crate::diagnostics::Estimate;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub fn render(report: &Report, format: Format) -> String {
             let all = serde_json::json!({
                 "runs": runs, "errors": records(report), "chains": chains, "failures": failures,
                 "tv_bounds": meetings::records(report), "entries": entries::records(report),
-                "parts": parts::records(report), "privacy": privacy::records(report),
+                "parts": parts::records(report), "agreement": agreement::records(report), "privacy": privacy::records(report),
                 "findings": findings::records(report),
             });
             serde_json::to_string_pretty(&all).expect("plain values") + "\n"
@@ -97,6 +97,9 @@ pub fn files(report: &Report) -> Vec<(&'static str, String)> {
     }
     if !report.parts.is_empty() {
         files.push(("parts.csv", csv_text(parts::records(report))));
+    }
+    if !report.agreement.is_empty() {
+        files.push(("agreement.csv", csv_text(agreement::records(report))));
     }
     if !report.privacy.is_empty() {
         files.push(("privacy.csv", csv_text(privacy::records(report))));
@@ -263,6 +266,7 @@ fn pages(report: &Report, format: Format) -> String {
         out += &against_published(&lines, &published, format);
     }
     out += &parts::pages(report, format);
+    out += &agreement::pages(report, format);
     out += &privacy::paid(report, format);
     out += &privacy::pages(report, format);
     out += &findings::pages(report, format);

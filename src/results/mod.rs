@@ -1,5 +1,6 @@
 //! What a run leaves behind: a folder with tables, configs and a manifest. `FORMAT.md` documents it.
 
+mod agreement;
 mod entries;
 mod findings;
 mod folder;
@@ -9,6 +10,7 @@ mod parts;
 mod privacy;
 mod tables;
 
+pub use agreement::{AgreementRow, read_agreement};
 pub use entries::{EntryRow, read_entries};
 pub use findings::{FindingRow, read_findings, write_findings};
 pub use folder::{Claim, RunFolder, claim};

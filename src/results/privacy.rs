@@ -26,6 +26,8 @@ pub struct PaidRow {
     pub pairs: u64,
     /// The figures of the worst pair.
     pub gamma: f64,
+    /// A proved bound on gamma over all pairs.
+    pub bound: f64,
     /// `ln(c(x')/c(x))`.
     pub log_ratio: f64,
     /// Loss of the unconditioned mechanism between the two.
@@ -58,6 +60,7 @@ pub(super) fn write(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], h
     column!("tables", row => row.worst.tables);
     column!("pairs", row => row.worst.pairs);
     column!("gamma", row => row.worst.gamma);
+    column!("gamma_bound", row => row.bound);
     column!("log_ratio", row => row.worst.log_ratio);
     column!("loss", row => row.worst.loss);
     column!("loss_conditioned", row => row.worst.loss + row.worst.log_ratio);
@@ -89,6 +92,7 @@ pub fn read_privacy(folder: &Path) -> Result<Vec<PaidRow>> {
     let (part, cells) = (reader.u64("part")?, reader.u64("cells")?);
     let (tables, pairs) = (reader.u64("tables")?, reader.u64("pairs")?);
     let (gamma, log_ratio, loss) = (reader.f64("gamma")?, reader.f64("log_ratio")?, reader.f64("loss")?);
+    let bound = reader.f64("gamma_bound")?;
     let (scope, pair, error) = (reader.text("scope")?, reader.text("pair")?, reader.text("error")?);
     let rows = reader.groups()?.into_iter().enumerate().map(|(i, group)| PaidRow {
         group,
@@ -98,6 +102,7 @@ pub fn read_privacy(folder: &Path) -> Result<Vec<PaidRow>> {
         tables: tables[i].unwrap_or(0),
         pairs: pairs[i].unwrap_or(0),
         gamma: gamma[i].unwrap_or(f64::NAN),
+        bound: bound[i].unwrap_or(f64::NAN),
         log_ratio: log_ratio[i].unwrap_or(f64::NAN),
         loss: loss[i].unwrap_or(f64::NAN),
         pair: pair.get(i).unwrap_or_default().to_owned(),

@@ -105,6 +105,7 @@ pub fn write_tables(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome]) -
         Subject::Hierarchy(_) => Ok(()),
         Subject::Table(table) => {
             super::parts::write(folder, plan, table, outcomes, &hash)?;
+            super::agreement::write(folder, plan, outcomes, &hash)?;
             super::entries::write(folder, plan, table, outcomes, &hash)
         }
     }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
-use crate::law::DoubleGeometric;
+use crate::law::{DoubleGeometric, Law};
 use crate::privacy::{Conditioning, Gamma, WorstPair, gamma_bound, longest_step};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -104,9 +104,11 @@ impl Ready {
     fn part(&self, part: u64, bounded: &Bounded) -> Result<Vec<PrivacyRow>> {
         let cells = bounded.component.cells.len() as u64;
         let mut conditioning = Conditioning::new(bounded, self.law);
+        let rate = 1.0 / self.law.scale();
+        let bound = longest_step(bounded).map_or(1.0, |longest| gamma_bound(rate, longest));
         let mut rows = Vec::new();
         let mut add = |scope, worst: Option<WorstPair>| {
-            rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst }));
+            rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst, bound }));
         };
         add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
         if let Some(corner) = conditioning.corner() {

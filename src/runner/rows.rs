@@ -120,6 +120,8 @@ pub struct PrivacyRow {
     pub scope: &'static str,
     /// The pair: moves from the confidential table are on the part's cells.
     pub worst: WorstPair,
+    /// A proved bound on gamma, for all pairs of the part's tables.
+    pub bound: f64,
 }
 
 /// Records of one chain's second half.
