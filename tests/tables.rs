@@ -236,7 +236,11 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     wrong("cell = [\"row\", \"column\"]", "cell = [\"row\"]", &["line 3", "`a` is duplicated"]);
     wrong("cell = [\"row\"", "levels = [\"row\"]\ncell = [\"row\"", &["data.levels", "[[invariant]]"]);
     wrong("cell = [\"row\"", "where = { row = \"z\" }\ncell = [\"row\"", &["no row has `row` = `z`"]);
-    wrong("law = [\"l1\", \"l2\"", "law = [\"laplace\"", &["law: got `laplace`", "l1", "discrete-gaussian"]);
+    wrong(
+        "law = [\"l1\", \"l2\"",
+        "law = [\"laplace\"",
+        &["`line-gibbs` cannot serve", "laplace noise is real"],
+    );
     wrong("\"exact\"", "\"topdown\"", &["method: got `topdown`", "hierarchy"]);
     wrong("\"exact\"", "{ kind = \"exact\", nonnegative = true }", &["nonnegative: got true"]);
     wrong("\"exact\"", "\"klein\"", &["`klein` cannot serve", "draws Gaussian laws"]);
@@ -259,6 +263,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     meeting("lag = [50, 100]", "lag = 0", &["lag: got 0"]);
     meeting("max-steps = 100_000", "max-steps = 100", &["lag: got 100, with max-steps 100"]);
     meeting("\"line-gibbs\"", "\"exact\"", &["method: got `exact`", "line-gibbs or lattice-metropolis"]);
+    meeting("law = [\"l1\"", "law = [\"laplace\"", &["law: got `laplace`", "l1", "discrete-gaussian"]);
     meeting("a = 0.3", "steps = 5", &["steps: not used", "max-steps"]);
     meeting("marginal-chains = 50\n", "", &["marginal-chains: missing"]);
 }

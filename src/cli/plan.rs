@@ -1,8 +1,9 @@
 //! `congenial plan`
 
-use crate::config;
+use crate::config::{self, Document};
 use crate::failure::Result;
 use crate::grid::Plan;
+use crate::worlds::Settings;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -15,9 +16,20 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let plan = Plan::new(config::read(&arguments.config, &arguments.sets)?)?;
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
+    let plan = match config::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(config) => Plan::new(*config)?,
+        Document::Worlds(config) => {
+            table.set_header(["worlds", "cases of a statement", "epsilon"]);
+            for Settings { worlds, cases, epsilon } in &config.settings {
+                table.add_row([worlds.to_string(), cases.to_string(), epsilon.to_string()]);
+            }
+            super::print(&format!("{}\n", table.trim_fmt()))?;
+            eprintln!("{} settings; config hash {}", config.settings.len(), config.hash());
+            return Ok(());
+        }
+    };
     table.set_header([
         "cell",
         "law",

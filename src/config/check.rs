@@ -25,14 +25,6 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
     Ok(Document::Grid(Box::new(config)))
 }
 
-/// The same, refusing a study without a grid.
-pub fn read(path: &Path, sets: &[String]) -> Result<Config> {
-    match load(path, sets)? {
-        Document::Grid(config) => Ok(*config),
-        Document::Worlds(_) => Err(super::worlds::no_grid(path)),
-    }
-}
-
 /// What a config file can be.
 #[derive(Debug)]
 pub enum Document {

@@ -8,7 +8,7 @@ mod overrides;
 pub mod wire;
 mod worlds;
 
-pub use check::{Document, load, read};
+pub use check::{Document, load};
 pub use model::{
     Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
     basis_name, source_name,

@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::wire::Axis;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::worlds::Settings;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -80,9 +80,4 @@ pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<Worlds
         text: text.to_owned(),
         path: path.to_owned(),
     }))
-}
-
-/// A study of composition where a grid is wanted.
-pub(super) fn no_grid(path: &Path) -> Failure {
-    Failure::Usage(format!("{}: a study of composition has no grid; run it", path.display()))
 }

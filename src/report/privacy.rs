@@ -104,8 +104,7 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
             out += &heading(&title, format);
             out += &table(header.map(str::to_owned).to_vec(), body, format);
             out += &format!(
-                "{parts} parts; gamma from {low:.6} to {high:.6}. At most: a proved bound for all pairs of tables of the \
-                 invariant; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+                "{parts} parts; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
                  that, attained.\n\n"
             );
         }

@@ -26,7 +26,7 @@ pub struct PaidRow {
     pub pairs: u64,
     /// The figures of the worst pair.
     pub gamma: f64,
-    /// A proved bound on gamma over all pairs.
+    /// A proved bound on gamma for all pairs of this kind.
     pub bound: f64,
     /// `ln(c(x')/c(x))`.
     pub log_ratio: f64,

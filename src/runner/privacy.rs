@@ -105,10 +105,15 @@ impl Ready {
         let cells = bounded.component.cells.len() as u64;
         let mut conditioning = Conditioning::new(bounded, self.law);
         let rate = 1.0 / self.law.scale();
-        let bound = longest_step(bounded).map_or(1.0, |longest| gamma_bound(rate, longest));
+        let longest = longest_step(bounded);
         let mut rows = Vec::new();
         let mut add = |scope, worst: Option<WorstPair>| {
-            rows.extend(worst.map(|worst| PrivacyRow { part, cells, scope, worst, bound }));
+            rows.extend(worst.map(|worst| {
+                // Neighbours are one step apart, all pairs any number of them.
+                let length = if scope == "all" { longest } else { Some((worst.loss / rate).round() as u64) };
+                let bound = longest.and(length).map_or(1.0, |length| gamma_bound(rate, length));
+                PrivacyRow { part, cells, scope, worst, bound }
+            }));
         };
         add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
         if let Some(corner) = conditioning.corner() {

@@ -120,7 +120,7 @@ pub struct PrivacyRow {
     pub scope: &'static str,
     /// The pair: moves from the confidential table are on the part's cells.
     pub worst: WorstPair,
-    /// A proved bound on gamma, for all pairs of the part's tables.
+    /// A proved bound on gamma for all pairs of the kind that was compared.
     pub bound: f64,
 }
 

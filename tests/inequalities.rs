@@ -1,0 +1,341 @@
+//! Studies under inequalities, of the privacy paid and of the theory, as a user runs them.
+
+mod place;
+
+use congenial::results::{
+    read_agreement, read_entries, read_errors, read_findings, read_parts, read_privacy,
+};
+use place::Place;
+
+const TABLE: &str = "\
+table,row,column,low,high,count
+s,a,x,0,9,2
+s,a,y,,,1
+s,b,x,0,,0
+s,b,y,-1,3,3
+t,a,x,0,9,1
+t,a,y,,,1
+t,b,x,0,,1
+t,b,y,-1,3,1
+";
+
+const CONFIG: &str = r#"
+name = "bounded"
+seed = 5
+replicates = 400
+keep-draws = true
+
+[data]
+table = "table.csv"
+count = "count"
+cell = ["table", "row", "column"]
+
+[[invariant]]
+kind = "partition"
+by = ["table"]
+
+[[invariant]]
+kind = "nonnegative"
+
+[[grid]]
+epsilon = 0.5
+law = "double-geometric"
+method = [
+    "exact", "rejection", { kind = "rejection", from = "unconstrained" }, { kind = "line-gibbs", sweeps = 40 },
+    { kind = "mis", steps = 300, proposal-epsilon = [0.4, 0.6] }, "nnl2", "nnl2-then-integer-l1", "unconstrained",
+]
+
+[[grid]]
+epsilon = 1.0
+law = "l2"
+method = ["line-gibbs", { kind = "mis", steps = 400 }, "rejection"]
+
+[[grid]]
+epsilon = 1.0
+law = ["laplace", "gaussian"]
+delta = 1e-5
+method = ["nnl2", "nnl2-then-integer-l1"]
+"#;
+
+const EQUATIONS: &str = r#"
+name = "equations"
+seed = 6
+replicates = 4000
+
+[data]
+table = "table.csv"
+count = "count"
+cell = ["table", "row", "column"]
+where = { column = "x" }
+
+[[invariant]]
+kind = "partition"
+by = ["table"]
+
+[[grid]]
+epsilon = 0.5
+delta = 1e-5
+sensitivity = 2.0
+law = ["laplace", "gaussian"]
+method = ["exact", "l2", { kind = "l1", beta = [0.5, 0.9] }, "unconstrained"]
+"#;
+
+const PRIVACY: &str = r#"
+name = "privacy"
+study = "privacy"
+seed = 7
+
+[data]
+table = "table.csv"
+count = "count"
+cell = ["table", "row", "column"]
+
+[[invariant]]
+kind = "partition"
+by = ["table", "row"]
+
+[[invariant]]
+kind = "partition"
+by = ["table", "column"]
+
+[[invariant]]
+kind = "nonnegative"
+
+[[grid]]
+epsilon = [0.5, 2.0]
+law = ["double-geometric", "l1"]
+method = "exact"
+"#;
+
+const THEORY: &str = "name = \"theory\"\nseed = 8\nstudy = \"composition\"\n\n[worlds]\nworlds = [4, 6]\ncases = 60\nepsilon = 1.0\n";
+
+fn place() -> Place {
+    Place::new(&[
+        ("table.csv", TABLE),
+        ("config.toml", CONFIG),
+        ("equations.toml", EQUATIONS),
+        ("privacy.toml", PRIVACY),
+        ("theory.toml", THEORY),
+    ])
+}
+
+#[test]
+fn releases_keep_their_bounds_and_say_what_they_pay() {
+    let place = place();
+    let text = place.prints(&["run", "config.toml", "--out", "out"]);
+    assert!(text.contains("What a release pays") && text.contains("methods with the same noise"), "{text}");
+    assert!(text.contains("L1 distance of a release to its table, over 2 parts of 4 cells"), "{text}");
+    let rows = read_errors(&place.path("out")).unwrap();
+    assert!(rows.iter().all(|row| row.error.is_none()));
+    assert_eq!(rows.len(), (9 + 3 + 4) * 400);
+    let (mut kept, mut chains) = (0, 0);
+    for row in &rows {
+        let (method, paid) = (row.group.method.as_str(), &row.paid);
+        let conditions = matches!(method, "exact" | "rejection" | "line-gibbs" | "mis");
+        assert_eq!(row.group.nonnegative, method != "unconstrained");
+        match (conditions, row.group.law.as_str()) {
+            (false, _) => assert_eq!((paid.gamma, paid.known.as_str()), (Some(0.0), "proved")),
+            (true, "l2") => assert_eq!((paid.gamma, paid.known.as_str()), (Some(1.0), "bounded")),
+            (true, _) => {
+                // Few tables: all pairs were searched; below ln(2 - a²)/(2 rate) for one total.
+                assert_eq!(paid.known, "computed");
+                let bound = (2.0 - f64::exp(-1.0)).ln();
+                assert!(paid.gamma.unwrap() > 0.2 && paid.gamma.unwrap() < bound, "{paid:?}");
+            }
+        }
+        let sampled = matches!(method, "line-gibbs" | "mis");
+        assert_eq!(paid.sampling.is_none(), sampled, "{method}");
+        assert!(paid.sampling.unwrap_or(0.0) < 1e-9);
+        chains += usize::from(sampled);
+        kept += usize::from(conditions);
+    }
+    assert!(kept > 0 && chains > 0);
+    let entries = read_entries(&place.path("out")).unwrap();
+    for row in entries.iter().filter(|row| row.group.method != "unconstrained") {
+        assert_eq!(row.negative, 0.0, "{} {}", row.group.method, row.name);
+    }
+    // The samplers of one law agree, and all of them differ from imaging.
+    let agreement = read_agreement(&place.path("out")).unwrap();
+    let samplers = ["exact", "rejection", "line-gibbs", "mis"];
+    let mut same = 0;
+    for row in agreement.iter().filter(|row| samplers.contains(&row.group.method.as_str())) {
+        let other = row.other.split(' ').next().unwrap();
+        if samplers.contains(&other) {
+            assert!(row.p > 1e-6, "{} {}: {row:?}", row.group.method, row.other);
+            same += 1;
+        }
+    }
+    assert!(same > 10);
+    let apart = agreement.iter().find(|row| row.group.method == "exact" && row.other == "nnl2").unwrap();
+    assert!(apart.p < 1e-6, "{apart:?}");
+    // The same rows on one thread, and from the resolved config.
+    place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
+    assert_eq!(entries, read_entries(&place.path("one")).unwrap());
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    assert_eq!(rows.len(), read_errors(&place.path("again")).unwrap().len());
+    place.prints(&["report", "out", "--out", "tables"]);
+    for file in ["parts.csv", "agreement.csv", "entries.csv"] {
+        assert!(place.path(&format!("tables/{file}")).exists());
+    }
+}
+
+#[test]
+fn variances_are_beside_their_closed_forms() {
+    let place = place();
+    let text = place.prints(&["run", "equations.toml", "--out", "out"]);
+    assert!(text.contains("conditioning / least squares"), "{text}");
+    let parts = read_parts(&place.path("out")).unwrap();
+    assert_eq!(parts.len(), 2 * 5 * 2);
+    for row in &parts {
+        let expected = row.expected.unwrap();
+        // At level 1e-6; the tails of squares of Laplace noise are wide.
+        assert!((row.mse.mean - expected).abs() < 6.0 * row.mse.standard_error, "{row:?}");
+        let two = row.group.law == "laplace" && row.group.method != "unconstrained";
+        assert_eq!(row.ks.is_some(), two);
+        if two {
+            // Massart's bound at 1e-6.
+            assert!(row.ks.unwrap() < ((2e6f64).ln() / (2.0 * row.draws as f64)).sqrt(), "{row:?}");
+            let attained = if row.group.options == "beta=0.9" { 0.5 / 1.8 } else { 0.5 };
+            assert!((row.epsilon.unwrap() - attained).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn gamma_is_found_by_a_study_of_privacy() {
+    let place = place();
+    let text = place.prints(&["run", "privacy.toml", "--out", "out"]);
+    assert!(text.contains("gamma over all pairs of tables"), "{text}");
+    let rows = read_privacy(&place.path("out")).unwrap();
+    // Two parts, each over the table, (no corner: no equal columns in a 2 × 2 table, so every table is one,) and all pairs.
+    assert!(rows.iter().all(|row| row.error.is_none() && row.gamma <= row.bound && row.bound < 1.0));
+    for part in [1, 2] {
+        let of = |scope: &str| rows.iter().find(|row| row.part == part && row.scope == scope).unwrap();
+        assert!(of("table").gamma <= of("all").gamma);
+        assert_eq!(of("all").pairs, of("all").tables * (of("all").tables - 1));
+    }
+    // 2 0 / 1 3 keeps its margins with 0..=2 in the first cell; the losses are those of the law.
+    let all = rows.iter().find(|row| row.scope == "all" && row.part == 2).unwrap();
+    assert_eq!(all.tables, 3);
+    assert!((all.loss - 2.0).abs() < 1e-12 || (all.loss - 4.0).abs() < 1e-12, "{all:?}");
+    place.prints(&["report", "out", "--out", "tables"]);
+    assert!(place.path("tables/privacy.csv").exists());
+}
+
+#[test]
+fn the_theory_is_checked_statement_by_statement() {
+    let place = place();
+    let text = place.prints(&["run", "theory.toml", "--out", "out"]);
+    assert!(text.contains("Table 1 of \"Two views\" as computed (4 worlds"), "{text}");
+    assert!(text.contains("Theorem 3.5 (2) (conditioning; printed as true)"), "{text}");
+    let rows = read_findings(&place.path("out")).unwrap();
+    let refuted: Vec<&str> =
+        rows.iter().filter(|row| row.claim && !row.holds).map(|row| row.statement.as_str()).collect();
+    assert!(refuted.iter().all(|s| s.contains("3.5 (2)") || s.contains("by the letter")), "{refuted:?}");
+    let again = place.prints(&["run", "theory.toml", "--out", "out"]);
+    assert_eq!(again, text);
+    place.prints(&["run", "theory.toml", "--out", "one", "--threads", "1"]);
+    assert_eq!(rows, read_findings(&place.path("one")).unwrap());
+    let wrong = |from: &str, to: &str, wanted: &[&str]| {
+        place.write("wrong.toml", &THEORY.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+    };
+    wrong("cases = 60", "cases = 0", &["cases", "got 0", "1 to 1000000"]);
+    wrong("worlds = [4, 6]", "worlds = [2]", &["worlds: got 2", "3 to 64"]);
+    wrong("worlds = [4, 6]", "worlds = []", &["nothing to check"]);
+    wrong("seed = 8", "seed = 8\ngrid = 1", &["unknown field `grid`"]);
+    assert!(place.prints(&["plan", "theory.toml"]).contains("cases of a statement"));
+}
+
+#[test]
+fn mistakes_name_the_place_the_value_and_what_was_wanted() {
+    let place = place();
+    let wrong = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(CONFIG.contains(from), "{from}");
+        place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+        assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
+    };
+    let kind = |to: &str, wanted: &[&str]| wrong("kind = \"nonnegative\"", to, wanted);
+    kind("kind = \"bounds\"", &["bounds: got none", "lower"]);
+    kind("kind = \"bounds\"\nlower = 1", &["`s/b/x` is 0", "want >= 1"]);
+    kind("kind = \"bounds\"\nupper = 1", &["infeasible: equation 1", "asks for 6", "at most 4"]);
+    kind("kind = \"bounds\"\nupper = 2", &["`s/b/y` is 3", "want <= 2"]);
+    kind("kind = \"bounds\"\nlower = 3\nupper = 2", &["infeasible", "3 <= y <= 2"]);
+    kind("kind = \"bounds\"\nlower = \"nowhere\"", &["no column `nowhere`"]);
+    kind("kind = \"bounds\"\nlower = \"row\"", &["line 2", "`row` = `a`", "an integer or nothing"]);
+    kind("kind = \"at-least\"\nrows = [[1]]\nvalues = [0]", &["1 columns for 8 cells"]);
+    kind(
+        "kind = \"at-least\"\nrows = [[1, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [3]",
+        &["gives 2 on the counts", "want >= 3"],
+    );
+    kind("kind = \"at-least\"\nrows = [[1, 0, 0, 0, 0, 0, 0, 0]]\nvalues = []", &["got 0 for 1 rows"]);
+    kind("kind = \"at-least\"\nrows = [[0, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [0]", &["inequality 1"]);
+    kind("kind = \"at-least\"\nvalues = [0]", &["want one of `rows` and `table`"]);
+    wrong("\"exact\"", "\"l2\"", &["`l2` cannot serve", "equations only"]);
+    wrong("\"exact\"", "\"l1\"", &["`l1` cannot serve", "equations only"]);
+    wrong("\"exact\"", "\"lattice-metropolis\"", &["cannot serve", "equations only"]);
+    wrong("\"exact\"", "{ kind = \"exact\", beta = 0.5 }", &["beta: not an option of `exact`"]);
+    wrong(
+        "from = \"unconstrained\"",
+        "from = \"nowhere\"",
+        &["from: got `nowhere`", "equations or unconstrained"],
+    );
+    wrong("proposal-epsilon = [0.4, 0.6]", "proposal-epsilon = 0", &["proposal-epsilon: got 0"]);
+    wrong(
+        "method = [\"line-gibbs\"",
+        "method = [\"exact\", \"nnl2\"",
+        &["`nnl2` cannot serve", "not a product"],
+    );
+    let gaussian = "law = [\"laplace\", \"gaussian\"]\ndelta = 1e-5\nmethod = [\"nnl2\"";
+    wrong(gaussian, &gaussian.replace("nnl2", "exact"), &["`exact` cannot serve", "no exact sampler here"]);
+    wrong(gaussian, &gaussian.replace("nnl2", "mis"), &["`mis` cannot serve", "noise is real"]);
+    let privacy = |from: &str, to: &str, wanted: &[&str]| {
+        assert!(PRIVACY.contains(from), "{from}");
+        place.write("wrong.toml", &PRIVACY.replacen(from, to, 1));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+    };
+    privacy("\"exact\"", "\"mis\"", &["method: got `mis`", "wants exact"]);
+    privacy("\"exact\"", "\"exact\"\nreplicates = 3", &["replicates: not used"]);
+    privacy("\"l1\"]", "\"laplace\"]", &["law: got `laplace`", "double-geometric, l1"]);
+}
+
+/// Every kind of inequality, by number, by column and by coefficients, beside every form of equations.
+#[test]
+fn every_kind_of_inequality_runs() {
+    let place = place();
+    let row = "rows = [[1, -1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, -1, 0, 0, 0]]\nvalues = [-2, 0]";
+    let kinds = [
+        "kind = \"bounds\"\nlower = \"low\"\nupper = \"high\"".to_owned(),
+        "kind = \"bounds\"\nlower = -3".to_owned(),
+        format!("kind = \"at-least\"\n{row}"),
+        format!("kind = \"nonnegative\"\n\n[[invariant]]\nkind = \"at-least\"\n{row}"),
+    ];
+    let equations = [
+        "kind = \"total\"",
+        "kind = \"partition\"\nby = [\"table\", \"row\"]",
+        "kind = \"subsets\"\nsets = [[1, 2, 5], [5, 6, 7]]",
+        "kind = \"bounds\"\nupper = 50",
+    ];
+    for kind in &kinds {
+        for equation in equations {
+            let text = CONFIG
+                .replace("kind = \"nonnegative\"", kind)
+                .replace("kind = \"partition\"\nby = [\"table\"]", equation)
+                .replace("\"nnl2-then-integer-l1\", \"unconstrained\"", "\"unconstrained\"")
+                .replace(", \"nnl2-then-integer-l1\"]", "]")
+                .replace("{ kind = \"rejection\", from = \"unconstrained\" }, ", "")
+                // Two rows leave five groups under one total: few enough points only for small noise.
+                .replace("epsilon = 0.5", "epsilon = 2.5")
+                .replace("proposal-epsilon = [0.4, 0.6]", "proposal-epsilon = [1.5, 2.0]")
+                .replace("replicates = 400", "replicates = 3")
+                .replace("steps = 300", "steps = 3000")
+                .replace("steps = 400", "steps = 3000");
+            place.write("kind.toml", &text);
+            let name = format!("out-{}", equation.len() * 1000 + kind.len());
+            place.prints(&["run", "kind.toml", "--out", &name]);
+            let rows = read_errors(&place.path(&name)).unwrap();
+            assert!(rows.iter().all(|row| row.error.is_none()), "{kind} {equation}");
+        }
+    }
+}
