@@ -60,6 +60,8 @@ impl Report {
 pub struct MeetingLine {
     /// The cell.
     pub label: Label,
+    /// `(1 + gamma) epsilon` of a release by the law itself; `None` if nothing bounds gamma.
+    pub epsilon: Option<f64>,
     /// The lag.
     pub lag: u64,
     /// Meeting times of the pairs that met.
@@ -221,6 +223,7 @@ fn add_meetings(report: &mut Report, folder: &Path, run: &str) -> Result<()> {
             keys.push(pair.group.cell.clone());
             report.meetings.push(MeetingLine {
                 label: Label::new(run, &pair.group),
+                epsilon: pair.epsilon,
                 lag: meeting.lag,
                 taus: Vec::new(),
                 censored: 0,

@@ -3,6 +3,7 @@
 use super::collect::{Label, MeetingLine, Report};
 use super::render::{Format, heading, table, with_error};
 use crate::coupling::{first_below, tv_bound};
+use crate::privacy::sampling_delta;
 use crate::runner::half_decades;
 use serde::Serialize;
 
@@ -104,6 +105,7 @@ fn bounds(label: &Label, lines: &[&MeetingLine], format: Format) -> String {
     let Some(last) = bounded.iter().map(|line| first_below(&line.taus, line.lag, 0.01)).max() else {
         return String::new();
     };
+    let epsilon = bounded[0].epsilon;
     let mut header = vec!["t".to_owned()];
     header.extend(bounded.iter().map(|line| format!("{} lag={}", line.label.method_words(), line.lag)));
     let rows = half_decades(last.saturating_mul(4))
@@ -121,6 +123,13 @@ fn bounds(label: &Label, lines: &[&MeetingLine], format: Format) -> String {
         ),
         format,
     ) + &table(header, rows, format)
+        + &epsilon.map_or(String::new(), |epsilon| {
+            format!(
+                "A release after t steps is (epsilon, delta + delta')-private with delta' = (1 + e^epsilon) times the bound, \
+                 {:.3} times it here; both are in the CSV.\n\n",
+                sampling_delta(epsilon, 1.0)
+            )
+        })
 }
 
 /// The chains' own distance to the exact law, cell by cell, under the smallest bound of their lags.
@@ -203,6 +212,8 @@ pub(super) struct Record {
     t: u64,
     bound: Option<f64>,
     bound_se: Option<f64>,
+    delta_sampling: Option<f64>,
+    delta_sampling_se: Option<f64>,
     distance: Option<f64>,
     floor: Option<f64>,
     floor_sd: Option<f64>,
@@ -221,6 +232,8 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
             let bound = line.is_bounded().then(|| tv_bound(&line.taus, line.lag, t));
             let marginal = line.marginals.iter().find(|row| row.t == t);
             let label = &line.label;
+            // A distance beyond 1 says nothing, and neither does what it adds to delta.
+            let added = |eta: f64| line.epsilon.map(|epsilon| sampling_delta(epsilon, eta));
             records.push(Record {
                 run: label.run.clone(),
                 law: label.law.clone(),
@@ -235,6 +248,8 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
                 t,
                 bound: bound.map(|b| b.mean),
                 bound_se: bound.and_then(|b| finite(b.standard_error)),
+                delta_sampling: bound.and_then(|b| added(b.mean)),
+                delta_sampling_se: bound.and_then(|b| finite(b.standard_error)).and_then(added),
                 distance: marginal.map(|row| row.tv),
                 floor: marginal.map(|row| row.floor),
                 floor_sd: marginal.map(|row| row.floor_sd),

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Pair {
     /// The cell of the grid; shared by its rows.
     pub group: Arc<super::Group>,
+    /// `(1 + gamma) epsilon` of a release by the law itself; `None` if nothing bounds gamma.
+    pub epsilon: Option<f64>,
     /// What happened; `None` on a row that holds an error.
     pub meeting: Option<Meeting>,
     /// Why the cell failed.
@@ -57,6 +59,13 @@ pub(super) fn write(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], h
     column!("moves", row => Some(row.meeting.moves));
     frame.cell("epsilon_total", |cell| cell.calibration.epsilon);
     frame.cell("delta_total", |cell| cell.calibration.delta);
+    let (mut gamma, mut how) = (Vec::new(), Vec::new());
+    for outcome in outcomes {
+        gamma.resize(gamma.len() + rows(outcome), outcome.gamma.value());
+        how.resize(how.len() + rows(outcome), outcome.gamma.how().to_owned());
+    }
+    frame.push("gamma", gamma);
+    frame.push("gamma_known", how);
     let mut errors: Vec<Option<String>> = Vec::new();
     for outcome in outcomes {
         errors.resize(errors.len() + outcome.rows.meetings.len(), None);
@@ -89,10 +98,12 @@ pub fn read_meetings(folder: &Path) -> Result<Vec<Pair>> {
     }
     let reader = Reader::open(folder, "meetings.parquet")?;
     let (lag, tau) = (reader.u64("lag")?, reader.u64("tau")?);
+    let (gamma, epsilon) = (reader.f64("gamma")?, reader.f64("epsilon_total")?);
     let (steps, moves, error) = (reader.u64("steps")?, reader.u64("moves")?, reader.text("error")?);
     let rows = reader.groups()?.into_iter().enumerate().map(|(i, group)| {
         let meeting = || Some(Meeting { tau: tau[i], lag: lag[i]?, steps: steps[i]?, moves: moves[i]? });
-        Pair { group, meeting: meeting(), error: error.get(i).map(str::to_owned) }
+        let epsilon = gamma[i].zip(epsilon[i]).map(|(gamma, epsilon)| (1.0 + gamma) * epsilon);
+        Pair { group, epsilon, meeting: meeting(), error: error.get(i).map(str::to_owned) }
     });
     Ok(rows.collect())
 }
