@@ -42,7 +42,7 @@ epsilon = 0.5
 law = "double-geometric"
 method = [
     "exact", "rejection", { kind = "rejection", from = "unconstrained" }, { kind = "line-gibbs", sweeps = 40 },
-    { kind = "mis", steps = 300, proposal-epsilon = [0.4, 0.6] }, "nnl2", "nnl2-then-integer-l1", "unconstrained",
+    { kind = "mis", steps = 300, proposal-epsilon = [0.4, 0.6] }, "nnl2", "nnl2-then-integer-l1", { kind = "l1", beta = [0.0, 0.4] }, "unconstrained",
 ]
 
 [[grid]]
@@ -127,7 +127,7 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     assert!(text.contains("L1 distance of a release to its table, over 2 parts of 4 cells"), "{text}");
     let rows = read_errors(&place.path("out")).unwrap();
     assert!(rows.iter().all(|row| row.error.is_none()));
-    assert_eq!(rows.len(), (9 + 3 + 4) * 400);
+    assert_eq!(rows.len(), (11 + 3 + 4) * 400);
     let (mut kept, mut chains) = (0, 0);
     for row in &rows {
         let (method, paid) = (row.group.method.as_str(), &row.paid);
@@ -273,7 +273,6 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     kind("kind = \"at-least\"\nrows = [[0, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [0]", &["inequality 1"]);
     kind("kind = \"at-least\"\nvalues = [0]", &["want one of `rows` and `table`"]);
     wrong("\"exact\"", "\"l2\"", &["`l2` cannot serve", "equations only"]);
-    wrong("\"exact\"", "\"l1\"", &["`l1` cannot serve", "equations only"]);
     wrong("\"exact\"", "\"lattice-metropolis\"", &["cannot serve", "equations only"]);
     wrong("\"exact\"", "{ kind = \"exact\", beta = 0.5 }", &["beta: not an option of `exact`"]);
     wrong(
@@ -322,7 +321,7 @@ fn every_kind_of_inequality_runs() {
             let text = CONFIG
                 .replace("kind = \"nonnegative\"", kind)
                 .replace("kind = \"partition\"\nby = [\"table\"]", equation)
-                .replace("\"nnl2-then-integer-l1\", \"unconstrained\"", "\"unconstrained\"")
+                .replace("\"nnl2-then-integer-l1\", { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
                 .replace(", \"nnl2-then-integer-l1\"]", "]")
                 .replace("{ kind = \"rejection\", from = \"unconstrained\" }, ", "")
                 // Two rows leave five groups under one total: few enough points only for small noise.

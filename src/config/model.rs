@@ -376,6 +376,7 @@ impl Method {
                 | Self::Rejection { .. }
                 | Self::Nnl2
                 | Self::Nnl2Integer
+                | Self::L1 { .. }
         )
     }
 

@@ -134,3 +134,70 @@ impl ContinuousSampler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::closed_form::{Operation, TwoBins};
+    use crate::diagnostics::Moments;
+    use crate::testing::{assert_distribution, assert_mean, test_stream};
+
+    fn draws(sampler: &ContinuousSampler, cells: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
+        let mut rng = test_stream(seed);
+        (0..n)
+            .map(|_| {
+                let mut noise = vec![0.0; cells];
+                sampler.draw(&mut rng, &mut noise);
+                noise
+            })
+            .collect()
+    }
+
+    /// Two and three cells of a total against their laws (Congenial (4.6); "Two views", section 4), larger ones
+    /// against the closed form of their variance; a lone cell of a total is 0.
+    #[test]
+    fn laplace_totals_have_their_laws() {
+        let lambda = 1.7;
+        let sampler = Laplace::new(lambda)
+            .unwrap()
+            .given(&Linear::partition(&[0, 0, 1, 1, 1, 2, 3, 3, 3, 3, 3]).unwrap())
+            .unwrap();
+        let all = draws(&sampler, 11, 60_000, 51);
+        let cell = |i: usize| all.iter().map(|z| z[i]).collect::<Vec<f64>>();
+        let two = TwoBins::new(lambda, Operation::Conditioned).unwrap();
+        assert_distribution(cell(0), |x| two.cdf(x));
+        let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
+        let three = |x: f64| if x < 0.0 { tail(-x / lambda) } else { 1.0 - tail(x / lambda) };
+        assert_distribution(cell(3), three);
+        assert!(cell(5).iter().all(|&z| z == 0.0));
+        let squares: Moments = all.iter().map(|z| z[8] * z[8]).collect();
+        let want = lambda * lambda * 9.0 * 4.0 / (5.0 * 6.0);
+        assert_mean(squares.mean(), want, squares.deviation(), 60_000);
+        assert!(all.iter().all(|z| z[6..].iter().sum::<f64>().abs() < 1e-12));
+        assert!(Laplace::new(1.0).unwrap().given(&Linear::margins(2, 2).unwrap()).is_err());
+    }
+
+    /// Gaussian cells under equations: their covariances are sigma² times the projection onto the kernel.
+    #[test]
+    fn gaussian_covariances_are_the_projection() {
+        let sigma = 2.0;
+        let rows = [vec![1, 2, -1, 0], vec![0, 1, 1, 1]];
+        let invariant = Linear::matrix(&IntMatrix::from_rows(&rows).unwrap()).unwrap();
+        let sampler = Gaussian::new(sigma).unwrap().given(&invariant).unwrap();
+        let total = Gaussian::new(sigma).unwrap().given(&Linear::total(4).unwrap()).unwrap();
+        // Rows orthonormalised by hand: (1, 2, -1, 0)/√6 and (-1, 4, 7, 6)/√102.
+        let unit = |v: [f64; 4], square: f64| v.map(|x| x / libm::sqrt(square));
+        let basis = [unit([1.0, 2.0, -1.0, 0.0], 6.0), unit([-1.0, 4.0, 7.0, 6.0], 102.0)];
+        for (sampler, basis) in [(sampler, &basis[..]), (total, &[[0.5; 4]][..])] {
+            let all = draws(&sampler, 4, 40_000, 52);
+            for i in 0..4 {
+                for j in 0..=i {
+                    let product: Moments = all.iter().map(|z| z[i] * z[j]).collect();
+                    let identity = f64::from(u8::from(i == j));
+                    let want = sigma * sigma * (identity - basis.iter().map(|b| b[i] * b[j]).sum::<f64>());
+                    assert_mean(product.mean(), want, product.deviation(), 40_000);
+                }
+            }
+        }
+    }
+}

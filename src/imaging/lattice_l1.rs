@@ -1,53 +1,89 @@
 //! Closest points in L1 under totals.
 
 use crate::error::{Error, Result};
-use crate::invariant::Linear;
+use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
 
-/// Moves noise to a point of `{z : every total of z is 0}` that is closest in L1: the excess `S` of a total is taken from
-/// its cells in parts of one sign, so that the moved distance is `|S|`, the least possible.
+/// Moves noise to a point of `{z : every total of z is 0, lower <= z <= upper}` that is closest in L1.
+///
+/// Values beyond a bound move to it; what then is too much in a total, the excess `S`, is taken from its cells in parts of
+/// one sign, so that the moved distance is the least possible: that to the bounds and `|S|`.
 ///
 /// The closest point is not unique. Here the first cell of every total keeps the share `beta` of its part: `1 - beta` of
-/// the excess is taken from it, and `beta` from the others in equal parts. For two cells this is the family
-/// `u~ = beta u_1 - (1 - beta) u_2` of Gong and Meng, "Congenial differential privacy", section 4 (there with `u_2` for
-/// `-u_2`, which has the same law); with Lap(2/epsilon) noise it is `epsilon / (2 max(beta, 1 - beta))`-private.
+/// the excess is taken from it and `beta` from the others in equal parts; what a bound does not let a cell take, the others
+/// take by the same shares. For two cells without bounds this is the family `u~ = beta u_1 - (1 - beta) u_2` of Gong and
+/// Meng, "Congenial differential privacy", section 4 (there with `u_2` for `-u_2`, which has the same law); with
+/// Lap(2/epsilon) noise it is `epsilon / (2 max(beta, 1 - beta))`-private.
 #[derive(Debug)]
 pub struct LatticeL1 {
-    totals: Vec<Vec<u32>>,
+    parts: Vec<Bounded>,
     beta: f64,
 }
 
 impl LatticeL1 {
     /// - `beta`: in [0, 1].
     ///
-    /// Errors: equations that share cells or have coefficients other than 1.
-    pub fn new(invariant: &Linear, beta: f64) -> Result<Self> {
+    /// Errors: equations that share cells or have coefficients other than 1; explicit inequalities.
+    pub fn new(invariant: &Linear, region: &Region, beta: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&beta) {
             return Err(Error::parameter("beta", beta, "a number in [0, 1]"));
         }
-        let mut totals = Vec::new();
-        for component in invariant.components() {
-            if component.is_total() {
-                totals.push(component.cells);
-            } else if !component.rows.is_empty() {
-                return Err(Error::Unsupported {
-                    method: "l1",
-                    what: "equations that share cells".into(),
-                    reason: "totals and partitions are served",
-                });
-            }
+        let parts = region.components(invariant);
+        let serves = |part: &Bounded| {
+            part.region.rows.is_empty() && (part.component.rows.is_empty() || part.component.is_total())
+        };
+        match parts.iter().all(serves) {
+            true => Ok(Self { parts, beta }),
+            false => Err(Error::Unsupported {
+                method: "l1",
+                what: "equations that share cells, or explicit inequalities".into(),
+                reason: "totals and partitions are served, with bounds by cell",
+            }),
         }
-        Ok(Self { totals, beta })
     }
 
-    /// Replaces the noise by its image.
+    /// Replaces the noise by its image: sums to rounding, bounds exactly.
     pub fn project(&self, noise: &mut [f64]) {
-        for cells in &self.totals {
-            let excess: f64 = cells.iter().map(|&cell| noise[cell as usize]).sum();
-            let (first, others) = cells.split_first().expect("a total has cells");
-            let share = if others.is_empty() { 1.0 } else { 1.0 - self.beta };
-            noise[*first as usize] -= share * excess;
-            let rest = self.beta * excess / others.len().max(1) as f64;
-            others.iter().for_each(|&cell| noise[cell as usize] -= rest);
+        for Bounded { component, region } in &self.parts {
+            let n = component.cells.len();
+            let at = |i: usize| component.cells[i] as usize;
+            let low = |i: usize| {
+                if region.lower[i] == NO_LOWER { f64::NEG_INFINITY } else { region.lower[i] as f64 }
+            };
+            let high =
+                |i: usize| if region.upper[i] == NO_UPPER { f64::INFINITY } else { region.upper[i] as f64 };
+            for i in 0..n {
+                noise[at(i)] = noise[at(i)].clamp(low(i), high(i));
+            }
+            if component.rows.is_empty() {
+                continue;
+            }
+            let weight = |i: usize| match (n, i) {
+                (1, _) => 1.0,
+                (_, 0) => 1.0 - self.beta,
+                _ => self.beta / (n - 1) as f64,
+            };
+            let mut open: Vec<usize> = (0..n).collect();
+            let mut excess: f64 = (0..n).map(|i| noise[at(i)]).sum();
+            while !open.is_empty() {
+                let total: f64 = open.iter().map(|&i| weight(i)).sum();
+                // Cells without a share take equal parts once all others are at their bounds.
+                let share = |i: usize| if total > 0.0 { weight(i) / total } else { 1.0 / open.len() as f64 };
+                let target = |i: usize| noise[at(i)] - share(i) * excess;
+                let stops =
+                    |i: &usize| if excess > 0.0 { target(*i) < low(*i) } else { target(*i) > high(*i) };
+                let (stopped, rest): (Vec<usize>, Vec<usize>) = open.iter().partition(|i| stops(i));
+                if stopped.is_empty() {
+                    let targets: Vec<f64> = open.iter().map(|&i| target(i)).collect();
+                    open.iter().zip(targets).for_each(|(&i, z)| noise[at(i)] = z);
+                    break;
+                }
+                for i in stopped {
+                    let bound = if excess > 0.0 { low(i) } else { high(i) };
+                    excess -= noise[at(i)] - bound;
+                    noise[at(i)] = bound;
+                }
+                open = rest;
+            }
         }
     }
 }
@@ -55,6 +91,7 @@ impl LatticeL1 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::invariant::Inequalities;
 
     /// The moved distance is the least possible, |S|, and the sums are 0.
     #[test]
@@ -63,14 +100,41 @@ mod tests {
         let noise = [1.5, -4.0, 2.0, 0.25, 7.0, 3.0];
         for beta in [0.0, 0.3, 0.5, 1.0] {
             let mut image = noise;
-            LatticeL1::new(&invariant, beta).unwrap().project(&mut image);
+            LatticeL1::new(&invariant, &Region::everything(6), beta).unwrap().project(&mut image);
             for (cells, excess) in [(0..2, -2.5), (2..5, 9.25), (5..6, 3.0f64)] {
                 let moved: f64 = cells.clone().map(|i| (image[i] - noise[i]).abs()).sum();
                 let sum: f64 = cells.map(|i| image[i]).sum();
                 assert!(sum.abs() < 1e-12 && (moved - excess.abs()).abs() < 1e-12, "{beta}: {sum} {moved}");
             }
+            assert!((image[0] - (beta * 1.5 + (1.0 - beta) * 4.0)).abs() < 1e-12);
         }
-        assert!(LatticeL1::new(&Linear::margins(2, 2).unwrap(), 0.5).is_err());
-        assert!(LatticeL1::new(&invariant, 1.5).is_err());
+        let everything = Region::everything(4);
+        assert!(LatticeL1::new(&Linear::margins(2, 2).unwrap(), &everything, 0.5).is_err());
+        assert!(LatticeL1::new(&Linear::total(4).unwrap(), &everything, 1.5).is_err());
+    }
+
+    /// With bounds: within them, and no nearer than the distance to the bounds and what is then too much.
+    #[test]
+    fn images_within_bounds_are_closest() {
+        let invariant = Linear::total(4).unwrap();
+        let region = Inequalities::bounds(vec![0, 0, 0, NO_LOWER], vec![9, 3, NO_UPPER, 4])
+            .unwrap()
+            .around(&[2, 1, 0, 3])
+            .unwrap();
+        let mut rng = crate::testing::test_stream(6);
+        for round in 0..2000 {
+            let noise: Vec<f64> = (0..4).map(|_| 4.0 * crate::rng::normal(&mut rng)).collect();
+            let beta = f64::from(round % 5) / 4.0;
+            let mut image = noise.clone();
+            LatticeL1::new(&invariant, &region, beta).unwrap().project(&mut image);
+            let bound = |i: usize| (region.lower[i] as f64, region.upper[i] as f64);
+            assert!((0..4).all(|i| bound(i).0 <= image[i] && image[i] <= bound(i).1), "{image:?}");
+            assert!(image.iter().sum::<f64>().abs() < 1e-9, "{noise:?} {image:?}");
+            let clamped: Vec<f64> = (0..4).map(|i| noise[i].clamp(bound(i).0, bound(i).1)).collect();
+            let least: f64 = (0..4).map(|i| (clamped[i] - noise[i]).abs()).sum::<f64>()
+                + clamped.iter().sum::<f64>().abs();
+            let moved: f64 = (0..4).map(|i| (image[i] - noise[i]).abs()).sum();
+            assert!((moved - least).abs() < 1e-9, "{noise:?} {image:?}: {moved} {least}");
+        }
     }
 }

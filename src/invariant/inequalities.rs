@@ -196,29 +196,43 @@ impl Region {
         self.upper.iter().any(|&x| x != NO_UPPER)
     }
 
-    /// Checks integer noise. Errors: [`Error::InvariantViolated`] with the first inequality that fails.
+    /// Checks integer noise in exact arithmetic.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first inequality that fails.
     pub fn check(&self, noise: &[i64]) -> Result<()> {
-        let violated = |place: String, residual: i128| {
-            Err(Error::InvariantViolated { place, residual: residual.to_string() })
-        };
-        for (i, &z) in noise.iter().enumerate() {
-            if z < self.lower[i] {
-                return violated(
-                    format!("the lower bound of cell {}", i + 1),
-                    i128::from(z) - i128::from(self.lower[i]),
-                );
-            }
-            if z > self.upper[i] {
-                return violated(
-                    format!("the upper bound of cell {}", i + 1),
-                    i128::from(z) - i128::from(self.upper[i]),
-                );
+        let below = |i: usize| noise[i] < self.lower[i];
+        let above = |i: usize| noise[i] > self.upper[i];
+        for i in 0..noise.len() {
+            if below(i) || above(i) {
+                let (side, bound) =
+                    if below(i) { ("lower", self.lower[i]) } else { ("upper", self.upper[i]) };
+                let residual = i128::from(noise[i]) - i128::from(bound);
+                return violated(format!("the {side} bound of cell {}", i + 1), residual);
             }
         }
         for (i, (row, least)) in self.rows.iter().enumerate() {
             let rest = value(row, noise) - i128::from(*least);
             if rest < 0 {
                 return violated(format!("inequality {}", i + 1), rest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks bounds of real noise, exactly; explicit rows are not looked at.
+    ///
+    /// Errors: as [`Region::check`].
+    pub fn check_bounds(&self, noise: &[f64]) -> Result<()> {
+        for (i, &z) in noise.iter().enumerate() {
+            let (lower, upper) = (self.lower[i], self.upper[i]);
+            let outside = |bound: i64, side: &str| {
+                violated(format!("the {side} bound of cell {}", i + 1), z - bound as f64)
+            };
+            if lower != NO_LOWER && z < lower as f64 {
+                return outside(lower, "lower");
+            }
+            if upper != NO_UPPER && z > upper as f64 {
+                return outside(upper, "upper");
             }
         }
         Ok(())
@@ -350,6 +364,10 @@ impl Bounded {
             self.component.rows.iter().chain(self.region.rows.iter().map(|(row, _)| row)).cloned().collect();
         Component { rows, ..self.component.clone() }.equal_columns()
     }
+}
+
+fn violated(place: String, residual: impl ToString) -> Result<()> {
+    Err(Error::InvariantViolated { place, residual: residual.to_string() })
 }
 
 /// How far a value is outside its bounds.

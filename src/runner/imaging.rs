@@ -30,7 +30,9 @@ pub(super) fn prepare(
             l2.check_rounding()?;
             Image::L2Integer(l2)
         }
-        Method::L1 { beta } => Image::L1(LatticeL1::new(invariant, beta)?, LatticeL2::new(invariant)?),
+        Method::L1 { beta } => {
+            Image::L1(LatticeL1::new(invariant, &table.region, beta)?, LatticeL2::new(invariant)?)
+        }
         Method::Nnl2 => Image::Nnl2(LatticeNnl2::new(invariant, &table.region)?),
         Method::Nnl2Integer => {
             let nnl2 = LatticeNnl2::new(invariant, &table.region)?;
@@ -87,6 +89,7 @@ impl Prepared for Ready {
                 Image::L1(l1, equations) => {
                     l1.project(&mut noise);
                     equations.check(&noise)?;
+                    self.region.check_bounds(&noise)?;
                 }
                 Image::Nnl2(nnl2) => {
                     nnl2.project(&mut scratch, &mut noise)?;
