@@ -12,7 +12,7 @@ use congenial::diagnostics::effective_sample_size;
 use congenial::exact::{LatticeExact, LatticeScratch, Rejection, Source};
 use congenial::imaging::{LatticeNnl2, Nnl2Scratch};
 use congenial::invariant::{Inequalities, Linear, Region};
-use congenial::kernel::{Dispersed, Kernel, LatticeGibbs, MetropolizedIndependence};
+use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence};
 use congenial::law::{DoubleGeometric, Law};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use std::hint::black_box;

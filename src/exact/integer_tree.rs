@@ -13,7 +13,7 @@ use crate::rng::Rng;
 /// Upwards, the law of a node's noise given its subtree is a table, `m_v = w_v · (⊛ m_c over its
 /// children c)`; downwards, the root is drawn from `m_root` and every value is split over the children
 /// by a binary tree of partial convolutions. Double geometric leaves that nothing truncates are drawn
-/// together by [`GeometricSum`]. Subtrees of equal shape share their tables.
+/// together by [`super::GeometricSum`]. Subtrees of equal shape share their tables.
 ///
 /// Tables are cut where both tails together hold 1e-18 of the mass. Because `m_v` and the weight of
 /// everything outside the subtree are symmetric and unimodal, the cut mass is at most as large under the

@@ -125,7 +125,7 @@ impl Table {
     }
 
     /// Takes the weights as a whole law: nothing was cut but tails.
-    pub(super) fn as_whole(mut self) -> Self {
+    pub(super) fn into_whole(mut self) -> Self {
         self.log_mass = 0.0;
         self
     }

@@ -85,7 +85,7 @@ impl Truncated {
             Basis::of_kernel(&a, BasisKind::Smith)?.vectors
         };
         let echelon = hermite(&basis)?;
-        points.list(&echelon.h, &echelon.pivots, 0, &mut vec![0; groups.len()])?;
+        points.list(&echelon.h, &echelon.pivots, 0, &vec![0; groups.len()])?;
         let (sums, mut cumulative) = (points.sums, points.weights);
         let mut total = 0.0;
         for weight in &mut cumulative {
@@ -210,7 +210,7 @@ struct Points<'a> {
 
 impl Points<'_> {
     /// `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`.
-    fn list(&mut self, basis: &IntMatrix, pivots: &[usize], i: usize, sums: &mut Vec<i64>) -> Result<()> {
+    fn list(&mut self, basis: &IntMatrix, pivots: &[usize], i: usize, sums: &[i64]) -> Result<()> {
         self.visited += 1;
         if self.visited > MAX_VISITED {
             return Err(too_many(self.visited));
@@ -226,9 +226,9 @@ impl Points<'_> {
         let first = -(sums[pivot] - support.start()).div_euclid(step);
         let last = (support.end() - sums[pivot]).div_euclid(step);
         for t in first..=last {
-            let mut next = sums.clone();
+            let mut next = sums.to_vec();
             next.iter_mut().zip(basis.row(i)).for_each(|(sum, x)| *sum += t * x);
-            self.list(basis, pivots, i + 1, &mut next)?;
+            self.list(basis, pivots, i + 1, &next)?;
         }
         Ok(())
     }

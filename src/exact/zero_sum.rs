@@ -82,7 +82,7 @@ impl GeometricSum {
         }
         let last = modes.len() as i64 - 1;
         let p = (-last..=last).map(|t| libm::exp(weights[t.unsigned_abs() as usize] - weights[0])).collect();
-        Ok(Self { n, square: ratio.square, modes, sum: Table::from_weights(-last, p, 0.0)?.as_whole() })
+        Ok(Self { n, square: ratio.square, modes, sum: Table::from_weights(-last, p, 0.0)?.into_whole() })
     }
 
     /// The law of the sum, on the values within reach.

@@ -200,13 +200,10 @@ impl Region {
     ///
     /// Errors: [`Error::InvariantViolated`] with the first inequality that fails.
     pub fn check(&self, noise: &[i64]) -> Result<()> {
-        let below = |i: usize| noise[i] < self.lower[i];
-        let above = |i: usize| noise[i] > self.upper[i];
-        for i in 0..noise.len() {
-            if below(i) || above(i) {
-                let (side, bound) =
-                    if below(i) { ("lower", self.lower[i]) } else { ("upper", self.upper[i]) };
-                let residual = i128::from(noise[i]) - i128::from(bound);
+        for (i, (&z, (&lower, &upper))) in noise.iter().zip(self.lower.iter().zip(&self.upper)).enumerate() {
+            if z < lower || z > upper {
+                let (side, bound) = if z < lower { ("lower", lower) } else { ("upper", upper) };
+                let residual = i128::from(z) - i128::from(bound);
                 return violated(format!("the {side} bound of cell {}", i + 1), residual);
             }
         }

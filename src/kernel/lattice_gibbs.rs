@@ -148,7 +148,7 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
             None => (i64::MIN, i64::MAX),
             Some(region) => region.interval(&noise.vector, z),
         };
-        let t = self.law.line(&self.tables, line, &noise.vector, z, *sum, within, noise.u);
+        let t = self.law.line(&self.tables, line, &noise.vector, (z, *sum), within, noise.u);
         if t == 0 {
             return false;
         }

@@ -217,7 +217,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
     const REJECTS: bool = true;
 
     /// `position`: a point of the lattice. The state's coordinates are counted from it; chains that are to be
-    /// coupled need them from the same origin: [`Coupled::start`].
+    /// coupled need them from the same origin: [`Dispersed::start`].
     fn init(&self, position: &[i64]) -> LatticeState {
         let part = |&(cell, _): &(u32, u32)| L::part(position[cell as usize]);
         let sums: Vec<i64> =

@@ -25,17 +25,17 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Builds the tables.
     fn tables(&self) -> Self::Tables;
     /// The `u`-quantile of `p(t) ∝ q(z + t b)` over the integers `first <= t <= last`, with `b` given by its non-zero
-    /// entries and `sum` the statistic of `z`.
+    /// entries.
     ///
-    /// `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`. `within`: first <= 0 <= last;
+    /// `at`: z and its statistic. `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
+    /// `within`: first <= 0 <= last;
     /// `i64::MIN` and `i64::MAX` for no bound.
     fn line(
         &self,
         tables: &Self::Tables,
         line: &mut Line<i64>,
         b: &[(u32, i32)],
-        z: &[i64],
-        sum: i64,
+        at: (&[i64], i64),
         within: (i64, i64),
         u: f64,
     ) -> i64;
@@ -99,8 +99,7 @@ impl LatticeLaw for DoubleGeometric {
         tables: &Self::Tables,
         line: &mut Line<i64>,
         b: &[(u32, i32)],
-        z: &[i64],
-        sum: i64,
+        (z, sum): (&[i64], i64),
         within: (i64, i64),
         u: f64,
     ) -> i64 {
@@ -152,8 +151,7 @@ impl LatticeLaw for DiscreteGaussian {
         (): &(),
         _: &mut Line<i64>,
         b: &[(u32, i32)],
-        z: &[i64],
-        _: i64,
+        (z, _): (&[i64], i64),
         within: (i64, i64),
         u: f64,
     ) -> i64 {
@@ -211,8 +209,7 @@ impl LatticeLaw for EuclideanLaplace {
         tables: &Vec<f64>,
         line: &mut Line<i64>,
         b: &[(u32, i32)],
-        z: &[i64],
-        sum: i64,
+        (z, sum): (&[i64], i64),
         (first, last): (i64, i64),
         u: f64,
     ) -> i64 {
