@@ -55,7 +55,7 @@ impl IntegerTree {
                     Some(counts) => -counts[v],
                     None => NO_LOWER,
                 };
-                build.leaf(level, floor, NO_UPPER)?
+                build.leaf(level, floor, NO_UPPER, 0.0)?
             } else {
                 let reach = super::table::reach(&laws[level]) as u64;
                 let inner = build.sum(level + 1, Some(reach), &mut order[hierarchy.children(v)], &unit)?;

@@ -21,6 +21,7 @@ mod margins;
 mod parts;
 mod rejection;
 mod table;
+mod tilt;
 mod truncated;
 mod zero_sum;
 

@@ -50,9 +50,22 @@ const MAX_ALIASES: usize = 1 << 21;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Shape {
-    Leaf { level: usize, floor: i64, ceiling: i64 },
-    Leaves { level: usize, n: usize, reach: Option<u64> },
-    Node { level: usize, inner: PartId },
+    /// The tilt by its bits.
+    Leaf {
+        level: usize,
+        floor: i64,
+        ceiling: i64,
+        tilt: u64,
+    },
+    Leaves {
+        level: usize,
+        n: usize,
+        reach: Option<u64>,
+    },
+    Node {
+        level: usize,
+        inner: PartId,
+    },
     Split(PartId, PartId),
 }
 
@@ -182,12 +195,13 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         self.parts.table(part)
     }
 
-    /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none.
-    pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64) -> Result<PartId> {
+    /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none. `tilt`: t of a
+    /// factor `e^(t z)` on its weights.
+    pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64, tilt: f64) -> Result<PartId> {
         let reach = self.reaches[level];
-        let floor = if floor <= -reach { NO_LOWER } else { floor };
-        let ceiling = if ceiling >= reach { NO_UPPER } else { ceiling };
-        self.part(Shape::Leaf { level, floor, ceiling })
+        let floor = if floor <= -reach && tilt == 0.0 { NO_LOWER } else { floor };
+        let ceiling = if ceiling >= reach && tilt == 0.0 { NO_UPPER } else { ceiling };
+        self.part(Shape::Leaf { level, floor, ceiling, tilt: tilt.to_bits() })
     }
 
     /// A sum of terms that is itself weighted with the law of a level.
@@ -205,8 +219,10 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         unit: &[PartId],
     ) -> Result<PartId> {
         order.sort_by_key(|&term| unit[term as usize]);
-        let free_leaf =
-            self.known.get(&Shape::Leaf { level: leaves, floor: NO_LOWER, ceiling: NO_UPPER }).copied();
+        let free_leaf = self
+            .known
+            .get(&Shape::Leaf { level: leaves, floor: NO_LOWER, ceiling: NO_UPPER, tilt: 0 })
+            .copied();
         let free = |&term: &u32| Some(unit[term as usize]) == free_leaf;
         let mut parts = Vec::new();
         let closed_form = self.laws.get(leaves).is_some_and(|law| law.as_double_geometric().is_some());
@@ -238,8 +254,9 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         }
         let parts = &self.parts.0;
         let part = match shape {
-            Shape::Leaf { level, floor, ceiling } => {
-                Part { kind: Kind::Term, table: Table::of_law(&self.laws[level], floor, ceiling)?, len: 1 }
+            Shape::Leaf { level, floor, ceiling, tilt } => {
+                let table = Table::tilted(&self.laws[level], floor, ceiling, f64::from_bits(tilt))?;
+                Part { kind: Kind::Term, table, len: 1 }
             }
             Shape::Leaves { level, n, reach } => {
                 let law = self.laws[level].as_double_geometric().expect("grouped only where it has one");

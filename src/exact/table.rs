@@ -75,6 +75,37 @@ impl Table {
         Ok(table)
     }
 
+    /// The same with the weights `w(z) e^(tilt z)`.
+    ///
+    /// Errors: [`Error::TooLarge`], also where the weights do not fall.
+    pub(super) fn tilted<L: Law<Value = i64>>(law: &L, floor: i64, ceiling: i64, tilt: f64) -> Result<Self> {
+        if tilt == 0.0 {
+            return Self::of_law(law, floor, ceiling);
+        }
+        let log_weight = |z: i64| law.log_weight(z) + tilt * z as f64;
+        let side = |from: i64, step: i64, on: &dyn Fn(i64) -> bool| -> Result<i64> {
+            let mut z = from;
+            while z != (if step > 0 { ceiling } else { floor }) && on(z) {
+                z += step;
+                if (z - from).unsigned_abs() as usize > 2 * MAX_ENTRIES {
+                    return Err(too_large(2 * MAX_ENTRIES + 1));
+                }
+            }
+            Ok(z)
+        };
+        let zero = 0i64.clamp(floor, ceiling);
+        let step = if tilt > 0.0 { 1 } else { -1 };
+        let mode = side(zero, step, &|z| log_weight(z + step) > log_weight(z))?;
+        let top = log_weight(mode);
+        let lo = side(mode, -1, &|z| log_weight(z) > top - 45.0)?;
+        let hi = side(mode, 1, &|z| log_weight(z) > top - 45.0)?;
+        let weights = (lo..=hi).map(|z| libm::exp(log_weight(z) - top)).collect();
+        let mut table = Self::from_weights(lo, weights, 0.0)?;
+        let one_side: f64 = (1..=reach(law)).rev().map(|z| libm::exp(law.log_weight(z))).sum();
+        table.log_mass += top - libm::log1p(2.0 * one_side);
+        Ok(table)
+    }
+
     /// The law of the sum of two independent draws, by direct convolution: O(product of the lengths).
     ///
     /// Errors: [`Error::TooLarge`].

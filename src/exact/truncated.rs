@@ -1,16 +1,19 @@
 //! Integer noise given equations and inequalities, by equal columns and few free dimensions.
 
 use super::parts::{Builder, PartId, Parts, PartsScratch};
+use super::tilt::tilts;
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, NO_LOWER, NO_UPPER, Region};
-use crate::lattice::{Basis, BasisKind, IntMatrix, hermite};
+use crate::invariant::{Bounded, NO_LOWER, NO_UPPER, Region, Row};
+use crate::lattice::{Basis, BasisKind, IntMatrix, hermite, independent_rows};
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
 
 /// Points of the groups' sums that are listed (8 bytes for each group and 8 more).
 const MAX_POINTS: usize = 1 << 21;
 /// Points that are looked at.
-const MAX_VISITED: u64 = 1 << 26;
+const MAX_VISITED: u64 = 1 << 24;
+/// Free dimensions beyond which nothing is listed.
+const MAX_FREE: usize = 64;
 
 /// Exact sampler of independent integer noise given `A z = 0`, bounds by cell and explicit rows `B z >= b`.
 ///
@@ -19,6 +22,9 @@ const MAX_VISITED: u64 = 1 << 26;
 /// of the distinct columns; where that has few free dimensions (the sex × age tables of "Congenial differential
 /// privacy": four groups under three equations) all its points are listed with their probabilities. One is drawn, and
 /// every sum is split over its cells by a binary tree.
+///
+/// Where bounds push the free sums far from what the equations ask for, all weights are tilted towards it; that changes
+/// neither the law nor the probability of the event.
 ///
 /// Besides the draw this gives the probability of the whole event, [`Truncated::log_mass`]: what conditioning
 /// divides by.
@@ -39,16 +45,38 @@ impl Truncated {
     /// tables (bounds that leave 0 alone have one).
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
         let (component, region) = (&bounded.component, &tightened(bounded));
+        let columns = bounded.equal_columns();
+        let equations = component.rows.len();
+        let mut a = IntMatrix::zero(equations, columns.len());
+        for (j, (column, _)) in columns.iter().enumerate() {
+            for &(row, x) in column.iter().filter(|(row, _)| (*row as usize) < equations) {
+                a[(row as usize, j)] = x;
+            }
+        }
+        let cells: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| cells.clone()).collect();
+        let tilts = tilts(&a, &cells, region, law)?;
+        Self::tilted(bounded, region, columns, &tilts, law)
+    }
+
+    /// `tilts`: by group of equal columns, in the order of [`Bounded::equal_columns`]; any that multiply to 1 on the
+    /// equations give the same law.
+    fn tilted<L: IntegerLaw>(
+        bounded: &Bounded,
+        region: &Region,
+        columns: Vec<(Row, Vec<u32>)>,
+        tilts: &[f64],
+        law: &L,
+    ) -> Result<Self> {
+        let component = &bounded.component;
         let laws = [*law];
         let mut build = Builder::new(&laws);
-        let unit = region
-            .lower
-            .iter()
-            .zip(&region.upper)
-            .map(|(&floor, &ceiling)| build.leaf(0, floor, ceiling))
-            .collect::<Result<Vec<PartId>>>()?;
+        let mut unit = vec![0; component.cells.len()];
         let mut groups = Vec::new();
-        for (column, mut cells) in bounded.equal_columns() {
+        for ((column, mut cells), &tilt) in columns.into_iter().zip(tilts) {
+            for &cell in &cells {
+                let (floor, ceiling) = (region.lower[cell as usize], region.upper[cell as usize]);
+                unit[cell as usize] = build.leaf(0, floor, ceiling, tilt)?;
+            }
             let part = build.sum(0, None, &mut cells, &unit)?;
             groups.push((column, part, cells));
         }
@@ -79,6 +107,7 @@ impl Truncated {
             weights: Vec::new(),
             visited: 0,
         };
+        check_free(&a)?;
         let basis = if equations == 0 {
             identity(groups.len())
         } else {
@@ -253,11 +282,97 @@ impl Points<'_> {
     }
 }
 
+/// Refuses what has far too many points before anything is computed.
+fn check_free(a: &IntMatrix) -> Result<()> {
+    let free = a.columns() - independent_rows(a)?.len();
+    if free <= MAX_FREE {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        what: "exact: the sums of groups of equal columns".into(),
+        needed: free as u64,
+        limit: MAX_FREE as u64,
+        unit: "free dimensions",
+    })
+}
+
 fn too_many(needed: u64) -> Error {
     Error::TooLarge {
         what: "exact: the sums of groups of equal columns (more free dimensions than can be listed)".into(),
         needed,
         limit: MAX_POINTS as u64,
         unit: "points or more",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::{Inequalities, Linear};
+    use crate::law::{DiscreteGaussian, DoubleGeometric};
+    use crate::testing::{assert_same_distribution, test_stream};
+
+    /// Any tilt along the equations gives the same probability of the event and the same law.
+    #[test]
+    fn tilts_change_nothing() {
+        let invariant = Linear::subsets(6, &[vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2], vec![2, 3]]).unwrap();
+        let region = Inequalities::nonnegative(6).around(&[1, 0, 4, 2, 0, 1]).unwrap();
+        let bounded = &region.components(&invariant)[0];
+        let law = DoubleGeometric::new(1.5).unwrap();
+        let columns = bounded.equal_columns();
+        let tilted = |tau: [f64; 3]| {
+            let of = |column: &Row| column.iter().map(|&(row, a)| a as f64 * tau[row as usize]).sum();
+            let tilts: Vec<f64> = columns.iter().map(|(column, _)| of(column)).collect();
+            Truncated::tilted(bounded, &region, columns.clone(), &tilts, &law).unwrap().for_draws()
+        };
+        let draws = |sampler: &Truncated, seed| -> Vec<f64> {
+            let (mut rng, mut scratch, mut z) = (test_stream(seed), PartsScratch::default(), vec![0; 6]);
+            (0..20_000)
+                .map(|_| {
+                    sampler.draw(&mut rng, &mut scratch, &mut z);
+                    z.iter().zip(1..).map(|(&z, k)| (z * k) as f64).sum()
+                })
+                .collect()
+        };
+        let plain = tilted([0.0; 3]);
+        for tau in [[0.2, 0.0, 0.0], [-0.3, 0.1, 0.2], [0.1, -0.4, 0.15]] {
+            let other = tilted(tau);
+            assert!((other.log_mass() - plain.log_mass()).abs() < 1e-12);
+            assert_same_distribution(draws(&plain, 61), draws(&other, 62));
+        }
+        let whole = Truncated::new(bounded, &law).unwrap();
+        assert!((whole.log_mass() - plain.log_mass()).abs() < 1e-12);
+    }
+
+    /// Many empty cells: the free sum lies far above 0. With n cells at 0 and one that holds them back, c is the
+    /// coefficient of a power series: sums over what the others take.
+    #[test]
+    fn many_empty_cells() {
+        let (n, total) = (400usize, 200i64);
+        let invariant = Linear::total(n + 1).unwrap();
+        let mut counts = vec![0i64; n];
+        counts.push(total);
+        let region = Inequalities::nonnegative(n + 1).around(&counts).unwrap();
+        let bounded = &region.components(&invariant)[0];
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let sampler = Truncated::new(bounded, &law).unwrap();
+        // The n cells take s = 0 … total with weight C(s + n - 1, s) a^s each, the last one a^s: a^(2s) together.
+        let a = libm::exp(-0.5);
+        let (mut term, mut sum) = (1.0, 1.0);
+        for s in 1..=total {
+            term *= a * a * (s as f64 + n as f64 - 1.0) / s as f64;
+            sum += term;
+        }
+        let want = libm::log(sum) + (n as f64 + 1.0) * libm::log((1.0 - a) / (1.0 + a));
+        assert!((sampler.log_mass() - want).abs() < 1e-9, "{} {want}", sampler.log_mass());
+        assert!(sampler.tv_error() < 1e-9);
+        let (mut rng, mut scratch, mut z) = (test_stream(63), PartsScratch::default(), vec![0; n + 1]);
+        for _ in 0..20 {
+            sampler.draw(&mut rng, &mut scratch, &mut z);
+            assert!(region.contains(&z) && invariant.check(&z).is_ok());
+        }
+        let gaussian = Truncated::new(bounded, &DiscreteGaussian::new(3.0).unwrap()).unwrap();
+        gaussian.draw(&mut rng, &mut scratch, &mut z);
+        assert!(region.contains(&z) && invariant.check(&z).is_ok());
     }
 }

@@ -11,6 +11,9 @@ pub type Sparse = Vec<(u32, i32)>;
 /// Short vectors that are written out; beyond, vectors are drawn cell by cell.
 const MAX_LISTED: usize = 1 << 16;
 
+/// Cells of a total that start from pairs of neighbours.
+const LONG_TOTAL: usize = 10_000;
+
 /// A basis of the lattice of a component.
 ///
 /// - [`BasisKind::Smith`]: of the Smith normal form, as published. For one total it is known without
@@ -36,7 +39,9 @@ pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
 /// A basis that is cheap for every named form and for many equal columns: where a chain starts.
 pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() || component.is_total() {
-        return basis(component, BasisKind::Smith);
+        // In a long total all vectors of the Smith form meet in one cell, where starts would pile up.
+        let long = component.cells.len() > LONG_TOTAL;
+        return basis(component, if long { BasisKind::Reduced } else { BasisKind::Smith });
     }
     let Some((rows, columns)) = component.margins else {
         // The group sums on the first cell of each group, and pairs inside the groups.

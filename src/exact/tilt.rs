@@ -1,0 +1,111 @@
+//! Exponential tilting: tables that are centred on what the equations ask for.
+
+use super::Table;
+use crate::error::Result;
+use crate::invariant::Region;
+use crate::lattice::{IntMatrix, independent_rows};
+use crate::law::IntegerLaw;
+use std::collections::HashMap;
+
+/// Standard deviations by which an equation's mean may miss 0 before weights are tilted.
+const MISS: f64 = 4.0;
+
+/// By group of equal columns: the exponent t of a factor `e^(t z)` on the weights of its cells, of the form `t_g = <a_g, τ>`
+/// with the group's column `a_g`. On `A z = 0` these factors multiply to 1, so that they change no conditional law and no
+/// probability of the event; τ is chosen such that all equations have mean near 0 under the tilted weights.
+///
+/// Bounds push the free sums far from 0 where a table has many small counts: without tilting what satisfies the equations
+/// would lie beyond the tables. 0 for all groups where it is not needed.
+///
+/// - `a`: equations × groups; `groups`: the cells of each; `region`: their bounds.
+pub(super) fn tilts<L: IntegerLaw>(
+    a: &IntMatrix,
+    groups: &[Vec<u32>],
+    region: &Region,
+    law: &L,
+) -> Result<Vec<f64>> {
+    let none = vec![0.0; groups.len()];
+    if a.rows() == 0 || region.is_everything() {
+        return Ok(none);
+    }
+    let rows = independent_rows(a)?;
+    // Cells of one group with equal bounds count together.
+    let mut kinds: HashMap<(usize, i64, i64), f64> = HashMap::new();
+    for (g, cells) in groups.iter().enumerate() {
+        for &cell in cells {
+            let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
+            *kinds.entry((g, lower, upper)).or_default() += 1.0;
+        }
+    }
+    let mut kinds: Vec<((usize, i64, i64), f64)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|&(kind, _)| kind);
+    let at = |i: usize, g: usize| a[(rows[i], g)] as f64;
+    let k = rows.len();
+    // Means and covariances of the equations under the tilts; an error where a table does not exist.
+    let evaluate = |tau: &[f64]| -> Result<(Vec<f64>, Vec<Vec<f64>>, Vec<f64>)> {
+        let tilts: Vec<f64> = (0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect();
+        let (mut mean, mut covariance) = (vec![0.0; k], vec![vec![0.0; k]; k]);
+        for &((g, lower, upper), count) in &kinds {
+            let (m, v) = Table::tilted(law, lower, upper, tilts[g])?.moments();
+            for i in 0..k {
+                mean[i] += count * at(i, g) * m;
+                for j in 0..k {
+                    covariance[i][j] += count * at(i, g) * at(j, g) * v;
+                }
+            }
+        }
+        Ok((mean, covariance, tilts))
+    };
+    // The largest miss in standard deviations.
+    let miss = |mean: &[f64], covariance: &[Vec<f64>]| {
+        let one = |i: usize| mean[i].abs() / libm::sqrt(covariance[i][i]).max(0.5);
+        (0..k).map(one).fold(0.0, f64::max)
+    };
+    let mut tau = vec![0.0; k];
+    let (mut mean, mut covariance, mut best) = evaluate(&tau)?;
+    if miss(&mean, &covariance) <= MISS {
+        return Ok(none);
+    }
+    for _ in 0..100 {
+        let Some(step) = solve(covariance.clone(), mean.clone()) else { break };
+        // Newton's step, halved until the tables exist and the miss is smaller.
+        let now = miss(&mean, &covariance);
+        let better = (0..30).find_map(|halvings| {
+            let scale = libm::pow(0.5, f64::from(halvings));
+            let next: Vec<f64> = tau.iter().zip(&step).map(|(t, s)| t - scale * s).collect();
+            let found = evaluate(&next).ok()?;
+            (miss(&found.0, &found.1) < now).then_some((next, found))
+        });
+        let Some((next, found)) = better else { break };
+        tau = next;
+        (mean, covariance, best) = found;
+        if miss(&mean, &covariance) < 0.1 {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// The solution of `m x = b` by elimination with pivots; `None` for a singular matrix.
+fn solve(mut m: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
+    let n = b.len();
+    for c in 0..n {
+        let pivot = (c..n).max_by(|&i, &j| m[i][c].abs().total_cmp(&m[j][c].abs()))?;
+        if m[pivot][c].abs() < 1e-12 {
+            return None;
+        }
+        m.swap(c, pivot);
+        b.swap(c, pivot);
+        for i in c + 1..n {
+            let factor = m[i][c] / m[c][c];
+            let row = m[c].clone();
+            m[i].iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
+            b[i] -= factor * b[c];
+        }
+    }
+    for c in (0..n).rev() {
+        let rest: f64 = (c + 1..n).map(|j| m[c][j] * b[j]).sum();
+        b[c] = (b[c] - rest) / m[c][c];
+    }
+    Some(b)
+}
