@@ -6,7 +6,7 @@ use common::*;
 use congenial::diagnostics::Moments;
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection, Source, Truncated};
 use congenial::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region};
-use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence};
+use congenial::kernel::{Dispersed, Kernel, LatticeGibbs, MetropolizedIndependence};
 use congenial::lattice::IntMatrix;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
 use congenial::rng::Stream;
@@ -300,4 +300,62 @@ fn refusals() {
     let fixed = Linear::margins(1, 3).unwrap();
     let region = Inequalities::nonnegative(3).around(&[1, 2, 3]).unwrap();
     assert!(LatticeGibbs::new(&fixed, Some(&region), law).is_err());
+}
+
+/// 60 cells that must all be equal: the probability of every single point underflows, their ratios do not. The common
+/// value is double geometric with 60 times the rate.
+#[test]
+fn many_equations_do_not_underflow() {
+    let (n, lambda) = (60, 200.0);
+    let rows: Vec<Vec<i64>> =
+        (0..n - 1).map(|i| (0..n).map(|j| i64::from(j == i) - i64::from(j == i + 1)).collect()).collect();
+    let invariant = matrix(&rows);
+    let law = DoubleGeometric::new(lambda).unwrap();
+    let region = Inequalities::bounds(vec![-400; n], vec![NO_UPPER; n]).unwrap().around(&vec![0; n]).unwrap();
+    let a = libm::exp(-(n as f64) / lambda);
+    let mut rng = test_stream(34);
+    for region in [None, Some(&region)] {
+        let exact = LatticeExact::new(&invariant, region, law).unwrap();
+        assert!(exact.tv_error() < 1e-9, "{}", exact.tv_error());
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; n]);
+        let p = |z: i64| (1.0 - a) / (1.0 + a) * libm::pow(a, z.abs() as f64);
+        let mut seen: HashMap<i64, u64> = HashMap::new();
+        for _ in 0..20_000 {
+            exact.draw(&mut rng, &mut scratch, &mut noise);
+            invariant.check(&noise).unwrap();
+            *seen.entry(noise[0]).or_default() += 1;
+        }
+        assert_frequencies((-40..=40).map(|z| (seen.get(&z).copied().unwrap_or(0), p(z))), 20_000);
+    }
+}
+
+/// Coefficients that carry a solved cell far away: such proposals are rejected, they do not wrap around.
+#[test]
+fn wild_proposals_are_rejected() {
+    let invariant = matrix(&[vec![1_000_000, 1]]);
+    let law = DiscreteGaussian::new(5.0).unwrap();
+    let mis = MetropolizedIndependence::new(&invariant, None, law, 0.001, None).unwrap();
+    let mut rng = test_stream(35);
+    let mut state = mis.start(&mut rng, 1.0).unwrap();
+    let mut noise = mis.noise();
+    for _ in 0..20_000 {
+        mis.draw(&mut rng, &mut noise);
+        mis.apply(&mut state, &noise);
+    }
+    assert_eq!(mis.position(&state), [0, 0]);
+}
+
+/// A group of zeros has one table: nothing there can move, and nothing needs to.
+#[test]
+fn parts_of_one_point_do_not_stop_a_chain() {
+    let invariant = Linear::partition(&[0, 0, 1, 1]).unwrap();
+    let region = Inequalities::nonnegative(4).around(&[0, 0, 3, 4]).unwrap();
+    let law = DoubleGeometric::new(2.0).unwrap();
+    let mis = MetropolizedIndependence::new(&invariant, Some(&region), law, 0.5, None).unwrap();
+    assert_eq!(mis.parts(), 1);
+    let mut rng = test_stream(36);
+    let state = mis.start(&mut rng, 1.0).unwrap();
+    let (state, _) = congenial::chain::run_from(&mis, state, 2_000, 10, &mut rng, |_, _| {}).unwrap();
+    region.check(mis.position(&state)).unwrap();
+    assert_eq!(mis.position(&state)[..2], [0, 0]);
 }

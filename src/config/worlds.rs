@@ -62,6 +62,10 @@ pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<Worlds
             one.check().map_err(|e| {
                 checker.error(e.to_string(), wire.worlds.span(), "want settings within these limits")
             })?;
+            if settings.contains(&one) {
+                let message = format!("worlds: got {worlds} worlds at epsilon {epsilon} twice");
+                return Err(checker.error(message, wire.worlds.span(), "want every setting once"));
+            }
             settings.push(one);
         }
     }

@@ -3,11 +3,13 @@
 use super::grouped::{Grouped, GroupedScratch};
 use super::klein::{EuclideanKlein, Klein};
 use super::margins::MarginsTable;
-use super::{GeometricSum, PartsScratch, SplitScratch, Truncated};
+use super::{GeometricSum, PartsScratch, SplitScratch, Table, Truncated};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
 use crate::rng::Rng;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A law with exact samplers on lattices.
 pub trait ExactLattice: LatticeLaw {
@@ -15,8 +17,12 @@ pub trait ExactLattice: LatticeLaw {
     ///
     /// Errors: no exact sampler fits into memory or accepts often enough; no free dimension.
     fn component(self, component: &Component) -> Result<ComponentSampler>;
-    /// Prepares a component under inequalities. Errors: a law that is no product over cells; see [`Truncated::new`].
-    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler>;
+    /// Prepares a component under inequalities; `aliases`: entries that its alias tables may take.
+    ///
+    /// Errors: a law that is no product over cells; see [`Truncated::new`].
+    fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler>;
+    /// The law of one cell within bounds. Errors: as [`ExactLattice::bounded`].
+    fn cell(self, lower: i64, upper: i64) -> Result<Table>;
 }
 
 /// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`, optionally within inequalities.
@@ -51,6 +57,8 @@ pub enum ComponentSampler {
     Grouped(Box<Grouped>),
     /// Equations and inequalities.
     Truncated(Box<Truncated>),
+    /// A cell in no equation, within bounds.
+    Cell(u32, Arc<Table>),
     /// Gaussian on any lattice.
     Klein(Box<Klein>),
     /// ℓ2 on any lattice.
@@ -83,15 +91,18 @@ impl ExactLattice for DoubleGeometric {
                     let region = Region::everything(component.cells.len());
                     let bounded = Bounded { component: component.clone(), region };
                     ComponentSampler::Truncated(Box::new(
-                        Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(),
+                        Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(MAX_ALIASES),
                     ))
                 }
                 other => ComponentSampler::Grouped(Box::new(other?)),
             }
         })
     }
-    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws())))
+    fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
+    }
+    fn cell(self, lower: i64, upper: i64) -> Result<Table> {
+        Table::of_law(&self, lower, upper)
     }
 }
 
@@ -103,8 +114,11 @@ impl ExactLattice for DiscreteGaussian {
             ComponentSampler::Klein(Box::new(Klein::new(component, &self)?))
         })
     }
-    fn bounded(self, bounded: &Bounded) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws())))
+    fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
+        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
+    }
+    fn cell(self, lower: i64, upper: i64) -> Result<Table> {
+        Table::of_law(&self, lower, upper)
     }
 }
 
@@ -112,14 +126,24 @@ impl ExactLattice for EuclideanLaplace {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
         Ok(ComponentSampler::EuclideanKlein(Box::new(EuclideanKlein::new(component, &self)?)))
     }
-    fn bounded(self, _: &Bounded) -> Result<ComponentSampler> {
-        Err(Error::Unsupported {
-            method: "exact",
-            what: "the l2 law with inequalities".into(),
-            reason: "it is no product over cells; use line-gibbs, mis or rejection",
-        })
+    fn bounded(self, _: &Bounded, _: usize) -> Result<ComponentSampler> {
+        Err(no_product())
+    }
+    fn cell(self, _: i64, _: i64) -> Result<Table> {
+        Err(no_product())
     }
 }
+
+fn no_product() -> Error {
+    Error::Unsupported {
+        method: "exact",
+        what: "the l2 law with inequalities".into(),
+        reason: "it is no product over cells; use line-gibbs, mis or rejection",
+    }
+}
+
+/// Entries of all alias tables of one sampler (16 bytes each).
+const MAX_ALIASES: usize = 1 << 21;
 
 impl LatticeExact {
     /// `region`: inequalities on the noise, if any.
@@ -130,13 +154,27 @@ impl LatticeExact {
         let region = region.unwrap_or(&everything);
         let components =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
-        let parts = components
-            .iter()
-            .map(|bounded| match bounded.region.is_everything() {
-                true => ComponentSampler::new(&bounded.component, law),
-                false => law.bounded(bounded),
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let several =
+            |bounded: &&Bounded| bounded.component.cells.len() > 1 && !bounded.region.is_everything();
+        let aliases = MAX_ALIASES / components.iter().filter(several).count().max(1);
+        let mut cells: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
+        let mut parts = Vec::new();
+        for bounded in &components {
+            let (component, region) = (&bounded.component, &bounded.region);
+            parts.push(if region.is_everything() {
+                ComponentSampler::new(component, law)?
+            } else if component.rows.is_empty() && component.cells.len() == 1 && region.rows.is_empty() {
+                let bounds = (region.lower[0], region.upper[0]);
+                let table = match cells.get(&bounds) {
+                    Some(table) => table.clone(),
+                    None => Arc::new(law.cell(bounds.0, bounds.1)?),
+                };
+                cells.insert(bounds, table.clone());
+                ComponentSampler::Cell(component.cells[0], table)
+            } else {
+                law.bounded(bounded, aliases)?
+            });
+        }
         if parts.iter().all(|part| matches!(part, ComponentSampler::Fixed(_))) {
             return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
         }
@@ -188,16 +226,18 @@ impl ComponentSampler {
             Self::Margins(table) => table.draw(rng, noise),
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
             Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
+            Self::Cell(cell, table) => noise[*cell as usize] = table.sample(rng),
             Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
             Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),
         }
     }
 
-    fn tv_error(&self) -> f64 {
+    pub(super) fn tv_error(&self) -> f64 {
         match self {
             Self::Margins(table) => table.tv_error(),
             Self::Grouped(grouped) => grouped.tv_error(),
             Self::Truncated(truncated) => truncated.tv_error(),
+            Self::Cell(_, table) => table.lost(),
             _ => 0.0,
         }
     }

@@ -45,8 +45,6 @@ struct Likely {
 
 /// Sums with a smaller probability are split by search.
 const LIKELY: f64 = 1e-6;
-/// Entries of all alias tables of one sampler (16 bytes each).
-const MAX_ALIASES: usize = 1 << 21;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Shape {
@@ -82,8 +80,8 @@ impl Parts {
         &self.0[part as usize].table
     }
 
-    /// Makes alias tables for all likely splits: the part is then drawn several times as fast.
-    pub(super) fn with_aliases(mut self) -> Self {
+    /// Makes alias tables for likely splits, as far as `most` entries go: the part is then drawn several times as fast.
+    pub(super) fn with_aliases(mut self, most: usize) -> Self {
         let mut entries = 0;
         for i in 0..self.0.len() {
             let Kind::Split { left, right, .. } = self.0[i].kind else { continue };
@@ -100,7 +98,7 @@ impl Parts {
                 let low = (*l.support().start()).max(sum - r.support().end());
                 let high = (*l.support().end()).min(sum - r.support().start());
                 let weights: Vec<f64> = (low..=high).map(|x| l.at(x) * r.at(sum - x)).collect();
-                if entries + rows.len() + weights.len() > MAX_ALIASES {
+                if entries + rows.len() + weights.len() > most {
                     return self;
                 }
                 rows.push(low, &weights);

@@ -18,8 +18,8 @@ pub enum Source {
 /// mechanism conditioned on the equations, until one satisfies everything; each part of the table that nothing ties to
 /// the rest by itself.
 ///
-/// Its acceptance is the probability of the event: it is measured before it is used, and refused where no proposal out
-/// of 100,000 is kept.
+/// Its acceptance is the probability of the event: it is measured before it is used, and refused where fewer than 10
+/// proposals out of 100,000 are kept.
 #[derive(Debug)]
 pub struct Rejection {
     parts: Vec<Part>,
@@ -29,10 +29,14 @@ pub struct Rejection {
 struct Part {
     samplers: Vec<ComponentSampler>,
     bounded: Bounded,
+    /// Estimated from the trials.
+    acceptance: f64,
 }
 
 /// Proposals that measure the acceptance.
 const TRIALS: u64 = 100_000;
+/// Proposals that must be kept among them.
+const KEPT: u64 = 10;
 
 impl Rejection {
     /// Errors: a law that is no product over cells (from [`Source::Unconstrained`]), equations that no exact sampler
@@ -58,31 +62,46 @@ impl Rejection {
         for (i, part) in bounded.iter().enumerate() {
             part.component.cells.iter().for_each(|&cell| owner[cell as usize] = i);
         }
-        let mut parts: Vec<Part> =
-            bounded.into_iter().map(|bounded| Part { samplers: Vec::new(), bounded }).collect();
+        let mut parts: Vec<Part> = bounded
+            .into_iter()
+            .map(|bounded| Part { samplers: Vec::new(), bounded, acceptance: 1.0 })
+            .collect();
         for component in &equations {
             let sampler = ComponentSampler::new(component, law)?;
             parts[owner[component.cells[0] as usize]].samplers.push(sampler);
         }
-        let rejection = Self { parts };
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
         let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
-        for part in &rejection.parts {
-            if part.attempt(TRIALS, &mut rng, &mut scratch, &mut noise).is_none() {
-                return Err(Error::Unsupported {
-                    method: "rejection",
-                    what: format!("a part of {} cells", part.bounded.component.cells.len()),
-                    reason: "no proposal out of 100,000 was kept: the acceptance cannot be measured",
-                });
+        for part in &mut parts {
+            let mut tries = 0;
+            for _ in 0..KEPT {
+                match part.attempt(TRIALS - tries, &mut rng, &mut scratch, &mut noise) {
+                    Some(n) => tries += n,
+                    None => {
+                        return Err(Error::Unsupported {
+                            method: "rejection",
+                            what: format!("a part of {} cells", part.bounded.component.cells.len()),
+                            reason: "fewer than 10 of 100,000 proposals were kept: the acceptance cannot be measured",
+                        });
+                    }
+                }
             }
+            part.acceptance = KEPT as f64 / tries as f64;
         }
-        Ok(rejection)
+        Ok(Self { parts })
     }
 
     /// One draw, into `noise` (one value per cell); returns the proposals that it took, all parts together.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) -> u64 {
         let one = |part: &Part| part.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX);
         self.parts.iter().map(one).fold(0, u64::saturating_add)
+    }
+
+    /// Estimate of the total variation distance of a draw to the law: that of the proposals, over the acceptance.
+    pub fn tv_error(&self) -> f64 {
+        let part =
+            |part: &Part| part.samplers.iter().map(ComponentSampler::tv_error).sum::<f64>() / part.acceptance;
+        self.parts.iter().map(part).sum::<f64>().min(1.0)
     }
 
     /// Parts that are accepted by themselves: as many proposals are kept in every draw.

@@ -21,6 +21,8 @@ pub struct Table {
     lost: f64,
     /// `ln` of the sum of the weights that were normalised away.
     log_mass: f64,
+    /// Whether the law goes on below and above what is kept.
+    open: [bool; 2],
 }
 
 impl Table {
@@ -51,7 +53,8 @@ impl Table {
             *weight /= kept;
         }
         let lost = lost + (lost_left + lost_right) / total;
-        Ok(Self { lo: lo + left as i64, p, lost, log_mass: libm::log(total) })
+        let open = [left > 0, right > 0];
+        Ok(Self { lo: lo + left as i64, p, lost, log_mass: libm::log(total), open })
     }
 
     /// An integer law on `floor <= z <= ceiling` (which contain 0, or a floor above it alone), truncated.
@@ -72,6 +75,7 @@ impl Table {
         let mut table = Self::from_weights(lo, weights, 0.0)?;
         let one_side: f64 = (1..=reach).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
+        table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
         Ok(table)
     }
 
@@ -103,6 +107,7 @@ impl Table {
         let mut table = Self::from_weights(lo, weights, 0.0)?;
         let one_side: f64 = (1..=reach(law)).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
+        table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
         Ok(table)
     }
 
@@ -123,6 +128,7 @@ impl Table {
         }
         let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost)?;
         table.log_mass += self.log_mass + other.log_mass;
+        table.open = [0, 1].map(|side| table.open[side] || self.open[side] || other.open[side]);
         Ok(table)
     }
 
@@ -131,6 +137,7 @@ impl Table {
         let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
         let mut table = Self::from_weights(self.lo, weights, self.lost)?;
         table.log_mass += self.log_mass;
+        table.open = [0, 1].map(|side| table.open[side] || self.open[side]);
         Ok(table)
     }
 
@@ -158,7 +165,14 @@ impl Table {
     /// Takes the weights as a whole law: nothing was cut but tails.
     pub(super) fn into_whole(mut self) -> Self {
         self.log_mass = 0.0;
+        self.open = [true, true];
         self
+    }
+
+    /// Whether `z` is an end of the table beyond which its law goes on.
+    pub(super) fn goes_on_beyond(&self, z: i64) -> bool {
+        let support = self.support();
+        (self.open[0] && z == *support.start()) || (self.open[1] && z == *support.end())
     }
 
     /// Mean and variance.

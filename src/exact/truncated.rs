@@ -3,7 +3,7 @@
 use super::parts::{Builder, PartId, Parts, PartsScratch};
 use super::tilt::tilts;
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, NO_LOWER, NO_UPPER, Region, Row};
+use crate::invariant::{Bounded, Region, Row};
 use crate::lattice::{Basis, BasisKind, IntMatrix, hermite, independent_rows};
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
@@ -44,7 +44,7 @@ impl Truncated {
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
     /// tables (bounds that leave 0 alone have one).
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
-        let (component, region) = (&bounded.component, &tightened(bounded));
+        let (component, region) = (&bounded.component, &bounded.tightened());
         let columns = bounded.equal_columns();
         let equations = component.rows.len();
         let mut a = IntMatrix::zero(equations, columns.len());
@@ -116,29 +116,37 @@ impl Truncated {
         let echelon = hermite(&basis)?;
         points.list(&echelon.h, &echelon.pivots, 0, &vec![0; groups.len()])?;
         let (sums, mut cumulative) = (points.sums, points.weights);
-        let mut total = 0.0;
-        for weight in &mut cumulative {
-            total += *weight;
-            *weight = total;
-        }
-        if total.is_nan() || total <= 0.0 {
+        let top = cumulative.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if top == f64::NEG_INFINITY {
             return Err(Error::Unsupported {
                 method: "exact",
                 what: "these equations and inequalities".into(),
                 reason: "what satisfies them lies beyond the tables (probability below 1e-18 a cell)",
             });
         }
+        let (mut total, mut cut) = (0.0, 0.0);
+        for (weight, point) in cumulative.iter_mut().zip(sums.chunks(groups.len())) {
+            let p = libm::exp(*weight - top);
+            if tables.iter().zip(point).any(|(table, &sum)| table.goes_on_beyond(sum)) {
+                cut += p;
+            }
+            total += p;
+            *weight = total;
+        }
+        let log_mass = top + libm::log(total) + tables.iter().map(|table| table.log_mass()).sum::<f64>();
+        // Points at the ends of tables stand for those beyond, which are no likelier and at most as many again.
         let lost: f64 = tables.iter().map(|table| table.lost()).sum();
-        let log_mass = libm::log(total) + tables.iter().map(|table| table.log_mass()).sum::<f64>();
-        let tv_error = lost / total + 1e-16 * cumulative.len() as f64;
+        let longest = tables.iter().map(|table| table.support().count()).max().unwrap_or(1) as f64;
+        let tv_error = (cut / total * longest + lost + 1e-16 * cumulative.len() as f64).min(1.0);
         let place = |cells: Vec<u32>| cells.into_iter().map(|cell| component.cells[cell as usize]).collect();
         let groups = groups.into_iter().map(|(_, part, cells)| (part, place(cells))).collect();
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
-    /// The same with more tables, for many draws: one word then splits a sum.
-    pub fn for_draws(mut self) -> Self {
-        self.parts = std::mem::take(&mut self.parts).with_aliases();
+    /// The same with more tables, for many draws: one word then splits a sum. `aliases`: entries that they may take (16
+    /// bytes each).
+    pub fn for_draws(mut self, aliases: usize) -> Self {
+        self.parts = std::mem::take(&mut self.parts).with_aliases(aliases);
         self
     }
 
@@ -147,7 +155,8 @@ impl Truncated {
         self.log_mass
     }
 
-    /// Total variation distance to the law that truncation of tables at 1e-18 may cause.
+    /// Estimate of the total variation distance to the law that truncated tables cause: the mass of the points at
+    /// their ends, times their length, and rounding.
     pub fn tv_error(&self) -> f64 {
         self.tv_error
     }
@@ -166,59 +175,6 @@ impl Truncated {
             self.parts.fill(*part, sum, cells, rng, scratch, noise);
         }
     }
-}
-
-/// The same event with the bounds that its equations imply: `a_i z_i = -Σ a_j z_j` over the other cells.
-fn tightened(bounded: &Bounded) -> Region {
-    let Bounded { component, region } = bounded;
-    let mut region = region.clone();
-    for _ in 0..3 {
-        let mut changed = false;
-        for row in &component.rows {
-            // Least and largest value of every term; None without a bound.
-            let term = |&(cell, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
-                let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
-                let at = |bound: i64, none: i64| (bound != none).then(|| i128::from(a) * i128::from(bound));
-                let (low, high) = (at(lower, NO_LOWER), at(upper, NO_UPPER));
-                if a > 0 { [low, high] } else { [high, low] }
-            };
-            let terms: Vec<[Option<i128>; 2]> = row.iter().map(|entry| term(entry, &region)).collect();
-            for side in [0, 1] {
-                let open = terms.iter().filter(|term| term[side].is_none()).count();
-                let sum: i128 = terms.iter().filter_map(|term| term[side]).sum();
-                for (&(cell, a), term) in row.iter().zip(&terms) {
-                    // The others are all bounded on this side, so this term is on the other.
-                    if open > usize::from(term[side].is_none()) {
-                        continue;
-                    }
-                    let limit = -(sum - term[side].unwrap_or(0));
-                    let cell = cell as usize;
-                    let (quotient, a) = (limit / i128::from(a), i128::from(a));
-                    // Side 0 bounds the term above, side 1 below; rounded towards the inside.
-                    let inexact = limit % a != 0;
-                    let upper = (side == 0) == (a > 0);
-                    let negative = (limit < 0) != (a < 0);
-                    let bound = match (upper, inexact && negative, inexact && !negative) {
-                        (true, true, _) => quotient - 1,
-                        (false, _, true) => quotient + 1,
-                        _ => quotient,
-                    };
-                    let Ok(bound) = i64::try_from(bound) else { continue };
-                    if upper && bound < region.upper[cell] {
-                        region.upper[cell] = bound;
-                        changed = true;
-                    } else if !upper && bound > region.lower[cell] {
-                        region.lower[cell] = bound;
-                        changed = true;
-                    }
-                }
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    region
 }
 
 fn identity(n: usize) -> IntMatrix {
@@ -270,8 +226,9 @@ impl Points<'_> {
                 return Ok(());
             }
         }
-        let weight: f64 = self.tables.iter().zip(sums).map(|(table, &sum)| table.at(sum)).product();
-        if weight > 0.0 {
+        // As logarithms: with many equations the probabilities of the points leave the range of numbers.
+        let weight: f64 = self.tables.iter().zip(sums).map(|(table, &sum)| libm::log(table.at(sum))).sum();
+        if weight > f64::NEG_INFINITY {
             if self.weights.len() == MAX_POINTS {
                 return Err(too_many(MAX_POINTS as u64 + 1));
             }
@@ -323,7 +280,7 @@ mod tests {
         let tilted = |tau: [f64; 3]| {
             let of = |column: &Row| column.iter().map(|&(row, a)| a as f64 * tau[row as usize]).sum();
             let tilts: Vec<f64> = columns.iter().map(|(column, _)| of(column)).collect();
-            Truncated::tilted(bounded, &region, columns.clone(), &tilts, &law).unwrap().for_draws()
+            Truncated::tilted(bounded, &region, columns.clone(), &tilts, &law).unwrap().for_draws(1 << 20)
         };
         let draws = |sampler: &Truncated, seed| -> Vec<f64> {
             let (mut rng, mut scratch, mut z) = (test_stream(seed), PartsScratch::default(), vec![0; 6]);

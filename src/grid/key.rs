@@ -1,6 +1,7 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
+use crate::config::Study;
 use crate::input::Subject;
 use sha2::{Digest, Sha256};
 
@@ -24,6 +25,13 @@ pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
 /// The key of a plan.
 pub(super) fn plan(plan: &Plan) -> u64 {
     let mut text = format!("name={} seed={}\n", plan.config.name, plan.config.seed);
+    if plan.config.study != Study::Release {
+        text += &format!("study={}\n", plan.config.study.name());
+    }
+    // Cells of a table are named in the results.
+    if let Subject::Table(table) = &plan.subject {
+        text += &format!("names={:016x}\n", hash(&format!("{:?}", table.names)));
+    }
     if plan.config.keep_draws {
         text += "keep-draws\n";
     }

@@ -61,17 +61,22 @@ impl LatticeNnl2 {
         for (Bounded { component, region }, _) in &self.parts {
             let at = |i: usize| component.cells[i] as usize;
             let n = component.cells.len();
-            let total: i64 = region.lower.iter().map(|lower| -lower).sum();
+            // No value of the projection is further below than the noise is wide: bounds beyond do not matter, and raw
+            // counts would cost digits.
+            let widest = (0..n).map(|i| noise[at(i)].abs()).fold(0.0, f64::max);
+            let deepest = -(2.0 * widest + 2.0) as i64;
+            let lower: Vec<i64> = region.lower.iter().map(|&lower| lower.max(deepest)).collect();
+            let total: i64 = lower.iter().map(|lower| -lower).sum();
             let mut above = vec![0i64; n];
             if (0..n).all(|i| noise[at(i)].fract() == 0.0) {
-                let noisy: Vec<i64> = (0..n).map(|i| noise[at(i)] as i64 - region.lower[i]).collect();
+                let noisy: Vec<i64> = (0..n).map(|i| noise[at(i)] as i64 - lower[i]).collect();
                 i64::project(&noisy, total, rng, &mut integers, &mut above);
             } else {
-                let noisy: Vec<f64> = (0..n).map(|i| noise[at(i)] - region.lower[i] as f64).collect();
+                let noisy: Vec<f64> = (0..n).map(|i| noise[at(i)] - lower[i] as f64).collect();
                 f64::project(&noisy, total, rng, &mut reals, &mut above);
             }
             for (i, above) in above.into_iter().enumerate() {
-                out[at(i)] = above + region.lower[i];
+                out[at(i)] = above + lower[i];
             }
         }
     }

@@ -48,9 +48,9 @@ impl InvariantTable {
     /// A two-way table that is complete is put in row-major order, unless other invariants number its cells; nodes of a `hierarchy` follow the rows as
     /// further cells.
     ///
-    /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is not an integer
-    /// >= 0, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
-    /// > cells, or that the counts do not satisfy, with its inequalities.
+    /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is no integer or
+    /// negative, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
+    /// cells, or that the counts do not satisfy, with its inequalities.
     pub fn read(source: &DataSource) -> std::result::Result<Self, Refusal> {
         let Shape::Table { cell, invariants } = &source.shape else {
             unreachable!("the caller has a table");

@@ -26,11 +26,15 @@ impl Inequalities {
         Self { lower: vec![0; cells], ..Self::default() }
     }
 
-    /// Bounds by cell. Errors: lists of different lengths, a lower bound above its upper bound.
+    /// Bounds by cell. Errors: lists of different lengths, a lower bound above its upper bound, a bound beyond 2^53.
     pub fn bounds(lower: Vec<i64>, upper: Vec<i64>) -> Result<Self> {
         if lower.len() != upper.len() {
             let message = format!("{} lower and {} upper bounds", lower.len(), upper.len());
             return Err(Error::Invariant(message));
+        }
+        let beyond = |&bound: &i64| bound.unsigned_abs() > 1 << 53 && bound != NO_LOWER && bound != NO_UPPER;
+        if let Some(bound) = lower.iter().chain(&upper).copied().find(beyond) {
+            return Err(Error::Invariant(format!("got the bound {bound}, want at most 2^53 in size")));
         }
         match lower.iter().zip(&upper).position(|(lower, upper)| lower > upper) {
             Some(i) => {
@@ -41,9 +45,14 @@ impl Inequalities {
         }
     }
 
-    /// Rows `b·y >= c`. Errors: a row without a coefficient, or with two for one cell.
+    /// Rows `b·y >= c`. Errors: a row without a coefficient, or with two for one cell; a coefficient beyond 2^31.
     pub fn rows(mut rows: Vec<(Row, i64)>) -> Result<Self> {
         for (i, (row, _)) in rows.iter_mut().enumerate() {
+            if let Some((_, b)) = row.iter().find(|(_, b)| b.unsigned_abs() > 1 << 31) {
+                let message =
+                    format!("inequality {}: got the coefficient {b}, want at most 2^31 in size", i + 1);
+                return Err(Error::Invariant(message));
+            }
             row.retain(|&(_, b)| b != 0);
             row.sort_unstable();
             if row.is_empty() || row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -189,6 +198,11 @@ impl Region {
     /// Whether nothing bounds the noise.
     pub fn is_everything(&self) -> bool {
         self.rows.is_empty() && self.lower.iter().all(|&x| x == NO_LOWER) && !self.has_upper()
+    }
+
+    /// Whether 0 is all there is.
+    pub fn is_point(&self) -> bool {
+        self.lower.iter().chain(&self.upper).all(|&bound| bound == 0)
     }
 
     /// Whether a cell is bounded above.
@@ -354,6 +368,60 @@ impl Region {
 }
 
 impl Bounded {
+    /// The same region with the bounds that the equations imply: `a_i z_i = -Σ a_j z_j` over the other cells.
+    pub fn tightened(&self) -> Region {
+        let Bounded { component, region } = self;
+        let mut region = region.clone();
+        for _ in 0..3 {
+            let mut changed = false;
+            for row in &component.rows {
+                // Least and largest value of every term; None without a bound.
+                let term = |&(cell, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
+                    let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
+                    let at =
+                        |bound: i64, none: i64| (bound != none).then(|| i128::from(a) * i128::from(bound));
+                    let (low, high) = (at(lower, NO_LOWER), at(upper, NO_UPPER));
+                    if a > 0 { [low, high] } else { [high, low] }
+                };
+                let terms: Vec<[Option<i128>; 2]> = row.iter().map(|entry| term(entry, &region)).collect();
+                for side in [0, 1] {
+                    let open = terms.iter().filter(|term| term[side].is_none()).count();
+                    let sum: i128 = terms.iter().filter_map(|term| term[side]).sum();
+                    for (&(cell, a), term) in row.iter().zip(&terms) {
+                        // The others are all bounded on this side, so this term is on the other.
+                        if open > usize::from(term[side].is_none()) {
+                            continue;
+                        }
+                        let limit = -(sum - term[side].unwrap_or(0));
+                        let cell = cell as usize;
+                        let (quotient, a) = (limit / i128::from(a), i128::from(a));
+                        // Side 0 bounds the term above, side 1 below; rounded towards the inside.
+                        let inexact = limit % a != 0;
+                        let upper = (side == 0) == (a > 0);
+                        let negative = (limit < 0) != (a < 0);
+                        let bound = match (upper, inexact && negative, inexact && !negative) {
+                            (true, true, _) => quotient - 1,
+                            (false, _, true) => quotient + 1,
+                            _ => quotient,
+                        };
+                        let Ok(bound) = i64::try_from(bound) else { continue };
+                        if upper && bound < region.upper[cell] {
+                            region.upper[cell] = bound;
+                            changed = true;
+                        } else if !upper && bound > region.lower[cell] {
+                            region.lower[cell] = bound;
+                            changed = true;
+                        }
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        region
+    }
+
     /// Cells grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
     /// either. With the groups' columns in both.
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {

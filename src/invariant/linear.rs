@@ -116,6 +116,7 @@ impl Linear {
             }
         }
         rows.retain(|row| !row.is_empty());
+        let margins = margins.or_else(|| two_way(cells, &rows));
         if rows.is_empty() {
             return Err(Error::Invariant("the system is empty: no equation ties any cell".into()));
         }
@@ -138,7 +139,7 @@ impl Linear {
         }
         if !new.is_empty() {
             self.rows.extend(new);
-            self.margins = None;
+            self.margins = two_way(self.cells, &self.rows);
         }
         self
     }
@@ -192,6 +193,27 @@ impl Linear {
     pub fn whole(&self) -> Component {
         Component { cells: (0..self.cells as u32).collect(), rows: self.rows.clone(), margins: self.margins }
     }
+}
+
+/// Rows and columns, if these equations are the margins of a two-way table row by row and nothing else: one form for
+/// one lattice, however it was given.
+fn two_way(cells: usize, rows: &[Row]) -> Option<(usize, usize)> {
+    let columns = rows.first()?.len();
+    if columns < 2
+        || !cells.is_multiple_of(columns)
+        || cells / columns < 2
+        || rows.len() != cells / columns + columns
+    {
+        return None;
+    }
+    let at = |i: usize, j: usize| ((i * columns + j) as u32, 1);
+    let r = cells / columns;
+    let is = |row: &Row, cell: &dyn Fn(usize) -> (u32, i64), n: usize| {
+        row.len() == n && row.iter().enumerate().all(|(k, &entry)| entry == cell(k))
+    };
+    let by_row = (0..r).all(|i| is(&rows[i], &|j| at(i, j), columns));
+    let by_column = (0..columns).all(|j| is(&rows[r + j], &|i| at(i, j), r));
+    (by_row && by_column).then_some((r, columns))
 }
 
 /// Cells that rows tie together, ascending, with the numbers of the rows, in the order of their first cells.

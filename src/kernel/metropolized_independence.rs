@@ -41,6 +41,8 @@ struct Part {
     /// `det` times the inverse of the equations on the dependent cells, row by row.
     adjugate: Vec<Vec<i128>>,
     det: i128,
+    /// Larger values are rejected: their statistic could leave 64 bits.
+    largest: u64,
 }
 
 /// State of [`MetropolizedIndependence`].
@@ -83,10 +85,16 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         let region = region.unwrap_or(&everything);
         let bounded =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
+        // The statistic of a value is its size or its square.
+        let (cells, square) = (invariant.cells() as f64, L::part(2) == 4);
+        let room = (1u64 << 62) as f64 / cells;
+        let largest = if square { libm::sqrt(room) } else { room } as u64;
         let mut parts = Vec::new();
         for bounded in bounded {
-            let part = Part::new(bounded, dependent)?;
-            if !part.free.is_empty() {
+            let bounded = Bounded { region: bounded.tightened(), ..bounded };
+            let part = Part::new(bounded, dependent, largest)?;
+            // Nothing moves where the bounds leave one point.
+            if !part.free.is_empty() && !part.bounded.region.is_point() {
                 parts.push(part);
             }
         }
@@ -128,7 +136,10 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z[cell as usize])).sum()
         }));
         for (&cell, inverse) in part.dependent.iter().zip(&part.adjugate) {
-            let value: i128 = inverse.iter().zip(&*sums).map(|(a, s)| -a * s).sum();
+            let terms = inverse.iter().zip(&*sums);
+            let value = terms.fold(Some(0i128), |sum, (a, s)| sum?.checked_sub(a.checked_mul(*s)?));
+            // What leaves 128 bits has no weight to speak of.
+            let Some(value) = value else { return };
             let Ok(solved) = i64::try_from(value / part.det) else { return };
             if value % part.det != 0
                 || solved < region.lower[cell as usize]
@@ -142,19 +153,32 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             let value: i128 = row.iter().map(|&(cell, b)| i128::from(b) * i128::from(z[cell as usize])).sum();
             value >= i128::from(*least)
         };
-        noise.feasible = region.rows.iter().all(meets);
+        let small = |z: &i64| z.unsigned_abs() <= part.largest;
+        noise.feasible = z.iter().all(small) && region.rows.iter().all(meets);
+        if !noise.feasible {
+            return;
+        }
         let sum: i64 = z.iter().map(|&z| L::part(z)).sum();
         noise.log_weight = size as f64 * self.proposal.rate() - self.law.energy(sum);
     }
 }
 
 impl Part {
-    fn new(bounded: Bounded, dependent: Option<&[usize]>) -> Result<Self> {
+    fn new(bounded: Bounded, dependent: Option<&[usize]>, largest: u64) -> Result<Self> {
         let component = &bounded.component;
         let n = component.cells.len() as u32;
         if component.rows.is_empty() {
             let free = (0..n).collect();
-            return Ok(Self { bounded, free, dependent: vec![], rows: vec![], adjugate: vec![], det: 1 });
+            let none = Vec::new;
+            return Ok(Self {
+                bounded,
+                free,
+                dependent: vec![],
+                rows: none(),
+                adjugate: vec![],
+                det: 1,
+                largest,
+            });
         }
         let rows: Vec<Row> = independent_rows(&component.distinct_columns())?
             .into_iter()
@@ -189,7 +213,7 @@ impl Part {
         let free: Vec<u32> = (0..n).filter(|cell| !chosen.contains(cell)).collect();
         let kept = |row: &Row| row.iter().copied().filter(|(cell, _)| !chosen.contains(cell)).collect();
         let rows = rows.iter().map(kept).collect();
-        Ok(Self { bounded, free, dependent: chosen, rows, adjugate, det })
+        Ok(Self { bounded, free, dependent: chosen, rows, adjugate, det, largest })
     }
 }
 

@@ -6,4 +6,4 @@ mod neighbours;
 
 pub use budget::{Budget, Calibration, Guarantee, Split};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
-pub use neighbours::{Conditioning, Gamma, WorstPair, gamma_bound, longest_step, sampling_delta};
+pub use neighbours::{Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta};

@@ -35,6 +35,27 @@ pub struct WorstPair {
     pub tables: u64,
 }
 
+/// What a search over all tables of an invariant found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Search {
+    /// More tables than were asked for.
+    TooMany,
+    /// One table alone: there is no pair.
+    Single,
+    /// The worst pair.
+    Worst(WorstPair),
+}
+
+impl Search {
+    /// The pair, if there is one.
+    pub fn pair(self) -> Option<WorstPair> {
+        match self {
+            Self::Worst(pair) => Some(pair),
+            _ => None,
+        }
+    }
+}
+
 /// The conditioning of one part of a table ([`Region::components`]) on everything that ties it.
 #[derive(Debug)]
 pub struct Conditioning<'a> {
@@ -83,25 +104,13 @@ impl<'a> Conditioning<'a> {
     pub fn worst_neighbour(&mut self, v: &[i64]) -> Result<Option<WorstPair>> {
         let mut worst: Option<WorstPair> = None;
         let here = self.log_probability(v)?;
-        let mut seen: HashSet<Vec<(u32, i64, i64)>> = HashSet::new();
         let mut pairs = 0;
-        for step in neighbours(self.bounded)? {
+        for (step, count) in self.neighbours(v)? {
             let next = moved(v, &step);
             if !self.bounded.region.contains(&next) {
                 continue;
             }
-            pairs += 2;
-            // Equal up to exchanges: the same figures.
-            let bounds = self.bounded.region.around_moved(v);
-            let mut kind: Vec<(u32, i64, i64)> = step
-                .iter()
-                .map(|&(cell, c)| (self.group[cell as usize], bounds.lower[cell as usize], i64::from(c)))
-                .collect();
-            kind.sort_unstable();
-            let has_upper = bounds.has_upper();
-            if !has_upper && !seen.insert(kind) {
-                continue;
-            }
+            pairs += 2 * count;
             let there = self.log_probability(&next)?;
             let (from, to) = if there >= here { (v, &next[..]) } else { (&next[..], v) };
             keep(&mut worst, (there - here).abs(), self.law.rate(), from, to);
@@ -112,13 +121,50 @@ impl<'a> Conditioning<'a> {
         Ok(worst)
     }
 
+    /// Steps to the neighbours of x + v, one for each kind, with the number of its kind: cells of one group with equal
+    /// bounds can be exchanged.
+    fn neighbours(&self, v: &[i64]) -> Result<Vec<(Sparse, u64)>> {
+        let bounds = self.bounded.region.around_moved(v);
+        let mut kinds: HashMap<(u32, i64, i64), (u32, u32, u64)> = HashMap::new();
+        for i in 0..v.len() {
+            let cell = i as u32;
+            // Two cells of the kind, and how many there are.
+            let kind =
+                kinds.entry((self.group[i], bounds.lower[i], bounds.upper[i])).or_insert((cell, cell, 0));
+            kind.1 = cell;
+            kind.2 += 1;
+        }
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_unstable();
+        let mut steps = Vec::new();
+        for (from, &(kind, (i, _, n))) in kinds.iter().enumerate() {
+            for (to, &(other, (j, last, m))) in kinds.iter().enumerate() {
+                if kind.0 != other.0 {
+                    continue;
+                }
+                if from != to {
+                    steps.push((vec![(i, -1), (j, 1)], n * m));
+                } else if n > 1 {
+                    steps.push((vec![(i, -1), (last, 1)], n * (n - 1)));
+                }
+            }
+        }
+        if !steps.is_empty() {
+            return Ok(steps);
+        }
+        match connecting(self.bounded, usize::MAX)? {
+            Some(vectors) => Ok(vectors.into_iter().map(|vector| (vector, 1)).collect()),
+            None => Err(Error::Invariant("too many vectors between neighbouring tables".into())),
+        }
+    }
+
     /// The worst of all pairs of tables that satisfy everything.
     ///
-    /// `None` if there are more than `limit` of them, or no pair. Errors: as [`Truncated::new`]; no connecting moves
+    /// Errors: as [`Truncated::new`]; no connecting moves
     /// ([`crate::kernel::LatticeGibbs`]).
-    pub fn worst_pair(&mut self, limit: usize) -> Result<Option<WorstPair>> {
+    pub fn worst_pair(&mut self, limit: usize) -> Result<Search> {
         let steps = connecting(self.bounded, limit)?;
-        let Some(steps) = steps else { return Ok(None) };
+        let Some(steps) = steps else { return Ok(Search::TooMany) };
         let start = vec![0; self.bounded.component.cells.len()];
         let mut tables = vec![start.clone()];
         let mut seen: HashSet<Vec<i64>> = HashSet::from([start.clone()]);
@@ -128,7 +174,7 @@ impl<'a> Conditioning<'a> {
                 let next = moved(&table, step);
                 if self.bounded.region.contains(&next) && seen.insert(next.clone()) {
                     if tables.len() == limit {
-                        return Ok(None);
+                        return Ok(Search::TooMany);
                     }
                     tables.push(next.clone());
                     open.push_back(next);
@@ -148,7 +194,7 @@ impl<'a> Conditioning<'a> {
             let n = tables.len() as u64;
             (worst.tables, worst.pairs) = (n, n * (n - 1));
         }
-        Ok(worst)
+        Ok(worst.map_or(Search::Single, Search::Worst))
     }
 
     /// The table with all counts of every group of equal columns in its largest cell, as moves from the given one: its
@@ -194,28 +240,6 @@ fn own(bounded: &Bounded) -> Bounded {
     let mut own = bounded.clone();
     own.component.cells = (0..own.component.cells.len() as u32).collect();
     own
-}
-
-/// Vectors to the neighbours, both signs.
-fn neighbours(bounded: &Bounded) -> Result<Vec<Sparse>> {
-    let pairs: Vec<Sparse> = bounded
-        .equal_columns()
-        .into_iter()
-        .flat_map(|(_, cells)| {
-            let others = cells.clone();
-            cells.into_iter().flat_map(move |i| {
-                let others = others.clone();
-                others.into_iter().filter(move |&j| j != i).map(move |j| vec![(i, -1), (j, 1)])
-            })
-        })
-        .collect();
-    if !pairs.is_empty() {
-        return Ok(pairs);
-    }
-    match connecting(bounded, usize::MAX)? {
-        Some(vectors) => Ok(vectors),
-        None => Err(Error::Invariant("too many vectors between neighbouring tables".into())),
-    }
 }
 
 /// Vectors that connect all tables within the bounds, both signs; `None` if there are far more than `limit`.
@@ -273,7 +297,7 @@ pub fn longest_step(bounded: &Bounded) -> Option<u64> {
         return None;
     }
     if component.rows.is_empty() {
-        return None;
+        return Some(1);
     }
     if component.is_total() {
         return Some(2);
@@ -378,7 +402,7 @@ mod tests {
                 }
                 let (mut got, mut tables) = (0.0f64, 1);
                 for part in &region.components(&invariant) {
-                    if let Some(worst) = Conditioning::new(part, law).worst_pair(1000).unwrap() {
+                    if let Some(worst) = Conditioning::new(part, law).worst_pair(1000).unwrap().pair() {
                         tables *= worst.tables;
                         got = got.max(worst.gamma);
                         bound = bound.max(gamma_bound(rate, longest_step(part).unwrap()));
@@ -403,7 +427,7 @@ mod tests {
         let law = DoubleGeometric::new(2.0).unwrap();
         let region = Inequalities::nonnegative(3).around(&counts).unwrap();
         let parts = region.components(&invariant);
-        let worst = Conditioning::new(&parts[0], law).worst_pair(100).unwrap().unwrap();
+        let worst = Conditioning::new(&parts[0], law).worst_pair(100).unwrap().pair().unwrap();
         let all = brute(&invariant, &counts, 4, 0.5);
         let table = |v: &[i64]| -> Vec<i64> { v.iter().zip(&counts).map(|(v, x)| v + x).collect() };
         let (x, y) = (table(&worst.from), table(&worst.to));
@@ -463,8 +487,28 @@ mod tests {
         let parts = region.components(&invariant);
         assert_eq!(
             Conditioning::new(&parts[0], DoubleGeometric::new(1.0).unwrap()).worst_pair(10).unwrap(),
-            None
+            Search::Single
         );
+    }
+
+    /// Lengths of steps: those of the Graver basis of the whole matrix.
+    #[test]
+    fn longest_steps_are_those_of_the_graver_basis() {
+        let cases = [
+            Linear::total(4).unwrap(),
+            Linear::margins(2, 3).unwrap(),
+            Linear::margins(3, 3).unwrap(),
+            Linear::subsets(5, &[vec![0, 1, 2, 3, 4], vec![1, 2], vec![2, 3]]).unwrap(),
+            Linear::matrix(&crate::lattice::IntMatrix::from_rows(&[vec![2, 1, 1, 3]]).unwrap()).unwrap(),
+        ];
+        for invariant in cases {
+            let whole = invariant.whole();
+            let basis = Basis::of_kernel(&whole.matrix(), BasisKind::Reduced).unwrap();
+            let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
+            let want = graver(&basis.vectors).unwrap().into_iter().map(length).max();
+            let region = Region::everything(invariant.cells());
+            assert_eq!(longest_step(&region.whole(&invariant)), want);
+        }
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
             .collect();
         out += &heading(&format!("{run}: methods with the same noise"), format);
         out += &table(header.map(str::to_owned).to_vec(), body, format);
-        out += "Two-sample Kolmogorov-Smirnov distances over cells and over sums with random signs; p is a bound for all of them \
-                together.\n\n";
+        out += "Two-sample Kolmogorov-Smirnov distances over cells and over sums with random signs; p is an approximate bound for \
+                all of them together.\n\n";
     }
     out
 }

@@ -23,7 +23,7 @@ pub struct AgreementRow {
     pub comparisons: u64,
     /// The largest two-sample Kolmogorov-Smirnov distance.
     pub distance: f64,
-    /// Bound on the probability of such a distance if both laws are the same, times the comparisons.
+    /// Approximate bound on the probability of such a distance if both laws are the same, times the comparisons.
     pub p: f64,
 }
 
@@ -62,7 +62,9 @@ pub(super) fn write(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], h
             let (Some(a), Some(b)) = (&known[i], &known[j]) else { continue };
             let distance = a.iter().zip(b).map(|(a, b)| two_sample(a, b)).fold(0.0, f64::max);
             let (n, m) = (drawn[i].1.len() as f64, drawn[j].1.len() as f64);
-            let p = 2.0 * libm::exp(-2.0 * distance * distance * n * m / (n + m)) * a.len() as f64;
+            let p = std::f64::consts::E
+                * libm::exp(-2.0 * distance * distance * n * m / (n + m))
+                * a.len() as f64;
             rows.push((drawn[i].0, drawn[j].0, [n as u64, m as u64, a.len() as u64], distance, p.min(1.0)));
         }
     }
@@ -102,14 +104,15 @@ fn statistics(draws: &[Draw], directions: &[Vec<f64>]) -> Vec<Vec<f64>> {
         values.sort_unstable_by(f64::total_cmp);
         values
     };
+    // Rounding of values and sums is no difference of laws; the offset keeps common fractions off the edges.
+    let rounded = |x: f64| libm::rint(x * 1e6 + 0.137) * 1e-6;
     let cell = |k: usize| {
         let cell = k * cells / chosen;
-        sorted(draws.iter().map(|draw| draw.errors[cell]).collect())
+        sorted(draws.iter().map(|draw| rounded(draw.errors[cell])).collect())
     };
     let sum = |signs: &Vec<f64>| {
-        // Rounding of a sum is no difference of laws.
         let along = |draw: &Draw| draw.errors.iter().zip(signs).map(|(z, sign)| z * sign).sum::<f64>();
-        sorted(draws.iter().map(|draw| libm::rint(along(draw) * 1e6) * 1e-6).collect())
+        sorted(draws.iter().map(|draw| rounded(along(draw))).collect())
     };
     (0..chosen).map(cell).chain(directions.iter().map(sum)).collect()
 }

@@ -110,7 +110,7 @@ impl<L: ExactLattice> Prepared for Ready<L> {
     fn tv_error(&self) -> f64 {
         match &self.sampler {
             Sampler::Exact(exact) => exact.tv_error(),
-            Sampler::Rejection(_) => 0.0,
+            Sampler::Rejection(rejection) => rejection.tv_error(),
             Sampler::Gibbs(..) | Sampler::Metropolis(..) | Sampler::Independence(..) => f64::NAN,
         }
     }

@@ -81,7 +81,11 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         })
         .collect();
     progress.finish();
-    let gammas: Vec<Gamma> = plan.cells.par_iter().map(|cell| privacy::gamma(cell, &plan.subject)).collect();
+    let gamma = |(cell, prepared): (&Cell, &Result<Box<dyn Prepared>, String>)| match prepared {
+        Ok(_) if plan.config.study != Study::Privacy => privacy::gamma(cell, &plan.subject),
+        _ => Gamma::Unknown,
+    };
+    let gammas: Vec<Gamma> = plan.cells.par_iter().zip(&prepared).map(gamma).collect();
     let mut outcomes: Vec<CellOutcome> = prepared
         .iter()
         .map(|cell| CellOutcome {

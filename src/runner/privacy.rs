@@ -7,7 +7,7 @@ use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::{DoubleGeometric, Law};
-use crate::privacy::{Conditioning, Gamma, WorstPair, gamma_bound, longest_step};
+use crate::privacy::{Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -48,8 +48,8 @@ fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
         }
         // Parts are independent: the loss of a pair that differs in several is the sum of theirs.
         match Conditioning::new(&bounded, law).worst_pair(SEARCHED) {
-            Ok(Some(pair)) => worst = worst.max(pair.gamma),
-            Ok(None) if is_fixed(&bounded) => {}
+            Ok(Search::Worst(pair)) => worst = worst.max(pair.gamma),
+            Ok(Search::Single) => {}
             _ => return None,
         }
     }
@@ -64,11 +64,6 @@ fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
         false => longest_step(&bounded).map_or(1.0, |longest| gamma_bound(rate, longest)),
     };
     table.region.components(&table.invariant).into_iter().map(part).fold(0.0, f64::max)
-}
-
-/// Whether no other table satisfies everything.
-fn is_fixed(bounded: &Bounded) -> bool {
-    bounded.component.cells.len() == 1 && !bounded.component.rows.is_empty()
 }
 
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
@@ -106,12 +101,15 @@ impl Ready {
         let mut conditioning = Conditioning::new(bounded, self.law);
         let rate = 1.0 / self.law.scale();
         let longest = longest_step(bounded);
+        let free = bounded.region.is_everything();
         let mut rows = Vec::new();
         let mut add = |scope, worst: Option<WorstPair>| {
             rows.extend(worst.map(|worst| {
                 // Neighbours are one step apart, all pairs any number of them.
                 let length = if scope == "all" { longest } else { Some((worst.loss / rate).round() as u64) };
                 let bound = longest.and(length).map_or(1.0, |length| gamma_bound(rate, length));
+                // Equations alone cost nothing.
+                let bound = if free { 0.0 } else { bound };
                 PrivacyRow { part, cells, scope, worst, bound }
             }));
         };
@@ -119,7 +117,7 @@ impl Ready {
         if let Some(corner) = conditioning.corner() {
             add("corner", conditioning.worst_neighbour(&corner)?);
         }
-        add("all", conditioning.worst_pair(STUDIED)?);
+        add("all", conditioning.worst_pair(STUDIED)?.pair());
         Ok(rows)
     }
 }
