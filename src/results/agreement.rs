@@ -105,7 +105,7 @@ fn statistics(draws: &[Draw], directions: &[Vec<f64>]) -> Vec<Vec<f64>> {
         values
     };
     // Rounding of values and sums is no difference of laws; the offset keeps common fractions off the edges.
-    let rounded = |x: f64| libm::rint(x * 1e6 + 0.137) * 1e-6;
+    let rounded = |x: f64| libm::rint(x * 1e4 + 0.137) * 1e-4;
     let cell = |k: usize| {
         let cell = k * cells / chosen;
         sorted(draws.iter().map(|draw| rounded(draw.errors[cell])).collect())
