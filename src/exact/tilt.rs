@@ -41,49 +41,55 @@ pub(super) fn tilts<L: IntegerLaw>(
     kinds.sort_by_key(|&(kind, _)| kind);
     let at = |i: usize, g: usize| a[(rows[i], g)] as f64;
     let k = rows.len();
-    // Means and covariances of the equations under the tilts; an error where a table does not exist.
-    let evaluate = |tau: &[f64]| -> Result<(Vec<f64>, Vec<Vec<f64>>, Vec<f64>)> {
+    // An error where a table does not exist.
+    let evaluate = |tau: &[f64]| -> Result<Tilted> {
         let tilts: Vec<f64> = (0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect();
         let (mut mean, mut covariance) = (vec![0.0; k], vec![vec![0.0; k]; k]);
         for &((g, lower, upper), count) in &kinds {
             let (m, v) = Table::tilted(law, lower, upper, tilts[g])?.moments();
             for i in 0..k {
                 mean[i] += count * at(i, g) * m;
-                for j in 0..k {
-                    covariance[i][j] += count * at(i, g) * at(j, g) * v;
+                for (j, entry) in covariance[i].iter_mut().enumerate() {
+                    *entry += count * at(i, g) * at(j, g) * v;
                 }
             }
         }
-        Ok((mean, covariance, tilts))
+        Ok(Tilted { mean, covariance, tilts })
     };
     // The largest miss in standard deviations.
-    let miss = |mean: &[f64], covariance: &[Vec<f64>]| {
-        let one = |i: usize| mean[i].abs() / libm::sqrt(covariance[i][i]).max(0.5);
+    let miss = |at: &Tilted| {
+        let one = |i: usize| at.mean[i].abs() / libm::sqrt(at.covariance[i][i]).max(0.5);
         (0..k).map(one).fold(0.0, f64::max)
     };
     let mut tau = vec![0.0; k];
-    let (mut mean, mut covariance, mut best) = evaluate(&tau)?;
-    if miss(&mean, &covariance) <= MISS {
+    let mut best = evaluate(&tau)?;
+    if miss(&best) <= MISS {
         return Ok(none);
     }
     for _ in 0..100 {
-        let Some(step) = solve(covariance.clone(), mean.clone()) else { break };
+        let Some(step) = solve(best.covariance.clone(), best.mean.clone()) else { break };
         // Newton's step, halved until the tables exist and the miss is smaller.
-        let now = miss(&mean, &covariance);
+        let now = miss(&best);
         let better = (0..30).find_map(|halvings| {
             let scale = libm::pow(0.5, f64::from(halvings));
             let next: Vec<f64> = tau.iter().zip(&step).map(|(t, s)| t - scale * s).collect();
             let found = evaluate(&next).ok()?;
-            (miss(&found.0, &found.1) < now).then_some((next, found))
+            (miss(&found) < now).then_some((next, found))
         });
         let Some((next, found)) = better else { break };
-        tau = next;
-        (mean, covariance, best) = found;
-        if miss(&mean, &covariance) < 0.1 {
+        (tau, best) = (next, found);
+        if miss(&best) < 0.1 {
             break;
         }
     }
-    Ok(best)
+    Ok(best.tilts)
+}
+
+/// Means and covariances of the equations under tilted weights.
+struct Tilted {
+    mean: Vec<f64>,
+    covariance: Vec<Vec<f64>>,
+    tilts: Vec<f64>,
 }
 
 /// The solution of `m x = b` by elimination with pivots; `None` for a singular matrix.

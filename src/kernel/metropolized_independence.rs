@@ -136,8 +136,8 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z[cell as usize])).sum()
         }));
         for (&cell, inverse) in part.dependent.iter().zip(&part.adjugate) {
-            let terms = inverse.iter().zip(&*sums);
-            let value = terms.fold(Some(0i128), |sum, (a, s)| sum?.checked_sub(a.checked_mul(*s)?));
+            let mut terms = inverse.iter().zip(&*sums);
+            let value = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
             // What leaves 128 bits has no weight to speak of.
             let Some(value) = value else { return };
             let Ok(solved) = i64::try_from(value / part.det) else { return };
