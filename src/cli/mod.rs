@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod completions;
+mod digest;
 mod plan;
 mod report;
 mod run;
@@ -28,6 +29,8 @@ enum Verb {
     Plan(plan::Arguments),
     /// Print the tables of finished runs again
     Report(report::Arguments),
+    /// Print rows and a hash of what they hold for every table of finished runs
+    Digest(digest::Arguments),
     /// Count raw records by a key and join a lookup: makes the data table of a config
     Aggregate(aggregate::Arguments),
     /// Simulate tables of negative binomial counts on the cells of a layout
@@ -43,6 +46,7 @@ pub fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
         Verb::Simulate(arguments) => simulate::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),

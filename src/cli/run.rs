@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let elapsed = clock.elapsed();
     results::write_tables(&folder, &plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
-    let target = folder.commit(&Manifest::new(About::plan(&plan), failed, used, started, elapsed))?;
+    let target = folder.commit(Manifest::new(About::plan(&plan), failed, used, started, elapsed))?;
     eprintln!("done in {:.1} s: {}", elapsed.as_secs_f64(), target.display());
     finish(&target)
 }
@@ -119,7 +119,7 @@ fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
         lattice: None,
         cells: config.settings.len(),
     };
-    let target = folder.commit(&Manifest::new(about, 0, used, started, clock.elapsed()))?;
+    let target = folder.commit(Manifest::new(about, 0, used, started, clock.elapsed()))?;
     eprintln!("done in {:.1} s: {}", clock.elapsed().as_secs_f64(), target.display());
     finish(&target)
 }

@@ -1,7 +1,9 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::Manifest;
+use super::{Manifest, TableDigest};
 use crate::failure::{Failure, Result};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ pub struct RunFolder {
     target: PathBuf,
     partial: PathBuf,
     committed: bool,
+    /// Digests of the tables written so far.
+    tables: RefCell<BTreeMap<String, TableDigest>>,
 }
 
 /// Whether a run has to be made.
@@ -64,7 +68,12 @@ pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
         ),
         _ => Failure::io(&partial, "cannot create the folder", e),
     })?;
-    Ok(Claim::New(RunFolder { target: target.to_owned(), partial, committed: false }))
+    Ok(Claim::New(RunFolder {
+        target: target.to_owned(),
+        partial,
+        committed: false,
+        tables: RefCell::default(),
+    }))
 }
 
 impl RunFolder {
@@ -89,9 +98,15 @@ impl RunFolder {
         file.sync_all().map_err(|e| failed(e.to_string()))
     }
 
-    /// Writes the manifest, the commit record, and gives the folder its name.
-    pub fn commit(mut self, manifest: &Manifest) -> Result<PathBuf> {
-        let text = serde_json::to_string_pretty(manifest).expect("a manifest has only plain fields");
+    /// Notes what a table holds, for the manifest.
+    pub(super) fn note(&self, name: &str, digest: TableDigest) {
+        self.tables.borrow_mut().insert(name.to_owned(), digest);
+    }
+
+    /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name.
+    pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
+        manifest.tables = self.tables.take();
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
         self.write("manifest.json", text.as_bytes())?;
         fs::rename(&self.partial, &self.target)
             .map_err(|e| Failure::io(&self.target, "cannot rename the folder", e))?;

@@ -1,11 +1,12 @@
 //! The manifest: what made a run, and its commit record.
 
-use super::SCHEMA_VERSION;
+use super::{SCHEMA_VERSION, TableDigest};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::Subject;
 use crate::privacy::LatticeShape;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,6 +35,8 @@ pub struct Manifest {
     pub cells: usize,
     /// Cells that failed.
     pub failed_cells: usize,
+    /// By file of a table: its rows and a hash of what they hold.
+    pub tables: BTreeMap<String, TableDigest>,
     /// Version of the tool.
     pub tool_version: String,
     /// Git commit that it was built from; empty if unknown.
@@ -131,6 +134,7 @@ impl Manifest {
             lattice: about.lattice,
             cells: about.cells,
             failed_cells,
+            tables: BTreeMap::new(),
             tool_version: env!("CARGO_PKG_VERSION").into(),
             git_commit: env!("CONGENIAL_GIT_COMMIT").into(),
             git_dirty: match env!("CONGENIAL_GIT_DIRTY") {

@@ -1,6 +1,7 @@
 //! What a run leaves behind: a folder with tables, configs and a manifest. `FORMAT.md` documents it.
 
 mod agreement;
+mod digest;
 mod entries;
 mod findings;
 mod folder;
@@ -11,6 +12,7 @@ mod privacy;
 mod tables;
 
 pub use agreement::{AgreementRow, read_agreement};
+pub use digest::TableDigest;
 pub use entries::{EntryRow, read_entries};
 pub use findings::{FindingRow, read_findings, write_findings};
 pub use folder::{Claim, RunFolder, claim};

@@ -82,6 +82,9 @@ pub(super) fn write_columns(
         ("congenial.config_hash".to_owned(), config_hash.to_owned()),
         ("congenial.git_commit".to_owned(), env!("CONGENIAL_GIT_COMMIT").to_owned()),
     ];
+    let digest = super::digest::digest(&columns)
+        .map_err(|e| Failure::data(Path::new(name), format!("cannot be written: {e}")))?;
+    folder.note(name, digest);
     folder.write_with(name, |file| {
         let mut frame = DataFrame::new_infer_height(columns).map_err(|e| e.to_string())?;
         let writer =
