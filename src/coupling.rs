@@ -10,6 +10,7 @@ use crate::rng::Rng;
 
 /// One coupled pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "harness", derive(serde::Serialize, serde::Deserialize))]
 pub struct Meeting {
     /// `τ = inf{t > L : X_t = Y_{t-L}}`; `None` if the pair was cut short before it met (censored).
     pub tau: Option<u64>,

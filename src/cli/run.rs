@@ -4,7 +4,7 @@ use crate::config::{self, Document, Shape, WorldsConfig};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
-use crate::results::{self, About, Claim, Manifest, RunFolder};
+use crate::results::{self, About, Claim, Identity, Manifest, RunFolder};
 use crate::runner;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -19,6 +19,9 @@ pub(super) struct Arguments {
     /// Threads [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Go on from what a run that was stopped has left
+    #[arg(long)]
+    resume: bool,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -51,7 +54,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let hash = plan.hash();
-    let Some(folder) = claim(arguments, &plan.config.name, &hash)? else { return Ok(()) };
+    let Some(folder) = claim(arguments, &plan.config.name, &Identity::new(&hash, plan.subject.digest()))?
+    else {
+        return Ok(());
+    };
     folder.write("config.toml", plan.config.given.as_bytes())?;
     folder.write("config.resolved.toml", plan.resolved().as_bytes())?;
     if let Some(published) = published {
@@ -63,8 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let used = threads(arguments);
     eprintln!("{}: {} cells on {used} threads", plan.config.name, plan.cells.len());
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let outcomes =
-        runner::run(&plan, used).map_err(|e| Failure::Usage(format!("cannot start {used} threads: {e}")))?;
+    let outcomes = runner::run(&plan, used, folder.journal())?;
     let elapsed = clock.elapsed();
     results::write_tables(&folder, &plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
@@ -74,13 +79,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Claims the folder of a run; prints the report of one that is complete already.
-fn claim(arguments: &Arguments, name: &str, hash: &str) -> Result<Option<RunFolder>> {
+fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
+    let hash = &identity.config_hash;
     let target = match &arguments.out {
         Some(out) => out.clone(),
         None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
     };
-    match results::claim(&target, hash)? {
-        Claim::New(folder) => Ok(Some(folder)),
+    match results::claim(&target, identity, arguments.resume)? {
+        Claim::New(folder) => {
+            interruptible(name, folder.journal().parts())?;
+            Ok(Some(folder))
+        }
         Claim::Complete(manifest) => {
             eprintln!(
                 "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
@@ -93,6 +102,23 @@ fn claim(arguments: &Arguments, name: &str, hash: &str) -> Result<Option<RunFold
     }
 }
 
+/// From here on SIGINT and SIGTERM end the process at once, with one line on how to go on: finished parts are safe.
+fn interruptible(name: &str, parts: usize) -> Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    if parts > 0 {
+        eprintln!("{name}: {parts} parts are done already");
+    }
+    let failed = |e: std::io::Error| Failure::Usage(format!("cannot wait for signals: {e}"));
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            eprintln!("\nstopped; the same command with --resume goes on from here");
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
+
 fn threads(arguments: &Arguments) -> usize {
     let given = arguments.threads.map(usize::from);
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -101,7 +127,7 @@ fn threads(arguments: &Arguments) -> usize {
 /// A study of composition.
 fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
     let hash = config.hash();
-    let Some(folder) = claim(arguments, &config.name, &hash)? else { return Ok(()) };
+    let Some(folder) = claim(arguments, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
     folder.write("config.toml", config.given.as_bytes())?;
     folder.write("config.resolved.toml", config.text.as_bytes())?;
     let (started, clock) = (SystemTime::now(), Instant::now());

@@ -51,8 +51,13 @@ pub(super) fn digest(columns: &[Column]) -> Result<TableDigest, String> {
             other => return Err(format!("column `{}` has the type {other}", column.name())),
         }
     }
-    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex(hash.finalize());
     Ok(TableDigest { rows: columns.first().map_or(0, Column::len) as u64, sha256 })
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

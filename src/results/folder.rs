@@ -1,6 +1,6 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::{Manifest, TableDigest};
+use super::{Identity, Journal, Manifest, TableDigest};
 use crate::failure::{Failure, Result};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,13 +8,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is
-/// removed again.
+/// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
+/// unless its journal holds finished parts.
 #[derive(Debug)]
 pub struct RunFolder {
     target: PathBuf,
     partial: PathBuf,
-    committed: bool,
+    /// Held until the end: no other process writes this folder.
+    _lock: fs::File,
+    journal: Option<Journal>,
     /// Digests of the tables written so far.
     tables: RefCell<BTreeMap<String, TableDigest>>,
 }
@@ -28,11 +30,12 @@ pub enum Claim {
     Complete(Box<Manifest>),
 }
 
-/// Claims `target` for the run with the given config hash.
+/// Claims `target` for the run of this identity. `resume`: whether what an earlier process left is taken up.
 ///
-/// Refused: a folder that holds anything else, one that another process is writing (or left when it was
-/// killed), a place that cannot be written.
-pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
+/// Refused: a folder that holds anything else, one that another process is writing, or left when it was killed (unless it
+/// is to be taken up), a place that cannot be written.
+pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> {
+    let config_hash = &identity.config_hash;
     if target.exists() {
         if !target.join("manifest.json").exists() {
             return Err(Failure::io(
@@ -42,7 +45,7 @@ pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
             ));
         }
         let manifest = Manifest::read(target)?;
-        if manifest.config_hash != config_hash {
+        if manifest.config_hash != *config_hash {
             let message = format!(
                 "exists and holds the run of another config ({}, ours is {config_hash}); choose another folder by --out",
                 manifest.config_hash
@@ -60,20 +63,29 @@ pub fn claim(target: &Path, config_hash: &str) -> Result<Claim> {
     if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
     }
-    fs::create_dir(&partial).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::io(
-            &partial,
-            "not used",
-            "another run is writing it, or was killed while it did; remove it if no run is under way",
-        ),
-        _ => Failure::io(&partial, "cannot create the folder", e),
+    let left = match fs::create_dir(&partial) {
+        Ok(()) => false,
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => true,
+        Err(e) => return Err(Failure::io(&partial, "cannot create the folder", e)),
+    };
+    let place = partial.join("lock");
+    let lock = fs::OpenOptions::new().create_new(!left).write(true).open(&place);
+    let lock = lock.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            Failure::io(&partial, "not used", "exists, and no run has left it: remove it, or give --out")
+        }
+        _ => Failure::io(&place, "cannot write", e),
     })?;
-    Ok(Claim::New(RunFolder {
-        target: target.to_owned(),
-        partial,
-        committed: false,
-        tables: RefCell::default(),
-    }))
+    if lock.try_lock().is_err() {
+        return Err(Failure::io(&partial, "not used", "another process is writing it"));
+    }
+    if left && !resume {
+        let message = "a run that was stopped left it: give --resume to go on from there, or remove it";
+        return Err(Failure::io(&partial, "not used", message));
+    }
+    let journal = Journal::open(&partial, identity)?;
+    let (target, tables) = (target.to_owned(), RefCell::default());
+    Ok(Claim::New(RunFolder { target, partial, _lock: lock, journal: Some(journal), tables }))
 }
 
 impl RunFolder {
@@ -93,9 +105,15 @@ impl RunFolder {
             fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
         }
         let failed = |e: String| Failure::io(&path, "cannot write", e);
-        let mut file = fs::File::create_new(&path).map_err(|e| failed(e.to_string()))?;
+        // An earlier process may have left half of it.
+        let mut file = fs::File::create(&path).map_err(|e| failed(e.to_string()))?;
         write(&mut file).map_err(failed)?;
         file.sync_all().map_err(|e| failed(e.to_string()))
+    }
+
+    /// What is done already.
+    pub fn journal(&self) -> &Journal {
+        self.journal.as_ref().expect("it is removed by the commit alone")
     }
 
     /// Notes what a table holds, for the manifest.
@@ -107,17 +125,21 @@ impl RunFolder {
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
         manifest.tables = self.tables.take();
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
-        self.write("manifest.json", text.as_bytes())?;
-        fs::rename(&self.partial, &self.target)
-            .map_err(|e| Failure::io(&self.target, "cannot rename the folder", e))?;
-        self.committed = true;
+        super::journal::replace(&self.partial, "manifest.json", text.as_bytes())?;
+        let failed = |e: std::io::Error| Failure::io(&self.target, "cannot rename the folder", e);
+        fs::rename(&self.partial, &self.target).map_err(failed)?;
+        // Complete: what is left of the journal and the lock is swept out.
+        self.journal = None;
+        let _ = fs::remove_dir_all(self.target.join("journal"));
+        let _ = fs::remove_file(self.target.join("lock"));
         Ok(self.target.clone())
     }
 }
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        if !self.committed {
+        let Some(journal) = &self.journal else { return };
+        if journal.parts() == 0 {
             // The run failed: its own half-written files are worth nothing and would block the next.
             let _ = fs::remove_dir_all(&self.partial);
         }

@@ -16,13 +16,16 @@ pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Ro
 pub use worlds::check_worlds;
 
 use crate::config::{Method, Study};
+use crate::failure::Failure;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::Gamma;
+use crate::results::Journal;
 use progress::Progress;
 use rayon::prelude::*;
 use rows::Prepared;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// What one cell gave.
 #[derive(Debug)]
@@ -44,13 +47,20 @@ pub struct CellOutcome {
 /// Parts that the replicates of one cell are divided into: enough to keep every core busy to the end.
 const PARTS: u64 = 64;
 
-/// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order.
-pub fn run(plan: &Plan, threads: usize) -> Result<Vec<CellOutcome>, rayon::ThreadPoolBuildError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    Ok(pool.install(|| run_here(plan)))
+/// Parts that took less are drawn again rather than kept: reading them would not be faster.
+const KEPT: Duration = Duration::from_millis(20);
+
+/// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
+/// in the journal. Errors: threads, files.
+pub fn run(plan: &Plan, threads: usize, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))?;
+    pool.install(|| run_here(plan, journal))
 }
 
-fn run_here(plan: &Plan) -> Vec<CellOutcome> {
+fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
     let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
         .cells
         .par_iter()
@@ -68,18 +78,26 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
         .collect();
     let progress =
         Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
-    let done: Vec<(usize, Rows, Option<String>)> = tasks
+    let done = tasks
         .into_par_iter()
         .with_max_len(1)
         .map(|(i, range)| {
             let done = work(&plan.cells[i], range.end - range.start);
             let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
-            let mut rows = Rows::default();
-            let error = cell.replicates(range, &mut rows).err().map(|e| e.to_string());
+            let key = plan.cells[i].key_text();
+            if let Some(rows) = journal.read(&key, &range) {
+                progress.add(done);
+                return Ok((i, rows, None));
+            }
+            let (clock, mut rows) = (Instant::now(), Rows::default());
+            let error = cell.replicates(range.clone(), &mut rows).err().map(|e| e.to_string());
+            if error.is_none() && clock.elapsed() >= KEPT && rows.privacy.is_empty() {
+                journal.write(&key, &range, &rows)?;
+            }
             progress.add(done);
-            (i, rows, error)
+            Ok((i, rows, error))
         })
-        .collect();
+        .collect::<crate::failure::Result<Vec<(usize, Rows, Option<String>)>>>()?;
     progress.finish();
     let gamma = |(cell, prepared): (&Cell, &Result<Box<dyn Prepared>, String>)| match prepared {
         Ok(_) if plan.config.study != Study::Privacy => privacy::gamma(cell, &plan.subject),
@@ -114,7 +132,7 @@ fn run_here(plan: &Plan) -> Vec<CellOutcome> {
             }
         }
     }
-    outcomes
+    Ok(outcomes)
 }
 
 /// Whether no cell before has the same chain, with another lag: the marginals of a chain know nothing of lags.

@@ -5,10 +5,11 @@ use crate::diagnostics::rank_normalised_split_rhat;
 use crate::error::Result;
 use crate::law::Value;
 use crate::privacy::WorstPair;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Errors of one replicate on one level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LevelRow {
     /// The replicate, from 0.
     pub replicate: u64,
@@ -40,7 +41,7 @@ impl LevelRow {
 }
 
 /// Diagnostics of one chain on one level's L1 error.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChainRow {
     /// The replicate, from 0.
     pub replicate: u64,
@@ -57,7 +58,7 @@ pub struct ChainRow {
 }
 
 /// Rows of a range of replicates.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Rows {
     /// One per replicate and level.
     pub errors: Vec<LevelRow>,
@@ -69,12 +70,13 @@ pub struct Rows {
     pub draws: Vec<Draw>,
     /// One per coupled pair.
     pub meetings: Vec<MeetingRow>,
-    /// What conditioning pays, part by part of the table.
+    /// What conditioning pays, part by part of the table; computed anew, never kept.
+    #[serde(skip)]
     pub privacy: Vec<PrivacyRow>,
 }
 
 /// The errors of all cells in one release, or in one record of a chain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draw {
     /// The replicate, from 0.
     pub replicate: u64,
@@ -85,7 +87,7 @@ pub struct Draw {
 }
 
 /// One coupled pair.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MeetingRow {
     /// The pair, from 0.
     pub replicate: u64,

@@ -1,0 +1,197 @@
+//! The journal of a run: what is done already, so that a run that was stopped can go on.
+
+use super::SCHEMA_VERSION;
+use super::digest::hex;
+use crate::failure::{Failure, Result};
+use crate::runner::Rows;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// What a journal belongs to: rows of anything else are no rows of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Layout of the files.
+    pub schema_version: u32,
+    /// Hash of the resolved config.
+    pub config_hash: String,
+    /// Digest of the data.
+    pub data_digest: String,
+    /// Version and commit of the tool.
+    pub tool: String,
+}
+
+impl Identity {
+    /// That of a run by this tool.
+    pub fn new(config_hash: &str, data_digest: &str) -> Self {
+        let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("CONGENIAL_GIT_COMMIT"));
+        Self {
+            schema_version: SCHEMA_VERSION,
+            config_hash: config_hash.to_owned(),
+            data_digest: data_digest.to_owned(),
+            tool: format!("{version} {commit} {}", env!("CONGENIAL_GIT_DIRTY")),
+        }
+    }
+}
+
+/// Finished parts of a run, a file each: written to a temporary name, synced, renamed. A file that is not whole, or of
+/// another run, is no part: it is left out and drawn again.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    identity: String,
+}
+
+/// Name of the file that says what a journal belongs to.
+const IDENTITY: &str = "identity.json";
+
+impl Journal {
+    /// Opens the journal in a run's folder, or begins it.
+    ///
+    /// Errors: a journal of another config, other data, another schema or another build of the tool; files.
+    pub fn open(partial: &Path, identity: &Identity) -> Result<Self> {
+        let folder = partial.join("journal");
+        let text = serde_json::to_string_pretty(identity).expect("plain fields");
+        let place = folder.join(IDENTITY);
+        match fs::read_to_string(&place) {
+            Ok(found) => {
+                let found: Identity = serde_json::from_str(&found)
+                    .map_err(|e| Failure::data(&place, format!("cannot go on from here: {e}")))?;
+                let differs = |what: &str, theirs: &str, ours: &str| {
+                    let message = format!(
+                        "cannot go on: it was begun with {what} {theirs}, ours is {ours}; remove the folder or give --out"
+                    );
+                    Err(Failure::data(&place, message))
+                };
+                if found.schema_version != identity.schema_version {
+                    let (theirs, ours) =
+                        (found.schema_version.to_string(), identity.schema_version.to_string());
+                    return differs("the schema", &theirs, &ours);
+                }
+                if found.config_hash != identity.config_hash {
+                    return differs("the config", &found.config_hash, &identity.config_hash);
+                }
+                if found.data_digest != identity.data_digest {
+                    return differs("the data", &found.data_digest, &identity.data_digest);
+                }
+                if found.tool != identity.tool {
+                    return differs("the tool", &found.tool, &identity.tool);
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                fs::create_dir_all(&folder)
+                    .map_err(|e| Failure::io(&folder, "cannot create the folder", e))?;
+                replace(&folder, IDENTITY, text.as_bytes())?;
+            }
+            Err(e) => return Err(Failure::io(&place, "cannot read", e)),
+        }
+        Ok(Self { folder, identity: hex(Sha256::digest(text.as_bytes())) })
+    }
+
+    fn name(cell: &str, range: &Range<u64>) -> String {
+        format!("{cell}-{}-{}.part", range.start, range.end)
+    }
+
+    /// First line of a part.
+    fn header(&self, cell: &str, range: &Range<u64>, payload: &[u8]) -> String {
+        let Range { start, end } = range;
+        format!("congenial part of {} {cell} {start} {end} {}\n", self.identity, hex(Sha256::digest(payload)))
+    }
+
+    /// The rows of a part, if it is there and whole.
+    pub fn read(&self, cell: &str, range: &Range<u64>) -> Option<Rows> {
+        let bytes = fs::read(self.folder.join(Self::name(cell, range))).ok()?;
+        let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
+        let payload = &bytes[end..];
+        if bytes[..end] != *self.header(cell, range, payload).as_bytes() {
+            return None;
+        }
+        postcard::from_bytes(payload).ok()
+    }
+
+    /// Keeps the rows of a part. Errors: files.
+    pub fn write(&self, cell: &str, range: &Range<u64>, rows: &Rows) -> Result<()> {
+        let payload = postcard::to_stdvec(rows)
+            .map_err(|e| Failure::data(&self.folder, format!("cannot be written: {e}")))?;
+        let mut bytes = self.header(cell, range, &payload).into_bytes();
+        bytes.extend(payload);
+        replace(&self.folder, &Self::name(cell, range), &bytes)
+    }
+
+    /// Parts that are there, whole or not.
+    pub fn parts(&self) -> usize {
+        let part =
+            |entry: &fs::DirEntry| entry.path().extension().is_some_and(|extension| extension == "part");
+        fs::read_dir(&self.folder).map_or(0, |entries| entries.flatten().filter(part).count())
+    }
+}
+
+/// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
+/// power goes.
+pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let place = folder.join(name);
+    // Several threads write into one folder, never the same file.
+    let temporary = folder.join(format!("{name}.tmp"));
+    let failed = |e: std::io::Error| Failure::io(&place, "cannot write", e);
+    let mut file = File::create(&temporary).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    drop(file);
+    fs::rename(&temporary, &place).map_err(failed)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::{ChainRow, Draw, LevelRow};
+
+    fn rows() -> Rows {
+        let error =
+            LevelRow { replicate: 3, level: 1, l1: 0.1, l2: f64::NAN, bias: -0.0, invariant_ok: true };
+        let chain = ChainRow { replicate: 3, level: 1, steps: 9, moves: 2, ess: Some(1.5), records: 4 };
+        let draw = Draw { replicate: 3, iteration: 1, errors: vec![1.0, f64::MIN_POSITIVE] };
+        let mut rows = Rows::default();
+        rows.errors.push(error);
+        rows.chains.push(chain);
+        rows.draws.push(draw);
+        rows
+    }
+
+    /// Whole parts come back bit for bit; a part that was cut, changed anywhere, or belongs elsewhere is none.
+    #[test]
+    fn only_whole_parts_of_this_run_count() {
+        let place = tempfile::tempdir().unwrap();
+        let identity = Identity::new("0123", "data");
+        let journal = Journal::open(place.path(), &identity).unwrap();
+        assert!(journal.read("cell", &(0..4)).is_none());
+        journal.write("cell", &(0..4), &rows()).unwrap();
+        let bits = |rows: &Rows| postcard::to_stdvec(rows).unwrap();
+        let again = Journal::open(place.path(), &identity).unwrap();
+        assert_eq!(bits(&again.read("cell", &(0..4)).unwrap()), bits(&rows()));
+        assert_eq!(again.parts(), 1);
+        let path = place.path().join("journal/cell-0-4.part");
+        let whole = fs::read(&path).unwrap();
+        for i in 0..whole.len() {
+            fs::write(&path, &whole[..i]).unwrap();
+            assert!(again.read("cell", &(0..4)).is_none(), "cut at {i}");
+            let mut flipped = whole.clone();
+            flipped[i] ^= 0x10;
+            fs::write(&path, &flipped).unwrap();
+            assert!(again.read("cell", &(0..4)).is_none(), "flipped at {i}");
+        }
+        fs::write(place.path().join("journal/other-0-4.part"), &whole).unwrap();
+        fs::write(place.path().join("journal/cell-4-8.part"), &whole).unwrap();
+        assert!(again.read("other", &(0..4)).is_none() && again.read("cell", &(4..8)).is_none());
+        for other in [
+            Identity::new("4567", "data"),
+            Identity::new("0123", "other"),
+            Identity { schema_version: 99, ..identity.clone() },
+            Identity { tool: "another".into(), ..identity.clone() },
+        ] {
+            assert!(Journal::open(place.path(), &other).unwrap_err().to_string().contains("cannot go on"));
+        }
+    }
+}
