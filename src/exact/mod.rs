@@ -5,7 +5,9 @@
 //! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity.
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
-//!   equations), [`Klein`] (Gaussian) and [`EuclideanKlein`] (ℓ2).
+//!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
+//! - [`Rejection`]: proposals of a sampler that keeps less.
+//! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations.
 
 mod alias;
 pub mod composition;

@@ -1,0 +1,192 @@
+//! From a solution in floating point to a point of a dyadic grid that meets all constraints exactly.
+
+use super::{Constraint, GRID, MOVED, Problem, Solution, Tight, grid, largest, power};
+use crate::error::{Error, Result};
+
+impl Problem<'_> {
+    /// Moves a solution to a dyadic grid on which all constraints hold exactly: the values in units of the grid, and
+    /// its bits. `exact`: the check of all of them.
+    ///
+    /// Cells at a bound stay there. Of the others, cells far from their bounds solve the equations, in integers; the
+    /// rest is rounded. A bound or row that this violates joins those that hold with equality. If no point of the
+    /// grid meets the equations and the bounds, the solution is shrunk towards 0 first, after which only bounds at 0
+    /// are kept.
+    pub(super) fn repair(
+        &self,
+        solution: &Solution,
+        exact: impl Fn(&[i64], u32) -> bool,
+    ) -> Result<(Vec<i64>, u32)> {
+        let shrinks = [22, 20, 18, 17].map(|bits| (1.0 / power(bits), 1e-9));
+        for (shrink, tolerance) in [(0.0, 1e-9), (0.0, -1.0)].into_iter().chain(shrinks) {
+            let Some((units, bits)) = self.attempt(solution, shrink, tolerance * self.scale) else {
+                continue;
+            };
+            let moved = units.iter().zip(&solution.z).map(|(&m, z)| (m as f64 / power(bits) - z).abs());
+            if exact(&units, bits) && moved.fold(0.0, f64::max) <= MOVED * self.scale {
+                return Ok((units, bits));
+            }
+        }
+        Err(Error::NotConverged {
+            what: "the exact rounding of least squares under inequalities",
+            residuals: "no point of the grid within 1e-5 of the solution meets all constraints".into(),
+        })
+    }
+
+    fn attempt(&self, solution: &Solution, shrink: f64, tolerance: f64) -> Option<(Vec<i64>, u32)> {
+        let z: Vec<f64> = solution.z.iter().map(|z| z * (1.0 - shrink)).collect();
+        let may_hold = |least: i64| shrink == 0.0 || least == 0;
+        let mut held = solution.tight.clone();
+        for (i, side) in held.sides.iter_mut().enumerate() {
+            if *side == 0 {
+                let near = |bound: i64| (z[i] - bound as f64).abs() <= tolerance;
+                *side = i8::from(near(self.lower[i])) - i8::from(near(self.upper[i]) && !near(self.lower[i]));
+            }
+            if !may_hold(self.bound(i, *side)) {
+                *side = 0;
+            }
+        }
+        let near = |j: &usize| {
+            let slack = self.slack(*j, &z).abs() / self.constraints[*j].length;
+            may_hold(self.constraints[*j].least) && (solution.tight.rows.contains(j) || slack <= tolerance)
+        };
+        held.rows = (self.equations..self.constraints.len()).filter(near).collect();
+        for _ in 0..self.u.len() + self.constraints.len() {
+            let (units, bits) = self.place(&z, &held, if shrink > 0.0 { 6 } else { 0 })?;
+            let before = held.clone();
+            for (i, side) in held.sides.iter_mut().enumerate() {
+                let (unit, [lower, upper]) = (i128::from(units[i]), self.bounds(i, bits));
+                if unit < lower && may_hold(self.lower[i]) {
+                    *side = 1;
+                } else if unit > upper && may_hold(self.upper[i]) {
+                    *side = -1;
+                }
+            }
+            for j in self.equations..self.constraints.len() {
+                let Constraint { row, least, .. } = &self.constraints[j];
+                let sum: i128 = row.iter().map(|&(i, a)| i128::from(a) * i128::from(units[i as usize])).sum();
+                if sum < i128::from(*least) << bits && may_hold(*least) && !held.rows.contains(&j) {
+                    held.rows.push(j);
+                }
+            }
+            if held.sides == before.sides && held.rows == before.rows {
+                return Some((units, bits));
+            }
+        }
+        None
+    }
+
+    pub(super) fn bounds(&self, cell: usize, bits: u32) -> [i128; 2] {
+        [i128::from(self.lower[cell]) << bits, i128::from(self.upper[cell]) << bits]
+    }
+
+    /// A point of the grid next to `z` that meets the equations and what is held. `None`: there is none, or
+    /// the numbers are too big.
+    fn place(&self, z: &[f64], held: &Tight, finer: u32) -> Option<(Vec<i64>, u32)> {
+        let n = z.len();
+        let mut system: Vec<Vec<i128>> = Vec::new();
+        for j in (0..self.equations).chain(held.rows.iter().copied()) {
+            let Constraint { row, least, .. } = &self.constraints[j];
+            let mut dense = vec![0i128; n + 1];
+            dense[n] = i128::from(*least);
+            for &(cell, a) in row {
+                let cell = cell as usize;
+                match held.sides[cell] {
+                    0 => dense[cell] = i128::from(a),
+                    side => dense[n] -= i128::from(a).checked_mul(self.bound(cell, side).into())?,
+                }
+            }
+            system.push(dense);
+        }
+        let room = |i: usize| (z[i] - self.lower[i] as f64).min(self.upper[i] as f64 - z[i]);
+        let mut order: Vec<(f64, usize)> =
+            (0..n).filter(|&i| held.sides[i] == 0).map(|i| (room(i), i)).collect();
+        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let pivots = eliminate(&mut system, &order)?;
+        let mut step = 1i128;
+        for &(i, column) in &pivots {
+            let pivot = system[i][column].abs();
+            step = step.checked_mul(pivot / gcd(step, pivot))?;
+            if step > 1 << 30 {
+                return None;
+            }
+        }
+        // The pivots collect the rounding of all other cells.
+        let collected = (step as u128 * n as u128) >> 8;
+        let wanted = GRID + finer + (u128::BITS - collected.leading_zeros());
+        let bits = grid(1.0 + largest(z), wanted);
+        let mut units = vec![0i128; n];
+        for i in 0..n {
+            let [lower, upper] = self.bounds(i, bits);
+            units[i] = match held.sides[i] {
+                0 => {
+                    let near = libm::rint(z[i] * power(bits) / step as f64) as i128 * step;
+                    let inside = |m: i128| if m < lower { -(-lower).div_euclid(step) * step } else { m };
+                    let near = inside(near);
+                    if near > upper { upper.div_euclid(step) * step } else { near }
+                }
+                side => i128::from(self.bound(i, side)) << bits,
+            };
+        }
+        for &(i, column) in &pivots {
+            let row = &system[i];
+            let mut right = row[n].checked_mul(1 << bits)?;
+            for cell in (0..n).filter(|&cell| cell != column && row[cell] != 0) {
+                right = right.checked_sub(row[cell].checked_mul(units[cell])?)?;
+            }
+            if right % row[column] != 0 {
+                return None;
+            }
+            units[column] = right / row[column];
+        }
+        let units = units.into_iter().map(|m| i64::try_from(m).ok().filter(|m| m.abs() < 1 << 53));
+        Some((units.collect::<Option<_>>()?, bits))
+    }
+}
+
+/// Gauss-Jordan elimination of integer rows whose last entry is the right-hand side: the pivots as (row, column).
+/// Columns in the given order, which comes with their room; first those with room whose pivot is ±1. `None`: no
+/// solution, or overflow.
+fn eliminate(system: &mut [Vec<i128>], order: &[(f64, usize)]) -> Option<Vec<(usize, usize)>> {
+    let mut pivots: Vec<(usize, usize)> = Vec::new();
+    let mut open = vec![true; system.len()];
+    for units_only in [true, false] {
+        for &(room, column) in order {
+            if (units_only && room < 1e-3) || pivots.iter().any(|&(_, c)| c == column) {
+                continue;
+            }
+            let candidates = (0..system.len()).filter(|&i| open[i] && system[i][column] != 0);
+            let Some(at) = candidates.min_by_key(|&i| system[i][column].abs()) else { continue };
+            if units_only && system[at][column].abs() != 1 {
+                continue;
+            }
+            open[at] = false;
+            pivots.push((at, column));
+            let row = std::mem::take(&mut system[at]);
+            for other in system.iter_mut().filter(|other| !other.is_empty() && other[column] != 0) {
+                let common = gcd(row[column], other[column]);
+                let (own, factor) = (row[column] / common, other[column] / common);
+                let mut content = 0;
+                for (x, y) in other.iter_mut().zip(&row) {
+                    *x = x.checked_mul(own)?.checked_sub(y.checked_mul(factor)?)?;
+                    if content != 1 {
+                        content = gcd(content, *x);
+                    }
+                }
+                if content > 1 {
+                    other.iter_mut().for_each(|x| *x /= content);
+                }
+            }
+            system[at] = row;
+        }
+    }
+    let solvable = system.iter().zip(open).all(|(row, open)| !open || row.last() == Some(&0));
+    solvable.then_some(pivots)
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
