@@ -40,6 +40,15 @@ pub enum Failure {
         /// What was tried and what the system said.
         message: String,
     },
+    /// A comparison found something.
+    #[error("{0}")]
+    Changed(String),
+    /// There is nothing to compare.
+    #[error("{0}")]
+    Nothing(String),
+    /// Stored results that do not go together, or with this tool.
+    #[error("{0}")]
+    Incompatible(String),
     /// The run went through, but some cells failed.
     #[error("{failed} of {cells} cells failed; the first: {first}")]
     CellsFailed {
@@ -53,10 +62,14 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 2 for usage, config, data and files; 5 when cells failed.
+    /// 2 for usage, config, data and files; 3 for a change for the worse (or any, where none is wanted), 4 for nothing to
+    /// compare, 5 when cells failed, 6 for incompatible results.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Changed(_) => 3,
+            Self::Nothing(_) => 4,
             Self::CellsFailed { .. } => 5,
+            Self::Incompatible(_) => 6,
             _ => 2,
         }
     }

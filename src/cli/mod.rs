@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod aggregate;
+mod compare;
 mod completions;
 mod digest;
 mod plan;
@@ -29,6 +30,8 @@ enum Verb {
     Plan(plan::Arguments),
     /// Print the tables of finished runs again
     Report(report::Arguments),
+    /// Compare two finished runs, cell by cell
+    Compare(compare::Arguments),
     /// Print rows and a hash of what they hold for every table of finished runs
     Digest(digest::Arguments),
     /// Count raw records by a key and join a lookup: makes the data table of a config
@@ -39,13 +42,13 @@ enum Verb {
     Completions(completions::Arguments),
 }
 
-/// Parses the arguments, does what they ask, and returns the exit code: 0 done, 2 usage, config, data or
-/// files, 5 some cells failed.
+/// Parses the arguments, does what they ask, and returns the exit code ([`crate::failure::Failure::exit_code`]).
 pub fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
         Verb::Simulate(arguments) => simulate::run(&arguments),

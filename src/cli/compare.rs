@@ -1,0 +1,45 @@
+//! `congenial compare`
+
+use crate::failure::{Failure, Result};
+use crate::report::{Format, Rule, Verdict, compare};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Folder of the run to compare with
+    base: PathBuf,
+    /// Folder of the run that is judged
+    candidate: PathBuf,
+    /// Share of the base's mean within which a difference does not matter
+    #[arg(long, default_value_t = 0.05)]
+    margin: f64,
+    /// Chance of a wrong verdict over all figures together
+    #[arg(long, default_value_t = 0.05)]
+    level: f64,
+    /// Want the same rows in every table: the gate for commits that change no number
+    #[arg(long)]
+    identical: bool,
+    /// How to print: text, markdown or json
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { margin, level, .. } = *arguments;
+    if !(margin.is_finite() && margin >= 0.0) {
+        return Err(Failure::Usage(format!("--margin: got {margin}, want a number >= 0")));
+    }
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Failure::Usage(format!("--level: got {level}, want a number in (0, 1)")));
+    }
+    let comparison = compare(&arguments.base, &arguments.candidate, Rule { margin, level })?;
+    super::print(&comparison.render(arguments.format)?)?;
+    let worse = comparison.count(Verdict::Worse);
+    if worse > 0 {
+        return Err(Failure::Changed(format!("{worse} figures changed for the worse")));
+    }
+    if arguments.identical && !comparison.is_identical() {
+        return Err(Failure::Changed("the two runs do not hold the same rows".into()));
+    }
+    Ok(())
+}
