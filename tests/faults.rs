@@ -164,3 +164,53 @@ fn the_second_process_is_refused() {
     assert!(first.wait().unwrap().success());
     place.prints(&["digest", "out"]);
 }
+
+/// Shards in one folder at the same time, and in folders of their own: merged, the rows of a run in one piece.
+#[test]
+fn merged_shards_are_the_whole_run() {
+    let place = place();
+    let sets = ["--set", "grid.method.sweeps=2000"];
+    let with = |arguments: &[&'static str]| -> Vec<&str> { [arguments, &sets[..]].concat() };
+    place.prints(&with(&["run", "config.toml", "--out", "whole"]));
+    let want = place.prints(&["digest", "whole"]);
+    let shard = |shard: &'static str, out: &'static str| {
+        with(&["run", "config.toml", "--out", out, "--shard", shard])
+    };
+    let mut running: Vec<_> =
+        ["1/3", "3/3"].map(|m| start(&place, &shard(m, "shared"))).into_iter().collect();
+    for run in &mut running {
+        assert!(run.wait().unwrap().success());
+    }
+    // One shard is missing: nothing is lost, and nothing pretends to be complete.
+    let merge = with(&["merge", "config.toml", "--out", "shared"]);
+    let output = place.command(&merge).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("parts are missing"));
+    let before = parts(&place, "shared.partial").len();
+    assert!(before > 20 && !place.path("shared").exists());
+    place.prints(&shard("2/3", "shared"));
+    assert!(parts(&place, "shared.partial").len() > before);
+    place.prints(&merge);
+    assert_eq!(place.prints(&["digest", "shared"]), want);
+    // Folders of their own; what is missing can also be drawn by the merging process.
+    for (m, out) in [("1/2", "one"), ("2/2", "two")] {
+        place.prints(&shard(m, out));
+    }
+    place.prints(&with(&["merge", "config.toml", "--out", "merged", "--from", "one", "--from", "two"]));
+    assert_eq!(place.prints(&["digest", "merged"]), want);
+    place.prints(&with(&["run", "config.toml", "--out", "one", "--resume"]));
+    assert_eq!(place.prints(&["digest", "one"]), want);
+    // Shards of another config are no shards of ours.
+    place.refuses(
+        &["merge", "config.toml", "--out", "other", "--from", "two"],
+        &["two.partial", "begun with the config"],
+    );
+    place.refuses(&with(&["merge", "config.toml", "--out", "other", "--from", "nowhere"]), &["no journal"]);
+    assert!(!place.path("other").exists() && !place.path("other.partial").exists());
+    place.refuses(&with(&["run", "config.toml", "--out", "whole", "--shard", "1/2"]), &["whole", "exists"]);
+    place.refuses(&with(&["run", "config.toml", "--out", "x", "--shard", "3/2"]), &["got shard 3 of 2"]);
+    place.refuses(
+        &with(&["run", "config.toml", "--out", "x", "--shard", "auto"]),
+        &["SLURM_ARRAY_TASK_ID is not set"],
+    );
+}

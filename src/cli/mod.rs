@@ -4,9 +4,11 @@ mod aggregate;
 mod compare;
 mod completions;
 mod digest;
+mod merge;
 mod plan;
 mod report;
 mod run;
+mod shard;
 mod simulate;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +28,8 @@ struct Cli {
 enum Verb {
     /// Run the grid of a config, write its results, print its table
     Run(run::Arguments),
+    /// Make the run of which shards have drawn the parts
+    Merge(merge::Arguments),
     /// List the cells of a config without running them
     Plan(plan::Arguments),
     /// Print the tables of finished runs again
@@ -46,6 +50,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Merge(arguments) => merge::run(arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),

@@ -5,34 +5,65 @@ use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
 use crate::results::{self, About, Claim, Identity, Manifest, RunFolder};
-use crate::runner;
+use crate::runner::{self, Shard};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The config file
-    config: PathBuf,
+    pub(super) config: PathBuf,
     /// Folder of the results [default: results/<name>-<config hash>]
     #[arg(long)]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    pub(super) threads: Option<u16>,
     /// Go on from what a run that was stopped has left
     #[arg(long)]
-    resume: bool,
+    pub(super) resume: bool,
+    /// Draw only the parts of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
+    /// array or an indexed Kubernetes job
+    #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
+    pub(super) shard: Option<String>,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
+    pub(super) sets: Vec<String>,
+    /// Whether shards have drawn everything.
+    #[arg(skip)]
+    pub(super) merge: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let config = match config::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => *config,
+        Document::Worlds(_) if arguments.shard.is_some() => {
+            return Err(Failure::Usage("--shard: a study of composition has no parts".into()));
+        }
         Document::Worlds(config) => return run_worlds(arguments, &config),
     };
     let plan = Plan::new(config)?;
+    if let Some(shard) = &arguments.shard {
+        return run_shard(arguments, &plan, super::shard::read(shard)?);
+    }
+    run_plan(arguments, &plan, &[])
+}
+
+/// Draws the parts of one shard.
+fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
+    let hash = plan.hash();
+    let identity = Identity::new(&hash, plan.subject.digest());
+    let target = target(arguments, &plan.config.name, &hash);
+    let journal = results::shard(&target, &identity)?;
+    interruptible(&plan.config.name, journal.parts())?;
+    let own = runner::run_shard(plan, threads(arguments), &journal, shard)?;
+    let Shard { number, of } = shard;
+    eprintln!("{}: shard {number} of {of} is done: {own} parts; merge makes the run", plan.config.name);
+    Ok(())
+}
+
+/// Makes a run, with what shards have left in folders of their own.
+pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -> Result<()> {
     // Read before the run, so that a mistake in it costs nothing.
     let published = match &plan.config.published {
         Some(path) => {
@@ -54,10 +85,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let hash = plan.hash();
-    let Some(folder) = claim(arguments, &plan.config.name, &Identity::new(&hash, plan.subject.digest()))?
-    else {
-        return Ok(());
-    };
+    let identity = Identity::new(&hash, plan.subject.digest());
+    let Some(folder) = claim(arguments, &plan.config.name, &identity)? else { return Ok(()) };
+    let folder = folder.with_shards(shards, &identity)?;
+    if arguments.merge {
+        let missing = runner::missing(plan, folder.journal());
+        if missing > 0 {
+            let message = format!(
+                "{}: {missing} parts are missing: not all shards have run to their end (`run --resume` draws what is missing)",
+                plan.config.name
+            );
+            return Err(Failure::Incompatible(message));
+        }
+    }
     folder.write("config.toml", plan.config.given.as_bytes())?;
     folder.write("config.resolved.toml", plan.resolved().as_bytes())?;
     if let Some(published) = published {
@@ -69,22 +109,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let used = threads(arguments);
     eprintln!("{}: {} cells on {used} threads", plan.config.name, plan.cells.len());
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let outcomes = runner::run(&plan, used, folder.journal())?;
+    let outcomes = runner::run(plan, used, folder.journal())?;
     let elapsed = clock.elapsed();
-    results::write_tables(&folder, &plan, &outcomes)?;
+    results::write_tables(&folder, plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
-    let target = folder.commit(Manifest::new(About::plan(&plan), failed, used, started, elapsed))?;
+    let target = folder.commit(Manifest::new(About::plan(plan), failed, used, started, elapsed))?;
     eprintln!("done in {:.1} s: {}", elapsed.as_secs_f64(), target.display());
     finish(&target)
+}
+
+/// Where a run goes.
+fn target(arguments: &Arguments, name: &str, hash: &str) -> PathBuf {
+    match &arguments.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
+    }
 }
 
 /// Claims the folder of a run; prints the report of one that is complete already.
 fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
     let hash = &identity.config_hash;
-    let target = match &arguments.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
-    };
+    let target = target(arguments, name, hash);
     match results::claim(&target, identity, arguments.resume)? {
         Claim::New(folder) => {
             interruptible(name, folder.journal().parts())?;

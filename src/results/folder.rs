@@ -54,12 +54,7 @@ pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> 
         }
         return Ok(Claim::Complete(Box::new(manifest)));
     }
-    let mut name = target.file_name().map(|name| name.to_owned()).unwrap_or_default();
-    if name.is_empty() {
-        return Err(Failure::io(target, "not used", "want the name of a folder"));
-    }
-    name.push(".partial");
-    let partial = target.with_file_name(name);
+    let partial = partial(target)?;
     if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
     }
@@ -69,7 +64,9 @@ pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> 
         Err(e) => return Err(Failure::io(&partial, "cannot create the folder", e)),
     };
     let place = partial.join("lock");
-    let lock = fs::OpenOptions::new().create_new(!left).write(true).open(&place);
+    // Shards leave a journal without a lock.
+    let new = !left || (!place.exists() && partial.join("journal").exists());
+    let lock = fs::OpenOptions::new().create_new(new).write(true).open(&place);
     let lock = lock.map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             Failure::io(&partial, "not used", "exists, and no run has left it: remove it, or give --out")
@@ -86,6 +83,33 @@ pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> 
     let journal = Journal::open(&partial, identity)?;
     let (target, tables) = (target.to_owned(), RefCell::default());
     Ok(Claim::New(RunFolder { target, partial, _lock: lock, journal: Some(journal), tables }))
+}
+
+/// The folder that a run writes before it is complete.
+fn partial(target: &Path) -> Result<PathBuf> {
+    let mut name = target.file_name().map(|name| name.to_owned()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(Failure::io(target, "not used", "want the name of a folder"));
+    }
+    name.push(".partial");
+    Ok(target.with_file_name(name))
+}
+
+/// Opens the journal of a run for one of several shards: they may share the folder, since no two write the same part, or
+/// have folders of their own.
+///
+/// Refused: a run that is complete; a journal of another run.
+pub fn shard(target: &Path, identity: &Identity) -> Result<Journal> {
+    if target.exists() {
+        return Err(Failure::io(
+            target,
+            "not used",
+            "exists: a shard writes beside it, and merge gives it its name",
+        ));
+    }
+    let partial = partial(target)?;
+    fs::create_dir_all(&partial).map_err(|e| Failure::io(&partial, "cannot create the folder", e))?;
+    Journal::open(&partial, identity)
 }
 
 impl RunFolder {
@@ -109,6 +133,15 @@ impl RunFolder {
         let mut file = fs::File::create(&path).map_err(|e| failed(e.to_string()))?;
         write(&mut file).map_err(failed)?;
         file.sync_all().map_err(|e| failed(e.to_string()))
+    }
+
+    /// Takes up the parts that shards have left in their own folders. Errors: as [`Journal::add`].
+    pub fn with_shards(mut self, shards: &[PathBuf], identity: &Identity) -> Result<Self> {
+        for shard in shards {
+            let journal = self.journal.as_mut().expect("it is removed by the commit alone");
+            journal.add(&partial(shard)?, identity)?;
+        }
+        Ok(self)
     }
 
     /// What is done already.

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a journal belongs to: rows of anything else are no rows of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +43,13 @@ impl Identity {
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
+    /// Further folders with parts of the same run.
+    others: Vec<PathBuf>,
     identity: String,
 }
+
+/// The rows of a part, and why it ended early if it did.
+pub type Part = (Rows, Option<String>);
 
 /// Name of the file that says what a journal belongs to.
 const IDENTITY: &str = "identity.json";
@@ -88,7 +94,7 @@ impl Journal {
             }
             Err(e) => return Err(Failure::io(&place, "cannot read", e)),
         }
-        Ok(Self { folder, identity: hex(Sha256::digest(text.as_bytes())) })
+        Ok(Self { folder, others: Vec::new(), identity: hex(Sha256::digest(text.as_bytes())) })
     }
 
     fn name(cell: &str, range: &Range<u64>) -> String {
@@ -101,9 +107,25 @@ impl Journal {
         format!("congenial part of {} {cell} {start} {end} {}\n", self.identity, hex(Sha256::digest(payload)))
     }
 
-    /// The rows of a part, if it is there and whole.
-    pub fn read(&self, cell: &str, range: &Range<u64>) -> Option<Rows> {
-        let bytes = fs::read(self.folder.join(Self::name(cell, range))).ok()?;
+    /// Adds the parts that another process of the same run has left in its own folder.
+    ///
+    /// Errors: a folder without a journal; one of another run, as [`Journal::open`].
+    pub fn add(&mut self, partial: &Path, identity: &Identity) -> Result<()> {
+        if !partial.join("journal").join(IDENTITY).exists() {
+            return Err(Failure::data(partial, "no journal of a run is here"));
+        }
+        self.others.push(Self::open(partial, identity)?.folder);
+        Ok(())
+    }
+
+    /// A part, if it is there and whole.
+    pub fn read(&self, cell: &str, range: &Range<u64>) -> Option<Part> {
+        let mut folders = std::iter::once(&self.folder).chain(&self.others);
+        folders.find_map(|folder| self.read_in(folder, cell, range))
+    }
+
+    fn read_in(&self, folder: &Path, cell: &str, range: &Range<u64>) -> Option<Part> {
+        let bytes = fs::read(folder.join(Self::name(cell, range))).ok()?;
         let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
         let payload = &bytes[end..];
         if bytes[..end] != *self.header(cell, range, payload).as_bytes() {
@@ -112,9 +134,9 @@ impl Journal {
         postcard::from_bytes(payload).ok()
     }
 
-    /// Keeps the rows of a part. Errors: files.
-    pub fn write(&self, cell: &str, range: &Range<u64>, rows: &Rows) -> Result<()> {
-        let payload = postcard::to_stdvec(rows)
+    /// Keeps a part. Errors: files.
+    pub fn write(&self, cell: &str, range: &Range<u64>, part: &Part) -> Result<()> {
+        let payload = postcard::to_stdvec(part)
             .map_err(|e| Failure::data(&self.folder, format!("cannot be written: {e}")))?;
         let mut bytes = self.header(cell, range, &payload).into_bytes();
         bytes.extend(payload);
@@ -133,10 +155,11 @@ impl Journal {
 /// power goes.
 pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let place = folder.join(name);
-    // Several threads write into one folder, never the same file.
-    let temporary = folder.join(format!("{name}.tmp"));
+    // Processes on several machines may write the same file at the same time: none meets another's temporary one.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let temporary = folder.join(format!("{name}.{}.{now}.tmp", std::process::id()));
     let failed = |e: std::io::Error| Failure::io(&place, "cannot write", e);
-    let mut file = File::create(&temporary).map_err(failed)?;
+    let mut file = File::create_new(&temporary).map_err(failed)?;
     file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
     drop(file);
     fs::rename(&temporary, &place).map_err(failed)?;
@@ -148,7 +171,7 @@ mod tests {
     use super::*;
     use crate::runner::{ChainRow, Draw, LevelRow};
 
-    fn rows() -> Rows {
+    fn part() -> Part {
         let error =
             LevelRow { replicate: 3, level: 1, l1: 0.1, l2: f64::NAN, bias: -0.0, invariant_ok: true };
         let chain = ChainRow { replicate: 3, level: 1, steps: 9, moves: 2, ess: Some(1.5), records: 4 };
@@ -157,7 +180,7 @@ mod tests {
         rows.errors.push(error);
         rows.chains.push(chain);
         rows.draws.push(draw);
-        rows
+        (rows, Some("an error".into()))
     }
 
     /// Whole parts come back bit for bit; a part that was cut, changed anywhere, or belongs elsewhere is none.
@@ -167,10 +190,10 @@ mod tests {
         let identity = Identity::new("0123", "data");
         let journal = Journal::open(place.path(), &identity).unwrap();
         assert!(journal.read("cell", &(0..4)).is_none());
-        journal.write("cell", &(0..4), &rows()).unwrap();
-        let bits = |rows: &Rows| postcard::to_stdvec(rows).unwrap();
+        journal.write("cell", &(0..4), &part()).unwrap();
+        let bits = |part: &Part| postcard::to_stdvec(part).unwrap();
         let again = Journal::open(place.path(), &identity).unwrap();
-        assert_eq!(bits(&again.read("cell", &(0..4)).unwrap()), bits(&rows()));
+        assert_eq!(bits(&again.read("cell", &(0..4)).unwrap()), bits(&part()));
         assert_eq!(again.parts(), 1);
         let path = place.path().join("journal/cell-0-4.part");
         let whole = fs::read(&path).unwrap();
@@ -193,5 +216,13 @@ mod tests {
         ] {
             assert!(Journal::open(place.path(), &other).unwrap_err().to_string().contains("cannot go on"));
         }
+        // Parts of another folder count as well, if it is of the same run.
+        fs::write(&path, &whole).unwrap();
+        let (second, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut both = Journal::open(second.path(), &identity).unwrap();
+        both.add(place.path(), &identity).unwrap();
+        assert_eq!(bits(&both.read("cell", &(0..4)).unwrap()), bits(&part()));
+        let refused = both.add(empty.path(), &identity);
+        assert!(refused.unwrap_err().to_string().contains("no journal"));
     }
 }

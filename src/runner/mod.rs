@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::Gamma;
-use crate::results::Journal;
+use crate::results::{Journal, Part};
 use progress::Progress;
 use rayon::prelude::*;
 use rows::Prepared;
@@ -53,11 +53,90 @@ const KEPT: Duration = Duration::from_millis(20);
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
 /// in the journal. Errors: threads, files.
 pub fn run(plan: &Plan, threads: usize, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
-    let pool = rayon::ThreadPoolBuilder::new()
+    pool(threads)?.install(|| run_here(plan, journal))
+}
+
+/// The rows of some replicates, up to an error if there is one.
+fn draw(cell: &dyn Prepared, range: Range<u64>) -> Part {
+    let mut rows = Rows::default();
+    let error = cell.replicates(range, &mut rows).err().map(|e| e.to_string());
+    (rows, error)
+}
+
+/// One of several processes that share a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+impl Shard {
+    /// Whether a part is this shard's: by a hash of what it is, so that large cells spread over all of them.
+    fn owns(self, key: u64, range: &Range<u64>) -> bool {
+        let mixed =
+            (key ^ range.start.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed >> 32) % self.of == self.number - 1
+    }
+}
+
+/// All parts of a plan: cell and replicates.
+fn parts(plan: &Plan) -> impl Iterator<Item = (usize, Range<u64>)> {
+    plan.cells.iter().enumerate().flat_map(|(i, cell)| ranges(cell).map(move |range| (i, range)))
+}
+
+/// Draws the parts of one shard into the journal; returns how many are its own. Parts that are there already stay.
+///
+/// Errors: threads, files. What a cell refuses is left to the merge, which meets it again.
+pub fn run_shard(
+    plan: &Plan,
+    threads: usize,
+    journal: &Journal,
+    shard: Shard,
+) -> crate::failure::Result<usize> {
+    let own: Vec<(usize, Range<u64>)> =
+        parts(plan).filter(|(i, range)| shard.owns(plan.cells[*i].key, range)).collect();
+    pool(threads)?.install(|| {
+        let needed = |i: usize| own.iter().any(|(cell, _)| *cell == i);
+        let prepared: Vec<Option<Box<dyn Prepared>>> = (0..plan.cells.len())
+            .into_par_iter()
+            .map(|i| needed(i).then(|| prepare(plan, &plan.cells[i], false).ok()).flatten())
+            .collect();
+        let progress =
+            Progress::new(own.iter().map(|(i, range)| work(&plan.cells[*i], range.end - range.start)).sum());
+        own.par_iter().with_max_len(1).try_for_each(|(i, range)| {
+            let (cell, key) = (&plan.cells[*i], plan.cells[*i].key_text());
+            if let (Some(prepared), None) = (&prepared[*i], journal.read(&key, range)) {
+                let part = draw(&**prepared, range.clone());
+                // What is computed and not drawn is computed by the merge.
+                if part.0.privacy.is_empty() {
+                    journal.write(&key, range, &part)?;
+                }
+            }
+            progress.add(work(cell, range.end - range.start));
+            Ok(())
+        })
+    })?;
+    Ok(own.len())
+}
+
+/// Parts that no shard has left, of cells that can be drawn at all.
+pub fn missing(plan: &Plan, journal: &Journal) -> usize {
+    if plan.config.study == Study::Privacy {
+        return 0;
+    }
+    parts(plan)
+        .filter(|(i, range)| journal.read(&plan.cells[*i].key_text(), range).is_none())
+        .filter(|(i, _)| prepare(plan, &plan.cells[*i], false).is_ok())
+        .count()
+}
+
+fn pool(threads: usize) -> crate::failure::Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))?;
-    pool.install(|| run_here(plan, journal))
+        .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
 }
 
 fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
@@ -69,13 +148,7 @@ fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOu
             prepare(plan, cell, first_of_its_chain(&plan.cells[..i], cell)).map_err(|e| e.to_string())
         })
         .collect();
-    let tasks: Vec<(usize, Range<u64>)> = plan
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| prepared[*i].is_ok())
-        .flat_map(|(i, cell)| ranges(cell).map(move |range| (i, range)))
-        .collect();
+    let tasks: Vec<(usize, Range<u64>)> = parts(plan).filter(|(i, _)| prepared[*i].is_ok()).collect();
     let progress =
         Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
     let done = tasks
@@ -85,17 +158,17 @@ fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOu
             let done = work(&plan.cells[i], range.end - range.start);
             let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
             let key = plan.cells[i].key_text();
-            if let Some(rows) = journal.read(&key, &range) {
+            if let Some((rows, error)) = journal.read(&key, &range) {
                 progress.add(done);
-                return Ok((i, rows, None));
+                return Ok((i, rows, error));
             }
-            let (clock, mut rows) = (Instant::now(), Rows::default());
-            let error = cell.replicates(range.clone(), &mut rows).err().map(|e| e.to_string());
-            if error.is_none() && clock.elapsed() >= KEPT && rows.privacy.is_empty() {
-                journal.write(&key, &range, &rows)?;
+            let clock = Instant::now();
+            let part = draw(&**cell, range.clone());
+            if clock.elapsed() >= KEPT && part.0.privacy.is_empty() {
+                journal.write(&key, &range, &part)?;
             }
             progress.add(done);
-            Ok((i, rows, error))
+            Ok((i, part.0, part.1))
         })
         .collect::<crate::failure::Result<Vec<(usize, Rows, Option<String>)>>>()?;
     progress.finish();

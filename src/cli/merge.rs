@@ -1,0 +1,36 @@
+//! `congenial merge`
+
+use super::run;
+use crate::config::{self, Document};
+use crate::failure::{Failure, Result};
+use crate::grid::Plan;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The config file, as it was given to the shards
+    config: PathBuf,
+    /// Folder of the results, as it was given to the shards that share one [default: results/<name>-<config hash>]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Folders of shards that had their own, as given to them by --out
+    #[arg(long = "from", value_name = "DIR")]
+    shards: Vec<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Overrides, as they were given to the shards
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+/// Makes the run of which shards have drawn the parts: the rows of a run in one piece.
+pub(super) fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { config, out, shards, threads, sets } = arguments;
+    let Document::Grid(grid) = config::load(&config, &sets)? else {
+        return Err(Failure::Usage("merge: a study of composition has no parts".into()));
+    };
+    let plan = Plan::new(*grid)?;
+    let arguments = run::Arguments { config, out, threads, resume: true, shard: None, sets, merge: true };
+    run::run_plan(&arguments, &plan, &shards)
+}
