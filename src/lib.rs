@@ -53,6 +53,8 @@ pub mod failure;
 #[cfg(feature = "harness")]
 pub mod grid;
 #[cfg(feature = "harness")]
+mod hash;
+#[cfg(feature = "harness")]
 pub mod input;
 #[cfg(feature = "harness")]
 pub mod report;

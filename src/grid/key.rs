@@ -2,8 +2,8 @@
 
 use super::{Cell, Plan};
 use crate::config::Study;
+use crate::hash;
 use crate::input::Subject;
-use sha2::{Digest, Sha256};
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
 /// Numbers are written with the fewest digits that give them back. The data enter by their own digest.
@@ -11,7 +11,7 @@ pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
     let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
     let (kind, data) = (subject.name(), subject.digest());
     let lag = cell.lag.map_or(String::new(), |lag| format!(" meeting lag={lag}"));
-    hash(&format!(
+    hash::word(&format!(
         "{kind} data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
          nonnegative={} {}{lag}",
         split.label(),
@@ -30,7 +30,7 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     }
     // Cells of a table are named in the results.
     if let Subject::Table(table) = &plan.subject {
-        text += &format!("names={:016x}\n", hash(&format!("{:?}", table.names)));
+        text += &format!("names={:016x}\n", hash::word(&format!("{:?}", table.names)));
     }
     if plan.config.keep_draws {
         text += "keep-draws\n";
@@ -45,10 +45,5 @@ pub(super) fn plan(plan: &Plan) -> u64 {
         }
         text += "\n";
     }
-    hash(&text)
-}
-
-fn hash(text: &str) -> u64 {
-    let digest = Sha256::digest(text.as_bytes());
-    u64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+    hash::word(&text)
 }

@@ -2,6 +2,7 @@
 
 use super::CsvTable;
 use crate::failure::{Failure, Result};
+use crate::hash::hex;
 use crate::invariant::Hierarchy;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -106,7 +107,7 @@ impl HierarchyTable {
             hash.update((parents[v] as u64).to_le_bytes());
             hash.update(counts[v].to_le_bytes());
         }
-        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(hash.finalize());
         Ok(Self { hierarchy, counts, digest })
     }
 }

@@ -4,6 +4,7 @@ use super::CsvTable;
 use crate::config::wire::WireBound;
 use crate::config::{DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
+use crate::hash::hex;
 use crate::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region, Row};
 use crate::lattice::IntMatrix;
 use sha2::{Digest, Sha256};
@@ -160,7 +161,7 @@ impl InvariantTable {
                 hash.update(b.to_le_bytes());
             }
         }
-        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(hash.finalize());
         Ok(Self { names, counts, invariant, inequalities, region, digest })
     }
 }

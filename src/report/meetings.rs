@@ -1,7 +1,7 @@
 //! Meeting times as bounds on the total variation distance.
 
 use super::collect::{Label, MeetingLine, Report};
-use super::render::{Format, heading, table, with_error};
+use super::render::{Format, finite, heading, table, with_error};
 use crate::coupling::{first_below, tv_bound};
 use crate::privacy::sampling_delta;
 use crate::runner::half_decades;
@@ -220,7 +220,6 @@ pub(super) struct Record {
 }
 
 pub(super) fn records(report: &Report) -> Vec<Record> {
-    let finite = |x: f64| Some(x).filter(|x| x.is_finite());
     let mut records = Vec::new();
     for line in &report.meetings {
         let last = line.taus.iter().map(|tau| tau - line.lag).max().unwrap_or(1).saturating_mul(4);

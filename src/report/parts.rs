@@ -1,7 +1,7 @@
 //! Parts of tables: distances over them, and variances against closed forms.
 
 use super::collect::{Label, Report};
-use super::render::{Format, heading, table, with_error};
+use super::render::{Format, finite, heading, table, with_error};
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::results::PartRow;
 use serde::Serialize;
@@ -157,7 +157,6 @@ pub(super) struct Record {
 }
 
 pub(super) fn records(report: &Report) -> Vec<Record> {
-    let finite = |x: f64| Some(x).filter(|x| x.is_finite());
     let mut records = Vec::new();
     for (label, rows) in &report.parts {
         records.extend(rows.iter().map(|row| Record {

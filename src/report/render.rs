@@ -118,7 +118,8 @@ fn csv_text(records: Vec<impl Serialize>) -> String {
     String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
 }
 
-fn finite(x: f64) -> Option<f64> {
+/// A number that a table can hold.
+pub(super) fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
 

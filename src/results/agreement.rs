@@ -135,10 +135,7 @@ fn two_sample(a: &[f64], b: &[f64]) -> f64 {
 
 /// Reads `agreement.parquet` of a run folder; empty if the run has none.
 pub fn read_agreement(folder: &Path) -> Result<Vec<AgreementRow>> {
-    if !folder.join("agreement.parquet").exists() {
-        return Ok(Vec::new());
-    }
-    let reader = Reader::open(folder, "agreement.parquet")?;
+    let Some(reader) = Reader::open_if_there(folder, "agreement.parquet")? else { return Ok(Vec::new()) };
     let other = reader.text("other")?;
     let (n, m, comparisons) = (reader.u64("draws")?, reader.u64("other_draws")?, reader.u64("comparisons")?);
     let (distance, p) = (reader.f64("distance")?, reader.f64("p")?);

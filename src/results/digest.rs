@@ -1,5 +1,6 @@
 //! What a table holds, whatever its bytes are: a hash of its logical rows.
 
+use crate::hash::hex;
 use polars::prelude::{Column, DataType};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -53,11 +54,6 @@ pub(super) fn digest(columns: &[Column]) -> Result<TableDigest, String> {
     }
     let sha256 = hex(hash.finalize());
     Ok(TableDigest { rows: columns.first().map_or(0, Column::len) as u64, sha256 })
-}
-
-/// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: impl AsRef<[u8]>) -> String {
-    bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

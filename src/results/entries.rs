@@ -152,10 +152,7 @@ fn draw_columns(cell: &Cell, table: &InvariantTable, draws: &[Draw]) -> Vec<Colu
 
 /// Reads `entries.parquet` of a run folder; empty if the run has none.
 pub fn read_entries(folder: &Path) -> Result<Vec<EntryRow>> {
-    if !folder.join("entries.parquet").exists() {
-        return Ok(Vec::new());
-    }
-    let reader = Reader::open(folder, "entries.parquet")?;
+    let Some(reader) = Reader::open_if_there(folder, "entries.parquet")? else { return Ok(Vec::new()) };
     let (name, draws) = (reader.text("name")?, reader.u64("draws")?);
     let count: Vec<Option<i64>> = reader.typed("count", |c| Ok(c.i64()?.iter().collect()))?;
     let first = reader.f64("first")?;

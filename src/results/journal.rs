@@ -1,8 +1,8 @@
 //! The journal of a run: what is done already, so that a run that was stopped can go on.
 
 use super::SCHEMA_VERSION;
-use super::digest::hex;
 use crate::failure::{Failure, Result};
+use crate::hash::hex;
 use crate::runner::Rows;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

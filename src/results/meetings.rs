@@ -93,10 +93,7 @@ pub(super) fn write(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], h
 
 /// Reads `meetings.parquet` of a run folder; empty if the run has none.
 pub fn read_meetings(folder: &Path) -> Result<Vec<Pair>> {
-    if !folder.join("meetings.parquet").exists() {
-        return Ok(Vec::new());
-    }
-    let reader = Reader::open(folder, "meetings.parquet")?;
+    let Some(reader) = Reader::open_if_there(folder, "meetings.parquet")? else { return Ok(Vec::new()) };
     let (lag, tau) = (reader.u64("lag")?, reader.u64("tau")?);
     let (gamma, epsilon) = (reader.f64("gamma")?, reader.f64("epsilon_total")?);
     let (steps, moves, error) = (reader.u64("steps")?, reader.u64("moves")?, reader.text("error")?);
@@ -110,10 +107,7 @@ pub fn read_meetings(folder: &Path) -> Result<Vec<Pair>> {
 
 /// Reads `marginals.parquet` of a run folder; empty if the run has none.
 pub fn read_marginals(folder: &Path) -> Result<Vec<ReadMarginal>> {
-    if !folder.join("marginals.parquet").exists() {
-        return Ok(Vec::new());
-    }
-    let reader = Reader::open(folder, "marginals.parquet")?;
+    let Some(reader) = Reader::open_if_there(folder, "marginals.parquet")? else { return Ok(Vec::new()) };
     let (lag, t, chains) = (reader.u64("lag")?, reader.u64("t")?, reader.u64("chains")?);
     let (tv, floor, floor_sd) = (reader.f64("tv")?, reader.f64("floor")?, reader.f64("floor_sd")?);
     let rows = reader.groups()?.into_iter().enumerate().filter_map(|(i, group)| {

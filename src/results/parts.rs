@@ -168,10 +168,7 @@ fn summarise(cell: &Cell, part: &Bounded, rank: Option<usize>, draws: &[Draw]) -
 
 /// Reads `parts.parquet` of a run folder; empty if the run has none.
 pub fn read_parts(folder: &Path) -> Result<Vec<PartRow>> {
-    if !folder.join("parts.parquet").exists() {
-        return Ok(Vec::new());
-    }
-    let reader = Reader::open(folder, "parts.parquet")?;
+    let Some(reader) = Reader::open_if_there(folder, "parts.parquet")? else { return Ok(Vec::new()) };
     let (part, cells, draws) = (reader.u64("part")?, reader.u64("cells")?, reader.u64("draws")?);
     let first = reader.text("first")?;
     let estimates = |name: &str| -> Result<Vec<Option<Estimate>>> {

@@ -276,6 +276,11 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// None if the run has no such table.
+    pub(super) fn open_if_there(folder: &Path, name: &str) -> Result<Option<Self>> {
+        if folder.join(name).exists() { Self::open(folder, name).map(Some) } else { Ok(None) }
+    }
+
     pub(super) fn open(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let file = std::fs::File::open(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;

@@ -126,10 +126,16 @@ pub fn missing(plan: &Plan, journal: &Journal) -> usize {
     if plan.config.study == Study::Privacy {
         return 0;
     }
-    parts(plan)
-        .filter(|(i, range)| journal.read(&plan.cells[*i].key_text(), range).is_none())
-        .filter(|(i, _)| prepare(plan, &plan.cells[*i], false).is_ok())
-        .count()
+    let mut missing = vec![0; plan.cells.len()];
+    for (i, range) in parts(plan) {
+        missing[i] += usize::from(journal.read(&plan.cells[i].key_text(), &range).is_none());
+    }
+    plan.cells
+        .iter()
+        .zip(missing)
+        .filter(|(cell, missing)| *missing > 0 && prepare(plan, cell, false).is_ok())
+        .map(|(_, missing)| missing)
+        .sum()
 }
 
 fn pool(threads: usize) -> crate::failure::Result<rayon::ThreadPool> {

@@ -2,10 +2,10 @@
 
 use crate::config::WorldsConfig;
 use crate::error::Result;
+use crate::hash;
 use crate::rng::{Role, TaskKey, stream};
 use crate::worlds::{Finding, Settings, check_all};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 impl WorldsConfig {
     /// Hash of everything that decides the results, 16 hexadecimal digits.
@@ -13,7 +13,12 @@ impl WorldsConfig {
         let settings: Vec<String> = self.settings.iter().map(text).collect();
         format!(
             "{:016x}",
-            hash(&format!("composition name={} seed={}\n{}", self.name, self.seed, settings.join("\n")))
+            hash::word(&format!(
+                "composition name={} seed={}\n{}",
+                self.name,
+                self.seed,
+                settings.join("\n")
+            ))
         )
     }
 }
@@ -21,11 +26,6 @@ impl WorldsConfig {
 fn text(settings: &Settings) -> String {
     let Settings { worlds, cases, epsilon } = settings;
     format!("worlds={worlds} cases={cases} epsilon={epsilon:?}")
-}
-
-fn hash(text: &str) -> u64 {
-    let digest = Sha256::digest(text.as_bytes());
-    u64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
 
 /// Checks all settings, each with a stream of its own.
@@ -38,7 +38,8 @@ pub fn check_worlds(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|e| usage(format!("cannot start {threads} threads: {e}")))?;
     let check = |settings: &Settings| -> Result<(Settings, Vec<Finding>)> {
-        let key = TaskKey { seed: config.seed, cell: hash(&text(settings)), replicate: 0, role: Role::Noise };
+        let key =
+            TaskKey { seed: config.seed, cell: hash::word(&text(settings)), replicate: 0, role: Role::Noise };
         Ok((*settings, check_all(settings, &mut stream(key))?))
     };
     let found = pool.install(|| config.settings.par_iter().map(check).collect::<Result<Vec<_>>>());
