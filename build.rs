@@ -1,27 +1,48 @@
 //! Tells the binary what it was built from. Works without git: then the commit is unknown.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// What a program prints, fed with `input`; `None` if it is not there or fails.
+fn output(program: &str, arguments: &[&str], input: &[u8]) -> Option<Vec<u8>> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    child.stdin.take()?.write_all(input).ok()?;
+    let output = child.wait_with_output().ok()?;
+    output.status.success().then_some(output.stdout)
+}
+
+fn text(output: Option<Vec<u8>>) -> Option<String> {
+    output.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
 fn main() {
-    let commit = output("git", &["rev-parse", "HEAD"]).unwrap_or_default();
-    let dirty = match output("git", &["status", "--porcelain", "--untracked-files=no"]) {
-        Some(changes) if !commit.is_empty() => {
-            if changes.is_empty() {
-                "no"
-            } else {
-                "yes"
-            }
-        }
+    let git = |arguments: &[&str]| output("git", arguments, b"");
+    let commit = text(git(&["rev-parse", "HEAD"])).unwrap_or_default();
+    let changes = text(git(&["status", "--porcelain", "--untracked-files=no"]));
+    let dirty = match &changes {
+        Some(changes) if !commit.is_empty() => match changes.is_empty() {
+            true => "no",
+            false => "yes",
+        },
         _ => "unknown",
     };
-    let rustc = std::env::var("RUSTC").ok().and_then(|rustc| output(&rustc, &["--version"]));
+    // Git's hash of the changes as a file: the same changes give the same hash.
+    let diff = if dirty == "yes" {
+        let diff = git(&["diff", "--no-ext-diff", "--no-color", "--binary", "HEAD"]);
+        diff.and_then(|diff| text(output("git", &["hash-object", "--stdin"], &diff)))
+    } else {
+        None
+    };
+    let rustc = std::env::var("RUSTC").ok().and_then(|rustc| text(output(&rustc, &["--version"], b"")));
     println!("cargo::rustc-env=CONGENIAL_GIT_COMMIT={commit}");
     println!("cargo::rustc-env=CONGENIAL_GIT_DIRTY={dirty}");
+    println!("cargo::rustc-env=CONGENIAL_GIT_DIFF={}", diff.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_RUSTC={}", rustc.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_TARGET={}", std::env::var("TARGET").unwrap_or_default());
     for path in [".git/HEAD", ".git/index", "src", "Cargo.toml", "Cargo.lock", "build.rs"] {

@@ -40,6 +40,17 @@ pub enum Failure {
         /// What was tried and what the system said.
         message: String,
     },
+    /// A file that could not be written: a disk that is full, a folder that vanished.
+    #[error("{}: cannot write: {message}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        message: String,
+    },
+    /// What was asked for went through and came out wrong.
+    #[error("{0}")]
+    Wrong(String),
     /// A comparison found something.
     #[error("{0}")]
     Changed(String),
@@ -62,10 +73,11 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 2 for usage, config, data and files; 3 for a change for the worse (or any, where none is wanted), 4 for nothing to
-    /// compare, 5 when cells failed, 6 for incompatible results.
+    /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the worse
+    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed, 6 for incompatible results.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Write { .. } | Self::Wrong(_) => 1,
             Self::Changed(_) => 3,
             Self::Nothing(_) => 4,
             Self::CellsFailed { .. } => 5,
@@ -77,6 +89,11 @@ impl Failure {
     /// A file or folder that cannot be used.
     pub fn io(path: &Path, tried: &str, error: impl std::fmt::Display) -> Self {
         Self::Io { path: path.to_owned(), message: format!("{tried}: {error}") }
+    }
+
+    /// A file that could not be written.
+    pub fn write(path: &Path, error: impl std::fmt::Display) -> Self {
+        Self::Write { path: path.to_owned(), message: error.to_string() }
     }
 
     /// A data file with something wrong in it.

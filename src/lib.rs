@@ -47,6 +47,8 @@ mod testing;
 #[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
+pub mod cluster;
+#[cfg(feature = "harness")]
 pub mod config;
 #[cfg(feature = "harness")]
 pub mod failure;

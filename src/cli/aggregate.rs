@@ -45,8 +45,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         exclude,
         count: arguments.count.clone(),
     })?;
-    let failed = |e: &dyn std::fmt::Display| Failure::io(&arguments.out, "cannot write", e);
-    let file = std::fs::File::create_new(&arguments.out).map_err(|e| failed(&e))?;
+    let failed = |e: &dyn std::fmt::Display| Failure::write(&arguments.out, e);
+    let file = std::fs::File::create_new(&arguments.out)
+        .map_err(|e| Failure::io(&arguments.out, "cannot create", e))?;
     let mut writer = csv::Writer::from_writer(file);
     writer.write_record(&counted.columns).map_err(|e| failed(&e))?;
     for row in &counted.rows {

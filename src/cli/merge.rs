@@ -31,6 +31,16 @@ pub(super) fn run(arguments: Arguments) -> Result<()> {
         return Err(Failure::Usage("merge: a study of composition has no parts".into()));
     };
     let plan = Plan::new(*grid)?;
-    let arguments = run::Arguments { config, out, threads, resume: true, shard: None, sets, merge: true };
+    let arguments = run::Arguments {
+        config,
+        out,
+        threads,
+        resume: true,
+        retry_failed: false,
+        fail_fast: false,
+        shard: None,
+        sets,
+        merge: true,
+    };
     run::run_plan(&arguments, &plan, &shards)
 }

@@ -10,8 +10,10 @@ mod report;
 mod run;
 mod shard;
 mod simulate;
+mod submit;
 
 use clap::{Parser, Subcommand};
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 /// Study differentially private releases that satisfy invariants.
@@ -30,6 +32,8 @@ enum Verb {
     Run(run::Arguments),
     /// Make the run of which shards have drawn the parts
     Merge(merge::Arguments),
+    /// Print a script or manifest that draws the shards on a cluster and merges them
+    Submit(submit::Arguments),
     /// List the cells of a config without running them
     Plan(plan::Arguments),
     /// Print the tables of finished runs again
@@ -48,9 +52,27 @@ enum Verb {
 
 /// Parses the arguments, does what they ask, and returns the exit code ([`crate::failure::Failure::exit_code`]).
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().verb {
+    let verb = Cli::parse().verb;
+    // A panic is a bug, and has said so by itself.
+    match std::panic::catch_unwind(AssertUnwindSafe(|| act(verb))) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => {
+            let code = failure.exit_code();
+            eprintln!("{:?}", miette::Report::new(failure));
+            ExitCode::from(code)
+        }
+        Err(_) => {
+            eprintln!("this is a bug of congenial, please report it");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(verb: Verb) -> crate::failure::Result<()> {
+    match verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Merge(arguments) => merge::run(arguments),
+        Verb::Submit(arguments) => submit::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
@@ -58,14 +80,6 @@ pub fn main() -> ExitCode {
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
         Verb::Simulate(arguments) => simulate::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            let code = failure.exit_code();
-            eprintln!("{:?}", miette::Report::new(failure));
-            ExitCode::from(code)
-        }
     }
 }
 
@@ -74,7 +88,7 @@ fn print(text: &str) -> crate::failure::Result<()> {
     use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(crate::failure::Failure::io(std::path::Path::new("standard output"), "cannot write", e))
+            Err(crate::failure::Failure::write(std::path::Path::new("standard output"), e))
         }
         _ => Ok(()),
     }

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
     for (name, content) in report::files(&report) {
         let path = out.join(name);
-        std::fs::write(&path, content).map_err(|e| Failure::io(&path, "cannot write", e))?;
+        std::fs::write(&path, content).map_err(|e| Failure::write(&path, e))?;
         eprintln!("{}", path.display());
     }
     Ok(())

@@ -4,10 +4,9 @@ use crate::config::{self, Document, Shape, WorldsConfig};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
-use crate::results::{self, About, Claim, Identity, Manifest, RunFolder};
-use crate::runner::{self, Shard};
-use std::path::PathBuf;
-use std::time::{Instant, SystemTime};
+use crate::results::{self, About, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
+use crate::runner::{self, Manner, Shard};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -22,9 +21,15 @@ pub(super) struct Arguments {
     /// Go on from what a run that was stopped has left
     #[arg(long)]
     pub(super) resume: bool,
+    /// Draw again what failed, in a run that is complete or was stopped, and keep the rest
+    #[arg(long)]
+    pub(super) retry_failed: bool,
+    /// End with the first cell that fails; what is finished stays for --resume
+    #[arg(long)]
+    pub(super) fail_fast: bool,
     /// Draw only the parts of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
-    #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
+    #[arg(long, value_name = "M/N|auto", conflicts_with_all = ["resume", "retry_failed"])]
     pub(super) shard: Option<String>,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -53,12 +58,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
 fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
     let hash = plan.hash();
     let identity = Identity::new(&hash, plan.subject.digest());
-    let target = target(arguments, &plan.config.name, &hash);
+    let target = target(arguments.out.as_deref(), &plan.config.name, &hash);
     let journal = results::shard(&target, &identity)?;
     interruptible(&plan.config.name, journal.parts())?;
-    let own = runner::run_shard(plan, threads(arguments), &journal, shard)?;
+    let started = Started::now(threads(arguments));
+    let parts = runner::run_shard(plan, manner(arguments), &journal, shard)?;
     let Shard { number, of } = shard;
-    eprintln!("{}: shard {number} of {of} is done: {own} parts; merge makes the run", plan.config.name);
+    journal.note_shard(&ShardRecord { shard: number, of, parts, process: started.end() })?;
+    eprintln!("{}: shard {number} of {of} is done: {parts} parts; merge makes the run", plan.config.name);
     Ok(())
 }
 
@@ -98,30 +105,34 @@ pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -
             return Err(Failure::Incompatible(message));
         }
     }
-    folder.write("config.toml", plan.config.given.as_bytes())?;
-    folder.write("config.resolved.toml", plan.resolved().as_bytes())?;
+    // A plan that was frozen for shards has both.
+    if !(arguments.merge && folder.has(results::RESOLVED)) {
+        folder.write("config.toml", plan.config.given.as_bytes())?;
+        folder.write(results::RESOLVED, plan.resolved().as_bytes())?;
+    }
     if let Some(published) = published {
         folder.write("published.csv", &published)?;
     }
     if let Some(beside) = beside {
         folder.write("beside.csv", &report::write_beside(&beside))?;
     }
-    let used = threads(arguments);
-    eprintln!("{}: {} cells on {used} threads", plan.config.name, plan.cells.len());
-    let (started, clock) = (SystemTime::now(), Instant::now());
-    let outcomes = runner::run(plan, used, folder.journal())?;
-    let elapsed = clock.elapsed();
+    let manner = manner(arguments);
+    eprintln!("{}: {} cells on {} threads", plan.config.name, plan.cells.len(), manner.threads);
+    let started = Started::now(manner.threads);
+    let outcomes = runner::run(plan, manner, folder.journal())?;
+    let seconds = started.seconds();
     results::write_tables(&folder, plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
-    let target = folder.commit(Manifest::new(About::plan(plan), failed, used, started, elapsed))?;
-    eprintln!("done in {:.1} s: {}", elapsed.as_secs_f64(), target.display());
+    let shards = folder.journal().shards();
+    let target = folder.commit(Manifest::new(About::plan(plan), failed, started.end(), shards))?;
+    eprintln!("done in {seconds:.1} s: {}", target.display());
     finish(&target)
 }
 
 /// Where a run goes.
-fn target(arguments: &Arguments, name: &str, hash: &str) -> PathBuf {
-    match &arguments.out {
-        Some(out) => out.clone(),
+pub(super) fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
+    match out {
+        Some(out) => out.to_owned(),
         None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
     }
 }
@@ -129,8 +140,13 @@ fn target(arguments: &Arguments, name: &str, hash: &str) -> PathBuf {
 /// Claims the folder of a run; prints the report of one that is complete already.
 fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
     let hash = &identity.config_hash;
-    let target = target(arguments, name, hash);
-    match results::claim(&target, identity, arguments.resume)? {
+    let target = target(arguments.out.as_deref(), name, hash);
+    let earlier = match (arguments.retry_failed, arguments.resume) {
+        (true, _) => Earlier::Retried,
+        (false, true) => Earlier::Resumed,
+        (false, false) => Earlier::Refused,
+    };
+    match results::claim(&target, identity, earlier)? {
         Claim::New(folder) => {
             interruptible(name, folder.journal().parts())?;
             Ok(Some(folder))
@@ -140,7 +156,7 @@ fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Optio
                 "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
                 target.display(),
                 manifest.revision(),
-                manifest.started
+                manifest.process.started
             );
             finish(&target).map(|()| None)
         }
@@ -169,14 +185,18 @@ fn threads(arguments: &Arguments) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
+fn manner(arguments: &Arguments) -> Manner {
+    Manner { threads: threads(arguments), fail_fast: arguments.fail_fast }
+}
+
 /// A study of composition.
 fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
     let hash = config.hash();
     let Some(folder) = claim(arguments, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
     folder.write("config.toml", config.given.as_bytes())?;
-    folder.write("config.resolved.toml", config.text.as_bytes())?;
-    let (started, clock) = (SystemTime::now(), Instant::now());
+    folder.write(results::RESOLVED, config.text.as_bytes())?;
     let used = threads(arguments);
+    let started = Started::now(used);
     eprintln!("{}: {} settings on {used} threads", config.name, config.settings.len());
     let findings = runner::check_worlds(config, used)?;
     results::write_findings(&folder, &findings, &hash)?;
@@ -190,13 +210,14 @@ fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
         lattice: None,
         cells: config.settings.len(),
     };
-    let target = folder.commit(Manifest::new(about, 0, used, started, clock.elapsed()))?;
-    eprintln!("done in {:.1} s: {}", clock.elapsed().as_secs_f64(), target.display());
+    let seconds = started.seconds();
+    let target = folder.commit(Manifest::new(about, 0, started.end(), Vec::new()))?;
+    eprintln!("done in {seconds:.1} s: {}", target.display());
     finish(&target)
 }
 
 /// Prints the report of a finished run; cells that failed decide the exit code.
-fn finish(target: &std::path::Path) -> Result<()> {
+fn finish(target: &Path) -> Result<()> {
     let report = report::collect(&[target.to_owned()])?;
     super::print(&report::render(&report, Format::Text))?;
     match report.failures.first() {

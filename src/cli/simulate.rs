@@ -38,8 +38,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::data(&layout.path, format!("it has a column `{taken}` already")));
         }
     }
-    let failed = |e: String| Failure::io(out, "cannot write", e);
-    let file = std::fs::File::create_new(out).map_err(|e| failed(e.to_string()))?;
+    let failed = |e: String| Failure::write(out, e);
+    let file = std::fs::File::create_new(out).map_err(|e| Failure::io(out, "cannot create", e))?;
     let mut writer = csv::Writer::from_writer(file);
     let header = ["table"].into_iter().chain(layout.columns.iter().map(String::as_str)).chain(["count"]);
     writer.write_record(header).map_err(|e| failed(e.to_string()))?;

@@ -49,6 +49,13 @@ impl Cell {
     pub fn key_text(&self) -> String {
         format!("{:016x}", self.key)
     }
+
+    /// The cell in words, for people.
+    pub fn words(&self) -> String {
+        let options = self.method.options();
+        let options = if options.is_empty() { options } else { format!(" {options}") };
+        format!("{}{options} {} epsilon {}", self.method.name(), self.law.name(), self.epsilon)
+    }
 }
 
 /// Everything that a run needs.

@@ -9,11 +9,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
-/// unless its journal holds finished parts.
+/// unless its journal holds finished parts, or somebody else made it.
 #[derive(Debug)]
 pub struct RunFolder {
     target: PathBuf,
     partial: PathBuf,
+    /// Whether this process made it.
+    own: bool,
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
@@ -30,11 +32,23 @@ pub enum Claim {
     Complete(Box<Manifest>),
 }
 
-/// Claims `target` for the run of this identity. `resume`: whether what an earlier process left is taken up.
+/// What becomes of what earlier processes have left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing may be left.
+    #[default]
+    Refused,
+    /// It is taken up.
+    Resumed,
+    /// It is taken up, but for parts that failed: those are made again, also in a run that is complete otherwise.
+    Retried,
+}
+
+/// Claims `target` for the run of this identity.
 ///
 /// Refused: a folder that holds anything else, one that another process is writing, or left when it was killed (unless it
 /// is to be taken up), a place that cannot be written.
-pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> {
+pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Claim> {
     let config_hash = &identity.config_hash;
     if target.exists() {
         if !target.join("manifest.json").exists() {
@@ -52,7 +66,10 @@ pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> 
             );
             return Err(Failure::io(target, "not used", message));
         }
-        return Ok(Claim::Complete(Box::new(manifest)));
+        if manifest.failed_cells == 0 || earlier != Earlier::Retried {
+            return Ok(Claim::Complete(Box::new(manifest)));
+        }
+        Journal::check(target, identity)?;
     }
     let partial = partial(target)?;
     if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -71,18 +88,24 @@ pub fn claim(target: &Path, identity: &Identity, resume: bool) -> Result<Claim> 
         std::io::ErrorKind::NotFound => {
             Failure::io(&partial, "not used", "exists, and no run has left it: remove it, or give --out")
         }
-        _ => Failure::io(&place, "cannot write", e),
+        _ => Failure::io(&place, "cannot create", e),
     })?;
-    if lock.try_lock().is_err() {
+    // A file system without locks leaves the exclusive creation above.
+    if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
         return Err(Failure::io(&partial, "not used", "another process is writing it"));
     }
-    if left && !resume {
+    if left && earlier == Earlier::Refused {
         let message = "a run that was stopped left it: give --resume to go on from there, or remove it";
         return Err(Failure::io(&partial, "not used", message));
     }
-    let journal = Journal::open(&partial, identity)?;
+    let journal = Some(Journal::open(&partial, identity)?);
     let (target, tables) = (target.to_owned(), RefCell::default());
-    Ok(Claim::New(RunFolder { target, partial, _lock: lock, journal: Some(journal), tables }))
+    let folder = RunFolder { target, partial, own: !left, _lock: lock, journal, tables };
+    if earlier == Earlier::Retried {
+        folder.journal().adopt(&folder.target)?;
+        folder.journal().forget_failed()?;
+    }
+    Ok(Claim::New(folder))
 }
 
 /// The folder that a run writes before it is complete.
@@ -112,7 +135,26 @@ pub fn shard(target: &Path, identity: &Identity) -> Result<Journal> {
     Journal::open(&partial, identity)
 }
 
+/// Freezes a plan for shards to come: the folder that they share, with the config as given and as resolved. Returns where
+/// the resolved config is: run from there, the shards depend on no file that somebody may edit meanwhile, but the data, which
+/// the identity knows.
+///
+/// Refused: as for a shard.
+pub fn freeze(target: &Path, identity: &Identity, given: &str, resolved: &str) -> Result<PathBuf> {
+    let journal = shard(target, identity)?;
+    journal.beside("config.toml", given.as_bytes())?;
+    journal.beside(RESOLVED, resolved.as_bytes())
+}
+
+/// The file with the resolved config.
+pub const RESOLVED: &str = "config.resolved.toml";
+
 impl RunFolder {
+    /// Whether a file is there already.
+    pub fn has(&self, name: &str) -> bool {
+        self.partial.join(name).exists()
+    }
+
     /// Writes a file of the run, to the disk.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         self.write_with(name, |file| file.write_all(content).map_err(|e| e.to_string()))
@@ -128,7 +170,7 @@ impl RunFolder {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
         }
-        let failed = |e: String| Failure::io(&path, "cannot write", e);
+        let failed = |e: String| Failure::write(&path, e);
         // An earlier process may have left half of it.
         let mut file = fs::File::create(&path).map_err(|e| failed(e.to_string()))?;
         write(&mut file).map_err(failed)?;
@@ -154,16 +196,25 @@ impl RunFolder {
         self.tables.borrow_mut().insert(name.to_owned(), digest);
     }
 
-    /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name.
+    /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
+    /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
         manifest.tables = self.tables.take();
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
         super::journal::replace(&self.partial, "manifest.json", text.as_bytes())?;
-        let failed = |e: std::io::Error| Failure::io(&self.target, "cannot rename the folder", e);
+        let failed = |e: std::io::Error| Failure::write(&self.target, e);
+        if self.target.exists() {
+            let name = self.target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let aside = |n: u32| self.target.with_file_name(format!("{name}.failed-{n}"));
+            let free = (1..u32::MAX).map(aside).find(|aside| !aside.exists());
+            fs::rename(&self.target, free.expect("a folder has fewer files")).map_err(failed)?;
+        }
         fs::rename(&self.partial, &self.target).map_err(failed)?;
-        // Complete: what is left of the journal and the lock is swept out.
         self.journal = None;
-        let _ = fs::remove_dir_all(self.target.join("journal"));
+        if manifest.failed_cells == 0 {
+            // Complete: what is left of the journal is swept out.
+            let _ = fs::remove_dir_all(self.target.join("journal"));
+        }
         let _ = fs::remove_file(self.target.join("lock"));
         Ok(self.target.clone())
     }
@@ -172,7 +223,7 @@ impl RunFolder {
 impl Drop for RunFolder {
     fn drop(&mut self) {
         let Some(journal) = &self.journal else { return };
-        if journal.parts() == 0 {
+        if self.own && journal.parts() == 0 {
             // The run failed: its own half-written files are worth nothing and would block the next.
             let _ = fs::remove_dir_all(&self.partial);
         }

@@ -1,16 +1,15 @@
 //! The journal of a run: what is done already, so that a run that was stopped can go on.
 
-use super::SCHEMA_VERSION;
+use super::{SCHEMA_VERSION, ShardRecord};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::runner::Rows;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a journal belongs to: rows of anything else are no rows of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,40 +60,38 @@ impl Journal {
     pub fn open(partial: &Path, identity: &Identity) -> Result<Self> {
         let folder = partial.join("journal");
         let text = serde_json::to_string_pretty(identity).expect("plain fields");
-        let place = folder.join(IDENTITY);
-        match fs::read_to_string(&place) {
-            Ok(found) => {
-                let found: Identity = serde_json::from_str(&found)
-                    .map_err(|e| Failure::data(&place, format!("cannot go on from here: {e}")))?;
-                let differs = |what: &str, theirs: &str, ours: &str| {
-                    let message = format!(
-                        "cannot go on: it was begun with {what} {theirs}, ours is {ours}; remove the folder or give --out"
-                    );
-                    Err(Failure::data(&place, message))
-                };
-                if found.schema_version != identity.schema_version {
-                    let (theirs, ours) =
-                        (found.schema_version.to_string(), identity.schema_version.to_string());
-                    return differs("the schema", &theirs, &ours);
-                }
-                if found.config_hash != identity.config_hash {
-                    return differs("the config", &found.config_hash, &identity.config_hash);
-                }
-                if found.data_digest != identity.data_digest {
-                    return differs("the data", &found.data_digest, &identity.data_digest);
-                }
-                if found.tool != identity.tool {
-                    return differs("the tool", &found.tool, &identity.tool);
-                }
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                fs::create_dir_all(&folder)
-                    .map_err(|e| Failure::io(&folder, "cannot create the folder", e))?;
-                replace(&folder, IDENTITY, text.as_bytes())?;
-            }
-            Err(e) => return Err(Failure::io(&place, "cannot read", e)),
+        if !Self::check(partial, identity)? {
+            fs::create_dir_all(&folder).map_err(|e| Failure::io(&folder, "cannot create the folder", e))?;
+            replace(&folder, IDENTITY, text.as_bytes())?;
         }
         Ok(Self { folder, others: Vec::new(), identity: hex(Sha256::digest(text.as_bytes())) })
+    }
+
+    /// Whether there is a journal in a run's folder. Errors: as [`Journal::open`].
+    pub fn check(partial: &Path, identity: &Identity) -> Result<bool> {
+        let place = partial.join("journal").join(IDENTITY);
+        let found = match fs::read_to_string(&place) {
+            Ok(found) => found,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(Failure::io(&place, "cannot read", e)),
+        };
+        let found: Identity = serde_json::from_str(&found)
+            .map_err(|e| Failure::data(&place, format!("cannot go on from here: {e}")))?;
+        let schema = |identity: &Identity| identity.schema_version.to_string();
+        for (what, theirs, ours) in [
+            ("the schema", schema(&found), schema(identity)),
+            ("the config", found.config_hash, identity.config_hash.clone()),
+            ("the data", found.data_digest, identity.data_digest.clone()),
+            ("the tool", found.tool, identity.tool.clone()),
+        ] {
+            if theirs != ours {
+                let message = format!(
+                    "cannot go on: it was begun with {what} {theirs}, ours is {ours}; remove the folder or give --out"
+                );
+                return Err(Failure::data(&place, message));
+            }
+        }
+        Ok(true)
     }
 
     fn name(cell: &str, range: &Range<u64>) -> String {
@@ -111,11 +108,58 @@ impl Journal {
     ///
     /// Errors: a folder without a journal; one of another run, as [`Journal::open`].
     pub fn add(&mut self, partial: &Path, identity: &Identity) -> Result<()> {
-        if !partial.join("journal").join(IDENTITY).exists() {
+        if !Self::check(partial, identity)? {
             return Err(Failure::data(partial, "no journal of a run is here"));
         }
-        self.others.push(Self::open(partial, identity)?.folder);
+        self.others.push(partial.join("journal"));
         Ok(())
+    }
+
+    /// Copies the parts from the folder of a run, if it has any. Errors: files.
+    pub(super) fn adopt(&self, run: &Path) -> Result<()> {
+        for path in parts_in(&run.join("journal")) {
+            let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            replace(&self.folder, &name, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the parts that ended with an error. Errors: files.
+    pub(super) fn forget_failed(&self) -> Result<()> {
+        for path in parts_in(&self.folder) {
+            let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+            let payload = bytes.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &bytes[end + 1..]);
+            if let Ok((_, Some(_))) = postcard::from_bytes::<Part>(payload) {
+                fs::remove_file(&path).map_err(|e| Failure::io(&path, "cannot remove", e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a shard has come to its end. Errors: files.
+    pub fn note_shard(&self, shard: &ShardRecord) -> Result<()> {
+        let text = serde_json::to_string_pretty(shard).expect("plain fields");
+        let ShardRecord { shard, of, .. } = shard;
+        replace(&self.folder, &format!("shard-{shard}-of-{of}.json"), text.as_bytes())
+    }
+
+    /// The shards that have come to their end, in order.
+    pub fn shards(&self) -> Vec<ShardRecord> {
+        let folders = std::iter::once(&self.folder).chain(&self.others);
+        let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        let mut shards: Vec<ShardRecord> = files
+            .filter(|file| file.file_name().to_string_lossy().starts_with("shard-"))
+            .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
+            .collect();
+        shards.sort_by_key(|shard| (shard.of, shard.shard));
+        shards
+    }
+
+    /// Writes a file of the run beside the journal; returns its place. Errors: files.
+    pub(super) fn beside(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
+        let folder = self.folder.parent().expect("a journal lies in the folder of its run");
+        replace(folder, name, content).map(|()| folder.join(name))
     }
 
     /// A part, if it is there and whole.
@@ -145,25 +189,46 @@ impl Journal {
 
     /// Parts that are there, whole or not.
     pub fn parts(&self) -> usize {
-        let part =
-            |entry: &fs::DirEntry| entry.path().extension().is_some_and(|extension| extension == "part");
-        fs::read_dir(&self.folder).map_or(0, |entries| entries.flatten().filter(part).count())
+        parts_in(&self.folder).count()
     }
+}
+
+fn parts_in(journal: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let paths = fs::read_dir(journal).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "part"))
 }
 
 /// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
 /// power goes.
 pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let place = folder.join(name);
-    // Processes on several machines may write the same file at the same time: none meets another's temporary one.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    let temporary = folder.join(format!("{name}.{}.{now}.tmp", std::process::id()));
-    let failed = |e: std::io::Error| Failure::io(&place, "cannot write", e);
-    let mut file = File::create_new(&temporary).map_err(failed)?;
-    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    let failed = |e: std::io::Error| Failure::write(&place, e);
+    let (temporary, mut file) = temporary(folder, name).map_err(failed)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
     drop(file);
-    fs::rename(&temporary, &place).map_err(failed)?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    written.and_then(|()| fs::rename(&temporary, &place)).map_err(|e| {
+        // Of no use, and in the way on a full disk.
+        let _ = fs::remove_file(&temporary);
+        failed(e)
+    })?;
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems sync no folders.
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(failed(e)),
+        _ => Ok(()),
+    }
+}
+
+/// A file of our own. Processes on several machines may write the same file at the same time, some with the same number:
+/// none meets another's, nor one that was left behind.
+fn temporary(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
+    for attempt in 0u32.. {
+        let path = folder.join(format!("{name}.{}.{attempt}.tmp", std::process::id()));
+        match File::create_new(&path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+            opened => return opened.map(|file| (path, file)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]

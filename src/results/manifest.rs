@@ -1,6 +1,6 @@
 //! The manifest: what made a run, and its commit record.
 
-use super::{SCHEMA_VERSION, TableDigest};
+use super::{Process, SCHEMA_VERSION, TableDigest};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::Subject;
@@ -8,7 +8,6 @@ use crate::privacy::LatticeShape;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,20 +42,33 @@ pub struct Manifest {
     pub git_commit: String,
     /// Whether the tree differed from the commit when it was built; `None` if unknown.
     pub git_dirty: Option<bool>,
+    /// Git's hash of what differed (`git diff --binary HEAD | git hash-object --stdin`); absent if nothing did.
+    pub git_diff: Option<String>,
     /// Compiler.
     pub rustc: String,
     /// Target.
     pub target: String,
-    /// Name of the machine.
-    pub host: String,
-    /// Threads of the pool.
-    pub threads: usize,
-    /// Start, UTC.
-    pub started: String,
-    /// Wall-clock time, seconds.
-    pub seconds: f64,
+    /// The process that wrote the run.
+    #[serde(flatten)]
+    pub process: Process,
+    /// Shards whose parts it merged, as far as they came to their end.
+    pub shards: Vec<ShardRecord>,
     /// What the results may not be used for.
     pub notice: String,
+}
+
+/// A shard that came to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Which one, from 1.
+    pub shard: u64,
+    /// Of how many.
+    pub of: u64,
+    /// Parts that were its own.
+    pub parts: usize,
+    /// The process.
+    #[serde(flatten)]
+    pub process: Process,
 }
 
 /// The lattice that noise on a table lives on.
@@ -110,18 +122,15 @@ impl About {
     }
 }
 
+/// What every manifest has.
+#[derive(Deserialize)]
+struct Version {
+    schema_version: u32,
+}
+
 impl Manifest {
     /// Describes a finished run.
-    pub fn new(
-        about: About,
-        failed_cells: usize,
-        threads: usize,
-        started: SystemTime,
-        elapsed: Duration,
-    ) -> Self {
-        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-        let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+    pub fn new(about: About, failed_cells: usize, process: Process, shards: Vec<ShardRecord>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             name: about.name,
@@ -142,12 +151,11 @@ impl Manifest {
                 "no" => Some(false),
                 _ => None,
             },
+            git_diff: Some(env!("CONGENIAL_GIT_DIFF").to_owned()).filter(|hash| !hash.is_empty()),
             rustc: env!("CONGENIAL_RUSTC").into(),
             target: env!("CONGENIAL_TARGET").into(),
-            host: host.trim().into(),
-            threads,
-            started: utc(since),
-            seconds: elapsed.as_secs_f64(),
+            process,
+            shards,
             notice: "Seeded, predictable generator and floating-point noise: for experiments, not for releasing real data."
                 .into(),
         }
@@ -158,14 +166,14 @@ impl Manifest {
         let path = folder.join("manifest.json");
         let text = std::fs::read_to_string(&path)
             .map_err(|e| Failure::io(&path, "cannot read (is this the folder of a complete run?)", e))?;
-        let manifest: Self =
-            serde_json::from_str(&text).map_err(|e| Failure::data(&path, format!("not a manifest: {e}")))?;
-        if manifest.schema_version != SCHEMA_VERSION {
-            let message =
-                format!("schema version {}, this tool reads {SCHEMA_VERSION}", manifest.schema_version);
+        let bad = |e: serde_json::Error| Failure::data(&path, format!("not a manifest: {e}"));
+        // The version first: another one may have other fields.
+        let Version { schema_version } = serde_json::from_str(&text).map_err(bad)?;
+        if schema_version != SCHEMA_VERSION {
+            let message = format!("schema version {schema_version}, this tool reads {SCHEMA_VERSION}");
             return Err(Failure::data(&path, message));
         }
-        Ok(manifest)
+        serde_json::from_str(&text).map_err(bad)
     }
 
     /// The revision that made the run, for people.
@@ -173,31 +181,5 @@ impl Manifest {
         let commit = if self.git_commit.is_empty() { "unknown commit" } else { &self.git_commit };
         let dirty = if self.git_dirty == Some(true) { " with uncommitted changes" } else { "" };
         format!("congenial {} ({commit}{dirty})", self.tool_version)
-    }
-}
-
-/// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`.
-fn utc(seconds: u64) -> String {
-    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
-    // Days to civil date, Howard Hinnant's algorithm.
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn utc_dates() {
-        assert_eq!(super::utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(super::utc(951_827_696), "2000-02-29T12:34:56Z");
-        assert_eq!(super::utc(1_643_673_600), "2022-02-01T00:00:00Z");
     }
 }

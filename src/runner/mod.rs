@@ -2,6 +2,7 @@
 
 mod conditioning;
 mod continuous;
+mod cost;
 mod hierarchy;
 mod imaging;
 mod meeting;
@@ -12,6 +13,7 @@ mod table;
 mod worlds;
 
 pub(crate) use meeting::half_decades;
+pub use cost::{CellCost, Task, measure, shards, tasks};
 pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Rows};
 pub use worlds::check_worlds;
 
@@ -25,6 +27,7 @@ use progress::Progress;
 use rayon::prelude::*;
 use rows::Prepared;
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 /// What one cell gave.
@@ -50,17 +53,50 @@ const PARTS: u64 = 64;
 /// Parts that took less are drawn again rather than kept: reading them would not be faster.
 const KEPT: Duration = Duration::from_millis(20);
 
+/// How a plan is run. No row depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// Threads of the pool.
+    pub threads: usize,
+    /// Whether the first cell that fails ends the run, with what is finished left in the journal.
+    pub fail_fast: bool,
+}
+
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
-/// in the journal. Errors: threads, files.
-pub fn run(plan: &Plan, threads: usize, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
-    pool(threads)?.install(|| run_here(plan, journal))
+/// in the journal. Errors: threads, files; with `fail_fast` the first cell that fails.
+pub fn run(plan: &Plan, manner: Manner, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
+    pool(manner.threads)?.install(|| run_here(plan, manner, journal))
 }
 
 /// The rows of some replicates, up to an error if there is one.
 fn draw(cell: &dyn Prepared, range: Range<u64>) -> Part {
     let mut rows = Rows::default();
-    let error = cell.replicates(range, &mut rows).err().map(|e| e.to_string());
+    let error = attempt(|| cell.replicates(range, &mut rows)).err();
     (rows, error)
+}
+
+/// What a cell does, with a panic as its error: the other cells go on.
+fn attempt<T>(work: impl FnOnce() -> crate::Result<T>) -> Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|e| e.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            Err(format!("a bug of congenial, please report it: panicked: {text}"))
+        }
+    }
+}
+
+/// With `fail_fast`, what ends the run.
+fn ends(plan: &Plan, manner: Manner, cell: usize, error: Option<&String>) -> crate::failure::Result<()> {
+    match error.filter(|_| manner.fail_fast) {
+        None => Ok(()),
+        Some(error) => Err(Failure::CellsFailed {
+            failed: 1,
+            cells: plan.cells.len(),
+            first: format!("{}: {error}", plan.cells[cell].words()),
+        }),
+    }
 }
 
 /// One of several processes that share a run.
@@ -73,11 +109,11 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether a part is this shard's: by a hash of what it is, so that large cells spread over all of them.
-    fn owns(self, key: u64, range: &Range<u64>) -> bool {
+    /// Whose part it is among `of` shards, from 1: by a hash of what it is, so that large cells spread over all of them.
+    fn owner(key: u64, range: &Range<u64>, of: u64) -> u64 {
         let mixed =
             (key ^ range.start.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (mixed >> 32) % self.of == self.number - 1
+        (mixed >> 32) % of + 1
     }
 }
 
@@ -88,21 +124,28 @@ fn parts(plan: &Plan) -> impl Iterator<Item = (usize, Range<u64>)> {
 
 /// Draws the parts of one shard into the journal; returns how many are its own. Parts that are there already stay.
 ///
-/// Errors: threads, files. What a cell refuses is left to the merge, which meets it again.
+/// Errors: threads, files; with `fail_fast` the first cell that fails. What a cell refuses before it is drawn is left to the
+/// merge, which meets it again.
 pub fn run_shard(
     plan: &Plan,
-    threads: usize,
+    manner: Manner,
     journal: &Journal,
     shard: Shard,
 ) -> crate::failure::Result<usize> {
     let own: Vec<(usize, Range<u64>)> =
-        parts(plan).filter(|(i, range)| shard.owns(plan.cells[*i].key, range)).collect();
-    pool(threads)?.install(|| {
+        parts(plan).filter(|(i, range)| Shard::owner(plan.cells[*i].key, range, shard.of) == shard.number).collect();
+    pool(manner.threads)?.install(|| {
         let needed = |i: usize| own.iter().any(|(cell, _)| *cell == i);
         let prepared: Vec<Option<Box<dyn Prepared>>> = (0..plan.cells.len())
             .into_par_iter()
-            .map(|i| needed(i).then(|| prepare(plan, &plan.cells[i], false).ok()).flatten())
-            .collect();
+            .map(|i| {
+                if !needed(i) {
+                    return Ok(None);
+                }
+                let prepared = attempt(|| prepare(plan, &plan.cells[i], false));
+                ends(plan, manner, i, prepared.as_ref().err()).map(|()| prepared.ok())
+            })
+            .collect::<crate::failure::Result<_>>()?;
         let progress =
             Progress::new(own.iter().map(|(i, range)| work(&plan.cells[*i], range.end - range.start)).sum());
         own.par_iter().with_max_len(1).try_for_each(|(i, range)| {
@@ -113,6 +156,7 @@ pub fn run_shard(
                 if part.0.privacy.is_empty() {
                     journal.write(&key, range, &part)?;
                 }
+                ends(plan, manner, *i, part.1.as_ref())?;
             }
             progress.add(work(cell, range.end - range.start));
             Ok(())
@@ -133,7 +177,7 @@ pub fn missing(plan: &Plan, journal: &Journal) -> usize {
     plan.cells
         .iter()
         .zip(missing)
-        .filter(|(cell, missing)| *missing > 0 && prepare(plan, cell, false).is_ok())
+        .filter(|(cell, missing)| *missing > 0 && attempt(|| prepare(plan, cell, false)).is_ok())
         .map(|(_, missing)| missing)
         .sum()
 }
@@ -145,15 +189,17 @@ fn pool(threads: usize) -> crate::failure::Result<rayon::ThreadPool> {
         .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
 }
 
-fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
+fn run_here(plan: &Plan, manner: Manner, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
     let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
         .cells
         .par_iter()
         .enumerate()
         .map(|(i, cell)| {
-            prepare(plan, cell, first_of_its_chain(&plan.cells[..i], cell)).map_err(|e| e.to_string())
+            let first = first_of_its_chain(&plan.cells[..i], cell);
+            let prepared = attempt(|| prepare(plan, cell, first));
+            ends(plan, manner, i, prepared.as_ref().err()).map(|()| prepared)
         })
-        .collect();
+        .collect::<crate::failure::Result<_>>()?;
     let tasks: Vec<(usize, Range<u64>)> = parts(plan).filter(|(i, _)| prepared[*i].is_ok()).collect();
     let progress =
         Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
@@ -173,6 +219,7 @@ fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOu
             if clock.elapsed() >= KEPT && part.0.privacy.is_empty() {
                 journal.write(&key, &range, &part)?;
             }
+            ends(plan, manner, i, part.1.as_ref())?;
             progress.add(done);
             Ok((i, part.0, part.1))
         })
@@ -205,9 +252,9 @@ fn run_here(plan: &Plan, journal: &Journal) -> crate::failure::Result<Vec<CellOu
     for (outcome, prepared) in outcomes.iter_mut().zip(&prepared) {
         outcome.rhat = outcome.rows.take_rhat();
         if let (Ok(prepared), None) = (prepared, &outcome.error) {
-            match prepared.marginals() {
+            match attempt(|| prepared.marginals()) {
                 Ok(marginals) => outcome.marginals = marginals,
-                Err(e) => outcome.error = Some(e.to_string()),
+                Err(e) => outcome.error = Some(e),
             }
         }
     }

@@ -1,0 +1,118 @@
+//! Scripts and manifests that draw the shards of a run on a cluster, and merge them when all have come to their end.
+
+mod kubernetes;
+mod parallel;
+mod slurm;
+
+pub use kubernetes::{Pods, kubernetes};
+pub use parallel::parallel;
+pub use slurm::slurm;
+
+use crate::runner::Task;
+use std::path::{Path, PathBuf};
+
+/// What a cluster is to do.
+#[derive(Debug)]
+pub struct Job {
+    /// Name of the run.
+    pub name: String,
+    /// Hash of its config.
+    pub config_hash: String,
+    /// The program, as the machines of the cluster find it.
+    pub program: PathBuf,
+    /// The resolved config, frozen in the folder of the run.
+    pub config: PathBuf,
+    /// Folder of the run, absolute.
+    pub out: PathBuf,
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// Threads of each task.
+    pub threads: u16,
+    /// Memory of each task, in MiB, if it is to be asked for.
+    pub memory: Option<u64>,
+}
+
+impl Job {
+    /// Seconds of the shortest and the longest task.
+    pub fn seconds(&self) -> (f64, f64) {
+        let seconds = self.tasks.iter().map(|task| task.seconds);
+        (seconds.clone().fold(f64::INFINITY, f64::min), seconds.fold(0.0, f64::max))
+    }
+
+    /// What to allow for a task, in minutes: three times the longest, for slower machines and for what the measurement could
+    /// not know, and ten more.
+    fn minutes(&self) -> u64 {
+        (self.seconds().1 * 3.0 / 60.0).ceil() as u64 + 10
+    }
+
+    /// What it is, for the head of a script.
+    fn words(&self) -> String {
+        let (least, most) = self.seconds();
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let (tasks, threads) = (self.tasks.len(), usize::from(self.threads));
+        format!(
+            "{} ({}): {tasks} task{} of {threads} thread{}, {} by what its cells took where this was written, then the merge.",
+            self.name,
+            self.config_hash,
+            plural(tasks),
+            plural(threads),
+            if tasks == 1 { minutes(most) } else { format!("{} to {} each", minutes(least), minutes(most)) },
+        )
+    }
+
+    /// The arguments of a task, but for its shard.
+    fn draw(&self) -> [String; 6] {
+        let [config, out] = [&self.config, &self.out].map(|path| path.display().to_string());
+        ["run".into(), config, "--out".into(), out, "--threads".into(), self.threads.to_string()]
+    }
+
+    /// The arguments of the merge.
+    fn merge(&self) -> [String; 6] {
+        let [_, config, out, folder, threads, used] = self.draw();
+        ["merge".into(), config, out, folder, threads, used]
+    }
+
+    /// A command line for a shell.
+    fn line(&self, arguments: &[String]) -> String {
+        let words = std::iter::once(quote(&self.program.display().to_string()));
+        words.chain(arguments.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A file or folder beside that of the run.
+    fn beside(&self, extension: &str) -> PathBuf {
+        let mut name = self.out.file_name().unwrap_or_default().to_owned();
+        name.push(extension);
+        self.out.with_file_name(name)
+    }
+}
+
+/// A word for a shell.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn quote_path(path: &Path) -> String {
+    quote(&path.display().to_string())
+}
+
+/// Seconds in words.
+fn minutes(seconds: f64) -> String {
+    if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_are_quoted() {
+        assert_eq!(quote("/a/b-c_1.toml"), "/a/b-c_1.toml");
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("$(rm)'"), r"'$(rm)'\'''");
+        assert_eq!(quote(""), "''");
+    }
+}

@@ -1,0 +1,92 @@
+//! What cells cost, measured, and the tasks of a cluster that follow.
+
+use super::{Shard, attempt, draw, parts, pool, prepare};
+use crate::failure::Result;
+use crate::grid::Plan;
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// What one cell takes of one thread, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellCost {
+    /// Before the first replicate, once in every process.
+    pub prepare: f64,
+    /// Each replicate, on average.
+    pub replicate: f64,
+}
+
+/// For how long a cell is drawn to measure it, in seconds; at least one replicate.
+const MEASURED: f64 = 0.25;
+
+/// Measures every cell by its first replicates, on `threads` threads as in a run; nothing is kept. A cell that fails costs
+/// nothing. Errors: threads.
+pub fn measure(plan: &Plan, threads: usize) -> Result<Vec<CellCost>> {
+    let costs = pool(threads)?.install(|| {
+        let cells = plan.cells.par_iter().with_max_len(1);
+        cells.map(|cell| {
+            let clock = Instant::now();
+            let Ok(prepared) = attempt(|| prepare(plan, cell, false)) else {
+                return CellCost { prepare: 0.0, replicate: 0.0 };
+            };
+            let prepare = clock.elapsed().as_secs_f64();
+            let (clock, mut drawn) = (Instant::now(), 0);
+            while drawn < cell.replicates && clock.elapsed().as_secs_f64() < MEASURED {
+                let next = (2 * drawn).clamp(1, cell.replicates);
+                draw(&*prepared, drawn..next);
+                drawn = next;
+            }
+            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn as f64 }
+        })
+    });
+    Ok(costs.collect())
+}
+
+/// A shard as a task of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task {
+    /// The shard.
+    pub shard: Shard,
+    /// Its parts.
+    pub parts: usize,
+    /// What it will take, in seconds.
+    pub seconds: f64,
+}
+
+/// The shards of a plan as tasks of so many threads each: as many as leave at least `least` seconds to every one of them, at
+/// most `most`.
+pub fn tasks(plan: &Plan, costs: &[CellCost], threads: usize, least: f64, most: u64) -> Vec<Task> {
+    let total: f64 = shards(plan, costs, threads, 1)[0].seconds;
+    let mut of = ((total / least) as u64).clamp(1, most);
+    loop {
+        let tasks = shards(plan, costs, threads, of);
+        if of == 1 || tasks.iter().all(|task| task.seconds >= least) {
+            return tasks;
+        }
+        of -= 1;
+    }
+}
+
+/// So many shards of a plan as tasks.
+pub fn shards(plan: &Plan, costs: &[CellCost], threads: usize, of: u64) -> Vec<Task> {
+    let mut tasks: Vec<(Task, f64, f64)> = (1..=of)
+        .map(|number| (Task { shard: Shard { number, of }, parts: 0, seconds: 0.0 }, 0.0, 0.0))
+        .collect();
+    let mut last = vec![usize::MAX; tasks.len()];
+    for (i, range) in parts(plan) {
+        let number = Shard::owner(plan.cells[i].key, &range, of) as usize - 1;
+        let (task, sum, longest) = &mut tasks[number];
+        task.parts += 1;
+        let seconds = costs[i].replicate * (range.end - range.start) as f64;
+        *sum += seconds;
+        *longest = f64::max(*longest, seconds);
+        // The parts of a cell follow each other.
+        if last[number] != i {
+            *sum += costs[i].prepare;
+            last[number] = i;
+        }
+    }
+    tasks
+        .into_iter()
+        .map(|(task, sum, longest)| Task { seconds: longest.max(sum / threads as f64), ..task })
+        .collect()
+}
