@@ -64,5 +64,7 @@ pub mod report;
 pub mod results;
 #[cfg(feature = "harness")]
 pub mod runner;
+#[cfg(feature = "harness")]
+pub mod verify;
 
 pub use error::{Error, Result};

@@ -253,7 +253,7 @@ fn aggregate_counts_parquet_and_csv_alike() {
         let table = std::fs::read_to_string(place.path(&out)).unwrap();
         assert_eq!(table, "id,borough,trips\n1,North,1\n2,North,0\n3,South,3\n");
         // It is never overwritten, and a config can read it.
-        place.refuses(&[&arguments[..], &more].concat(), &[&out, "cannot write"]);
+        place.refuses(&[&arguments[..], &more].concat(), &[&out, "cannot create"]);
         let sets = [
             "--set",
             &format!("data={{ table = \"{out}\", levels = [\"borough\", \"id\"], count = \"trips\" }}"),

@@ -1,16 +1,20 @@
 //! The command line: one file per verb.
 
 mod aggregate;
+mod check;
 mod compare;
 mod completions;
 mod digest;
+mod man;
 mod merge;
 mod plan;
 mod report;
 mod run;
+mod schema;
 mod shard;
 mod simulate;
 mod submit;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use std::panic::AssertUnwindSafe;
@@ -34,8 +38,12 @@ enum Verb {
     Merge(merge::Arguments),
     /// Print a script or manifest that draws the shards on a cluster and merges them
     Submit(submit::Arguments),
+    /// Check configs, without their data
+    Check(check::Arguments),
     /// List the cells of a config without running them
     Plan(plan::Arguments),
+    /// Draw each method of a config briefly, and check its invariant and its law
+    Verify(verify::Arguments),
     /// Print the tables of finished runs again
     Report(report::Arguments),
     /// Compare two finished runs, cell by cell
@@ -46,6 +54,10 @@ enum Verb {
     Aggregate(aggregate::Arguments),
     /// Simulate tables of negative binomial counts on the cells of a layout
     Simulate(simulate::Arguments),
+    /// Print the JSON schema of configs, for editors
+    Schema,
+    /// Print the manual page
+    Man(man::Arguments),
     /// Print a shell's completion script
     Completions(completions::Arguments),
 }
@@ -73,12 +85,16 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Merge(arguments) => merge::run(arguments),
         Verb::Submit(arguments) => submit::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
+        Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
         Verb::Simulate(arguments) => simulate::run(&arguments),
+        Verb::Schema => schema::run(),
+        Verb::Man(arguments) => man::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
     }
 }

@@ -4,12 +4,16 @@ use crate::config::{self, Document};
 use crate::failure::Result;
 use crate::grid::Plan;
 use crate::worlds::Settings;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The config file
     config: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -20,6 +24,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     table.load_style(comfy_table::presets::NOTHING);
     let plan = match config::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => Plan::new(*config)?,
+        Document::Worlds(config) if arguments.json => {
+            let settings = config.settings.iter().map(|Settings { worlds, cases, epsilon }| {
+                json!({ "worlds": worlds, "cases": cases, "epsilon": epsilon })
+            });
+            return print_json(&json!({
+                "name": config.name,
+                "study": "composition",
+                "seed": config.seed,
+                "config_hash": config.hash(),
+                "settings": settings.collect::<Vec<_>>(),
+            }));
+        }
         Document::Worlds(config) => {
             table.set_header(["worlds", "cases of a statement", "epsilon"]);
             for Settings { worlds, cases, epsilon } in &config.settings {
@@ -30,6 +46,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return Ok(());
         }
     };
+    if arguments.json {
+        return print_json(&described(&plan));
+    }
     table.set_header([
         "cell",
         "law",
@@ -67,4 +86,41 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     super::print(&format!("{}\n", table.trim_fmt()))?;
     eprintln!("{} cells on {}; config hash {}", plan.cells.len(), plan.subject.summary(), plan.hash());
     Ok(())
+}
+
+/// Everything that the table says, and what a run of the plan would be named.
+fn described(plan: &Plan) -> Value {
+    let cells = plan.cells.iter().map(|cell| {
+        json!({
+            "cell": cell.key_text(),
+            "law": cell.law.name(),
+            "epsilon": cell.epsilon,
+            "delta": cell.delta,
+            "sensitivity": cell.sensitivity,
+            "split": cell.split.label(),
+            "scales": cell.calibration.scales,
+            "method": cell.method.name(),
+            "options": cell.method.options(),
+            "nonnegative": cell.nonnegative,
+            "lag": cell.lag,
+            "replicates": cell.replicates,
+            "epsilon_total": cell.calibration.epsilon,
+            "delta_total": cell.calibration.delta,
+        })
+    });
+    let hash = plan.hash();
+    json!({
+        "name": plan.config.name,
+        "study": plan.config.study.name(),
+        "subject": plan.subject.name(),
+        "seed": plan.config.seed,
+        "config_hash": hash,
+        "data_digest": plan.subject.digest(),
+        "folder": super::run::target(None, &plan.config.name, &hash),
+        "cells": cells.collect::<Vec<_>>(),
+    })
+}
+
+fn print_json(value: &Value) -> Result<()> {
+    super::print(&(serde_json::to_string_pretty(value).expect("plain values") + "\n"))
 }

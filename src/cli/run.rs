@@ -61,7 +61,7 @@ fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
     let target = target(arguments.out.as_deref(), &plan.config.name, &hash);
     let journal = results::shard(&target, &identity)?;
     interruptible(&plan.config.name, journal.parts())?;
-    let started = Started::now(threads(arguments));
+    let started = Started::now(threads(arguments.threads));
     let parts = runner::run_shard(plan, manner(arguments), &journal, shard)?;
     let Shard { number, of } = shard;
     journal.note_shard(&ShardRecord { shard: number, of, parts, process: started.end() })?;
@@ -119,7 +119,7 @@ pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -
     let manner = manner(arguments);
     eprintln!("{}: {} cells on {} threads", plan.config.name, plan.cells.len(), manner.threads);
     let started = Started::now(manner.threads);
-    let outcomes = runner::run(plan, manner, folder.journal())?;
+    let outcomes = runner::run(plan, manner, Some(folder.journal()))?;
     let seconds = started.seconds();
     results::write_tables(&folder, plan, &outcomes)?;
     let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
@@ -180,13 +180,13 @@ fn interruptible(name: &str, parts: usize) -> Result<()> {
     Ok(())
 }
 
-fn threads(arguments: &Arguments) -> usize {
-    let given = arguments.threads.map(usize::from);
+pub(super) fn threads(given: Option<u16>) -> usize {
+    let given = given.map(usize::from);
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 fn manner(arguments: &Arguments) -> Manner {
-    Manner { threads: threads(arguments), fail_fast: arguments.fail_fast }
+    Manner { threads: threads(arguments.threads), fail_fast: arguments.fail_fast }
 }
 
 /// A study of composition.
@@ -195,7 +195,7 @@ fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
     let Some(folder) = claim(arguments, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
     folder.write("config.toml", config.given.as_bytes())?;
     folder.write(results::RESOLVED, config.text.as_bytes())?;
-    let used = threads(arguments);
+    let used = threads(arguments.threads);
     let started = Started::now(used);
     eprintln!("{}: {} settings on {used} threads", config.name, config.settings.len());
     let findings = runner::check_worlds(config, used)?;

@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let hash = plan.hash();
     let out = absolute(&run::target(arguments.out.as_deref(), &plan.config.name, &hash))?;
     let pods = pods(arguments, &[&out, &absolute(&plan.config.data.table)?])?;
-    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    let here = run::threads(None);
     eprintln!("{}: measuring {} cells", plan.config.name, plan.cells.len());
     let costs = runner::measure(&plan, here)?;
     let threads = usize::from(arguments.threads);
@@ -89,12 +89,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let program = match (&arguments.program, arguments.engine) {
         (Some(program), _) => program.clone(),
         (None, Engine::Kubernetes) => "congenial".into(),
-        (None, _) => std::env::current_exe()
-            .map_err(|e| Failure::Usage(format!("cannot tell where this program is ({e}): give --program")))?,
+        (None, _) => std::env::current_exe().map_err(|e| {
+            Failure::Usage(format!("cannot tell where this program is ({e}): give --program"))
+        })?,
     };
     let name = plan.config.name.clone();
     let memory = arguments.memory;
-    let job = Job { name, config_hash: hash, program, config, out, tasks, threads: arguments.threads, memory };
+    let job =
+        Job { name, config_hash: hash, program, config, out, tasks, threads: arguments.threads, memory };
     let text = match pods {
         Some(pods) => cluster::kubernetes(&job, &pods),
         None if arguments.engine == Engine::Slurm => cluster::slurm(&job),

@@ -1,7 +1,9 @@
 //! From the wire shape to a config that can be run. Every check of a value lives here.
 
-use super::model::{Beside, Block, Config, DataSource, Exclude, LawKind, Shape, SplitSpec, Study};
-use super::wire::{Axis, WireConfig, WireGrid, WireMethodTable, WireSplit};
+use super::model::{
+    Beside, Block, Config, DataSource, Exclude, LawKind, Shape, SplitSpec, Study, Thresholds,
+};
+use super::wire::{Axis, WireCompare, WireConfig, WireGrid, WireMethodTable, WireSplit};
 use crate::failure::{Failure, Result};
 use miette::NamedSource;
 use std::ops::Range;
@@ -217,7 +219,9 @@ impl<'a> Checker<'a> {
                 sensitivity: wire.sensitivity.as_ref().map(|axis| axis.0.clone()),
             });
         }
+        let compare = self.thresholds(&wire.compare)?;
         Ok(Config {
+            compare,
             name: name.clone(),
             seed: *wire.seed.get_ref(),
             study,
@@ -236,6 +240,40 @@ impl<'a> Checker<'a> {
             given: String::new(),
             path: self.path.to_owned(),
         })
+    }
+
+    /// How `compare` judges.
+    pub(super) fn thresholds(&self, wire: &WireCompare) -> Result<Thresholds> {
+        let mut thresholds = Thresholds::default();
+        if let Some(level) = &wire.level {
+            thresholds.level = *level.get_ref();
+            if !(thresholds.level > 0.0 && thresholds.level < 1.0) {
+                let message = format!("compare.level: got {}", thresholds.level);
+                return Err(self.error(message, level.span(), "want a number in (0, 1)"));
+            }
+        }
+        let margin = |key: &str, given: &Option<Spanned<f64>>| match given {
+            None => Ok(None),
+            Some(x) if x.get_ref().is_finite() && *x.get_ref() >= 0.0 => Ok(Some(*x.get_ref())),
+            Some(x) => {
+                let message = format!("compare.{key}: got {}", x.get_ref());
+                Err(self.error(message, x.span(), "want a number >= 0"))
+            }
+        };
+        if let Some(all) = margin("margin", &wire.margin)? {
+            thresholds.margin = all;
+        }
+        for (metric, given) in [
+            ("l1", &wire.margins.l1),
+            ("l2", &wire.margins.l2),
+            ("tau", &wire.margins.tau),
+            ("gamma", &wire.margins.gamma),
+        ] {
+            if let Some(x) = margin(&format!("margins.{metric}"), given)? {
+                thresholds.margins.insert(metric.to_owned(), x);
+            }
+        }
+        Ok(thresholds)
     }
 
     fn data(&self, wire: &WireConfig, folder: &Path) -> Result<DataSource> {

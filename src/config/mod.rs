@@ -5,12 +5,14 @@ mod invariants;
 mod methods;
 mod model;
 mod overrides;
+mod schema;
 pub mod wire;
 mod worlds;
 
 pub use check::{Document, load};
 pub use model::{
     Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
-    basis_name, source_name,
+    Thresholds, basis_name, source_name,
 };
+pub use schema::schema;
 pub use worlds::WorldsConfig;

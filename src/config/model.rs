@@ -6,9 +6,35 @@ use crate::lattice::BasisKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// How `compare` judges.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Thresholds {
+    /// Chance of a wrong "equal" or "changed" over all figures together.
+    pub level: f64,
+    /// Share of the base's mean within which a difference does not matter.
+    pub margin: f64,
+    /// The same for single metrics.
+    pub margins: std::collections::BTreeMap<String, f64>,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { level: 0.05, margin: 0.05, margins: Default::default() }
+    }
+}
+
+impl Thresholds {
+    /// The margin of a metric.
+    pub fn margin(&self, metric: &str) -> f64 {
+        *self.margins.get(metric).unwrap_or(&self.margin)
+    }
+}
+
 /// A checked config.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// How runs are compared.
+    pub compare: Thresholds,
     /// Name of the run.
     pub name: String,
     /// Master seed.
@@ -298,6 +324,24 @@ pub enum Method {
 }
 
 impl Method {
+    pub(super) const ALL: [&str; 14] = [
+        "unconstrained",
+        "exact",
+        "line-gibbs",
+        "l2",
+        "hierarchical-mh",
+        "topdown",
+        "lattice-metropolis",
+        "klein",
+        "mis",
+        "rejection",
+        "l1",
+        "nnl2",
+        "l2-then-integer-l1",
+        "nnl2-then-integer-l1",
+    ];
+
+    /// The same in words.
     pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, l2, hierarchical-mh, topdown (trees), lattice-metropolis, klein, mis, \
          rejection, l1, nnl2, l2-then-integer-l1 or nnl2-then-integer-l1 (tables)";
 

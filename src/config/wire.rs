@@ -1,21 +1,26 @@
 //! The shape of a config file. Unknown keys are refused; every checked value keeps its place in the file.
 
+use super::schema::{BasisName, LawName, MethodName, SourceName, SplitAxis, StudyName};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 use toml::Spanned;
 
 /// The whole file.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireConfig {
     /// Name of the run: part of the folder's name.
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// Master seed.
+    #[schemars(with = "u64")]
     pub seed: Spanned<u64>,
     /// What is done with the cells: "release" (default), "meeting" or "privacy".
+    #[schemars(with = "Option<StudyName>")]
     pub study: Option<Spanned<String>>,
     /// Replicates of every cell, unless its block says otherwise.
+    #[schemars(with = "Option<i64>", range(min = 1))]
     pub replicates: Option<Spanned<i64>>,
     /// Whether the draws are written out, beside their summaries.
     #[serde(default)]
@@ -24,8 +29,10 @@ pub struct WireConfig {
     pub data: WireData,
     /// What every release must keep, for tables that are not a hierarchy of their own; all of them together.
     #[serde(default)]
+    #[schemars(with = "Vec<WireInvariant>")]
     pub invariant: Vec<Spanned<WireInvariant>>,
     /// Blocks of the grid, concatenated.
+    #[schemars(with = "Vec<WireGrid>")]
     pub grid: Spanned<Vec<WireGrid>>,
     /// Combinations to leave out.
     #[serde(default)]
@@ -33,27 +40,68 @@ pub struct WireConfig {
     /// What the report adds.
     #[serde(default)]
     pub report: WireReport,
+    /// How `compare` judges runs of this config.
+    #[serde(default)]
+    pub compare: WireCompare,
+}
+
+/// `[compare]`
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireCompare {
+    /// Chance of a wrong verdict over all figures together; default 0.05.
+    #[schemars(with = "Option<f64>")]
+    pub level: Option<Spanned<f64>>,
+    /// Share of the base's mean within which a difference does not matter; default 0.05.
+    #[schemars(with = "Option<f64>")]
+    pub margin: Option<Spanned<f64>>,
+    /// The same for single metrics.
+    #[serde(default)]
+    pub margins: WireMargins,
+}
+
+/// `[compare.margins]`
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireMargins {
+    /// Of the mean L1 error.
+    #[schemars(with = "Option<f64>")]
+    pub l1: Option<Spanned<f64>>,
+    /// Of the mean L2 error.
+    #[schemars(with = "Option<f64>")]
+    pub l2: Option<Spanned<f64>>,
+    /// Of the mean meeting time.
+    #[schemars(with = "Option<f64>")]
+    pub tau: Option<Spanned<f64>>,
+    /// Of the largest gamma.
+    #[schemars(with = "Option<f64>")]
+    pub gamma: Option<Spanned<f64>>,
 }
 
 /// `[data]`
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireData {
     /// CSV file with a row per leaf, relative to the config file.
+    #[schemars(with = "String")]
     pub table: Spanned<String>,
     /// Columns that name the nodes of each level below the root, coarse to fine: every node is released.
+    #[schemars(with = "Option<Vec<String>>")]
     pub levels: Option<Spanned<Vec<String>>>,
     /// Column of the counts.
+    #[schemars(with = "String")]
     pub count: Spanned<String>,
     /// Columns that name a cell of a table; default: all but the count.
+    #[schemars(with = "Option<Vec<String>>")]
     pub cell: Option<Spanned<Vec<String>>>,
     /// Rows to take: column = value or list of values.
     #[serde(default, rename = "where")]
+    #[schemars(with = "std::collections::BTreeMap<String, Axis<String>>")]
     pub filter: std::collections::BTreeMap<String, Spanned<Axis<String>>>,
 }
 
 /// One `[[invariant]]`.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum WireInvariant {
     /// The sum of all cells.
@@ -113,7 +161,7 @@ pub enum WireInvariant {
 }
 
 /// A number or a column.
-#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum WireBound {
     /// The same for every cell.
@@ -123,32 +171,44 @@ pub enum WireBound {
 }
 
 /// One `[[grid]]` block: the product of its axes.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireGrid {
     /// Privacy budgets.
+    #[schemars(with = "Axis<f64>")]
     pub epsilon: Spanned<Axis<f64>>,
     /// Noise laws.
+    #[schemars(with = "Axis<LawName>")]
     pub law: Spanned<Axis<String>>,
     /// Methods.
+    #[schemars(with = "Axis<WireMethod>")]
     pub method: Spanned<Axis<WireMethod>>,
     /// Sensitivities of one level's counts; default 1.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub sensitivity: Option<Spanned<Axis<f64>>>,
     /// Splits of the budget over the levels; default "each".
+    #[schemars(with = "Option<SplitAxis>")]
     pub split: Option<Spanned<Axis<WireSplit>>>,
     /// Deltas, for the Gaussian laws.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub delta: Option<Spanned<Axis<f64>>>,
     /// Replicates of the block's cells: releases, chains, or coupled pairs.
+    #[schemars(with = "Option<i64>", range(min = 1))]
     pub replicates: Option<Spanned<i64>>,
     /// Draws recorded of each chain's second half, at most, by cell; default 0: the last state only.
+    #[schemars(with = "Option<i64>", range(min = 0))]
     pub records: Option<Spanned<i64>>,
     /// Lags of coupled chains.
+    #[schemars(with = "Option<Axis<i64>>")]
     pub lag: Option<Spanned<Axis<i64>>>,
     /// Steps after which a coupled pair is cut short.
+    #[schemars(with = "Option<i64>", range(min = 1))]
     pub max_steps: Option<Spanned<i64>>,
     /// Chains whose marginals are compared with the exact law, up to `marginal-steps`.
+    #[schemars(with = "Option<i64>", range(min = 1))]
     pub marginal_chains: Option<Spanned<i64>>,
     /// The last step at which they are.
+    #[schemars(with = "Option<i64>", range(min = 1))]
     pub marginal_steps: Option<Spanned<i64>>,
 }
 
@@ -162,28 +222,38 @@ pub enum WireMethod {
 }
 
 /// A method with its options.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireMethodTable {
     /// The method's name.
+    #[schemars(with = "MethodName")]
     pub kind: Spanned<String>,
     /// Whether releases must not be negative.
+    #[schemars(with = "Option<Axis<bool>>")]
     pub nonnegative: Option<Spanned<Axis<bool>>>,
     /// Sweeps of a Gibbs chain.
+    #[schemars(with = "Option<Axis<i64>>")]
     pub sweeps: Option<Spanned<Axis<i64>>>,
     /// Steps of a Metropolis-Hastings chain.
+    #[schemars(with = "Option<Axis<i64>>")]
     pub steps: Option<Spanned<Axis<i64>>>,
     /// Standard deviation of its proposal, in units of the leaves' scale.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub proposal_scale: Option<Spanned<Axis<f64>>>,
     /// Parameter of a double geometric proposal.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub a: Option<Spanned<Axis<f64>>>,
     /// Basis of the lattice: "smith" or "reduced".
+    #[schemars(with = "Option<Axis<BasisName>>")]
     pub basis: Option<Spanned<Axis<String>>>,
     /// Inverse scale of a double geometric proposal.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub proposal_epsilon: Option<Spanned<Axis<f64>>>,
     /// Share of the excess that the first cell of a total keeps.
+    #[schemars(with = "Option<Axis<f64>>")]
     pub beta: Option<Spanned<Axis<f64>>>,
     /// What proposals satisfy: "equations" or "unconstrained".
+    #[schemars(with = "Option<Axis<SourceName>>")]
     pub from: Option<Spanned<Axis<String>>>,
 }
 
@@ -197,14 +267,16 @@ pub enum WireSplit {
 }
 
 /// One `[[exclude]]` block: cells that match every key given are left out.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireExclude {
     /// Budgets.
     pub epsilon: Option<Axis<f64>>,
     /// Laws.
+    #[schemars(with = "Option<Axis<LawName>>")]
     pub law: Option<Spanned<Axis<String>>>,
     /// Names of methods.
+    #[schemars(with = "Option<Axis<MethodName>>")]
     pub method: Option<Spanned<Axis<String>>>,
     /// Non-negativity.
     pub nonnegative: Option<bool>,
@@ -213,20 +285,22 @@ pub struct WireExclude {
 }
 
 /// `[report]`
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireReport {
     /// CSV file of published figures to print beside ours, relative to the config file.
+    #[schemars(with = "Option<String>")]
     pub published: Option<Spanned<String>>,
     /// A release by somebody else, to print beside our errors cell by cell.
     pub beside: Option<WireBeside>,
 }
 
 /// `[report.beside]`
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireBeside {
     /// CSV file with the columns that name a cell, relative to the config file.
+    #[schemars(with = "String")]
     pub table: Spanned<String>,
     /// Its column of confidential counts.
     pub confidential: String,

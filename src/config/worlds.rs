@@ -1,28 +1,44 @@
 //! The config of a study of composition: finite worlds, without data and grid.
 
 use super::check::Checker;
-use super::wire::Axis;
+use super::model::Thresholds;
+use super::schema::CompositionName;
+use super::wire::{Axis, WireCompare};
 use crate::failure::Result;
 use crate::worlds::Settings;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The whole file.
-#[derive(Debug, serde::Deserialize)]
+/// A study of composition on finite worlds.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Wire {
+pub(super) struct Wire {
+    /// Name of the run: part of the folder's name.
+    #[schemars(with = "String")]
     name: Spanned<String>,
+    /// Master seed.
     seed: u64,
+    /// "composition"
     #[serde(rename = "study")]
+    #[schemars(with = "CompositionName")]
     _study: String,
+    /// What is checked.
+    #[schemars(with = "WireWorlds")]
     worlds: Spanned<WireWorlds>,
+    /// How `compare` judges runs of this config.
+    #[serde(default)]
+    compare: WireCompare,
 }
 
-#[derive(Debug, serde::Deserialize)]
+/// `[worlds]`
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WireWorlds {
+    /// Worlds of a random example, 3 to 64.
     worlds: Axis<usize>,
+    /// Random examples of every statement.
     cases: u64,
+    /// Level of the mechanisms.
     epsilon: Axis<f64>,
 }
 
@@ -35,6 +51,8 @@ pub struct WorldsConfig {
     pub seed: u64,
     /// What is checked, one after another.
     pub settings: Vec<Settings>,
+    /// How runs are compared.
+    pub compare: Thresholds,
     /// The text of the file as given, and with overrides applied.
     pub given: String,
     /// See `given`.
@@ -80,6 +98,7 @@ pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<Worlds
         name: wire.name.get_ref().clone(),
         seed: wire.seed,
         settings,
+        compare: checker.thresholds(&wire.compare)?,
         given: given.to_owned(),
         text: text.to_owned(),
         path: path.to_owned(),

@@ -50,6 +50,19 @@ impl Cell {
         format!("{:016x}", self.key)
     }
 
+    /// The cell with another method, as a release by its default steps.
+    pub fn with(&self, method: Method, subject: &Subject) -> Self {
+        let bounded = match subject {
+            Subject::Table(table) => table.inequalities.implies_nonnegative(table.counts.len()),
+            Subject::Hierarchy(_) => false,
+        };
+        let nonnegative = method.nonnegative() || (bounded && method.keeps_inequalities());
+        let mut cell = Self { method, nonnegative, lag: None, marginals: None, records: 0, ..self.clone() };
+        cell.key = key::cell(&cell, subject);
+        cell.chain_key = cell.key;
+        cell
+    }
+
     /// The cell in words, for people.
     pub fn words(&self) -> String {
         let options = self.method.options();
@@ -232,7 +245,7 @@ fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensi
 }
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.
-fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
+pub(crate) fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
     let Cell { law, method, .. } = cell;
     let table = match subject {
         Subject::Hierarchy(_) => {

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::config::wire::WireBound;
-use crate::config::{InvariantSpec, Method, Shape, SplitSpec, Study, basis_name, source_name};
+use crate::config::{InvariantSpec, Method, Shape, SplitSpec, Study, Thresholds, basis_name, source_name};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 impl Plan {
@@ -57,6 +57,16 @@ impl Plan {
         }
         if !report.is_empty() {
             document["report"] = Item::Table(report);
+        }
+        if config.compare != Thresholds::default() {
+            let mut compare = Table::new();
+            compare["level"] = value(config.compare.level);
+            compare["margin"] = value(config.compare.margin);
+            if !config.compare.margins.is_empty() {
+                let margins = config.compare.margins.iter().map(|(metric, &x)| (metric.as_str(), x));
+                compare["margins"] = value(InlineTable::from_iter(margins));
+            }
+            document["compare"] = Item::Table(compare);
         }
         let mut blocks = ArrayOfTables::new();
         for cell in &self.cells {

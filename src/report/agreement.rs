@@ -24,11 +24,11 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
                     label.noise_words(),
                     label.method_words(),
                     row.other.clone(),
-                    format!("{}, {}", row.draws.0, row.draws.1),
-                    row.comparisons.to_string(),
-                    format!("{:.5}", row.distance),
-                    if row.p == 1.0 { "1".into() } else { format!("{:.1e}", row.p) },
-                    if row.p < LEVEL { "no" } else { "no difference seen" }.into(),
+                    format!("{}, {}", row.agreement.draws.0, row.agreement.draws.1),
+                    row.agreement.comparisons.to_string(),
+                    format!("{:.5}", row.agreement.distance),
+                    if row.agreement.p == 1.0 { "1".into() } else { format!("{:.1e}", row.agreement.p) },
+                    if row.agreement.p < LEVEL { "no" } else { "no difference seen" }.into(),
                 ]
             })
             .collect();
@@ -66,11 +66,11 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
         method: label.method.clone(),
         options: label.options.clone(),
         other: row.other.clone(),
-        draws: row.draws.0,
-        other_draws: row.draws.1,
-        comparisons: row.comparisons,
-        distance: row.distance,
-        p: row.p,
+        draws: row.agreement.draws.0,
+        other_draws: row.agreement.draws.1,
+        comparisons: row.agreement.comparisons,
+        distance: row.agreement.distance,
+        p: row.agreement.p,
     };
     report.agreement.iter().map(record).collect()
 }

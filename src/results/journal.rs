@@ -129,7 +129,8 @@ impl Journal {
     pub(super) fn forget_failed(&self) -> Result<()> {
         for path in parts_in(&self.folder) {
             let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
-            let payload = bytes.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &bytes[end + 1..]);
+            let payload =
+                bytes.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &bytes[end + 1..]);
             if let Ok((_, Some(_))) = postcard::from_bytes::<Part>(payload) {
                 fs::remove_file(&path).map_err(|e| Failure::io(&path, "cannot remove", e))?;
             }

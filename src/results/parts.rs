@@ -2,15 +2,13 @@
 
 use super::RunFolder;
 use super::tables::{Frame, Group, Reader};
-use crate::closed_form::{self, Noise, Operation, TwoBins};
-use crate::config::{LawKind, Method};
+use crate::closed_form::{Noise, Operation, TwoBins};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
-use crate::runner::{CellOutcome, Draw};
+use crate::runner::{CellOutcome, Draw, expected};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,7 +65,7 @@ pub(super) fn write(
     if drawn.is_empty() {
         return Ok(());
     }
-    let ranks: Vec<Option<usize>> = parts.iter().map(rank).collect();
+    let ranks: Vec<Option<usize>> = parts.iter().map(expected::rank).collect();
     let mut frame = Frame::new(drawn.iter().map(|(cell, _)| (*cell, parts.len())).collect());
     let mut rows = Vec::new();
     for (cell, draws) in &drawn {
@@ -98,18 +96,6 @@ pub(super) fn write(
     frame.write(folder, "parts.parquet", hash)
 }
 
-/// Rank of the equations, if nothing else bounds the part.
-fn rank(part: &Bounded) -> Option<usize> {
-    if !part.region.is_everything() {
-        return None;
-    }
-    match part.component.rows.len() {
-        0 => Some(0),
-        1 => Some(1),
-        _ => crate::lattice::independent_rows(&part.component.distinct_columns()).ok().map(|rows| rows.len()),
-    }
-}
-
 type Summary = ([Estimate; 3], Option<f64>, Option<f64>, Option<f64>);
 
 fn summarise(cell: &Cell, part: &Bounded, rank: Option<usize>, draws: &[Draw]) -> Summary {
@@ -125,35 +111,18 @@ fn summarise(cell: &Cell, part: &Bounded, rank: Option<usize>, draws: &[Draw]) -
         let values = [l1, libm::sqrt(squares), squares / cells.len() as f64];
         moments.iter_mut().zip(values).for_each(|(moments, value)| moments.push(value));
     }
-    let scale = cell.calibration.scales[0];
-    let noise = match cell.law {
-        LawKind::Laplace => Some(Noise::Laplace(scale)),
-        LawKind::Gaussian => Some(Noise::Gaussian(scale)),
-        LawKind::L1 | LawKind::DoubleGeometric => {
-            DoubleGeometric::new(scale).ok().map(|law| Noise::Variance(law.variance()))
-        }
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-            DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))
-        }
-        LawKind::L2 => None,
-    };
-    let operation = match cell.method {
-        Method::Unconstrained => Some(Operation::Free),
-        Method::L2 => Some(Operation::L2),
-        Method::L1 { beta } => Some(Operation::L1 { beta }),
-        method if method.conditions() => Some(Operation::Conditioned),
-        _ => None,
-    };
-    let known = noise.zip(operation).zip(rank.or((operation == Some(Operation::Free)).then_some(0)));
-    let expected = known.and_then(|((noise, operation), rank)| {
-        closed_form::variance(noise, operation, &part.component, rank)
-    });
-    let law = match known {
-        Some(((Noise::Laplace(lambda), operation), _)) if cells.len() == 2 && part.component.is_total() => {
-            TwoBins::new(lambda, operation)
-        }
-        _ => None,
-    };
+    let expected = expected::variance(cell, part, rank);
+    let law =
+        match expected::noise(cell.law, cell.calibration.scales[0]).zip(expected::operation(cell.method)) {
+            Some((Noise::Laplace(lambda), operation))
+                if cells.len() == 2
+                    && part.component.is_total()
+                    && (rank.is_some() || operation == Operation::Free) =>
+            {
+                TwoBins::new(lambda, operation)
+            }
+            _ => None,
+        };
     let ks = law.map(|law| {
         let mut values: Vec<f64> = draws.iter().map(|draw| draw.errors[cells[0] as usize]).collect();
         values.sort_unstable_by(f64::total_cmp);

@@ -3,18 +3,21 @@
 mod conditioning;
 mod continuous;
 mod cost;
+pub(crate) mod expected;
 mod hierarchy;
 mod imaging;
 mod meeting;
 mod privacy;
 mod progress;
 mod rows;
+mod statistics;
 mod table;
 mod worlds;
 
-pub(crate) use meeting::half_decades;
 pub use cost::{CellCost, Task, measure, shards, tasks};
+pub(crate) use meeting::half_decades;
 pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Rows};
+pub use statistics::Statistics;
 pub use worlds::check_worlds;
 
 use crate::config::{Method, Study};
@@ -63,8 +66,12 @@ pub struct Manner {
 }
 
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
-/// in the journal. Errors: threads, files; with `fail_fast` the first cell that fails.
-pub fn run(plan: &Plan, manner: Manner, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
+/// in the journal, if there is one. Errors: threads, files; with `fail_fast` the first cell that fails.
+pub fn run(
+    plan: &Plan,
+    manner: Manner,
+    journal: Option<&Journal>,
+) -> crate::failure::Result<Vec<CellOutcome>> {
     pool(manner.threads)?.install(|| run_here(plan, manner, journal))
 }
 
@@ -132,8 +139,9 @@ pub fn run_shard(
     journal: &Journal,
     shard: Shard,
 ) -> crate::failure::Result<usize> {
-    let own: Vec<(usize, Range<u64>)> =
-        parts(plan).filter(|(i, range)| Shard::owner(plan.cells[*i].key, range, shard.of) == shard.number).collect();
+    let own: Vec<(usize, Range<u64>)> = parts(plan)
+        .filter(|(i, range)| Shard::owner(plan.cells[*i].key, range, shard.of) == shard.number)
+        .collect();
     pool(manner.threads)?.install(|| {
         let needed = |i: usize| own.iter().any(|(cell, _)| *cell == i);
         let prepared: Vec<Option<Box<dyn Prepared>>> = (0..plan.cells.len())
@@ -189,7 +197,11 @@ fn pool(threads: usize) -> crate::failure::Result<rayon::ThreadPool> {
         .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
 }
 
-fn run_here(plan: &Plan, manner: Manner, journal: &Journal) -> crate::failure::Result<Vec<CellOutcome>> {
+fn run_here(
+    plan: &Plan,
+    manner: Manner,
+    journal: Option<&Journal>,
+) -> crate::failure::Result<Vec<CellOutcome>> {
     let prepared: Vec<Result<Box<dyn Prepared>, String>> = plan
         .cells
         .par_iter()
@@ -210,13 +222,13 @@ fn run_here(plan: &Plan, manner: Manner, journal: &Journal) -> crate::failure::R
             let done = work(&plan.cells[i], range.end - range.start);
             let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
             let key = plan.cells[i].key_text();
-            if let Some((rows, error)) = journal.read(&key, &range) {
+            if let Some((rows, error)) = journal.and_then(|journal| journal.read(&key, &range)) {
                 progress.add(done);
                 return Ok((i, rows, error));
             }
             let clock = Instant::now();
             let part = draw(&**cell, range.clone());
-            if clock.elapsed() >= KEPT && part.0.privacy.is_empty() {
+            if let Some(journal) = journal.filter(|_| clock.elapsed() >= KEPT && part.0.privacy.is_empty()) {
                 journal.write(&key, &range, &part)?;
             }
             ends(plan, manner, i, part.1.as_ref())?;

@@ -1,0 +1,52 @@
+//! What theory says of a cell's releases, where it says something in closed form.
+
+use crate::closed_form::{self, Noise, Operation};
+use crate::config::{LawKind, Method};
+use crate::grid::Cell;
+use crate::invariant::Bounded;
+use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+
+/// The noise of one count; `None` for laws that are no product over the counts.
+pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
+    match law {
+        LawKind::Laplace => Some(Noise::Laplace(scale)),
+        LawKind::Gaussian => Some(Noise::Gaussian(scale)),
+        LawKind::L1 | LawKind::DoubleGeometric => {
+            DoubleGeometric::new(scale).ok().map(|law| Noise::Variance(law.variance()))
+        }
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+            DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))
+        }
+        LawKind::L2 => None,
+    }
+}
+
+/// What a method does with the noise, as far as there are closed forms.
+pub fn operation(method: Method) -> Option<Operation> {
+    match method {
+        Method::Unconstrained => Some(Operation::Free),
+        Method::L2 => Some(Operation::L2),
+        Method::L1 { beta } => Some(Operation::L1 { beta }),
+        method if method.conditions() => Some(Operation::Conditioned),
+        _ => None,
+    }
+}
+
+/// Rank of the equations of a part, if nothing else bounds it.
+pub fn rank(part: &Bounded) -> Option<usize> {
+    if !part.region.is_everything() {
+        return None;
+    }
+    match part.component.rows.len() {
+        0 => Some(0),
+        1 => Some(1),
+        _ => crate::lattice::independent_rows(&part.component.distinct_columns()).ok().map(|rows| rows.len()),
+    }
+}
+
+/// The mean of the squared errors of a part's cells: [`closed_form::variance`].
+pub fn variance(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<f64> {
+    let (noise, operation) = (noise(cell.law, cell.calibration.scales[0])?, operation(cell.method)?);
+    let rank = rank.or((operation == Operation::Free).then_some(0))?;
+    closed_form::variance(noise, operation, &part.component, rank)
+}
