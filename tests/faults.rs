@@ -2,6 +2,8 @@
 
 mod place;
 
+use congenial::results::{Identity, Journal};
+use congenial::runner::Rows;
 use place::Place;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -118,7 +120,7 @@ fn a_stopped_run_says_how_to_go_on() {
     let identity = place.path("out.partial/journal/identity.json");
     let text = std::fs::read_to_string(&identity).unwrap();
     std::fs::write(&identity, text.replace("\"schema_version\": ", "\"schema_version\": 9")).unwrap();
-    place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["begun with the schema 93"]);
+    place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["begun with the schema 94"]);
     std::fs::write(&identity, "not json").unwrap();
     place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["identity.json", "cannot go on"]);
     std::fs::write(&identity, text).unwrap();
@@ -213,4 +215,258 @@ fn merged_shards_are_the_whole_run() {
         &with(&["run", "config.toml", "--out", "x", "--shard", "auto"]),
         &["SLURM_ARRAY_TASK_ID is not set"],
     );
+}
+
+/// A part that failed is a row with its error; --retry-failed draws it again, in a run that was stopped and in one that is
+/// complete, and keeps both the other parts and the earlier folder.
+#[test]
+fn what_failed_is_drawn_again_when_asked() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    let want = place.prints(&["digest", "whole"]);
+    // A part of a run that was stopped ended with an error.
+    let fail = |out: &str| {
+        let mut run = start(&place, &["run", "config.toml", "--out", out]);
+        let partial = format!("{out}.partial");
+        until("four parts", || parts(&place, &partial).len() >= 4);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let name = parts(&place, &partial)[1].file_stem().unwrap().to_string_lossy().into_owned();
+        let [cell, first, end]: [&str; 3] = name.split('-').collect::<Vec<_>>().try_into().unwrap();
+        let folder = place.path(&partial);
+        let identity = std::fs::read_to_string(folder.join("journal/identity.json")).unwrap();
+        let identity: Identity = serde_json::from_str(&identity).unwrap();
+        let range = first.parse().unwrap()..end.parse().unwrap();
+        let journal = Journal::open(&folder, &identity).unwrap();
+        journal.write(cell, &range, &(Rows::default(), Some("no memory was left".into()))).unwrap();
+    };
+    fail("stopped");
+    place.prints(&["run", "config.toml", "--out", "stopped", "--retry-failed"]);
+    assert_eq!(place.prints(&["digest", "stopped"]), want);
+    fail("out");
+    let output = place.command(&["run", "config.toml", "--out", "out", "--resume"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(5) && message.contains("no memory was left"), "{message}");
+    assert_ne!(place.prints(&["digest", "out"]), want);
+    // Complete, but for the cell that failed: only when asked it is drawn again.
+    let again = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(5));
+    let kept = parts(&place, "out");
+    assert!(kept.len() > 100);
+    place.prints(&["run", "config.toml", "--out", "out", "--retry-failed"]);
+    assert_eq!(place.prints(&["digest", "out"]), want);
+    assert!(place.path("out.failed-1/manifest.json").exists() && !place.path("out/journal").exists());
+    // Nothing failed: nothing is done.
+    let again = place.command(&["run", "config.toml", "--out", "out", "--retry-failed"]).output().unwrap();
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("was run before"));
+}
+
+/// --fail-fast ends with the first cell that fails, and loses nothing; so does a shard.
+#[test]
+fn the_first_failure_can_end_a_run() {
+    let table: String = (0..24).map(|i| format!("{},{},{}\n", i / 6, i % 6, 20 + i)).collect();
+    let config = r#"
+name = "fails"
+seed = 1
+replicates = 64
+[data]
+table = "margins.csv"
+count = "count"
+[[invariant]]
+kind = "margins"
+rows = "row"
+columns = "column"
+[[invariant]]
+kind = "nonnegative"
+[[grid]]
+epsilon = 0.1
+law = "double-geometric"
+method = [{ kind = "line-gibbs", sweeps = 5000 }, "exact"]
+"#;
+    let place =
+        Place::new(&[("margins.csv", &format!("row,column,count\n{table}")), ("config.toml", config)]);
+    for more in [&[][..], &["--shard", "1/1"]] {
+        let arguments = [&["run", "config.toml", "--out", "out", "--fail-fast"], more].concat();
+        let output = place.command(&arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{message}");
+        assert!(message.contains("1 of 2 cells failed; the first: exact"), "{message}");
+        assert!(!place.path("out").exists());
+    }
+    let output = place.command(&["run", "config.toml", "--out", "out", "--resume"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert!(place.path("out/errors.parquet").exists());
+}
+
+/// Runs a script in a mount namespace of its own, if this machine lets us.
+fn alone(place: &Place, script: &str) -> Option<std::process::Output> {
+    for unshare in [&["-m"][..], &["-rm"]] {
+        let probe =
+            Command::new("unshare").args(unshare).args(["sh", "-c", "mount -t tmpfs none /mnt"]).output();
+        if probe.is_ok_and(|probe| probe.status.success()) {
+            let congenial = env!("CARGO_BIN_EXE_congenial");
+            let mut command = Command::new("unshare");
+            command.args(unshare).args(["sh", "-c", script, "sh", congenial]).current_dir(place.path("."));
+            return Some(command.output().unwrap());
+        }
+    }
+    eprintln!("skipped: no mount namespaces here");
+    None
+}
+
+/// A disk that is full: exit code 1, the place is named, what was finished stays, and with room again the run goes on.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    std::fs::create_dir(place.path("small")).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=160k none small || exit 99
+        "$1" run config.toml --out small/out; echo "first $?"
+        ls small/out.partial/journal/*.part | wc -l
+        ls small/out && echo complete
+        mount -o remount,size=40m small
+        "$1" run config.toml --out small/out --resume >small/report; echo "second $?"
+        "$1" digest small/out
+    "#;
+    let Some(output) = alone(&place, script) else { return };
+    let (text, message) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " "),
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(message.contains("cannot write: No space left on device"), "{text}{message}");
+    assert_eq!((lines[0], lines[2]), ("first 1", "second 0"), "{text}{message}");
+    assert!(lines[1].trim().parse::<usize>().unwrap() > 3, "{text}");
+    assert_eq!(lines[3..].join("\n") + "\n", place.prints(&["digest", "whole"]));
+}
+
+/// A folder that nobody may write.
+#[test]
+fn a_read_only_folder_is_named() {
+    let place = place();
+    std::fs::create_dir(place.path("fixed")).unwrap();
+    let script = r#"
+        mount -t tmpfs none fixed && mount -o remount,ro fixed || exit 99
+        for more in "" "--resume" "--shard 1/2"; do "$1" run config.toml --out fixed/out $more; echo $?; done
+        "$1" aggregate table.csv --key group --lookup table.csv --lookup-key cell --out fixed/out.csv; echo $?
+    "#;
+    let Some(output) = alone(&place, script) else { return };
+    let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n2\n2\n2\n", "{message}");
+    assert!(message.matches("Read-only file system").count() >= 3, "{message}");
+}
+
+/// A clock that was set back: files from the future, and starts before the ends of earlier processes.
+#[test]
+fn a_clock_that_jumps_back_changes_nothing() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    let mut run = start(&place, &["run", "config.toml", "--out", "out"]);
+    until("six parts", || parts(&place, "out.partial").len() >= 6);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let future = std::time::SystemTime::now() + Duration::from_secs(10 * 365 * 86_400);
+    for part in parts(&place, "out.partial") {
+        std::fs::File::options().append(true).open(part).unwrap().set_modified(future).unwrap();
+    }
+    let congenial = env!("CARGO_BIN_EXE_congenial");
+    // Backwards while it runs, where the tool for it is installed.
+    let faked = Command::new("faketime").args(["-f", "@2001-02-03 04:05:06", "true"]).status();
+    let mut command = if faked.is_ok_and(|status| status.success()) {
+        let mut command = Command::new("faketime");
+        command.args(["-f", "@2001-02-03 04:05:06 x-3", congenial]);
+        command
+    } else {
+        eprintln!("without faketime: only the files are from the future");
+        Command::new(congenial)
+    };
+    command.args(["run", "config.toml", "--out", "out", "--resume"]).current_dir(place.path("."));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.prints(&["digest", "out"]), place.prints(&["digest", "whole"]));
+}
+
+/// A manifest that another version wrote: named, and nothing is touched.
+#[test]
+fn a_newer_manifest_is_refused_and_left() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out", "--set", "grid.method.sweeps=10"]);
+    let newer = r#"{ "schema_version": 99, "title": "other fields" }"#;
+    place.write("out/manifest.json", newer);
+    for arguments in [
+        &["run", "config.toml", "--out", "out"][..],
+        &["run", "config.toml", "--out", "out", "--retry-failed"],
+        &["report", "out"],
+        &["digest", "out"],
+    ] {
+        place.refuses(arguments, &["out/manifest.json", "schema version 99, this tool reads 4"]);
+    }
+    assert_eq!(std::fs::read_to_string(place.path("out/manifest.json")).unwrap(), newer);
+    assert!(place.path("out/errors.parquet").exists());
+}
+
+/// Git is wanted neither to run nor to build: then the commit is unknown, and the manifest says so.
+#[test]
+fn git_may_be_missing() {
+    let place = place();
+    let sets = ["--set", "grid.method.sweeps=10"];
+    let run = [&["run", "config.toml", "--out", "out"], &sets[..]].concat();
+    let output = place.command(&run).env("PATH", "").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // What tells the build of the commit, without git.
+    let script = place.path("build-script");
+    let rustc = std::env::var("RUSTC").unwrap_or("rustc".into());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/build.rs");
+    let built =
+        Command::new(&rustc).args(["--edition", "2024", "-o"]).arg(&script).arg(source).status().unwrap();
+    assert!(built.success());
+    let output = Command::new(&script).env("PATH", "").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("GIT_COMMIT=\n"), "{text}");
+    assert!(text.contains("GIT_DIRTY=unknown\n") && text.contains("GIT_DIFF=\n"), "{text}");
+}
+
+/// A plan that was submitted stands: whatever happens to the config meanwhile, the shards draw what was frozen.
+#[test]
+fn a_submitted_plan_is_frozen() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    let submit = ["submit", "config.toml", "--out", "a b/out", "--tasks", "2", "--threads", "1", "--engine"];
+    let script = place.prints(&[&submit[..], &["parallel"]].concat());
+    assert!(script.contains("--shard @SHARD@/2"), "{script}");
+    let slurm = place.prints(&[&submit[..], &["slurm"]].concat());
+    assert!(slurm.contains("--array=1-2") && slurm.contains("--dependency=afterok:"), "{slurm}");
+    place.write("config.toml", &CONFIG.replace("seed = 9", "seed = 10"));
+    // The line of a task, as a shell reads it.
+    let line = slurm.lines().find(|line| line.starts_with("exec") && line.contains("--shard")).unwrap();
+    for id in ["1", "2"] {
+        let mut task = Command::new("sh");
+        task.args(["-c", line])
+            .current_dir("/")
+            .env("SLURM_ARRAY_TASK_ID", id)
+            .env("SLURM_ARRAY_TASK_COUNT", "2");
+        let output = task.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let line = slurm.lines().find(|line| line.starts_with("exec") && line.contains(" merge ")).unwrap();
+    let output = Command::new("sh").args(["-c", line]).current_dir("/").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.prints(&["digest", "a b/out"]), place.prints(&["digest", "whole"]));
+    assert_eq!(std::fs::read_to_string(place.path("a b/out/config.toml")).unwrap(), CONFIG);
+    let manifest = std::fs::read_to_string(place.path("a b/out/manifest.json")).unwrap();
+    assert_eq!(manifest.matches("\"shard\":").count(), 2);
+    // The other config cannot be submitted to the same folder, nor what has no parts.
+    place.refuses(&[&submit[..], &["slurm"]].concat(), &["a b/out", "exists"]);
+    for (more, why) in [
+        (&["--engine", "kubernetes"][..], "want --image, --claim, --mount"),
+        (&["--engine", "slurm", "--image", "x"], "--image: only `--engine kubernetes` takes it"),
+        (&["--engine", "slurm", "--minutes", "0"], "--minutes: got 0"),
+        (
+            &["--engine", "kubernetes", "--image", "x", "--claim", "y", "--mount", "/nowhere"],
+            "does not lie in it",
+        ),
+    ] {
+        place.refuses(&[&["submit", "config.toml", "--out", "c"], more].concat(), &[why]);
+    }
 }

@@ -1,7 +1,8 @@
 //! `congenial compare`
 
+use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
-use crate::report::{Format, Rule, Verdict, compare};
+use crate::report::{Format, compare};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -10,12 +11,13 @@ pub(super) struct Arguments {
     base: PathBuf,
     /// Folder of the run that is judged
     candidate: PathBuf,
-    /// Share of the base's mean within which a difference does not matter
-    #[arg(long, default_value_t = 0.05)]
-    margin: f64,
-    /// Chance of a wrong verdict over all figures together
-    #[arg(long, default_value_t = 0.05)]
-    level: f64,
+    /// Share of the base's mean within which a difference does not matter, of every metric [default: `compare` of the base's
+    /// config, or 0.05]
+    #[arg(long)]
+    margin: Option<f64>,
+    /// Chance of a wrong verdict over all figures together [default: `compare` of the base's config, or 0.05]
+    #[arg(long)]
+    level: Option<f64>,
     /// Want the same rows in every table: the gate for commits that change no number
     #[arg(long)]
     identical: bool,
@@ -26,17 +28,22 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { margin, level, .. } = *arguments;
-    if !(margin.is_finite() && margin >= 0.0) {
+    if let Some(margin) = margin.filter(|margin| !(margin.is_finite() && *margin >= 0.0)) {
         return Err(Failure::Usage(format!("--margin: got {margin}, want a number >= 0")));
     }
-    if !(level > 0.0 && level < 1.0) {
+    if let Some(level) = level.filter(|level| !(*level > 0.0 && *level < 1.0)) {
         return Err(Failure::Usage(format!("--level: got {level}, want a number in (0, 1)")));
     }
-    let comparison = compare(&arguments.base, &arguments.candidate, Rule { margin, level })?;
+    let adjust = |config: Thresholds| Thresholds {
+        level: level.unwrap_or(config.level),
+        margin: margin.unwrap_or(config.margin),
+        margins: if margin.is_some() { Default::default() } else { config.margins },
+    };
+    let comparison = compare(&arguments.base, &arguments.candidate, adjust)?;
     super::print(&comparison.render(arguments.format)?)?;
-    let worse = comparison.count(Verdict::Worse);
+    let worse = comparison.worse();
     if worse > 0 {
-        return Err(Failure::Changed(format!("{worse} figures changed for the worse")));
+        return Err(Failure::Changed(format!("{worse} figures or cells changed for the worse")));
     }
     if arguments.identical && !comparison.is_identical() {
         return Err(Failure::Changed("the two runs do not hold the same rows".into()));

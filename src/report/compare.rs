@@ -1,9 +1,10 @@
 //! Two runs side by side: the same rows, the same within a margin, changed, or undecided.
 
 use super::render::{Format, heading, table, with_error};
+use crate::config::{self, Document, Thresholds};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::{Failure, Result};
-use crate::results::{Errors, Manifest, read_errors};
+use crate::results::{Group, Manifest, RESOLVED, read_errors, read_findings, read_meetings, read_privacy};
 use crate::rng::normal_quantile;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,9 +45,9 @@ pub struct Compared {
     pub cell: String,
     /// The cell in words.
     pub words: String,
-    /// 1 = root.
-    pub level: u32,
-    /// `l1` or `l2`.
+    /// Where in the cell: a level, a lag, a part and scope, a statement.
+    pub place: String,
+    /// `l1`, `l2`: errors; `tau`: meeting times; `gamma`; `fails`: 1 if a statement does not hold as claimed. Less is better.
     pub metric: &'static str,
     /// Means of both.
     pub base: f64,
@@ -62,20 +63,24 @@ pub struct Compared {
     pub verdict: Verdict,
 }
 
-/// How figures are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Rule {
-    /// Share of the base's mean within which a difference does not matter.
-    pub margin: f64,
-    /// Chance of a wrong "equal" or "changed" over all figures together.
-    pub level: f64,
+/// Wall-clock time of a run: for information, since two runs are not drawn in turns on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clock {
+    /// Seconds, of all processes together.
+    pub seconds: f64,
+    /// The machine that wrote the run.
+    pub host: String,
+    /// Its threads.
+    pub threads: usize,
+    /// Processes that drew rows.
+    pub processes: usize,
 }
 
 /// Everything that a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The rule.
-    pub rule: Rule,
+    /// How figures were judged.
+    pub rule: Thresholds,
     /// By table: whether both hold the same rows; `None` if one of them does not have it.
     pub tables: BTreeMap<String, Option<bool>>,
     /// Figures of cells that both have.
@@ -84,18 +89,115 @@ pub struct Comparison {
     pub only_base: Vec<String>,
     /// See `only_base`.
     pub only_candidate: Vec<String>,
+    /// Cells that failed in the candidate and not in the base, with their errors: for the worse.
+    pub failed: Vec<String>,
+    /// Cells that failed in the base and not in the candidate.
+    pub mended: Vec<String>,
+    /// Wall-clock times of the base and the candidate.
+    pub clocks: [Clock; 2],
 }
 
-type Cells = BTreeMap<(String, u32), (String, Vec<Errors>)>;
+/// Everything of a run that is compared, by cell.
+#[derive(Debug, Default)]
+struct Cells {
+    /// By cell, place in it (level of a release, part and scope of a study of privacy) and metric: the cell in words, and a
+    /// value for each replicate, or a single one that no chance had a part in.
+    samples: BTreeMap<(String, String, &'static str), (String, Sample)>,
+    /// Errors of cells that failed, with the cells in words.
+    failed: BTreeMap<String, (String, String)>,
+}
 
-/// Compares two finished runs, cell by cell.
+#[derive(Debug)]
+enum Sample {
+    Drawn(Vec<f64>),
+    Computed(f64),
+}
+
+impl Cells {
+    fn draw(&mut self, group: &Group, place: &str, metric: &'static str, value: f64) {
+        let key = (group.cell.clone(), place.to_owned(), metric);
+        match self.samples.entry(key).or_insert_with(|| (words(group), Sample::Drawn(Vec::new()))) {
+            (_, Sample::Drawn(values)) => values.push(value),
+            (_, computed) => *computed = Sample::Computed(value),
+        }
+    }
+
+    fn compute(&mut self, cell: &str, words: String, place: String, metric: &'static str, value: f64) {
+        self.samples.insert((cell.to_owned(), place, metric), (words, Sample::Computed(value)));
+    }
+
+    fn fail(&mut self, group: &Group, error: &str) {
+        self.failed.insert(group.cell.clone(), (words(group), error.to_owned()));
+    }
+
+    /// Reads what a run of this study has.
+    fn read(folder: &Path, study: &str) -> Result<Self> {
+        let mut cells = Self::default();
+        match study {
+            "release" => {
+                for row in read_errors(folder)? {
+                    if let Some(error) = &row.error {
+                        cells.fail(&row.group, error);
+                    }
+                    let Some(value) = row.value else { continue };
+                    let place = format!("level {}", value.level);
+                    cells.draw(&row.group, &place, "l1", value.l1);
+                    cells.draw(&row.group, &place, "l2", value.l2);
+                }
+            }
+            "meeting" => {
+                for row in read_meetings(folder)? {
+                    if let Some(error) = &row.error {
+                        cells.fail(&row.group, error);
+                    }
+                    let Some(meeting) = row.meeting else { continue };
+                    // A pair that was cut short counts with its length: the mean of min(tau, max-steps).
+                    let tau = meeting.tau.unwrap_or((meeting.steps + meeting.lag) / 2);
+                    cells.draw(&row.group, &format!("lag {}", meeting.lag), "tau", tau as f64);
+                }
+            }
+            "privacy" => {
+                for row in read_privacy(folder)? {
+                    match &row.error {
+                        Some(error) => cells.fail(&row.group, error),
+                        None => {
+                            let place = format!("part {} {}", row.part, row.scope);
+                            cells.compute(&row.group.cell, words(&row.group), place, "gamma", row.gamma);
+                        }
+                    }
+                }
+            }
+            _ => {
+                for row in read_findings(folder)? {
+                    let cell = format!("{} worlds, epsilon {}", row.worlds, row.epsilon);
+                    let words = format!("{}, {}", row.operator, row.property);
+                    let place = format!("{}: {words}", row.statement);
+                    let fails = f64::from(row.claim != row.holds);
+                    cells.compute(&cell, words, place, "fails", fails);
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+fn words(group: &Group) -> String {
+    let options = if group.options.is_empty() { String::new() } else { format!(" {}", group.options) };
+    format!("{}{options} {} epsilon {}", group.method, group.law, group.epsilon)
+}
+
+/// Compares two finished runs, cell by cell, by the thresholds of the base's config unless others are given.
 ///
 /// For every figure that is not identical the confidence interval of the difference of the means (independent
-/// replicates, normal, at 1 - level/m for m figures) decides: within ± margin times the base's mean they are equal;
-/// else, if it excludes 0, changed; else undecided.
+/// replicates, normal, at 1 - level/m for m figures; of no width for what is computed and not drawn) decides: within
+/// ± margin times the base's mean they are equal; else, if it excludes 0, changed; else undecided.
 ///
 /// Errors: files; runs of different studies or subjects; no cell and no table in common.
-pub fn compare(base: &Path, candidate: &Path, rule: Rule) -> Result<Comparison> {
+pub fn compare(
+    base: &Path,
+    candidate: &Path,
+    adjust: impl FnOnce(Thresholds) -> Thresholds,
+) -> Result<Comparison> {
     let manifest = |folder| {
         Manifest::read(folder).map_err(|e| match e {
             Failure::Data { .. } => Failure::Incompatible(e.to_string()),
@@ -110,41 +212,44 @@ pub fn compare(base: &Path, candidate: &Path, rule: Rule) -> Result<Comparison> 
         );
         return Err(Failure::Incompatible(message));
     }
+    let rule = adjust(match config::load(&base.join(RESOLVED), &[])? {
+        Document::Grid(config) => config.compare,
+        Document::Worlds(config) => config.compare,
+    });
     let names = a.tables.keys().chain(b.tables.keys());
     let tables: BTreeMap<String, Option<bool>> = names
         .map(|name| (name.clone(), a.tables.get(name).zip(b.tables.get(name)).map(|(a, b)| a == b)))
         .collect();
-    let (ours, theirs) = match a.study.as_str() {
-        "release" => (cells(base)?, cells(candidate)?),
-        _ => (Cells::new(), Cells::new()),
-    };
+    let (ours, theirs) = (Cells::read(base, &a.study)?, Cells::read(candidate, &a.study)?);
     let only = |these: &Cells, those: &Cells| -> Vec<String> {
         let mut only: Vec<String> = these
+            .samples
             .iter()
-            .filter(|(key, _)| !those.contains_key(key))
-            .map(|((cell, _), (words, _))| format!("{cell} {words}"))
+            .filter(|(key, _)| !those.samples.contains_key(key) && !those.failed.contains_key(&key.0))
+            .map(|((cell, ..), (words, _))| format!("{cell} {words}"))
             .collect();
         only.dedup();
         only
     };
     let (only_base, only_candidate) = (only(&ours, &theirs), only(&theirs, &ours));
-    let mut figures = Vec::new();
-    for (key, (words, base)) in &ours {
-        let Some((_, candidate)) = theirs.get(key) else { continue };
-        for (metric, of) in [("l1", (|e| e.l1) as fn(&Errors) -> f64), ("l2", |e| e.l2)] {
-            figures.push(figure(key, words, metric, base, candidate, of));
-        }
-    }
-    let common =
-        if a.study == "release" { !figures.is_empty() } else { tables.values().any(Option::is_some) };
-    if !common {
-        return Err(Failure::Nothing("the two runs have no cell and no table in common".into()));
+    let newly = |these: &Cells, those: &Cells| -> Vec<String> {
+        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell));
+        failed.map(|(cell, (words, error))| format!("{cell} {words}: {error}")).collect()
+    };
+    let (failed, mended) = (newly(&theirs, &ours), newly(&ours, &theirs));
+    let mut figures: Vec<Compared> = ours
+        .samples
+        .iter()
+        .filter_map(|(key, (words, base))| Some(figure(key, words, base, &theirs.samples.get(key)?.1)))
+        .collect();
+    if figures.is_empty() && failed.is_empty() && mended.is_empty() {
+        return Err(Failure::Nothing("the two runs have no cell in common".into()));
     }
     let tested = figures.iter().filter(|figure| figure.verdict != Verdict::Identical).count().max(1);
     let z = -normal_quantile(rule.level / (2.0 * tested as f64));
     for figure in figures.iter_mut().filter(|figure| figure.verdict != Verdict::Identical) {
         let Some(se) = figure.standard_error else { continue };
-        let (half, margin) = (z * se, rule.margin * figure.base.abs());
+        let (half, margin) = (z * se, rule.margin(figure.metric) * figure.base.abs());
         figure.half_width = Some(half);
         figure.verdict = if figure.difference.abs() + half <= margin {
             Verdict::Equal
@@ -154,48 +259,46 @@ pub fn compare(base: &Path, candidate: &Path, rule: Rule) -> Result<Comparison> 
             Verdict::Undecided
         };
     }
-    Ok(Comparison { rule, tables, figures, only_base, only_candidate })
-}
-
-fn cells(folder: &Path) -> Result<Cells> {
-    let mut cells = Cells::new();
-    for row in read_errors(folder)? {
-        let Some(value) = row.value else { continue };
-        let words = format!(
-            "{} {} {} epsilon {}",
-            row.group.method, row.group.options, row.group.law, row.group.epsilon
-        );
-        let entry = cells.entry((row.group.cell.clone(), value.level)).or_insert_with(|| (words, Vec::new()));
-        entry.1.push(value);
-    }
-    Ok(cells)
+    let clocks = [&a, &b].map(|manifest| Clock {
+        seconds: manifest.process.seconds
+            + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>(),
+        host: manifest.process.host.clone(),
+        threads: manifest.process.threads,
+        processes: 1 + manifest.shards.len(),
+    });
+    Ok(Comparison { rule, tables, figures, only_base, only_candidate, failed, mended, clocks })
 }
 
 /// The figure as far as it does not need the others.
 fn figure(
-    (cell, level): &(String, u32),
+    (cell, place, metric): &(String, String, &'static str),
     words: &str,
-    metric: &'static str,
-    base: &[Errors],
-    candidate: &[Errors],
-    of: fn(&Errors) -> f64,
+    base: &Sample,
+    candidate: &Sample,
 ) -> Compared {
-    let bits = |rows: &[Errors]| rows.iter().map(|row| of(row).to_bits()).collect::<Vec<u64>>();
-    let estimate = |rows: &[Errors]| rows.iter().map(of).collect::<Moments>().estimate();
-    let (a, b) = (estimate(base), estimate(candidate));
-    let same = bits(base) == bits(candidate);
-    let standard_error = Some(a.standard_error.hypot(b.standard_error)).filter(|se| se.is_finite());
+    let values = |sample: &Sample| match sample {
+        Sample::Drawn(values) => values.clone(),
+        Sample::Computed(value) => vec![*value],
+    };
+    let (a, b) = (values(base), values(candidate));
+    let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<u64>>();
+    let verdict = if bits(&a) == bits(&b) { Verdict::Identical } else { Verdict::Undecided };
+    let [a, b] = [a, b].map(|values| values.into_iter().collect::<Moments>().estimate());
+    let standard_error = match (base, candidate) {
+        (Sample::Computed(_), Sample::Computed(_)) => Some(0.0),
+        _ => Some(a.standard_error.hypot(b.standard_error)).filter(|se| se.is_finite()),
+    };
     Compared {
         cell: cell.clone(),
         words: words.to_owned(),
-        level: *level,
+        place: place.clone(),
         metric,
         base: a.mean,
         candidate: b.mean,
         difference: b.mean - a.mean,
         standard_error,
         half_width: None,
-        verdict: if same { Verdict::Identical } else { Verdict::Undecided },
+        verdict,
     }
 }
 
@@ -203,6 +306,11 @@ impl Comparison {
     /// Whether every table of both holds the same rows.
     pub fn is_identical(&self) -> bool {
         self.tables.values().all(|same| *same == Some(true))
+    }
+
+    /// What changed for the worse: figures, and cells that fail now.
+    pub fn worse(&self) -> usize {
+        self.count(Verdict::Worse) + self.failed.len()
     }
 
     /// Figures with a verdict.
@@ -234,7 +342,7 @@ impl Comparison {
             self.figures.iter().filter(|figure| figure.verdict != Verdict::Identical).collect();
         if !differing.is_empty() {
             out += &heading("Figures that are not identical", format);
-            let header = ["cell", "", "level", "metric", "base", "candidate", "difference", "±", "verdict"];
+            let header = ["cell", "", "", "metric", "base", "candidate", "difference", "±", "verdict"];
             let body = differing.iter().map(|figure| {
                 let difference = Estimate {
                     mean: figure.difference,
@@ -243,7 +351,7 @@ impl Comparison {
                 vec![
                     figure.cell.clone(),
                     figure.words.clone(),
-                    figure.level.to_string(),
+                    figure.place.clone(),
                     figure.metric.to_owned(),
                     format!("{:.6}", figure.base),
                     format!("{:.6}", figure.candidate),
@@ -259,18 +367,38 @@ impl Comparison {
                 out += &format!("- only in the {whose}: {cell}\n");
             }
         }
-        let Rule { margin, level } = self.rule;
+        for (cells, what) in [(&self.failed, "failed now"), (&self.mended, "no longer failed")] {
+            for cell in cells {
+                out += &format!("- {what}: {cell}\n");
+            }
+        }
+        let Thresholds { margin, level, margins } = &self.rule;
+        let others: Vec<String> = margins.iter().map(|(metric, x)| format!("{x} for {metric}")).collect();
+        let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
         out += &format!(
             "{} figures: {} identical, {} equal, {} undecided, {} changed for the better, {} changed for the worse.\n\
              Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
-             together (Bonferroni): within {margin} times the base's mean they are equal; else changed if it excludes 0; else \
-             undecided.\n",
+             together (Bonferroni): within {margin}{others} times the base's mean they are equal; else changed if it excludes \
+             0; else undecided.\n",
             self.figures.len(),
             self.count(Verdict::Identical),
             self.count(Verdict::Equal),
             self.count(Verdict::Undecided),
             self.count(Verdict::Better),
             self.count(Verdict::Worse),
+        );
+        let [base, candidate] = &self.clocks;
+        let clock = |clock: &Clock| {
+            let plural = if clock.processes == 1 { "" } else { "es" };
+            let Clock { seconds, host, threads, processes } = clock;
+            format!(
+                "{seconds:.1} s in {processes} process{plural}, on {host} with {threads} threads at the end"
+            )
+        };
+        out += &format!(
+            "Wall clock, for information and not judged: base {}; candidate {}.\n",
+            clock(base),
+            clock(candidate)
         );
         out
     }

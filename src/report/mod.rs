@@ -15,6 +15,6 @@ mod tails;
 
 pub use beside::{BesideRow, read_beside, read_beside_source, write_beside};
 pub use collect::{ChainLine, Label, Line, MeetingLine, Report, collect};
-pub use compare::{Compared, Comparison, Rule, Verdict, compare};
+pub use compare::{Clock, Compared, Comparison, Verdict, compare};
 pub use published::{Published, read_published};
 pub use render::{Format, files, render};
