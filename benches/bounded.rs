@@ -4,6 +4,7 @@
 //! Limits are ratios inside one run: an exact draw takes at most 40 words a cell and at most 1/50 of what the published
 //! sampler, at its best proposal scale, needs for an effective draw of cell 1. `scripts/bench` runs it.
 
+mod shapes;
 mod words;
 
 use clarabel::algebra::CscMatrix;
@@ -11,18 +12,14 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeCone
 use congenial::diagnostics::effective_sample_size;
 use congenial::exact::{LatticeExact, LatticeScratch, Rejection, Source};
 use congenial::imaging::{LatticeNnl2, Nnl2Scratch};
-use congenial::invariant::{Inequalities, Linear, Region};
+use congenial::invariant::{Inequalities, Linear};
 use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence};
 use congenial::law::{DoubleGeometric, Law};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use shapes::{rng, table};
 use std::hint::black_box;
-use words::{bench_words, median, print_ratios, rng};
+use words::{bench_words, median, print_ratios};
 
-/// Its Table 1, confidential: females, then males.
-const TABLE: [i64; 46] = [
-    8, 6, 3, 6, 4, 4, 4, 8, 5, 7, 7, 6, 1, 5, 4, 4, 9, 6, 2, 8, 8, 8, 7, //
-    3, 4, 5, 8, 6, 4, 5, 5, 5, 6, 10, 7, 3, 2, 5, 11, 6, 4, 7, 4, 5, 3, 8,
-];
 /// Proposal scales among which the best is taken.
 const PROPOSALS: [f64; 4] = [0.5, 0.55, 0.6, 0.65];
 /// Steps of one iteration.
@@ -31,13 +28,6 @@ const STEPS: u64 = 1000;
 const TRIAL: usize = 1_000_000;
 /// Cells of the simplex.
 const SIMPLEX: usize = 100_000;
-
-fn table() -> (Linear, Region) {
-    let voting = |first: usize| first + 4..first + 23;
-    let sets = [(0..46).collect(), (0..23).collect(), voting(0).chain(voting(23)).collect::<Vec<usize>>()];
-    let region = Inequalities::nonnegative(46).around(&TABLE).expect("counts >= 0");
-    (Linear::subsets(46, &sets).expect("sets"), region)
-}
 
 /// Times steps; returns the effective draws of cell 1 for each step.
 fn chain<K: Dispersed<Value = i64>>(

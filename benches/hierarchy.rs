@@ -3,27 +3,19 @@
 //! Limits are ratios inside one run: the last lines compare every median with the time of one
 //! xoshiro256++ word. `scripts/bench` runs it.
 
+mod shapes;
 mod words;
 
 use congenial::exact::{IntegerTree, LaplaceTree, PartsScratch};
 use congenial::imaging::{L2, SimplexScratch, TopDown};
-use congenial::invariant::Hierarchy;
 use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
 use congenial::law::{DoubleGeometric, Laplace, Law};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use shapes::{rng, taxi};
 use std::hint::black_box;
-use words::{bench_words, print_ratios, rng};
+use words::{bench_words, print_ratios};
 
-const ZONES: [usize; 6] = [43, 61, 1, 69, 69, 20];
 const NODES: f64 = 270.0;
-
-fn taxi() -> Hierarchy {
-    let mut parents = vec![0; 7];
-    for (borough, zones) in ZONES.into_iter().enumerate() {
-        parents.extend(std::iter::repeat_n(borough + 1, zones));
-    }
-    Hierarchy::from_parents(&parents).expect("the taxi shape is a hierarchy")
-}
 
 fn chain<K: Kernel>(
     group: &mut BenchmarkGroup<WallTime>,

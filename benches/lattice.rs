@@ -4,6 +4,7 @@
 //! Limits are ratios inside one run: the last lines compare every median with the time of one
 //! xoshiro256++ word. `scripts/bench` runs it.
 
+mod shapes;
 mod words;
 
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
@@ -12,16 +13,12 @@ use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
 use congenial::lattice::BasisKind;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use shapes::{counties, records, rng};
 use std::hint::black_box;
-use words::{bench_words, print_ratios, rng};
+use words::{bench_words, print_ratios};
 
 /// Steps of one iteration.
 const STEPS: u64 = 1000;
-/// Counties of the 50 states and the District of Columbia in 2010, state by state.
-const COUNTIES: [usize; 51] = [
-    67, 29, 15, 75, 58, 64, 8, 3, 1, 67, 159, 5, 44, 102, 92, 99, 105, 120, 64, 16, 24, 14, 83, 87, 82, 115,
-    56, 93, 17, 10, 21, 33, 62, 100, 53, 88, 77, 36, 67, 5, 46, 66, 95, 254, 29, 14, 134, 39, 55, 72, 23,
-];
 
 fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K, scale: f64) {
     let mut rng = rng();
@@ -98,17 +95,10 @@ fn benches(criterion: &mut Criterion) {
     exact(&mut group, "exact l1", &table, l1);
     exact(&mut group, "exact l2", &table, l2);
     exact(&mut group, "exact gaussian", &table, gaussian);
-    let region = |r: usize| [2 * r, 2 * r + 1];
-    let sets =
-        [[0, 2, 4, 6], [1, 2, 5, 6], [3, 4, 5, 6]].map(|set| set.into_iter().flat_map(region).collect());
-    exact(&mut group, "exact 14 records l1", &Linear::subsets(14, &sets).expect("sets"), l1);
-    let states: Vec<usize> =
-        COUNTIES.iter().enumerate().flat_map(|(state, &n)| std::iter::repeat_n(state, n)).collect();
-    assert_eq!(states.len(), 3143);
-    let counties = Linear::partition(&states).expect("a partition");
+    exact(&mut group, "exact 14 records l1", &records(), l1);
     let law = DoubleGeometric::new(1.0 / 0.192).expect("a scale");
     bench_words(&mut group, "words-counties");
-    exact(&mut group, "exact counties", &counties, law);
+    exact(&mut group, "exact counties", &counties(), law);
     group.finish();
 }
 

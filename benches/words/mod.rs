@@ -1,15 +1,11 @@
 //! The machine's raw word rate, and ratios to it from criterion's own estimates of the same run.
 
-use congenial::rng::{Rng, Role, Stream, TaskKey, stream};
+use crate::shapes::rng;
+use congenial::rng::Rng;
 use criterion::{BenchmarkGroup, measurement::WallTime};
 
 /// Words of one iteration.
 const WORDS: u64 = 4096;
-
-/// The stream of a benchmark.
-pub fn rng() -> Stream {
-    stream(TaskKey { seed: 1, cell: 1, replicate: 0, role: Role::Noise })
-}
 
 /// Times raw xoshiro256++ words, close to what is compared with them.
 pub fn bench_words(group: &mut BenchmarkGroup<WallTime>, name: &str) {

@@ -5,6 +5,8 @@ use crate::error::{Error, Result};
 use crate::invariant::Component;
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// Entries of the largest table (8 bytes each; a few of them are held).
 const MAX_ENTRIES: f64 = (1u64 << 24) as f64;
@@ -146,7 +148,8 @@ impl<L: IntegerLaw> MarginsTable<L> {
             self.sums(index, &mut sums);
             lefts.push(sums[1..split].iter().fold(g(sums[0]).clone(), |t, &s| t.convolve(g(s))));
         }
-        let mut rights: std::collections::HashMap<Vec<i64>, Table1> = std::collections::HashMap::new();
+        // Fixed keys: the order in which memory is given back is then the same in every process.
+        let mut rights: HashMap<Vec<i64>, Table1, BuildHasherDefault<DefaultHasher>> = HashMap::default();
         for (index, out) in out.iter_mut().enumerate() {
             self.sums(index, &mut sums);
             let mut key = sums[split..].to_vec();
