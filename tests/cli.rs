@@ -347,3 +347,51 @@ fn the_tiny_table_is_as_it_was() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
+
+#[test]
+fn the_other_verbs_say_what_they_are_asked() {
+    let place = tiny();
+    // Without the data a config can be checked, and nothing else.
+    std::fs::rename(place.path("counts.csv"), place.path("elsewhere.csv")).unwrap();
+    assert!(place.prints(&["check", "config.toml"]).contains("config.toml: fine (release"));
+    place.refuses(&["plan", "config.toml"], &["counts.csv"]);
+    place.refuses(&["verify", "config.toml"], &["counts.csv"]);
+    place.refuses(&["check", "config.toml", "--set", "replicates=0"], &["replicates: got 0"]);
+    std::fs::rename(place.path("elsewhere.csv"), place.path("counts.csv")).unwrap();
+    let plan: serde_json::Value =
+        serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
+    let cells = plan["cells"].as_array().unwrap();
+    run(&place, "out", &[]);
+    let rows = read_errors(&place.path("out")).unwrap();
+    for cell in cells {
+        let key = cell["cell"].as_str().unwrap();
+        let row = rows.iter().find(|row| row.group.cell == key).unwrap();
+        assert_eq!(cell["method"], row.group.method);
+        assert_eq!(cell["epsilon"].as_f64(), Some(row.group.epsilon));
+    }
+    assert_eq!(plan["folder"], format!("results/tiny-{}", &plan["config_hash"].as_str().unwrap()[..8]));
+    let schema: serde_json::Value = serde_json::from_str(&place.prints(&["schema"])).unwrap();
+    assert!(schema["$defs"]["LawName"]["enum"].as_array().unwrap().contains(&"laplace".into()));
+    assert!(place.prints(&["man"]).contains("congenial\\-verify(1)"));
+    place.prints(&["man", "--out", "man"]);
+    assert!(std::fs::read_to_string(place.path("man/congenial-run.1")).unwrap().contains("resume"));
+    assert!(place.prints(&["completions", "bash"]).contains("congenial"));
+    let verified = place.prints(&["verify", "config.toml"]);
+    assert!(
+        verified.contains("kept") && verified.contains("fine") && !verified.contains("WRONG"),
+        "{verified}"
+    );
+}
+
+/// A chain that is far from its law after its steps does not pass.
+#[test]
+fn verify_sees_a_chain_that_is_too_short() {
+    let place = tiny();
+    let set = "grid.0.method={ kind = \"hierarchical-mh\", steps = 20, proposal-scale = 0.1 }";
+    let sets = ["--set", set, "--set", "grid.0.law=\"double-geometric\"", "--set", "grid.0.epsilon=0.02"];
+    let output = place.command(&[&["verify", "config.toml"], &sets[..]].concat()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && text.contains("WRONG, or too few steps"), "{text}{message}");
+    assert!(message.contains("did not pass"), "{message}");
+}

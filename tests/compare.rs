@@ -109,3 +109,93 @@ fn what_does_not_go_together_is_said() {
     place.refuses(&["compare", "base", "part", "--level", "2"], &["--level: got 2"]);
     place.refuses(&["compare", "base", "part", "--format", "csv"], &["want text, markdown or json"]);
 }
+
+/// The base's config sets the thresholds; options override them.
+#[test]
+fn thresholds_come_from_the_base() {
+    let place = place();
+    let with = |thresholds: &str, out: &str| {
+        place.write("thresholds.toml", &format!("{CONFIG}\n[compare]\n{thresholds}\n"));
+        place.prints(&["run", "thresholds.toml", "--out", out]);
+    };
+    place.prints(&["run", "config.toml", "--out", "other", "--set", "seed=2"]);
+    with("margin = 0.2", "wide");
+    let (code, text, _) = compare(&place, &["wide", "other"]);
+    assert!(code == 0 && text.contains("8 equal") && text.contains("within 0.2 times"), "{text}");
+    with("margin = 0.2\nmargins = { l2 = 0.001 }", "mixed");
+    let (code, text, _) = compare(&place, &["mixed", "other"]);
+    assert!(code == 0 && text.contains("4 equal, 4 undecided") && text.contains("(0.001 for l2)"), "{text}");
+    // They are no part of what the run is.
+    let (code, text, _) = compare(&place, &["other", "mixed", "--margin", "0.2"]);
+    assert!(code == 0 && text.contains("8 equal"), "{text}");
+    let (code, _, _) = compare(&place, &["base", "mixed", "--identical"]);
+    assert_eq!(code, 0);
+    for (wrong, why) in [
+        ("margin = -1.0", "compare.margin: got -1"),
+        ("level = 1.0", "compare.level: got 1"),
+        ("margins = { l1 = nan }", "compare.margins.l1: got NaN"),
+        ("margins = { l3 = 0.1 }", "unknown field `l3`"),
+    ] {
+        place.write("wrong.toml", &format!("{CONFIG}\n[compare]\n{wrong}\n"));
+        place.refuses(&["check", "wrong.toml"], &["wrong.toml", why]);
+    }
+}
+
+/// A cell that fails in the candidate alone is a change for the worse; one that fails no more is named.
+#[test]
+fn cells_that_fail_are_changes() {
+    let place = place();
+    // What failed cannot be had by a config alone: a table without the values of one cell, and with its error.
+    place.prints(&["run", "config.toml", "--out", "failed"]);
+    let path = place.path("failed/errors.parquet");
+    let mut frame = ParquetReader::new(std::fs::File::open(&path).unwrap()).finish().unwrap();
+    let cells: Vec<String> =
+        frame.column("cell").unwrap().str().unwrap().iter().map(|cell| cell.unwrap().to_owned()).collect();
+    let here = |cell: &String| *cell == cells[0];
+    let errors: Vec<Option<&str>> = cells.iter().map(|cell| here(cell).then_some("no memory")).collect();
+    let levels: Vec<Option<u32>> = cells.iter().map(|cell| (!here(cell)).then_some(1)).collect();
+    frame.with_column(Series::new("error".into(), errors).into()).unwrap();
+    frame.with_column(Series::new("level".into(), levels).into()).unwrap();
+    ParquetWriter::new(std::fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    let (code, text, message) = compare(&place, &["base", "failed"]);
+    assert!(code == 3 && message.contains("1 figures or cells changed for the worse"), "{text}{message}");
+    assert!(
+        text.contains("failed now") && text.contains("no memory") && text.contains("6 identical"),
+        "{text}"
+    );
+    let (code, text, _) = compare(&place, &["failed", "base"]);
+    assert!(code == 0 && text.contains("no longer failed"), "{text}");
+}
+
+/// Meeting times, and statements on finite worlds.
+#[test]
+fn other_studies_have_their_own_metrics() {
+    let meeting = CONFIG
+        .replace("seed = 1", "seed = 1\nstudy = \"meeting\"")
+        .replace("replicates = 3000", "replicates = 400")
+        .replace("method = [\"exact\", \"l2\"]", "method = \"line-gibbs\"\nlag = 20\nmax-steps = 60");
+    let worlds =
+        "name = \"w\"\nseed = 1\nstudy = \"composition\"\n[worlds]\nworlds = 4\ncases = 50\nepsilon = 0.5\n";
+    let place = Place::new(&[("table.csv", TABLE), ("meeting.toml", &meeting), ("worlds.toml", worlds)]);
+    for (config, metric) in [("meeting.toml", "tau"), ("worlds.toml", "fails")] {
+        for (out, seed) in [("a", "seed=1"), ("b", "seed=2")] {
+            place.prints(&["run", config, "--out", &format!("{metric}-{out}"), "--set", seed]);
+        }
+        let [a, b] = ["a", "b"].map(|out| format!("{metric}-{out}"));
+        let (code, text, _) = compare(&place, &[&a, &b, "--format", "json", "--margin", "0.5"]);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let figures = json["figures"].as_array().unwrap();
+        assert!(code == 0 && figures.iter().all(|figure| figure["metric"] == metric), "{text}");
+        let verdict = if metric == "tau" { "equal" } else { "identical" };
+        assert!(figures.iter().all(|figure| figure["verdict"] == verdict), "{text}");
+        if metric == "tau" {
+            // Cut short at 60, no mean is longer.
+            let means = figures.iter().map(|figure| figure["base"].as_f64().unwrap());
+            assert!(
+                means.clone().count() == 2 && means.clone().all(|mean| mean > 20.0 && mean <= 60.0),
+                "{text}"
+            );
+        }
+        assert_eq!(json["clocks"].as_array().unwrap().len(), 2);
+    }
+}

@@ -19,12 +19,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match config::load(path, &arguments.sets)? {
             Document::Grid(config) => {
-                let blocks = config.blocks.len();
-                format!("{} of {blocks} block{}", config.study.name(), if blocks == 1 { "" } else { "s" })
+                format!("{}, {} of the grid", config.study.name(), plural(config.blocks.len(), "block"))
             }
-            Document::Worlds(config) => format!("composition of {} settings", config.settings.len()),
+            Document::Worlds(config) => format!("composition, {}", plural(config.settings.len(), "setting")),
         };
         super::print(&format!("{}: fine ({what}); the data were not looked at\n", path.display()))?;
     }
     Ok(())
+}
+
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

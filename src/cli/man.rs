@@ -12,7 +12,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut command = super::Cli::command().display_name("congenial");
+    let mut command = super::Cli::command().display_name("congenial").disable_help_subcommand(true);
     command.build();
     let Some(out) = &arguments.out else {
         let mut page = Vec::new();

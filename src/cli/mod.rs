@@ -20,11 +20,14 @@ use clap::{Parser, Subcommand};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, a check that did not pass, a bug); 2 usage, config, data or files; \
+3 changed for the worse; 4 nothing to compare; 5 some cells failed; 6 incompatible, or parts are missing; 130, 143 interrupted.";
+
 /// Study differentially private releases that satisfy invariants.
 ///
 /// Noise here is seeded and in floating point: for experiments, not for releasing real data.
 #[derive(Debug, Parser)]
-#[command(name = "congenial", version)]
+#[command(name = "congenial", version, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -50,10 +50,10 @@ pub struct WireConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireCompare {
     /// Chance of a wrong verdict over all figures together; default 0.05.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0, max = 1))]
     pub level: Option<Spanned<f64>>,
     /// Share of the base's mean within which a difference does not matter; default 0.05.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub margin: Option<Spanned<f64>>,
     /// The same for single metrics.
     #[serde(default)]
@@ -65,16 +65,16 @@ pub struct WireCompare {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireMargins {
     /// Of the mean L1 error.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub l1: Option<Spanned<f64>>,
     /// Of the mean L2 error.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub l2: Option<Spanned<f64>>,
     /// Of the mean meeting time.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub tau: Option<Spanned<f64>>,
     /// Of the largest gamma.
-    #[schemars(with = "Option<f64>")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub gamma: Option<Spanned<f64>>,
 }
 
