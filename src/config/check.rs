@@ -6,6 +6,7 @@ use super::model::{
 use super::wire::{Axis, WireCompare, WireConfig, WireGrid, WireMethodTable, WireSplit};
 use crate::failure::{Failure, Result};
 use miette::NamedSource;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -13,8 +14,13 @@ use toml::Spanned;
 /// Reads and checks a config file, with `--set` overrides.
 pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
     let given = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
-    let text = super::overrides::apply(&given, sets)?;
-    if let Some(worlds) = super::worlds::read(path, &given, &text)? {
+    read(path, &given, sets)
+}
+
+/// Checks the text of a config. `path`: its name in messages, and where its own paths begin.
+pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
+    let text = super::overrides::apply(given, sets)?;
+    if let Some(worlds) = super::worlds::read(path, given, &text)? {
         return Ok(Document::Worlds(worlds));
     }
     let checker = Checker { path, text: &text };
@@ -23,7 +29,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
         checker.error("the config cannot be read", span, e.message().to_owned())
     })?;
     let mut config = checker.config(wire)?;
-    config.given = given;
+    config.given = given.to_owned();
     Ok(Document::Grid(Box::new(config)))
 }
 
@@ -59,11 +65,12 @@ impl<'a> Checker<'a> {
         span: Range<usize>,
         label: impl Into<String>,
     ) -> Failure {
+        let (text, span, note) = super::excerpt::excerpt(self.text, span);
         Failure::Config {
             message: message.into(),
-            source_code: NamedSource::new(self.path.display().to_string(), self.text.to_owned()).into(),
+            source_code: NamedSource::new(self.path.display().to_string(), text).into(),
             span: span.into(),
-            label: label.into(),
+            label: label.into() + &note,
         }
     }
 
@@ -106,6 +113,7 @@ impl<'a> Checker<'a> {
         }
         let default = wire.replicates.as_ref().map(|r| self.positive_integer("replicates", r)).transpose()?;
         let mut blocks = Vec::new();
+        let mut cells = 0;
         for grid in wire.grid.get_ref() {
             let law =
                 self.axis("epsilon", &grid.epsilon, |x, span| self.positive("epsilon", *x, span)).and_then(
@@ -187,6 +195,19 @@ impl<'a> Checker<'a> {
                 }
             };
             let extra = self.block_options(grid, study, on_table)?;
+            let place = |axis: Option<Range<usize>>| axis.unwrap_or(grid.epsilon.span());
+            let sensitivity_span = place(grid.sensitivity.as_ref().map(Spanned::span));
+            let split_span = place(grid.split.as_ref().map(Spanned::span));
+            let axes = [
+                ("epsilon", epsilon.len(), grid.epsilon.span()),
+                ("law", law.len(), grid.law.span()),
+                ("method", method.len(), grid.method.span()),
+                ("sensitivity", sensitivity.len(), sensitivity_span),
+                ("split", split.len(), split_span.clone()),
+                ("delta", delta.len().max(1), place(grid.delta.as_ref().map(Spanned::span))),
+                ("lag", extra.lag.len().max(1), place(grid.lag.as_ref().map(Spanned::span))),
+            ];
+            cells = self.product(cells, &axes)?;
             blocks.push(Block {
                 epsilon,
                 law,
@@ -200,7 +221,7 @@ impl<'a> Checker<'a> {
                 max_steps: extra.max_steps,
                 marginals: extra.marginals,
                 method_span: grid.method.span(),
-                split_span: grid.split.as_ref().map_or(grid.epsilon.span(), Spanned::span),
+                split_span,
             });
         }
         let mut excludes = Vec::new();
@@ -288,6 +309,9 @@ impl<'a> Checker<'a> {
                 ))
             })
             .collect::<Result<Vec<_>>>()?;
+        if let Some(cell) = &wire.data.cell {
+            self.no_duplicates("data.cell", cell.get_ref(), cell.span())?;
+        }
         let shape = match (&wire.data.levels, &wire.invariant[..]) {
             (Some(levels), []) => {
                 if levels.get_ref().is_empty() {
@@ -297,6 +321,7 @@ impl<'a> Checker<'a> {
                         "want the columns of the levels below the root, coarse to fine",
                     ));
                 }
+                self.no_duplicates("data.levels", levels.get_ref(), levels.span())?;
                 if let Some(cell) = &wire.data.cell {
                     return Err(self.error("data.cell: not used", cell.span(), "the levels name the nodes"));
                 }
@@ -413,21 +438,18 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn no_duplicates<T: PartialEq + std::fmt::Debug>(
-        &self,
-        key: &str,
-        values: &[T],
-        span: Range<usize>,
-    ) -> Result<()> {
-        match values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
-            Some((_, twice)) => {
+    fn no_duplicates<T: std::fmt::Debug>(&self, key: &str, values: &[T], span: Range<usize>) -> Result<()> {
+        // Their text tells values apart, and can be hashed.
+        let mut seen = HashSet::new();
+        match values.iter().find(|value| !seen.insert(format!("{value:?}"))) {
+            Some(twice) => {
                 Err(self.error(format!("{key}: got {twice:?} twice"), span, "want every value once"))
             }
             None => Ok(()),
         }
     }
 
-    pub(super) fn axis<T, U: PartialEq + std::fmt::Debug>(
+    pub(super) fn axis<T, U: std::fmt::Debug>(
         &self,
         key: &str,
         axis: &Spanned<Axis<T>>,

@@ -5,6 +5,7 @@ use super::model::InvariantSpec;
 use super::wire::WireInvariant;
 use crate::failure::Result;
 use crate::input::read_matrix;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -21,10 +22,9 @@ impl Checker<'_> {
             if columns.is_empty() {
                 return Err(refuse(&format!("{key}: got an empty list"), "want at least one column"));
             }
-            match columns.iter().enumerate().find(|(i, column)| columns[..*i].contains(column)) {
-                Some((_, twice)) => {
-                    Err(refuse(&format!("{key}: got `{twice}` twice"), "want every column once"))
-                }
+            let mut seen = HashSet::new();
+            match columns.iter().find(|column| !seen.insert(*column)) {
+                Some(twice) => Err(refuse(&format!("{key}: got `{twice}` twice"), "want every column once")),
                 None => Ok(columns.to_vec()),
             }
         };

@@ -118,6 +118,20 @@ impl Checker<'_> {
             None => vec![false],
             Some(axis) => self.axis("nonnegative", axis, |&b, _| Ok(b))?,
         };
+        let mut axes = Vec::new();
+        let mut option = |key: &'static str, axis: Option<(usize, Range<usize>)>| {
+            axes.extend(axis.map(|(length, span)| (key, length, span)));
+        };
+        option("nonnegative", length(&table.nonnegative));
+        option("sweeps", length(&table.sweeps));
+        option("steps", length(&table.steps));
+        option("proposal-scale", length(&table.proposal_scale));
+        option("a", length(&table.a));
+        option("basis", length(&table.basis));
+        option("proposal-epsilon", length(&table.proposal_epsilon));
+        option("beta", length(&table.beta));
+        option("from", length(&table.from));
+        self.product(0, &axes)?;
         let mut methods = Vec::new();
         for nonnegative in signs {
             match kind {
@@ -240,6 +254,11 @@ impl Checker<'_> {
 const DEFAULT_SWEEPS: u64 = 100;
 /// Steps of a Metropolis-Hastings chain if the config does not say: see `experiments/taxi`.
 const DEFAULT_STEPS: u64 = 200_000;
+
+/// Values of an option and their place.
+fn length<T>(axis: &Option<Spanned<Axis<T>>>) -> Option<(usize, Range<usize>)> {
+    axis.as_ref().map(|axis| (axis.get_ref().0.len(), axis.span()))
+}
 
 impl WireMethodTable {
     pub(super) fn named(name: &str, span: Range<usize>) -> Self {

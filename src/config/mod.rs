@@ -1,7 +1,9 @@
 //! A config file: read ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
 mod check;
+mod excerpt;
 mod invariants;
+mod limits;
 mod methods;
 mod model;
 mod overrides;
@@ -9,7 +11,8 @@ mod schema;
 pub mod wire;
 mod worlds;
 
-pub use check::{Document, load};
+pub use check::{Document, load, read};
+pub use limits::MOST_CELLS;
 pub use model::{
     Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
     Thresholds, basis_name, source_name,

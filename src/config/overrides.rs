@@ -3,6 +3,9 @@
 use crate::failure::{Failure, Result};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
+/// Parts of a dotted key: more than any key of a config has.
+const MOST_PARTS: usize = 16;
+
 /// Applies `key=value` overrides. Keys are dotted paths; `grid.epsilon` means every `[[grid]]` block and
 /// `grid.0.epsilon` the first. Values are TOML; what does not parse as TOML is taken as text.
 pub fn apply(text: &str, sets: &[String]) -> Result<String> {
@@ -17,6 +20,9 @@ pub fn apply(text: &str, sets: &[String]) -> Result<String> {
         let path: Vec<&str> = key.trim().split('.').collect();
         if path.iter().any(|part| part.is_empty()) {
             return Err(usage("the key has an empty part"));
+        }
+        if path.len() > MOST_PARTS {
+            return Err(usage(&format!("the key has {} parts, want at most {MOST_PARTS}", path.len())));
         }
         let value = value.trim();
         let value = value.parse::<Value>().unwrap_or_else(|_| Value::from(value));

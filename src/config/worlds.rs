@@ -6,6 +6,7 @@ use super::schema::CompositionName;
 use super::wire::{Axis, WireCompare};
 use crate::failure::Result;
 use crate::worlds::Settings;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -74,13 +75,16 @@ pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<Worlds
     checker.name(&wire.name)?;
     let WireWorlds { worlds, cases, epsilon } = wire.worlds.get_ref();
     let mut settings = Vec::new();
+    let mut seen = HashSet::new();
+    let (lengths, place) = ([worlds.0.len(), epsilon.0.len()], wire.worlds.span());
+    checker.product(0, &[("worlds", lengths[0], place.clone()), ("epsilon", lengths[1], place)])?;
     for &worlds in &worlds.0 {
         for &epsilon in &epsilon.0 {
             let one = Settings { worlds, cases: *cases, epsilon };
             one.check().map_err(|e| {
                 checker.error(e.to_string(), wire.worlds.span(), "want settings within these limits")
             })?;
-            if settings.contains(&one) {
+            if !seen.insert((worlds, epsilon.to_bits())) {
                 let message = format!("worlds: got {worlds} worlds at epsilon {epsilon} twice");
                 return Err(checker.error(message, wire.worlds.span(), "want every setting once"));
             }

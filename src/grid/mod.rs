@@ -6,8 +6,10 @@ mod resolved;
 use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
 use crate::exact::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::input::{HierarchyTable, InvariantTable, Refusal, Subject};
+use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
+use std::cell::OnceCell;
+use std::collections::HashSet;
 
 /// One point of the grid.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,10 +90,17 @@ impl Plan {
     /// Refused: what the data loader refuses; a split that does not fit the tree; a method that cannot
     /// serve a law; a cell defined twice; a grid from which everything is excluded.
     pub fn new(config: Config) -> Result<Self> {
-        let subject = read_subject(&config)?;
+        let table = CsvTable::read(&config.data.table)?;
+        Self::on(config, table)
+    }
+
+    /// The same on a table that was read.
+    pub fn on(config: Config, table: CsvTable) -> Result<Self> {
+        let subject = subject(&config, table)?;
         let mut cells: Vec<Cell> = Vec::new();
+        let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         for block in &config.blocks {
-            for cell in expand(&config, block, &subject)? {
+            for cell in expand(&config, block, &subject, &shape)? {
                 servable(&cell, &subject).map_err(|reason| {
                     config.error(
                         format!("method: `{}` cannot serve this grid", cell.method.name()),
@@ -99,7 +108,7 @@ impl Plan {
                         format!("{reason} (or leave the combination out by an [[exclude]])"),
                     )
                 })?;
-                if cells.iter().any(|other| other.key == cell.key) {
+                if !keys.insert(cell.key) {
                     return Err(config.error(
                         format!(
                             "grid: `{}` at epsilon {} is defined twice",
@@ -129,13 +138,13 @@ impl Plan {
     }
 }
 
-fn read_subject(config: &Config) -> Result<Subject> {
+fn subject(config: &Config, table: CsvTable) -> Result<Subject> {
     let data = &config.data;
     match &data.shape {
         Shape::Hierarchy { levels } => {
-            HierarchyTable::read(&data.table, levels, &data.count, &data.filter).map(Subject::Hierarchy)
+            HierarchyTable::from_csv(table, levels, &data.count, &data.filter).map(Subject::Hierarchy)
         }
-        Shape::Table { invariants, .. } => match InvariantTable::read(data) {
+        Shape::Table { invariants, .. } => match InvariantTable::from_csv(table, data) {
             Ok(table) => Ok(Subject::Table(table)),
             Err(Refusal::File(failure)) => Err(failure),
             Err(Refusal::Invariant(i, message)) => {
@@ -145,13 +154,21 @@ fn read_subject(config: &Config) -> Result<Subject> {
     }
 }
 
-fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>> {
+/// `shape`: of the table's lattice, once a block needs it.
+fn expand(
+    config: &Config,
+    block: &Block,
+    subject: &Subject,
+    shape: &OnceCell<crate::Result<LatticeShape>>,
+) -> Result<Vec<Cell>> {
     let levels = subject.levels();
     let lags: Vec<Option<u64>> =
         if block.lag.is_empty() { vec![None] } else { block.lag.iter().copied().map(Some).collect() };
     let needs_shape = block.law.contains(&LawKind::GeneralizedGaussian);
     let shape = match subject {
-        Subject::Table(table) if needs_shape => Some(LatticeShape::of(&table.invariant)),
+        Subject::Table(table) if needs_shape => {
+            Some(shape.get_or_init(|| LatticeShape::of(&table.invariant)))
+        }
         _ => None,
     };
     let nonnegative = match subject {
@@ -192,9 +209,16 @@ fn expand(config: &Config, block: &Block, subject: &Subject) -> Result<Vec<Cell>
                             continue;
                         }
                         let calibration = match (law, &shape) {
-                            (LawKind::GeneralizedGaussian, Some(shape)) => shape.clone().and_then(|shape| {
-                                generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)
-                            }),
+                            (LawKind::GeneralizedGaussian, Some(shape)) => {
+                                (*shape).clone().and_then(|shape| {
+                                    generalized_gaussian(
+                                        &shape,
+                                        epsilon,
+                                        delta.unwrap_or(f64::NAN),
+                                        sensitivity,
+                                    )
+                                })
+                            }
                             _ => budget.calibrate(levels),
                         };
                         let calibration = calibration.map_err(|e| {

@@ -43,7 +43,14 @@ pub struct Counted {
 /// Refused: a file that cannot be read, a missing column, a key that is duplicated in the lookup or
 /// missing from it (nothing is dropped silently), a key column that is neither text nor integer.
 pub fn aggregate(job: &Aggregate) -> Result<Counted> {
-    let lookup = CsvTable::read(&job.lookup)?;
+    join(job, &CsvTable::read(&job.lookup)?, || count(&job.records, &job.key))
+}
+
+/// Counts by key, and the records without one.
+pub type Counts = (HashMap<String, u64>, u64);
+
+/// The same from a lookup that was read; the records are counted once it has passed.
+pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<Counts>) -> Result<Counted> {
     let key = lookup.column(&job.lookup_key)?;
     if lookup.columns.contains(&job.count) {
         return Err(Failure::data(
@@ -75,7 +82,7 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
             ));
         }
     }
-    let (counts, missing) = count(&job.records, &job.key)?;
+    let (counts, missing) = count()?;
     let mut by_row = vec![0u64; lookup.rows.len()];
     for (value, n) in &counts {
         match place_of.get(value.as_str()) {
@@ -107,17 +114,20 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
     Ok(result)
 }
 
-/// Counts by key, and the records without one.
-fn count(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
+fn count(path: &Path, key: &str) -> Result<Counts> {
     let mut magic = [0u8; 4];
     let mut file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
     let is_parquet = std::io::Read::read_exact(&mut file, &mut magic).is_ok() && &magic == b"PAR1";
-    if is_parquet { count_parquet(path, key) } else { count_csv(path, key) }
+    if is_parquet {
+        return count_parquet(path, key);
+    }
+    count_csv(path, std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?, key)
 }
 
-fn count_csv(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
+/// Counts the records of a CSV file; `path` is its name in messages.
+pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<Counts> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string());
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(bad)?;
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
     let headers = reader.headers().map_err(bad)?.clone();
     let place = headers.iter().position(|c| c == key).ok_or_else(|| no_column(path, key, headers.iter()))?;
     let (mut counts, mut missing) = (HashMap::new(), 0);
@@ -136,7 +146,7 @@ fn count_csv(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
     Ok((counts, missing))
 }
 
-fn count_parquet(path: &Path, key: &str) -> Result<(HashMap<String, u64>, u64)> {
+fn count_parquet(path: &Path, key: &str) -> Result<Counts> {
     let bad =
         |e: polars::error::PolarsError| Failure::data(path, format!("not a readable parquet file: {e}"));
     let open = || std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e));

@@ -6,7 +6,6 @@ use crate::hash::hex;
 use crate::invariant::Hierarchy;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// Confidential counts on a hierarchy.
 #[derive(Debug, Clone)]
@@ -20,7 +19,7 @@ pub struct HierarchyTable {
 }
 
 impl HierarchyTable {
-    /// Reads a table with one row per leaf.
+    /// Of a table with one row per leaf.
     ///
     /// - `levels`: the columns that name a node on each level below the root, coarse to fine. A node is
     ///   its whole path, so that equal names under different parents are different nodes.
@@ -29,13 +28,14 @@ impl HierarchyTable {
     /// Refused, with file and line: a missing column, an empty name (a leaf without a parent), a
     /// duplicated leaf, a count that is not an integer >= 0, no row at all, a total beyond 2^53.
     /// - `filter`: rows to take: column and values.
-    pub fn read(
-        path: &Path,
+    pub fn from_csv(
+        table: CsvTable,
         levels: &[String],
         count: &str,
         filter: &[(String, Vec<String>)],
     ) -> Result<Self> {
-        let table = CsvTable::read(path)?.filter(filter)?;
+        let table = table.filter(filter)?;
+        let path = &table.path;
         let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         let count_place = table.column(count)?;
         if table.rows.is_empty() {

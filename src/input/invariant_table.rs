@@ -44,7 +44,7 @@ impl From<Failure> for Refusal {
 }
 
 impl InvariantTable {
-    /// Reads a table with one row per cell and builds its invariant.
+    /// Takes a table with one row per cell and builds its invariant.
     ///
     /// A two-way table that is complete is put in row-major order, unless other invariants number its cells; nodes of a `hierarchy` follow the rows as
     /// further cells.
@@ -52,12 +52,12 @@ impl InvariantTable {
     /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is no integer or
     /// negative, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
     /// cells, or that the counts do not satisfy, with its inequalities.
-    pub fn read(source: &DataSource) -> std::result::Result<Self, Refusal> {
+    pub fn from_csv(table: CsvTable, source: &DataSource) -> std::result::Result<Self, Refusal> {
         let Shape::Table { cell, invariants } = &source.shape else {
             unreachable!("the caller has a table");
         };
-        let path = &source.table;
-        let table = CsvTable::read(path)?.filter(&source.filter)?;
+        let table = table.filter(&source.filter)?;
+        let path = &table.path;
         let count_place = table.column(&source.count)?;
         let named: Vec<usize> = match cell {
             Some(columns) => columns.iter().map(|c| table.column(c)).collect::<Result<_>>()?,
@@ -404,9 +404,14 @@ fn hierarchy(
 
 /// Reads a matrix: a CSV file without a header, integers only.
 pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
-    let bad = |e: csv::Error| Failure::data(path, e.to_string());
     let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(file);
+    matrix_from_reader(path, file)
+}
+
+/// The same from anywhere; `path` is its name in messages.
+pub fn matrix_from_reader(path: &Path, source: impl std::io::Read) -> Result<Vec<Vec<i64>>> {
+    let bad = |e: csv::Error| Failure::data(path, e.to_string());
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(source);
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(bad)?;

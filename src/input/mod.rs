@@ -6,8 +6,8 @@ mod hierarchy_table;
 mod invariant_table;
 mod subject;
 
-pub use aggregate::{Aggregate, Counted, aggregate};
+pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
 pub use csv_table::CsvTable;
 pub use hierarchy_table::HierarchyTable;
-pub use invariant_table::{InvariantTable, Refusal, read_matrix};
+pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
 pub use subject::Subject;

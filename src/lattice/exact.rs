@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use dashu_int::IBig;
+use dashu_int::ops::BitTest;
 use std::cmp::Ordering;
 
 /// Integer arithmetic in which an overflow is `None`.
@@ -11,6 +12,8 @@ pub(super) trait Exact: Clone + PartialEq {
     fn is_zero(&self) -> bool;
     fn is_negative(&self) -> bool;
     fn cmp_abs(&self, other: &Self) -> Ordering;
+    /// Whether it is so large that nothing of 64 bits can be hoped for.
+    fn is_hopeless(&self) -> bool;
     fn neg(&self) -> Option<Self>;
     fn add(&self, other: &Self) -> Option<Self>;
     fn mul(&self, other: &Self) -> Option<Self>;
@@ -42,6 +45,9 @@ impl Exact for i128 {
     fn cmp_abs(&self, other: &Self) -> Ordering {
         self.unsigned_abs().cmp(&other.unsigned_abs())
     }
+    fn is_hopeless(&self) -> bool {
+        false
+    }
     fn neg(&self) -> Option<Self> {
         self.checked_neg()
     }
@@ -72,6 +78,9 @@ impl Exact for IBig {
     fn cmp_abs(&self, other: &Self) -> Ordering {
         let size = |x: &IBig| if Exact::is_negative(x) { -x } else { x.clone() };
         size(self).cmp(&size(other))
+    }
+    fn is_hopeless(&self) -> bool {
+        self.bit_len() > 1024
     }
     fn neg(&self) -> Option<Self> {
         Some(-self)

@@ -38,6 +38,10 @@ fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Smith>> {
     };
     let mut rank = 0;
     while let Some(pivot) = work.smallest(rank) {
+        // Entries that explode would take hours to be refused at the end.
+        if work.a.iter().chain(&work.u).chain(&work.vt).any(T::is_hopeless) {
+            return Some(None);
+        }
         work.swap_rows(rank, pivot.0);
         work.swap_columns(rank, pivot.1);
         if work.clear(rank)? {
@@ -182,4 +186,22 @@ pub(super) fn subtract<T: Exact>(values: &mut [T], width: usize, i: usize, j: us
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Large dense matrices whose forms leave 64 bits are refused as soon as that is plain.
+    #[test]
+    fn exploding_entries_are_refused() {
+        let mut word = 1u64;
+        let mut entry = || {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            word as i64 >> 1
+        };
+        let rows: Vec<Vec<i64>> = (0..30).map(|_| (0..60).map(|_| entry()).collect()).collect();
+        let refused = smith(&IntMatrix::from_rows(&rows).unwrap()).unwrap_err().to_string();
+        assert!(refused.contains("does not fit into 64 bits"), "{refused}");
+    }
 }

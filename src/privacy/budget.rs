@@ -48,6 +48,20 @@ pub struct Calibration {
     pub delta: f64,
 }
 
+impl Calibration {
+    /// Refuses numbers that have left the range of floating point.
+    pub(super) fn checked(self) -> Result<Self> {
+        let good = |x: f64| x.is_finite() && x > 0.0;
+        match self.scales.iter().find(|scale| !good(**scale)) {
+            Some(scale) => Err(Error::parameter("noise scale", scale, "a finite number > 0")),
+            None if good(self.epsilon) => Ok(self),
+            None => {
+                Err(Error::parameter("epsilon of all levels together", self.epsilon, "a finite number > 0"))
+            }
+        }
+    }
+}
+
 impl Budget {
     /// Calibrates the noise of `levels` levels.
     ///
@@ -57,7 +71,7 @@ impl Budget {
     ///   (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all levels pay `Σ rho_l`,
     ///   converted back. Valid for every epsilon.
     ///
-    /// Errors: a number outside its range, or shares that are not one positive number per level with the
+    /// Errors: a number outside its range, noise scales that are not finite and > 0, or shares that are not one positive number per level with the
     /// sum 1 (to 1e-9).
     pub fn calibrate(&self, levels: usize) -> Result<Calibration> {
         let positive = |name, x: f64| {
@@ -91,7 +105,7 @@ impl Budget {
             }
         };
         let total: f64 = shares.iter().sum();
-        Ok(match self.guarantee {
+        let calibration = match self.guarantee {
             Guarantee::Pure => Calibration {
                 scales: shares.iter().map(|share| sensitivity / (epsilon * share)).collect(),
                 epsilon: epsilon * total,
@@ -110,7 +124,8 @@ impl Budget {
                     delta,
                 }
             }
-        })
+        };
+        calibration.checked()
     }
 }
 
@@ -141,6 +156,13 @@ mod tests {
             assert!(Budget { epsilon, ..good.clone() }.calibrate(1).is_err());
         }
         assert!(Budget { sensitivity: 0.0, ..good.clone() }.calibrate(1).is_err());
+        for (epsilon, sensitivity) in [(1e-300, 1e300), (1e300, 1e-300), (5e-324, 1.0)] {
+            let refused =
+                Budget { epsilon, sensitivity, ..good.clone() }.calibrate(1).unwrap_err().to_string();
+            assert!(refused.contains("noise scale") && refused.contains("a finite number > 0"), "{refused}");
+        }
+        let refused = Budget { epsilon: 1e308, ..good.clone() }.calibrate(3).unwrap_err().to_string();
+        assert!(refused.contains("all levels together"), "{refused}");
         assert!(Budget { split: Split::Shares(vec![0.5, 0.6]), ..good.clone() }.calibrate(2).is_err());
         assert!(Budget { guarantee: Guarantee::Concentrated { delta: 0.0 }, ..good }.calibrate(2).is_err());
     }

@@ -70,7 +70,7 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
         let log_volume = 0.5 * ((c - 1.0) * libm::log(r) + (r - 1.0) * libm::log(c));
         return Ok(LatticeShape { dimension: ((r - 1.0) * (c - 1.0)) as usize, log_volume });
     }
-    check_dimension(d)?;
+    check_dimension(d.max(component.rows.len()))?;
     let a = component.matrix();
     let rows: Vec<Vec<i64>> =
         independent_rows(&component.distinct_columns())?.into_iter().map(|i| a.row(i).to_vec()).collect();
@@ -129,13 +129,21 @@ pub fn generalized_gaussian(
         return Err(Error::parameter("sensitivity", sensitivity, "1 for generalized-gaussian"));
     }
     let sigma = lattice_gaussian_sigma(shape, epsilon, delta)?;
-    Ok(Calibration { scales: vec![sigma], epsilon, delta })
+    Calibration { scales: vec![sigma], epsilon, delta }.checked()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lattice::{BasisKind, basis, gram_schmidt_squares};
+
+    /// Equations may be repeated, but a dense form of many thousands is refused before it is made.
+    #[test]
+    fn too_many_equations_are_refused() {
+        let repeated = Linear::subsets(4, &vec![vec![0, 1]; 3000]).unwrap();
+        let refused = LatticeShape::of(&repeated).unwrap_err().to_string();
+        assert!(refused.contains("3000") && refused.contains("2048"), "{refused}");
+    }
 
     /// Volumes from the equations agree with those of a basis; the root solves its equation.
     #[test]

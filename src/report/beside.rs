@@ -1,7 +1,7 @@
 //! A release by somebody else, to print beside our errors cell by cell.
 
 use crate::config::Beside;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::input::CsvTable;
 use std::path::Path;
 
@@ -22,7 +22,11 @@ pub struct BesideRow {
 ///
 /// Refused: a missing column, a count that is not an integer.
 pub fn read_beside_source(beside: &Beside, cell: &[String]) -> Result<Vec<BesideRow>> {
-    let table = CsvTable::read(&beside.table)?;
+    beside_source_from(&CsvTable::read(&beside.table)?, beside, cell)
+}
+
+/// The same from a file that was read.
+pub fn beside_source_from(table: &CsvTable, beside: &Beside, cell: &[String]) -> Result<Vec<BesideRow>> {
     let named = cell.iter().map(|c| table.column(c)).collect::<Result<Vec<_>>>()?;
     let columns = [&beside.confidential, &beside.released];
     let places = [table.column(columns[0])?, table.column(columns[1])?];
@@ -58,13 +62,18 @@ pub fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
 
 /// Reads them back.
 pub fn read_beside(path: &Path) -> Result<Vec<BesideRow>> {
-    let table = CsvTable::read(path)?;
+    beside_from(&CsvTable::read(path)?)
+}
+
+/// The same from a file that was read.
+pub fn beside_from(table: &CsvTable) -> Result<Vec<BesideRow>> {
     let places = ["name", "confidential", "released", "note"].map(|name| table.column(name));
     let [name, confidential, released, note] = places;
     let (name, confidential, released, note) = (name?, confidential?, released?, note?);
     let row = |(line, values): &(u64, Vec<String>)| {
         let number = |i: usize| {
-            values[i].parse().map_err(|_| Failure::data(path, format!("line {line}: want an integer")))
+            let text = &values[i];
+            text.parse().map_err(|_| table.bad(*line, format!("got `{text}`, want an integer")))
         };
         Ok(BesideRow {
             name: values[name].clone(),

@@ -13,8 +13,8 @@ mod published;
 mod render;
 mod tails;
 
-pub use beside::{BesideRow, read_beside, read_beside_source, write_beside};
+pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
 pub use collect::{ChainLine, Label, Line, MeetingLine, Report, collect};
 pub use compare::{Clock, Compared, Comparison, Verdict, compare};
-pub use published::{Published, read_published};
+pub use published::{Published, published_from, read_published};
 pub use render::{Format, files, render};

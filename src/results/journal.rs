@@ -170,7 +170,11 @@ impl Journal {
     }
 
     fn read_in(&self, folder: &Path, cell: &str, range: &Range<u64>) -> Option<Part> {
-        let bytes = fs::read(folder.join(Self::name(cell, range))).ok()?;
+        self.part(cell, range, &fs::read(folder.join(Self::name(cell, range))).ok()?)
+    }
+
+    /// A part from the bytes of its file, if they are whole.
+    pub fn part(&self, cell: &str, range: &Range<u64>, bytes: &[u8]) -> Option<Part> {
         let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
         let payload = &bytes[end..];
         if bytes[..end] != *self.header(cell, range, payload).as_bytes() {

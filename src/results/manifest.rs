@@ -166,14 +166,25 @@ impl Manifest {
         let path = folder.join("manifest.json");
         let text = std::fs::read_to_string(&path)
             .map_err(|e| Failure::io(&path, "cannot read (is this the folder of a complete run?)", e))?;
-        let bad = |e: serde_json::Error| Failure::data(&path, format!("not a manifest: {e}"));
+        Self::parse(&path, &text)
+    }
+
+    /// The manifest in a text; `path` is its name in messages.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        let bad = |e: serde_json::Error| Failure::data(path, format!("not a manifest: {e}"));
         // The version first: another one may have other fields.
-        let Version { schema_version } = serde_json::from_str(&text).map_err(bad)?;
+        let Version { schema_version } = serde_json::from_str(text).map_err(bad)?;
         if schema_version != SCHEMA_VERSION {
             let message = format!("schema version {schema_version}, this tool reads {SCHEMA_VERSION}");
-            return Err(Failure::data(&path, message));
+            return Err(Failure::data(path, message));
         }
-        serde_json::from_str(&text).map_err(bad)
+        let manifest: Self = serde_json::from_str(text).map_err(bad)?;
+        let hash = &manifest.config_hash;
+        if hash.len() != 16 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
+            let message = format!("config_hash: got `{hash}`, want 16 hexadecimal digits");
+            return Err(Failure::data(path, message));
+        }
+        Ok(manifest)
     }
 
     /// The revision that made the run, for people.
@@ -181,5 +192,21 @@ impl Manifest {
         let commit = if self.git_commit.is_empty() { "unknown commit" } else { &self.git_commit };
         let dirty = if self.git_dirty == Some(true) { " with uncommitted changes" } else { "" };
         format!("congenial {} ({commit}{dirty})", self.tool_version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The hash names runs by its first digits: a short one is refused.
+    #[test]
+    fn hashes_have_16_digits() {
+        let text = include_str!("../../fuzz/seeds/manifest.json");
+        let read = |text: &str| super::Manifest::parse(std::path::Path::new("manifest.json"), text);
+        read(text).unwrap();
+        for hash in ["", "0123", "0123456789abcdeg", "0123456789abcdé"] {
+            let refused = read(&text.replace("0123456789abcdef", hash)).unwrap_err().to_string();
+            let want = format!("manifest.json: config_hash: got `{hash}`, want 16 hexadecimal digits");
+            assert_eq!(refused, want);
+        }
     }
 }

@@ -154,7 +154,9 @@ impl Rows {
         let Some(first) = traces.first().filter(|_| traces.len() >= 2) else { return Vec::new() };
         (0..first.len())
             .map(|l| {
-                rank_normalised_split_rhat(&traces.iter().map(|chain| &chain[l][..]).collect::<Vec<_>>())
+                // A part that was read may hold anything: chains of different lengths have no R-hat.
+                let level = traces.iter().map(|chain| chain.get(l).map_or(&[][..], |trace| trace));
+                rank_normalised_split_rhat(&level.collect::<Vec<_>>())
             })
             .collect()
     }
@@ -170,5 +172,20 @@ pub(super) trait Prepared: Send + Sync {
     /// Errors: no start.
     fn marginals(&self) -> Result<Vec<MarginalRow>> {
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chains of different shapes have no R-hat.
+    #[test]
+    fn uneven_traces_are_no_panic() {
+        let trace = || (0..8).map(f64::from).collect::<Vec<_>>();
+        let rhat = |traces| Rows { traces, ..Rows::default() }.take_rhat();
+        assert!(rhat(vec![vec![trace()], vec![trace()]])[0].is_some());
+        assert_eq!(rhat(vec![vec![trace(), trace()], vec![]]), [None, None]);
+        assert_eq!(rhat(vec![vec![trace()], vec![vec![1.0]]]), [None]);
     }
 }

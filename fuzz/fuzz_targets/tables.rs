@@ -1,0 +1,92 @@
+//! CSV files; the first byte chooses the reader.
+#![no_main]
+
+mod common;
+
+use congenial::config::wire::WireBound;
+use congenial::config::{Beside, DataSource, InvariantSpec, Shape};
+use congenial::failure::Failure;
+use congenial::input::{
+    Aggregate, CsvTable, HierarchyTable, InvariantTable, Refusal, count_csv, join, matrix_from_reader,
+};
+use congenial::report::{beside_from, beside_source_from, published_from, write_beside};
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&reader, bytes)) = data.split_first() else { return };
+    if let Err(failure) = read(reader, bytes) {
+        common::refused(failure);
+    }
+});
+
+fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
+    let path = Path::new("fuzz.csv");
+    let table = |bytes: &[u8]| CsvTable::from_reader(path, bytes);
+    let text = |name: &str| name.to_owned();
+    let filter = vec![(text("a"), vec![text("1"), text("2")])];
+    match reader % 8 {
+        0 => {
+            let rows = table(bytes)?.filter(&filter)?;
+            assert!(rows.rows.iter().all(|(_, row)| row.len() == rows.columns.len()));
+        }
+        1 => {
+            let tree = HierarchyTable::from_csv(table(bytes)?, &[text("a"), text("b")], "count", &[])?;
+            tree.hierarchy.check(&tree.counts).expect("a sum");
+        }
+        2 => drop(published_from(&table(bytes)?)?),
+        3 => {
+            let rows = beside_from(&table(bytes)?)?;
+            let again = beside_from(&table(&write_beside(&rows))?)?;
+            assert_eq!(again, rows);
+        }
+        4 => {
+            let (confidential, released) = (text("count"), text("released"));
+            let beside = Beside { table: path.to_owned(), confidential, released, note: text("") };
+            drop(beside_source_from(&table(bytes)?, &beside, &[text("a"), text("b")])?);
+        }
+        5 => drop(matrix_from_reader(path, bytes)?),
+        6 => {
+            let split = bytes.windows(2).position(|two| two == b"##").unwrap_or(bytes.len());
+            let (lookup, records) = (table(&bytes[..split])?, bytes.get(split + 2..).unwrap_or_default());
+            let job = Aggregate {
+                records: path.to_owned(),
+                key: text("a"),
+                lookup: path.to_owned(),
+                lookup_key: text("a"),
+                exclude: vec![(text("b"), text("1"))],
+                count: text("n"),
+            };
+            let counted = join(&job, &lookup, || count_csv(path, records, "a"))?;
+            assert!(counted.records >= counted.excluded + counted.missing);
+        }
+        _ => {
+            let (a, b) = (text("a"), text("b"));
+            let specs = [
+                InvariantSpec::Total,
+                InvariantSpec::Partition(vec![a.clone()]),
+                InvariantSpec::Margins { rows: a.clone(), columns: b.clone() },
+                InvariantSpec::Indicators(vec![text("in")]),
+                InvariantSpec::Hierarchy(vec![a.clone(), b.clone()]),
+                InvariantSpec::Bounds(
+                    Some(WireBound::Column(text("low"))),
+                    Some(WireBound::Column(text("high"))),
+                ),
+            ];
+            // The rest of the byte chooses among them.
+            let chosen = specs.into_iter().enumerate().filter(|(i, _)| reader >> 3 & 1 << (i % 5) != 0);
+            let invariants = chosen.map(|(_, spec)| (spec, 0..0)).collect();
+            let shape = Shape::Table { cell: Some(vec![a, b]), invariants };
+            let source = DataSource { table: path.to_owned(), count: text("count"), filter: vec![], shape };
+            match InvariantTable::from_csv(table(bytes)?, &source) {
+                Ok(table) => {
+                    let zero = vec![0; table.counts.len()];
+                    assert!(table.invariant.check(&zero).is_ok() && table.region.contains(&zero));
+                }
+                Err(Refusal::File(failure)) => return Err(failure),
+                Err(Refusal::Invariant(place, _)) => assert!(place < 6),
+            }
+        }
+    }
+    Ok(())
+}
