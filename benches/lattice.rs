@@ -69,7 +69,7 @@ fn benches(criterion: &mut Criterion) {
         (DoubleGeometric::new(4.0).expect("a scale"), EuclideanLaplace::new(4.0).expect("a scale"));
     let gaussian = DiscreteGaussian::new(12.0).expect("a scale");
     let table = Linear::margins(4, 4).expect("a table");
-    let a = (-1f64).exp();
+    let a = libm::exp(-1.0);
     let smith = |a| LatticeMetropolis::new(&table, l1, a, BasisKind::Smith).expect("a lattice");
     bench_words(&mut group, "words");
     chain(&mut group, "lattice-metropolis l1", &smith(a), 4.0);

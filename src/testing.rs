@@ -21,7 +21,7 @@ pub fn assert_frequencies(cells: impl IntoIterator<Item = (u64, f64)>, draws: u6
         }
     }
     if n * rest_p >= 10.0 {
-        statistic += (rest_count as f64 - n * rest_p).powi(2) / (n * rest_p);
+        statistic += libm::pow(rest_count as f64 - n * rest_p, 2.0) / (n * rest_p);
         kept += 1;
     } else {
         // A rare event pooled from tails: at most 10 expected; 60 or more has probability below 1e-25.
@@ -37,7 +37,7 @@ pub fn assert_frequencies(cells: impl IntoIterator<Item = (u64, f64)>, draws: u6
 pub fn assert_distribution(mut draws: Vec<f64>, cdf: impl Fn(f64) -> f64) {
     draws.sort_by(f64::total_cmp);
     let n = draws.len() as f64;
-    let limit = ((2.0 / ALPHA).ln() / (2.0 * n)).sqrt();
+    let limit = (libm::log(2.0 / ALPHA) / (2.0 * n)).sqrt();
     let distance = draws.iter().enumerate().fold(0.0f64, |worst, (i, &x)| {
         let p = cdf(x);
         worst.max((p - i as f64 / n).abs()).max(((i + 1) as f64 / n - p).abs())
@@ -49,7 +49,7 @@ pub fn assert_distribution(mut draws: Vec<f64>, cdf: impl Fn(f64) -> f64) {
 pub fn assert_same_distribution(mut a: Vec<f64>, mut b: Vec<f64>) {
     a.sort_by(f64::total_cmp);
     b.sort_by(f64::total_cmp);
-    let bound = |n: usize| ((4.0 / ALPHA).ln() / (2.0 * n as f64)).sqrt();
+    let bound = |n: usize| (libm::log(4.0 / ALPHA) / (2.0 * n as f64)).sqrt();
     let limit = bound(a.len()) + bound(b.len());
     let share = |sorted: &[f64], x: f64| sorted.partition_point(|&y| y <= x) as f64 / sorted.len() as f64;
     let distance = a.iter().chain(&b).map(|&x| (share(&a, x) - share(&b, x)).abs()).fold(0.0, f64::max);

@@ -146,7 +146,7 @@ mod tests {
         let calibrated = gaussian.calibrate(2).unwrap();
         assert!((calibrated.epsilon - 0.5).abs() < 1e-12 && calibrated.delta == 1e-6);
         let rho: f64 = calibrated.scales.iter().map(|sigma| 4.0 / (2.0 * sigma * sigma)).sum();
-        assert!((rho + 2.0 * (rho * 1e6f64.ln()).sqrt() - 0.5).abs() < 1e-12);
+        assert!((rho + 2.0 * (rho * libm::log(1e6)).sqrt() - 0.5).abs() < 1e-12);
     }
 
     #[test]

@@ -286,7 +286,7 @@ fn figure(
     let [a, b] = [a, b].map(|values| values.into_iter().collect::<Moments>().estimate());
     let standard_error = match (base, candidate) {
         (Sample::Computed(_), Sample::Computed(_)) => Some(0.0),
-        _ => Some(a.standard_error.hypot(b.standard_error)).filter(|se| se.is_finite()),
+        _ => Some(libm::hypot(a.standard_error, b.standard_error)).filter(|se| se.is_finite()),
     };
     Compared {
         cell: cell.clone(),

@@ -36,7 +36,7 @@ fn distances(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> Str
             .map(|(label, rows)| {
                 let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
                 // The error of the mean over these very parts: that of the releases.
-                let squares: f64 = rows.iter().map(|row| of(row).standard_error.powi(2)).sum();
+                let squares: f64 = rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
                 let mean: Moments = means.iter().copied().collect();
                 let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
                 let plot = BoxPlot::of(&mut means);
@@ -84,7 +84,7 @@ fn variances(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> Str
             ];
             if two {
                 // Massart's bound on the distance of a right sample.
-                let limit = (40f64.ln() / (2.0 * row.draws as f64)).sqrt();
+                let limit = (libm::log(40.0) / (2.0 * row.draws as f64)).sqrt();
                 line.push(row.ks.map_or("-".into(), |ks| format!("{ks:.5}")));
                 line.push(row.ks.map_or("-".into(), |_| format!("{limit:.5}")));
                 line.push(row.epsilon.map_or("-".into(), |epsilon| format!("{epsilon:.6}")));
@@ -111,7 +111,7 @@ fn ratios(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> String
         let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };
         for (a, b) in rows.iter().zip(imaged) {
             let ratio = a.mse.mean / b.mse.mean;
-            let relative = (a.mse.standard_error / a.mse.mean).hypot(b.mse.standard_error / b.mse.mean);
+            let relative = libm::hypot(a.mse.standard_error / a.mse.mean, b.mse.standard_error / b.mse.mean);
             let expected = a.expected.zip(b.expected).map(|(a, b)| a / b);
             let z = expected.map(|expected| (ratio - expected) / (ratio * relative));
             body.push(vec![

@@ -312,7 +312,7 @@ pub(super) fn with_error(estimate: Estimate) -> String {
     if standard_error.is_nan() || standard_error <= 0.0 {
         return number(mean);
     }
-    let decimals = (1.0 - standard_error.log10().floor()).clamp(0.0, 12.0) as usize;
+    let decimals = (1.0 - libm::log10(standard_error).floor()).clamp(0.0, 12.0) as usize;
     format!("{mean:.decimals$} ± {standard_error:.decimals$}")
 }
 
@@ -449,10 +449,10 @@ fn against_published(lines: &[&Line], published: &[&Published], format: Format) 
                 let their_factor = high * their_high.value / (low * their_low.value);
                 let (a, b) = (our_high.l1_normalised.estimate(), our_low.l1_normalised.estimate());
                 let our_factor = high * a.mean / (low * b.mean);
-                let se = our_factor * (a.standard_error / a.mean).hypot(b.standard_error / b.mean);
+                let se = our_factor * libm::hypot(a.standard_error / a.mean, b.standard_error / b.mean);
                 let spread = |line: &Line| line.l1_normalised.deviation() / line.l1_normalised.mean();
-                let noise = spread(our_low).hypot(spread(our_high));
-                let z = (their_factor / our_factor).ln() / noise;
+                let noise = libm::hypot(spread(our_low), spread(our_high));
+                let z = libm::log(their_factor / our_factor) / noise;
                 // Of few nodes a release's error varies by its own size, and one ratio says nothing.
                 if noise < 0.3 && z.abs() > 5.0 {
                     notes.push(format!(
