@@ -178,8 +178,9 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &CellOutcome) -> Option<O
                 return None;
             }
             for draw in &outcome.rows.draws {
-                let squares =
-                    |cells: &[u32]| cells.iter().map(|&c| draw.errors[c as usize] * draw.errors[c as usize]).sum::<f64>();
+                let squares = |cells: &[u32]| {
+                    cells.iter().map(|&c| draw.errors[c as usize] * draw.errors[c as usize]).sum::<f64>()
+                };
                 let sum: f64 = known.iter().map(|(cells, variance)| squares(cells) / variance).sum();
                 shares.push(sum / cells as f64);
             }

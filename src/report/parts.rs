@@ -36,7 +36,8 @@ fn distances(run: &str, parts: &[&(Label, Vec<PartRow>)], format: Format) -> Str
             .map(|(label, rows)| {
                 let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
                 // The error of the mean over these very parts: that of the releases.
-                let squares: f64 = rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
+                let squares: f64 =
+                    rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
                 let mean: Moments = means.iter().copied().collect();
                 let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
                 let plot = BoxPlot::of(&mut means);
