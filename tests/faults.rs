@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const TABLE: &str = "cell,group,count\na,s,3\nb,s,0\nc,s,5\nd,t,2\ne,t,1\nf,t,0\ng,t,7\nh,t,4\ni,t,2\n";
 
-/// Two cells of about 64 parts, each part some 30 ms.
+/// Two cells of about 64 parts, each part some 40 ms: long enough to be kept.
 const CONFIG: &str = r#"
 name = "faults"
 seed = 9
@@ -32,7 +32,7 @@ kind = "nonnegative"
 [[grid]]
 epsilon = [0.5, 1.0]
 law = "double-geometric"
-method = { kind = "line-gibbs", sweeps = 12_000 }
+method = { kind = "line-gibbs", sweeps = 20_000 }
 "#;
 
 fn place() -> Place {
@@ -252,7 +252,7 @@ fn what_failed_is_drawn_again_when_asked() {
     let again = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
     assert_eq!(again.status.code(), Some(5));
     let kept = parts(&place, "out");
-    assert!(kept.len() > 100);
+    assert!(kept.len() > 20);
     place.prints(&["run", "config.toml", "--out", "out", "--retry-failed"]);
     assert_eq!(place.prints(&["digest", "out"]), want);
     assert!(place.path("out.failed-1/manifest.json").exists() && !place.path("out/journal").exists());
