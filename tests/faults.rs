@@ -69,6 +69,14 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     panic!("waited ten seconds for {what}");
 }
 
+/// A run that was killed when it had six parts.
+fn killed(place: &Place, out: &str) {
+    let mut run = start(place, &["run", "config.toml", "--out", out]);
+    until("six parts", || parts(place, &format!("{out}.partial")).len() >= 6);
+    run.kill().unwrap();
+    run.wait().unwrap();
+}
+
 /// Killed at random moments, again and again, and resumed each time: the rows of an undisturbed run.
 #[test]
 fn a_killed_run_goes_on_to_the_same_rows() {
@@ -133,10 +141,7 @@ fn a_stopped_run_says_how_to_go_on() {
 fn damaged_parts_are_drawn_again() {
     let place = place();
     place.prints(&["run", "config.toml", "--out", "whole"]);
-    let mut run = start(&place, &["run", "config.toml", "--out", "out"]);
-    until("six parts", || parts(&place, "out.partial").len() >= 6);
-    run.kill().unwrap();
-    run.wait().unwrap();
+    killed(&place, "out");
     let parts = parts(&place, "out.partial");
     let bytes = |i: usize| std::fs::read(&parts[i]).unwrap();
     let cut = bytes(0);
@@ -226,11 +231,8 @@ fn what_failed_is_drawn_again_when_asked() {
     let want = place.prints(&["digest", "whole"]);
     // A part of a run that was stopped ended with an error.
     let fail = |out: &str| {
-        let mut run = start(&place, &["run", "config.toml", "--out", out]);
+        killed(&place, out);
         let partial = format!("{out}.partial");
-        until("four parts", || parts(&place, &partial).len() >= 4);
-        run.kill().unwrap();
-        run.wait().unwrap();
         let name = parts(&place, &partial)[1].file_stem().unwrap().to_string_lossy().into_owned();
         let [cell, first, end]: [&str; 3] = name.split('-').collect::<Vec<_>>().try_into().unwrap();
         let folder = place.path(&partial);
@@ -362,10 +364,7 @@ fn a_read_only_folder_is_named() {
 fn a_clock_that_jumps_back_changes_nothing() {
     let place = place();
     place.prints(&["run", "config.toml", "--out", "whole"]);
-    let mut run = start(&place, &["run", "config.toml", "--out", "out"]);
-    until("six parts", || parts(&place, "out.partial").len() >= 6);
-    run.kill().unwrap();
-    run.wait().unwrap();
+    killed(&place, "out");
     let future = std::time::SystemTime::now() + Duration::from_secs(10 * 365 * 86_400);
     for part in parts(&place, "out.partial") {
         std::fs::File::options().append(true).open(part).unwrap().set_modified(future).unwrap();
