@@ -1,6 +1,7 @@
 //! The one error type of the harness, and the exit codes.
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What stops a command. Every message names the place, the value and what was wanted.
@@ -89,6 +90,14 @@ impl Failure {
     /// A file or folder that cannot be used.
     pub fn io(path: &Path, tried: &str, error: impl std::fmt::Display) -> Self {
         Self::Io { path: path.to_owned(), message: format!("{tried}: {error}") }
+    }
+
+    /// A file or folder that could not be created: the disk is full, or it is no place to write.
+    pub fn create(path: &Path, error: std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::write(path, error),
+            _ => Self::io(path, "cannot create", error),
+        }
     }
 
     /// A file that could not be written.

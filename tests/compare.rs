@@ -110,6 +110,30 @@ fn what_does_not_go_together_is_said() {
     place.refuses(&["compare", "base", "part", "--format", "csv"], &["want text, markdown or json"]);
 }
 
+/// A few replicates prove nothing, whatever their spread: Student's t keeps to the level.
+#[test]
+fn few_replicates_are_undecided() {
+    let place = place();
+    let run = |out: &str, replicates: usize, seed: usize| {
+        let sets = [format!("replicates={replicates}"), format!("seed={seed}")];
+        place.prints(&["run", "config.toml", "--out", out, "--set", &sets[0], "--set", &sets[1]]);
+    };
+    run("one", 1, 1);
+    run("other", 1, 2);
+    let (code, text, _) = compare(&place, &["one", "other"]);
+    assert!(code == 0 && text.contains("8 undecided"), "{text}");
+    let mut changed = 0;
+    for seed in 0..30 {
+        let [a, b] = ["a", "b"].map(|name| format!("{name}{seed}"));
+        run(&a, 3, 100 + seed);
+        run(&b, 3, 200 + seed);
+        let (_, text, _) = compare(&place, &[&a, &b]);
+        changed += usize::from(!text.contains("0 changed for the better, 0 changed for the worse"));
+    }
+    // At the level 0.05 more than 6 of 30 comparisons have the probability 3e-4; normal quantiles gave a third of them.
+    assert!(changed <= 6, "{changed}");
+}
+
 /// The base's config sets the thresholds; options override them.
 #[test]
 fn thresholds_come_from_the_base() {

@@ -77,6 +77,19 @@ fn killed(place: &Place, out: &str) {
     run.wait().unwrap();
 }
 
+/// Puts an error in the place of one part of a run that is not complete.
+fn spoil(place: &Place, out: &str) {
+    let partial = format!("{out}.partial");
+    let name = parts(place, &partial)[1].file_stem().unwrap().to_string_lossy().into_owned();
+    let [cell, first, end]: [&str; 3] = name.split('-').collect::<Vec<_>>().try_into().unwrap();
+    let folder = place.path(&partial);
+    let identity = std::fs::read_to_string(folder.join("journal/identity.json")).unwrap();
+    let identity: Identity = serde_json::from_str(&identity).unwrap();
+    let range = first.parse().unwrap()..end.parse().unwrap();
+    let journal = Journal::open(&folder, &identity).unwrap();
+    journal.write(cell, &range, &(Rows::default(), Some("no memory was left".into()))).unwrap();
+}
+
 /// Killed at random moments, again and again, and resumed each time: the rows of an undisturbed run.
 #[test]
 fn a_killed_run_goes_on_to_the_same_rows() {
@@ -232,20 +245,16 @@ fn what_failed_is_drawn_again_when_asked() {
     // A part of a run that was stopped ended with an error.
     let fail = |out: &str| {
         killed(&place, out);
-        let partial = format!("{out}.partial");
-        let name = parts(&place, &partial)[1].file_stem().unwrap().to_string_lossy().into_owned();
-        let [cell, first, end]: [&str; 3] = name.split('-').collect::<Vec<_>>().try_into().unwrap();
-        let folder = place.path(&partial);
-        let identity = std::fs::read_to_string(folder.join("journal/identity.json")).unwrap();
-        let identity: Identity = serde_json::from_str(&identity).unwrap();
-        let range = first.parse().unwrap()..end.parse().unwrap();
-        let journal = Journal::open(&folder, &identity).unwrap();
-        journal.write(cell, &range, &(Rows::default(), Some("no memory was left".into()))).unwrap();
+        spoil(&place, out);
     };
     fail("stopped");
     place.prints(&["run", "config.toml", "--out", "stopped", "--retry-failed"]);
     assert_eq!(place.prints(&["digest", "stopped"]), want);
     fail("out");
+    // What is in the journal ends a run as well.
+    let fast = ["run", "config.toml", "--out", "out", "--resume", "--fail-fast"];
+    assert_eq!(place.command(&fast).output().unwrap().status.code(), Some(5));
+    assert!(!place.path("out").exists());
     let output = place.command(&["run", "config.toml", "--out", "out", "--resume"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(5) && message.contains("no memory was left"), "{message}");
@@ -255,12 +264,63 @@ fn what_failed_is_drawn_again_when_asked() {
     assert_eq!(again.status.code(), Some(5));
     let kept = parts(&place, "out");
     assert!(kept.len() > 20);
-    place.prints(&["run", "config.toml", "--out", "out", "--retry-failed"]);
+    // Killed on the way, it goes on from what it has drawn.
+    std::fs::remove_file(kept.iter().max().unwrap()).unwrap();
+    let retry = ["run", "config.toml", "--out", "out", "--retry-failed"];
+    let mut run = start(&place, &retry);
+    until("its parts", || parts(&place, "out.partial").len() + 2 >= kept.len());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    place.prints(&retry);
     assert_eq!(place.prints(&["digest", "out"]), want);
     assert!(place.path("out.failed-1/manifest.json").exists() && !place.path("out/journal").exists());
     // Nothing failed: nothing is done.
     let again = place.command(&["run", "config.toml", "--out", "out", "--retry-failed"]).output().unwrap();
     assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("was run before"));
+}
+
+/// A shard draws again what failed in it, where its run is complete there is nothing to do, and a retry of a merged run keeps
+/// what came from other folders.
+#[test]
+fn shards_are_drawn_again_when_asked() {
+    let place = place();
+    let with = |arguments: &[&'static str]| [arguments, &["--set", "grid.method.sweeps=2000"]].concat();
+    place.prints(&with(&["run", "config.toml", "--out", "whole"]));
+    let want = place.prints(&["digest", "whole"]);
+    place.prints(&with(&["run", "config.toml", "--out", "one", "--shard", "1/2"]));
+    place.prints(&with(&["run", "config.toml", "--out", "two", "--shard", "2/2"]));
+    spoil(&place, "two");
+    let fast = with(&["run", "config.toml", "--out", "two", "--shard", "2/2", "--fail-fast"]);
+    assert_eq!(place.command(&fast).output().unwrap().status.code(), Some(5));
+    let merge =
+        |out: &'static str| with(&["merge", "config.toml", "--out", out, "--from", "one", "--from", "two"]);
+    assert_eq!(place.command(&merge("failed")).output().unwrap().status.code(), Some(5));
+    assert_eq!(parts(&place, "failed").len(), parts(&place, "whole").len() + 128);
+    place.prints(&with(&["run", "config.toml", "--out", "failed", "--retry-failed"]));
+    assert_eq!(place.prints(&["digest", "failed"]), want);
+    place.prints(&with(&["run", "config.toml", "--out", "two", "--shard", "2/2", "--retry-failed"]));
+    place.prints(&merge("merged"));
+    assert_eq!(place.prints(&["digest", "merged"]), want);
+    let again = with(&["run", "config.toml", "--out", "merged", "--shard", "2/2"]);
+    let output = place.command(&again).output().unwrap();
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stderr).contains("the run is complete")
+    );
+}
+
+/// A folder that appears where a run will go is nobody's to move; the run stays beside it.
+#[test]
+fn a_folder_that_appears_is_left() {
+    let place = place();
+    let mut run = start(&place, &["run", "config.toml", "--out", "out"]);
+    until("the journal", || place.path("out.partial/journal").exists());
+    std::fs::create_dir(place.path("out")).unwrap();
+    place.write("out/mine.txt", "mine");
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    assert_eq!(std::fs::read_to_string(place.path("out/mine.txt")).unwrap(), "mine");
+    assert!(place.path("out.partial/errors.parquet").exists());
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    place.prints(&["run", "config.toml", "--out", "out", "--resume"]);
 }
 
 /// --fail-fast ends with the first cell that fails, and loses nothing; so does a shard.
@@ -434,6 +494,8 @@ fn a_submitted_plan_is_frozen() {
     let submit = ["submit", "config.toml", "--out", "a b/out", "--tasks", "2", "--threads", "1", "--engine"];
     let script = place.prints(&[&submit[..], &["parallel"]].concat());
     assert!(script.contains("--shard @SHARD@/2"), "{script}");
+    let braces = ["submit", "config.toml", "--out", "a{#}/out", "--tasks", "2", "--engine", "parallel"];
+    place.refuses(&braces, &["has a brace"]);
     let slurm = place.prints(&[&submit[..], &["slurm"]].concat());
     assert!(slurm.contains("--array=1-2") && slurm.contains("--dependency=afterok:"), "{slurm}");
     place.write("config.toml", &CONFIG.replace("seed = 9", "seed = 10"));
@@ -455,8 +517,10 @@ fn a_submitted_plan_is_frozen() {
     assert_eq!(std::fs::read_to_string(place.path("a b/out/config.toml")).unwrap(), CONFIG);
     let manifest = std::fs::read_to_string(place.path("a b/out/manifest.json")).unwrap();
     assert_eq!(manifest.matches("\"shard\":").count(), 2);
-    // The other config cannot be submitted to the same folder, nor what has no parts.
-    place.refuses(&[&submit[..], &["slurm"]].concat(), &["a b/out", "exists"]);
+    // The other config cannot be submitted to the same folder; nor can the same again.
+    place.refuses(&[&submit[..], &["slurm"]].concat(), &["a b/out", "is another run"]);
+    place.write("config.toml", CONFIG);
+    place.refuses(&[&submit[..], &["slurm"]].concat(), &["a b/out", "complete run"]);
     for (more, why) in [
         (&["--engine", "kubernetes"][..], "want --image, --claim, --mount"),
         (&["--engine", "slurm", "--image", "x"], "--image: only `--engine kubernetes` takes it"),

@@ -1,7 +1,7 @@
 //! `congenial merge`
 
 use super::run;
-use crate::config::{self, Document};
+use crate::config::{self, Document, Study};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use std::path::PathBuf;
@@ -30,6 +30,9 @@ pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Document::Grid(grid) = config::load(&config, &sets)? else {
         return Err(Failure::Usage("merge: a study of composition has no parts".into()));
     };
+    if grid.study == Study::Privacy {
+        return Err(Failure::Usage("merge: a study of privacy draws nothing, it has no parts".into()));
+    }
     let plan = Plan::new(*grid)?;
     let arguments = run::Arguments {
         config,

@@ -1,6 +1,6 @@
 //! `congenial run`
 
-use crate::config::{self, Document, Shape, WorldsConfig};
+use crate::config::{self, Document, Shape, Study, WorldsConfig};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     /// Go on from what a run that was stopped has left
     #[arg(long)]
     pub(super) resume: bool,
-    /// Draw again what failed, in a run that is complete or was stopped, and keep the rest
+    /// Draw again what failed, in a run that is complete or was stopped, or in a shard, and keep the rest
     #[arg(long)]
     pub(super) retry_failed: bool,
     /// End with the first cell that fails; what is finished stays for --resume
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     pub(super) fail_fast: bool,
     /// Draw only the parts of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
-    #[arg(long, value_name = "M/N|auto", conflicts_with_all = ["resume", "retry_failed"])]
+    #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
     pub(super) shard: Option<String>,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -59,8 +59,15 @@ fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
     let hash = plan.hash();
     let identity = Identity::new(&hash, plan.subject.digest());
     let target = target(arguments.out.as_deref(), &plan.config.name, &hash);
-    let journal = results::shard(&target, &identity)?;
-    interruptible(&plan.config.name, journal.parts())?;
+    if plan.config.study == Study::Privacy {
+        return Err(Failure::Usage("--shard: a study of privacy draws nothing, it has no parts".into()));
+    }
+    let Some(journal) = results::shard(&target, &identity)? else {
+        eprintln!("{}: the run is complete: {}", plan.config.name, target.display());
+        return Ok(());
+    };
+    journal.begin_shard(shard.number, shard.of)?;
+    interruptible(&plan.config.name, journal.parts(), "the same command goes on from here")?;
     let started = Started::now(threads(arguments.threads));
     let parts = runner::run_shard(plan, manner(arguments), &journal, shard)?;
     let Shard { number, of } = shard;
@@ -148,7 +155,11 @@ fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Optio
     };
     match results::claim(&target, identity, earlier)? {
         Claim::New(folder) => {
-            interruptible(name, folder.journal().parts())?;
+            let hint = match earlier {
+                Earlier::Refused => "the same command with --resume goes on from here",
+                _ => "the same command goes on from here",
+            };
+            interruptible(name, folder.journal().parts(), hint)?;
             Ok(Some(folder))
         }
         Claim::Complete(manifest) => {
@@ -164,7 +175,7 @@ fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Optio
 }
 
 /// From here on SIGINT and SIGTERM end the process at once, with one line on how to go on: finished parts are safe.
-fn interruptible(name: &str, parts: usize) -> Result<()> {
+fn interruptible(name: &str, parts: usize, hint: &'static str) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     if parts > 0 {
         eprintln!("{name}: {parts} parts are done already");
@@ -173,7 +184,7 @@ fn interruptible(name: &str, parts: usize) -> Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            eprintln!("\nstopped; the same command with --resume goes on from here");
+            eprintln!("\nstopped; {hint}");
             std::process::exit(128 + signal);
         }
     });
@@ -186,7 +197,11 @@ pub(super) fn threads(given: Option<u16>) -> usize {
 }
 
 fn manner(arguments: &Arguments) -> Manner {
-    Manner { threads: threads(arguments.threads), fail_fast: arguments.fail_fast }
+    Manner {
+        threads: threads(arguments.threads),
+        fail_fast: arguments.fail_fast,
+        retry_failed: arguments.retry_failed,
+    }
 }
 
 /// A study of composition.

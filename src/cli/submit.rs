@@ -75,7 +75,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let plan = Plan::new(*config)?;
     let hash = plan.hash();
     let out = absolute(&run::target(arguments.out.as_deref(), &plan.config.name, &hash))?;
-    let pods = pods(arguments, &[&out, &absolute(&plan.config.data.table)?])?;
+    let beside = plan.config.beside.as_ref().map(|beside| &beside.table);
+    let mut files = vec![out.clone(), absolute(&plan.config.data.table)?];
+    for file in plan.config.published.iter().chain(beside) {
+        files.push(absolute(file)?);
+    }
+    let pods = pods(arguments, &files)?;
+    // Before the measurement, so that a folder that is taken costs nothing.
+    let identity = Identity::new(&hash, plan.subject.digest());
+    let config = results::freeze(&out, &identity, &plan.config.given, &plan.resolved())?;
     let here = run::threads(None);
     eprintln!("{}: measuring {} cells", plan.config.name, plan.cells.len());
     let costs = runner::measure(&plan, here)?;
@@ -84,8 +92,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         Some(of) => runner::shards(&plan, &costs, threads, of),
         None => runner::tasks(&plan, &costs, threads, arguments.minutes * 60.0, arguments.most),
     };
-    let identity = Identity::new(&hash, plan.subject.digest());
-    let config = results::freeze(&out, &identity, &plan.config.given, &plan.resolved())?;
     let program = match (&arguments.program, arguments.engine) {
         (Some(program), _) => program.clone(),
         (None, Engine::Kubernetes) => "congenial".into(),
@@ -100,7 +106,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let text = match pods {
         Some(pods) => cluster::kubernetes(&job, &pods),
         None if arguments.engine == Engine::Slurm => cluster::slurm(&job),
-        None => cluster::parallel(&job),
+        None => cluster::parallel(&job).ok_or_else(|| {
+            let paths = format!("{} or {}", job.out.display(), job.program.display());
+            Failure::Usage(format!("--engine parallel: {paths} has a brace, which GNU parallel would read"))
+        })?,
     };
     super::print(&text)?;
     let (least, most) = job.seconds();
@@ -120,7 +129,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 /// What Kubernetes needs; `files` must lie on the claim.
-fn pods(arguments: &Arguments, files: &[&Path]) -> Result<Option<Pods>> {
+fn pods(arguments: &Arguments, files: &[PathBuf]) -> Result<Option<Pods>> {
     let Arguments { image, claim, mount, .. } = arguments;
     let given = [("--image", image.is_some()), ("--claim", claim.is_some()), ("--mount", mount.is_some())];
     if arguments.engine != Engine::Kubernetes {

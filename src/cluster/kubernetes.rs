@@ -28,26 +28,28 @@ pub fn kubernetes(job: &Job, pods: &Pods) -> String {
     );
     let merge = ["sh", "-c", &merge].map(str::to_owned).to_vec();
     let seconds = job.minutes() * 60;
-    let draw = object(
-        job,
-        pods,
-        "draw",
-        draw,
-        json!({
-            "completionMode": "Indexed",
-            "completions": tasks,
-            "parallelism": tasks,
-            "backoffLimitPerIndex": 3,
-        }),
-        seconds,
-    );
-    // The merge waits in the queue's time too: a week.
-    let merge = object(job, pods, "merge", merge, json!({ "backoffLimit": 3 }), 7 * 24 * 3600);
+    let spec = json!({
+        "completionMode": "Indexed",
+        "completions": tasks,
+        "parallelism": tasks,
+        "backoffLimitPerIndex": 3,
+    });
+    let draw = object(job, pods, "draw", draw, spec, Some(seconds));
+    // The merge waits while tasks are in the queue, a week at most.
+    let spec = json!({ "backoffLimit": 3, "activeDeadlineSeconds": 7 * 24 * 3600 });
+    let merge = object(job, pods, "merge", merge, spec, None);
     let text = |object| serde_json::to_string_pretty(&object).expect("plain values");
     format!("{}\n---\n{}\n", text(draw), text(merge))
 }
 
-fn object(job: &Job, pods: &Pods, step: &str, command: Vec<String>, spec: Value, seconds: u64) -> Value {
+fn object(
+    job: &Job,
+    pods: &Pods,
+    step: &str,
+    command: Vec<String>,
+    spec: Value,
+    seconds: Option<u64>,
+) -> Value {
     // Most of the merge's time it waits.
     let least = if step == "merge" { 1 } else { job.threads };
     let [mut requests, mut limits] = [least, job.threads].map(|cpu| json!({ "cpu": cpu.to_string() }));
@@ -55,6 +57,8 @@ fn object(job: &Job, pods: &Pods, step: &str, command: Vec<String>, spec: Value,
         requests["memory"] = json!(format!("{mib}Mi"));
         limits["memory"] = requests["memory"].clone();
     }
+    // Kubernetes reads $(NAME) as a variable, and $$ as a dollar sign.
+    let command: Vec<String> = command.iter().map(|word| word.replace('$', "$$")).collect();
     let container = json!({
         "name": step,
         "image": pods.image,
@@ -72,11 +76,13 @@ fn object(job: &Job, pods: &Pods, step: &str, command: Vec<String>, spec: Value,
         "metadata": { "labels": labels },
         "spec": {
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": seconds,
             "containers": [container],
             "volumes": [{ "name": "work", "persistentVolumeClaim": { "claimName": pods.claim } }],
         },
     });
+    if let Some(seconds) = seconds {
+        spec["template"]["spec"]["activeDeadlineSeconds"] = json!(seconds);
+    }
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",

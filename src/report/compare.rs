@@ -2,10 +2,10 @@
 
 use super::render::{Format, heading, table, with_error};
 use crate::config::{self, Document, Thresholds};
+use crate::diagnostics::student_quantile;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::{Failure, Result};
 use crate::results::{Group, Manifest, RESOLVED, read_errors, read_findings, read_meetings, read_privacy};
-use crate::rng::normal_quantile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,8 +55,10 @@ pub struct Compared {
     pub candidate: f64,
     /// Candidate less base, and its standard error.
     pub difference: f64,
-    /// See `difference`; `None` for a single replicate.
+    /// See `difference`; `None` for a single replicate, or if either has no spread.
     pub standard_error: Option<f64>,
+    /// Degrees of freedom of that (Welch); `None` for what is computed and not drawn.
+    pub freedom: Option<f64>,
     /// Half the width of the confidence interval.
     pub half_width: Option<f64>,
     /// What follows.
@@ -109,16 +111,20 @@ struct Cells {
 
 #[derive(Debug)]
 enum Sample {
-    Drawn(Vec<f64>),
+    /// By replicate; none is known beyond the cap.
+    Drawn {
+        values: Vec<f64>,
+        cap: f64,
+    },
     Computed(f64),
 }
 
 impl Cells {
-    fn draw(&mut self, group: &Group, place: &str, metric: &'static str, value: f64) {
+    fn draw(&mut self, group: &Group, place: &str, metric: &'static str, value: f64, most: f64) {
         let key = (group.cell.clone(), place.to_owned(), metric);
-        match self.samples.entry(key).or_insert_with(|| (words(group), Sample::Drawn(Vec::new()))) {
-            (_, Sample::Drawn(values)) => values.push(value),
-            (_, computed) => *computed = Sample::Computed(value),
+        let empty = || (words(group), Sample::Drawn { values: Vec::new(), cap: most });
+        if let Sample::Drawn { values, .. } = &mut self.samples.entry(key).or_insert_with(empty).1 {
+            values.push(value);
         }
     }
 
@@ -141,8 +147,8 @@ impl Cells {
                     }
                     let Some(value) = row.value else { continue };
                     let place = format!("level {}", value.level);
-                    cells.draw(&row.group, &place, "l1", value.l1);
-                    cells.draw(&row.group, &place, "l2", value.l2);
+                    cells.draw(&row.group, &place, "l1", value.l1, f64::INFINITY);
+                    cells.draw(&row.group, &place, "l2", value.l2, f64::INFINITY);
                 }
             }
             "meeting" => {
@@ -151,9 +157,10 @@ impl Cells {
                         cells.fail(&row.group, error);
                     }
                     let Some(meeting) = row.meeting else { continue };
-                    // A pair that was cut short counts with its length: the mean of min(tau, max-steps).
-                    let tau = meeting.tau.unwrap_or((meeting.steps + meeting.lag) / 2);
-                    cells.draw(&row.group, &format!("lag {}", meeting.lag), "tau", tau as f64);
+                    // A pair that was cut short counts with what it was cut to.
+                    let most = row.max_steps as f64;
+                    let tau = meeting.tau.map_or(most, |tau| tau as f64);
+                    cells.draw(&row.group, &format!("lag {}", meeting.lag), "tau", tau, most);
                 }
             }
             "privacy" => {
@@ -189,7 +196,8 @@ fn words(group: &Group) -> String {
 /// Compares two finished runs, cell by cell, by the thresholds of the base's config unless others are given.
 ///
 /// For every figure that is not identical the confidence interval of the difference of the means (independent
-/// replicates, normal, at 1 - level/m for m figures; of no width for what is computed and not drawn) decides: within
+/// replicates; Student's t with Welch's degrees of freedom, at 1 - level/m for m figures; of no width for what is computed
+/// and not drawn) decides: within
 /// ± margin times the base's mean they are equal; else, if it excludes 0, changed; else undecided.
 ///
 /// Errors: files; runs of different studies or subjects; no cell and no table in common.
@@ -233,7 +241,8 @@ pub fn compare(
     };
     let (only_base, only_candidate) = (only(&ours, &theirs), only(&theirs, &ours));
     let newly = |these: &Cells, those: &Cells| -> Vec<String> {
-        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell));
+        let had = |cell: &String| those.samples.keys().any(|(other, ..)| other == cell);
+        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell) && had(cell));
         failed.map(|(cell, (words, error))| format!("{cell} {words}: {error}")).collect()
     };
     let (failed, mended) = (newly(&theirs, &ours), newly(&ours, &theirs));
@@ -242,14 +251,16 @@ pub fn compare(
         .iter()
         .filter_map(|(key, (words, base))| Some(figure(key, words, base, &theirs.samples.get(key)?.1)))
         .collect();
-    if figures.is_empty() && failed.is_empty() && mended.is_empty() {
+    let failed_twice = ours.failed.keys().any(|cell| theirs.failed.contains_key(cell));
+    if figures.is_empty() && failed.is_empty() && mended.is_empty() && !failed_twice {
         return Err(Failure::Nothing("the two runs have no cell in common".into()));
     }
     let tested = figures.iter().filter(|figure| figure.verdict != Verdict::Identical).count().max(1);
-    let z = -normal_quantile(rule.level / (2.0 * tested as f64));
+    let tail = rule.level / (2.0 * tested as f64);
     for figure in figures.iter_mut().filter(|figure| figure.verdict != Verdict::Identical) {
         let Some(se) = figure.standard_error else { continue };
-        let (half, margin) = (z * se, rule.margin(figure.metric) * figure.base.abs());
+        let width = figure.freedom.map_or(0.0, |freedom| -student_quantile(tail, freedom));
+        let (half, margin) = (width * se, rule.margin(figure.metric) * figure.base.abs());
         figure.half_width = Some(half);
         figure.verdict = if figure.difference.abs() + half <= margin {
             Verdict::Equal
@@ -276,17 +287,32 @@ fn figure(
     base: &Sample,
     candidate: &Sample,
 ) -> Compared {
+    let cap = |sample: &Sample| match sample {
+        Sample::Drawn { cap, .. } => *cap,
+        Sample::Computed(_) => f64::INFINITY,
+    };
+    // Pairs that were cut at different lengths are compared up to the shorter.
+    let most = cap(base).min(cap(candidate));
     let values = |sample: &Sample| match sample {
-        Sample::Drawn(values) => values.clone(),
+        Sample::Drawn { values, .. } => values.iter().map(|x| x.min(most)).collect(),
         Sample::Computed(value) => vec![*value],
     };
     let (a, b) = (values(base), values(candidate));
     let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<u64>>();
     let verdict = if bits(&a) == bits(&b) { Verdict::Identical } else { Verdict::Undecided };
+    let freedoms = [&a, &b].map(|values| values.len() as f64 - 1.0);
     let [a, b] = [a, b].map(|values| values.into_iter().collect::<Moments>().estimate());
-    let standard_error = match (base, candidate) {
-        (Sample::Computed(_), Sample::Computed(_)) => Some(0.0),
-        _ => Some(libm::hypot(a.standard_error, b.standard_error)).filter(|se| se.is_finite()),
+    let errors = [a.standard_error, b.standard_error].map(|se| se * se);
+    let (standard_error, freedom) = match (base, candidate) {
+        (Sample::Computed(_), Sample::Computed(_)) => (Some(0.0), None),
+        // A sample without spread, or of one replicate, says nothing of its error.
+        _ if errors.iter().any(|square| !(square.is_finite() && *square > 0.0)) => (None, None),
+        _ => {
+            let sum = errors[0] + errors[1];
+            let welch =
+                sum * sum / (errors[0] * errors[0] / freedoms[0] + errors[1] * errors[1] / freedoms[1]);
+            (Some(sum.sqrt()), Some(welch))
+        }
     };
     Compared {
         cell: cell.clone(),
@@ -297,6 +323,7 @@ fn figure(
         candidate: b.mean,
         difference: b.mean - a.mean,
         standard_error,
+        freedom,
         half_width: None,
         verdict,
     }
@@ -378,7 +405,7 @@ impl Comparison {
         out += &format!(
             "{} figures: {} identical, {} equal, {} undecided, {} changed for the better, {} changed for the worse.\n\
              Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
-             together (Bonferroni): within {margin}{others} times the base's mean they are equal; else changed if it excludes \
+             together (Welch, Bonferroni): within {margin}{others} times the base's mean they are equal; else changed if it excludes \
              0; else undecided.\n",
             self.figures.len(),
             self.count(Verdict::Identical),

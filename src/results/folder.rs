@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
@@ -16,6 +16,7 @@ pub struct RunFolder {
     partial: PathBuf,
     /// Whether this process made it.
     own: bool,
+    earlier: Earlier,
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
@@ -73,37 +74,42 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
     }
     let partial = partial(target)?;
     if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
+        fs::create_dir_all(parent).map_err(|e| Failure::create(parent, e))?;
     }
-    let left = match fs::create_dir(&partial) {
-        Ok(()) => false,
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => true,
-        Err(e) => return Err(Failure::io(&partial, "cannot create the folder", e)),
+    let made = match fs::create_dir(&partial) {
+        Ok(()) => true,
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
+        Err(e) => return Err(Failure::create(&partial, e)),
     };
     let place = partial.join("lock");
-    // Shards leave a journal without a lock.
+    // An empty folder was left between its creation and the next line; shards leave a journal without a lock.
+    let empty = fs::read_dir(&partial).is_ok_and(|mut entries| entries.next().is_none());
+    let left = !(made || empty);
     let new = !left || (!place.exists() && partial.join("journal").exists());
     let lock = fs::OpenOptions::new().create_new(new).write(true).open(&place);
+    let busy = || Failure::io(&partial, "not used", "another process is writing it");
     let lock = lock.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
+        ErrorKind::NotFound => {
             Failure::io(&partial, "not used", "exists, and no run has left it: remove it, or give --out")
         }
-        _ => Failure::io(&place, "cannot create", e),
+        ErrorKind::AlreadyExists => busy(),
+        _ => Failure::create(&place, e),
     })?;
     // A file system without locks leaves the exclusive creation above.
     if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
-        return Err(Failure::io(&partial, "not used", "another process is writing it"));
+        return Err(busy());
     }
     if left && earlier == Earlier::Refused {
         let message = "a run that was stopped left it: give --resume to go on from there, or remove it";
         return Err(Failure::io(&partial, "not used", message));
     }
+    // Of a process that ended between writing it and giving the folder its name.
+    let _ = fs::remove_file(partial.join("manifest.json"));
     let journal = Some(Journal::open(&partial, identity)?);
     let (target, tables) = (target.to_owned(), RefCell::default());
-    let folder = RunFolder { target, partial, own: !left, _lock: lock, journal, tables };
+    let folder = RunFolder { target, partial, own: !left, earlier, _lock: lock, journal, tables };
     if earlier == Earlier::Retried {
-        folder.journal().adopt(&folder.target)?;
-        folder.journal().forget_failed()?;
+        folder.journal().adopt_good(&folder.target)?;
     }
     Ok(Claim::New(folder))
 }
@@ -121,27 +127,30 @@ fn partial(target: &Path) -> Result<PathBuf> {
 /// Opens the journal of a run for one of several shards: they may share the folder, since no two write the same part, or
 /// have folders of their own.
 ///
-/// Refused: a run that is complete; a journal of another run.
-pub fn shard(target: &Path, identity: &Identity) -> Result<Journal> {
+/// `None` if that run is complete. Refused: another run there; a journal of another run.
+pub fn shard(target: &Path, identity: &Identity) -> Result<Option<Journal>> {
     if target.exists() {
-        return Err(Failure::io(
-            target,
-            "not used",
-            "exists: a shard writes beside it, and merge gives it its name",
-        ));
+        let manifest = Manifest::read(target).ok();
+        if manifest.is_some_and(|manifest| manifest.config_hash == identity.config_hash) {
+            return Ok(None);
+        }
+        let message = "exists, and is another run: a shard writes beside it, and merge gives it its name";
+        return Err(Failure::io(target, "not used", message));
     }
     let partial = partial(target)?;
-    fs::create_dir_all(&partial).map_err(|e| Failure::io(&partial, "cannot create the folder", e))?;
-    Journal::open(&partial, identity)
+    fs::create_dir_all(&partial).map_err(|e| Failure::create(&partial, e))?;
+    Journal::open(&partial, identity).map(Some)
 }
 
 /// Freezes a plan for shards to come: the folder that they share, with the config as given and as resolved. Returns where
 /// the resolved config is: run from there, the shards depend on no file that somebody may edit meanwhile, but the data, which
 /// the identity knows.
 ///
-/// Refused: as for a shard.
+/// Refused: as for a shard; a run that is complete.
 pub fn freeze(target: &Path, identity: &Identity, given: &str, resolved: &str) -> Result<PathBuf> {
-    let journal = shard(target, identity)?;
+    let Some(journal) = shard(target, identity)? else {
+        return Err(Failure::io(target, "not used", "it is the complete run of this config already"));
+    };
     journal.beside("config.toml", given.as_bytes())?;
     journal.beside(RESOLVED, resolved.as_bytes())
 }
@@ -168,7 +177,7 @@ impl RunFolder {
     ) -> Result<()> {
         let path = self.partial.join(name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|e| Failure::io(parent, "cannot create the folder", e))?;
+            fs::create_dir_all(parent).map_err(|e| Failure::create(parent, e))?;
         }
         let failed = |e: String| Failure::write(&path, e);
         // An earlier process may have left half of it.
@@ -200,10 +209,23 @@ impl RunFolder {
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
         manifest.tables = self.tables.take();
+        // From here on everything is there: whatever fails, nothing is removed.
+        self.own = false;
+        if manifest.failed_cells > 0 {
+            self.journal().adopt_others()?;
+        }
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
         super::journal::replace(&self.partial, "manifest.json", text.as_bytes())?;
         let failed = |e: std::io::Error| Failure::write(&self.target, e);
         if self.target.exists() {
+            let theirs = Manifest::read(&self.target).ok();
+            let retried = theirs
+                .is_some_and(|theirs| theirs.config_hash == manifest.config_hash && theirs.failed_cells > 0);
+            if self.earlier != Earlier::Retried || !retried {
+                let message =
+                    format!("it appeared while the run went on; the run is in {}", self.partial.display());
+                return Err(Failure::write(&self.target, message));
+            }
             let name = self.target.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let aside = |n: u32| self.target.with_file_name(format!("{name}.failed-{n}"));
             let free = (1..u32::MAX).map(aside).find(|aside| !aside.exists());
@@ -223,7 +245,7 @@ impl RunFolder {
 impl Drop for RunFolder {
     fn drop(&mut self) {
         let Some(journal) = &self.journal else { return };
-        if self.own && journal.parts() == 0 {
+        if self.own && journal.is_untouched() {
             // The run failed: its own half-written files are worth nothing and would block the next.
             let _ = fs::remove_dir_all(&self.partial);
         }

@@ -32,7 +32,7 @@ impl Identity {
             schema_version: SCHEMA_VERSION,
             config_hash: config_hash.to_owned(),
             data_digest: data_digest.to_owned(),
-            tool: format!("{version} {commit} {}", env!("CONGENIAL_GIT_DIRTY")),
+            tool: format!("{version} {commit} {}{}", env!("CONGENIAL_GIT_DIRTY"), env!("CONGENIAL_GIT_DIFF")),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Journal {
         let folder = partial.join("journal");
         let text = serde_json::to_string_pretty(identity).expect("plain fields");
         if !Self::check(partial, identity)? {
-            fs::create_dir_all(&folder).map_err(|e| Failure::io(&folder, "cannot create the folder", e))?;
+            fs::create_dir_all(&folder).map_err(|e| Failure::create(&folder, e))?;
             replace(&folder, IDENTITY, text.as_bytes())?;
         }
         Ok(Self { folder, others: Vec::new(), identity: hex(Sha256::digest(text.as_bytes())) })
@@ -115,18 +115,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Copies the parts from the folder of a run, if it has any. Errors: files.
-    pub(super) fn adopt(&self, run: &Path) -> Result<()> {
-        for path in parts_in(&run.join("journal")) {
-            let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            replace(&self.folder, &name, &bytes)?;
-        }
-        Ok(())
+    /// Copies the parts of other journals that are not here yet. Errors: files.
+    pub(super) fn adopt_others(&self) -> Result<()> {
+        self.others.iter().try_for_each(|other| self.adopt(other))
     }
 
-    /// Removes the parts that ended with an error. Errors: files.
-    pub(super) fn forget_failed(&self) -> Result<()> {
+    /// Copies the parts of a run that are not here yet, and leaves none that ended with an error: for one that draws those
+    /// again. Errors: files.
+    pub(super) fn adopt_good(&self, run: &Path) -> Result<()> {
+        self.adopt(&run.join("journal"))?;
         for path in parts_in(&self.folder) {
             let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
             let payload =
@@ -136,6 +133,28 @@ impl Journal {
             }
         }
         Ok(())
+    }
+
+    fn adopt(&self, journal: &Path) -> Result<()> {
+        for path in parts_in(journal) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !self.folder.join(&*name).exists() {
+                let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+                replace(&self.folder, &name, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a shard has begun: what it will leave here is no other process's to remove. Errors: files.
+    pub fn begin_shard(&self, shard: u64, of: u64) -> Result<()> {
+        replace(&self.folder, &format!("shard-{shard}-of-{of}.begun"), b"")
+    }
+
+    /// Whether nothing but its identity is here.
+    pub(super) fn is_untouched(&self) -> bool {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.into_iter().all(|entry| entry.file_name() == IDENTITY)
     }
 
     /// Notes that a shard has come to its end. Errors: files.
@@ -150,7 +169,8 @@ impl Journal {
         let folders = std::iter::once(&self.folder).chain(&self.others);
         let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
         let mut shards: Vec<ShardRecord> = files
-            .filter(|file| file.file_name().to_string_lossy().starts_with("shard-"))
+            .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
+            .filter(|file| file.file_name() != IDENTITY)
             .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
             .collect();
         shards.sort_by_key(|shard| (shard.of, shard.shard));

@@ -16,6 +16,8 @@ pub struct Pair {
     pub group: Arc<super::Group>,
     /// `(1 + gamma) epsilon` of a release by the law itself; `None` if nothing bounds gamma.
     pub epsilon: Option<f64>,
+    /// Where it would have been cut short.
+    pub max_steps: u64,
     /// What happened; `None` on a row that holds an error.
     pub meeting: Option<Meeting>,
     /// Why the cell failed.
@@ -96,11 +98,18 @@ pub fn read_meetings(folder: &Path) -> Result<Vec<Pair>> {
     let Some(reader) = Reader::open_if_there(folder, "meetings.parquet")? else { return Ok(Vec::new()) };
     let (lag, tau) = (reader.u64("lag")?, reader.u64("tau")?);
     let (gamma, epsilon) = (reader.f64("gamma")?, reader.f64("epsilon_total")?);
+    let most = reader.u64("max_steps")?;
     let (steps, moves, error) = (reader.u64("steps")?, reader.u64("moves")?, reader.text("error")?);
     let rows = reader.groups()?.into_iter().enumerate().map(|(i, group)| {
         let meeting = || Some(Meeting { tau: tau[i], lag: lag[i]?, steps: steps[i]?, moves: moves[i]? });
         let epsilon = gamma[i].zip(epsilon[i]).map(|(gamma, epsilon)| (1.0 + gamma) * epsilon);
-        Pair { group, epsilon, meeting: meeting(), error: error.get(i).map(str::to_owned) }
+        Pair {
+            group,
+            epsilon,
+            max_steps: most[i].unwrap_or(0),
+            meeting: meeting(),
+            error: error.get(i).map(str::to_owned),
+        }
     });
     Ok(rows.collect())
 }

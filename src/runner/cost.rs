@@ -18,7 +18,7 @@ pub struct CellCost {
 /// For how long a cell is drawn to measure it, in seconds; at least one replicate.
 const MEASURED: f64 = 0.25;
 
-/// Measures every cell by its first replicates, on `threads` threads as in a run; nothing is kept. A cell that fails costs
+/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run; nothing is kept. A cell that fails costs
 /// nothing. Errors: threads.
 pub fn measure(plan: &Plan, threads: usize) -> Result<Vec<CellCost>> {
     let costs = pool(threads)?.install(|| {
@@ -56,6 +56,7 @@ pub struct Task {
 /// most `most`.
 pub fn tasks(plan: &Plan, costs: &[CellCost], threads: usize, least: f64, most: u64) -> Vec<Task> {
     let total: f64 = shards(plan, costs, threads, 1)[0].seconds;
+    let most = most.min(parts(plan).count() as u64);
     let mut of = ((total / least) as u64).clamp(1, most);
     loop {
         let tasks = shards(plan, costs, threads, of);

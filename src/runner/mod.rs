@@ -31,6 +31,7 @@ use rayon::prelude::*;
 use rows::Prepared;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What one cell gave.
@@ -56,6 +57,9 @@ const PARTS: u64 = 64;
 /// Parts that took less are drawn again rather than kept: reading them would not be faster.
 const KEPT: Duration = Duration::from_millis(20);
 
+/// Work that was not kept, of all threads together, after which every part is: what a stop can lose has a bound.
+const UNKEPT: Duration = Duration::from_secs(20);
+
 /// How a plan is run. No row depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
@@ -63,6 +67,8 @@ pub struct Manner {
     pub threads: usize,
     /// Whether the first cell that fails ends the run, with what is finished left in the journal.
     pub fail_fast: bool,
+    /// Whether a shard draws again what is in the journal with an error.
+    pub retry_failed: bool,
 }
 
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
@@ -158,14 +164,16 @@ pub fn run_shard(
             Progress::new(own.iter().map(|(i, range)| work(&plan.cells[*i], range.end - range.start)).sum());
         own.par_iter().with_max_len(1).try_for_each(|(i, range)| {
             let (cell, key) = (&plan.cells[*i], plan.cells[*i].key_text());
-            if let (Some(prepared), None) = (&prepared[*i], journal.read(&key, range)) {
-                let part = draw(&**prepared, range.clone());
-                // What is computed and not drawn is computed by the merge.
-                if part.0.privacy.is_empty() {
+            let error = match (&prepared[*i], journal.read(&key, range)) {
+                (_, Some((_, error))) if error.is_none() || !manner.retry_failed => error,
+                (None, _) => None,
+                (Some(prepared), _) => {
+                    let part = draw(&**prepared, range.clone());
                     journal.write(&key, range, &part)?;
+                    part.1
                 }
-                ends(plan, manner, *i, part.1.as_ref())?;
-            }
+            };
+            ends(plan, manner, *i, error.as_ref())?;
             progress.add(work(cell, range.end - range.start));
             Ok(())
         })
@@ -215,6 +223,7 @@ fn run_here(
     let tasks: Vec<(usize, Range<u64>)> = parts(plan).filter(|(i, _)| prepared[*i].is_ok()).collect();
     let progress =
         Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
+    let unkept = AtomicU64::new(0);
     let done = tasks
         .into_par_iter()
         .with_max_len(1)
@@ -223,13 +232,17 @@ fn run_here(
             let cell = prepared[i].as_ref().expect("only prepared cells have tasks");
             let key = plan.cells[i].key_text();
             if let Some((rows, error)) = journal.and_then(|journal| journal.read(&key, &range)) {
+                ends(plan, manner, i, error.as_ref())?;
                 progress.add(done);
                 return Ok((i, rows, error));
             }
             let clock = Instant::now();
             let part = draw(&**cell, range.clone());
-            if let Some(journal) = journal.filter(|_| clock.elapsed() >= KEPT && part.0.privacy.is_empty()) {
-                journal.write(&key, &range, &part)?;
+            let took = clock.elapsed();
+            let keep = took >= KEPT || unkept.load(Ordering::Relaxed) >= UNKEPT.as_nanos() as u64;
+            match journal.filter(|_| part.0.privacy.is_empty()) {
+                Some(journal) if keep => journal.write(&key, &range, &part)?,
+                _ => drop(unkept.fetch_add(took.as_nanos() as u64, Ordering::Relaxed)),
             }
             ends(plan, manner, i, part.1.as_ref())?;
             progress.add(done);

@@ -28,7 +28,8 @@ impl Statistics {
         Self { directions: (0..DIRECTIONS.min(4 * cells as u64)).map(direction).collect() }
     }
 
-    /// Of a table: errors of cells, and sums over all cells with random signs.
+    /// Of a table: errors of cells, sums over all cells with random signs, and the L1 and L2 norms of all errors, which see
+    /// a scale that is wrong.
     pub fn of_draws(&self, draws: &[Draw]) -> Vec<Vec<f64>> {
         let cells = draws.first().map_or(0, |draw| draw.errors.len());
         let chosen = cells.min(CELLS);
@@ -40,7 +41,10 @@ impl Statistics {
             let along = |draw: &Draw| draw.errors.iter().zip(signs).map(|(z, sign)| z * sign).sum::<f64>();
             sorted(draws.iter().map(along))
         };
-        (0..chosen).map(cell).chain(self.directions.iter().map(sum)).collect()
+        let norm =
+            |of: fn(&f64) -> f64| sorted(draws.iter().map(|draw| draw.errors.iter().map(of).sum::<f64>()));
+        let norms = [norm(|z| z.abs()), norm(|z| z * z)];
+        (0..chosen).map(cell).chain(self.directions.iter().map(sum)).chain(norms).collect()
     }
 
     /// Of releases of any kind: of a hierarchy the L1 error, the L2 error and the bias of every level.
