@@ -110,6 +110,7 @@ fn the_same_config_is_not_run_twice_and_another_never_overwrites() {
     place.refuses(&["run", "config.toml", "--out", "mine"], &["mine", "not the folder of a run"]);
     place.refuses(&["run", "config.toml", "--out", "counts.csv/out"], &["counts.csv"]);
     std::fs::create_dir(place.path("busy.partial")).unwrap();
+    place.write("busy.partial/notes.txt", "keep");
     place.refuses(&["run", "config.toml", "--out", "busy"], &["busy.partial", "no run has left it"]);
     assert!(place.path("mine/notes.txt").exists() && !place.path("busy").exists());
 }

@@ -128,7 +128,9 @@ fn a_stopped_run_says_how_to_go_on() {
         Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap();
         let output = run.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("--resume goes on from here"));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("stopped; the same command goes on from here")
+        );
     }
     let before = parts(&place, "out.partial").len();
     place.refuses(&["run", "config.toml", "--out", "out"], &["out.partial", "give --resume"]);
@@ -227,7 +229,7 @@ fn merged_shards_are_the_whole_run() {
     );
     place.refuses(&with(&["merge", "config.toml", "--out", "other", "--from", "nowhere"]), &["no journal"]);
     assert!(!place.path("other").exists() && !place.path("other.partial").exists());
-    place.refuses(&with(&["run", "config.toml", "--out", "whole", "--shard", "1/2"]), &["whole", "exists"]);
+    place.refuses(&["run", "config.toml", "--out", "whole", "--shard", "1/2"], &["whole", "is another run"]);
     place.refuses(&with(&["run", "config.toml", "--out", "x", "--shard", "3/2"]), &["got shard 3 of 2"]);
     place.refuses(
         &with(&["run", "config.toml", "--out", "x", "--shard", "auto"]),
