@@ -1,9 +1,11 @@
 //! `congenial merge`
 
-use super::run;
+use super::run::{self, Making};
 use crate::config::{self, Document, Study};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
+use crate::results::Earlier;
+use crate::runner::Manner;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -34,16 +36,7 @@ pub(super) fn run(arguments: Arguments) -> Result<()> {
         return Err(Failure::Usage("merge: a study of privacy draws nothing, it has no parts".into()));
     }
     let plan = Plan::new(*grid)?;
-    let arguments = run::Arguments {
-        config,
-        out,
-        threads,
-        resume: true,
-        retry_failed: false,
-        fail_fast: false,
-        shard: None,
-        sets,
-        merge: true,
-    };
-    run::run_plan(&arguments, &plan, &shards)
+    let manner = Manner { threads: run::threads(threads), fail_fast: false, retry_failed: false };
+    let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
+    run::run_plan(&making, &plan)
 }

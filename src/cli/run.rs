@@ -11,54 +11,70 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The config file
-    pub(super) config: PathBuf,
+    config: PathBuf,
     /// Folder of the results [default: results/<name>-<config hash>]
     #[arg(long)]
-    pub(super) out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) threads: Option<u16>,
+    threads: Option<u16>,
     /// Go on from what a run that was stopped has left
     #[arg(long)]
-    pub(super) resume: bool,
+    resume: bool,
     /// Draw again what failed, in a run that is complete or was stopped, or in a shard, and keep the rest
     #[arg(long)]
-    pub(super) retry_failed: bool,
+    retry_failed: bool,
     /// End with the first cell that fails; what is finished stays for --resume
     #[arg(long)]
-    pub(super) fail_fast: bool,
+    fail_fast: bool,
     /// Draw only the parts of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
     #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
-    pub(super) shard: Option<String>,
+    shard: Option<String>,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) sets: Vec<String>,
-    /// Whether shards have drawn everything.
-    #[arg(skip)]
-    pub(super) merge: bool,
+    sets: Vec<String>,
+}
+
+/// How a run is made.
+pub(super) struct Making<'a> {
+    /// Where it goes, if not to its usual place.
+    pub(super) out: Option<&'a Path>,
+    /// What becomes of what is there.
+    pub(super) earlier: Earlier,
+    pub(super) manner: Manner,
+    /// Whether shards have drawn everything, some of them in folders of their own.
+    pub(super) merged: Option<&'a [PathBuf]>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let &Arguments { resume, retry_failed, fail_fast, .. } = arguments;
+    let earlier = match (retry_failed, resume) {
+        (true, _) => Earlier::Retried,
+        (false, true) => Earlier::Resumed,
+        (false, false) => Earlier::Refused,
+    };
+    let manner = Manner { threads: threads(arguments.threads), fail_fast, retry_failed };
+    let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
     let config = match config::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => *config,
         Document::Worlds(_) if arguments.shard.is_some() => {
             return Err(Failure::Usage("--shard: a study of composition has no parts".into()));
         }
-        Document::Worlds(config) => return run_worlds(arguments, &config),
+        Document::Worlds(config) => return run_worlds(&making, &config),
     };
     let plan = Plan::new(config)?;
     if let Some(shard) = &arguments.shard {
-        return run_shard(arguments, &plan, super::shard::read(shard)?);
+        return run_shard(&making, &plan, super::shard::read(shard)?);
     }
-    run_plan(arguments, &plan, &[])
+    run_plan(&making, &plan)
 }
 
 /// Draws the parts of one shard.
-fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
+fn run_shard(making: &Making, plan: &Plan, shard: Shard) -> Result<()> {
     let hash = plan.hash();
     let identity = Identity::new(&hash, plan.subject.digest());
-    let target = target(arguments.out.as_deref(), &plan.config.name, &hash);
+    let target = target(making.out, &plan.config.name, &hash);
     if plan.config.study == Study::Privacy {
         return Err(Failure::Usage("--shard: a study of privacy draws nothing, it has no parts".into()));
     }
@@ -68,16 +84,16 @@ fn run_shard(arguments: &Arguments, plan: &Plan, shard: Shard) -> Result<()> {
     };
     journal.begin_shard(shard.number, shard.of)?;
     interruptible(&plan.config.name, journal.parts(), "the same command goes on from here")?;
-    let started = Started::now(threads(arguments.threads));
-    let parts = runner::run_shard(plan, manner(arguments), &journal, shard)?;
+    let started = Started::now(making.manner.threads);
+    let parts = runner::run_shard(plan, making.manner, &journal, shard)?;
     let Shard { number, of } = shard;
     journal.note_shard(&ShardRecord { shard: number, of, parts, process: started.end() })?;
     eprintln!("{}: shard {number} of {of} is done: {parts} parts; merge makes the run", plan.config.name);
     Ok(())
 }
 
-/// Makes a run, with what shards have left in folders of their own.
-pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -> Result<()> {
+/// Makes a run.
+pub(super) fn run_plan(making: &Making, plan: &Plan) -> Result<()> {
     // Read before the run, so that a mistake in it costs nothing.
     let published = match &plan.config.published {
         Some(path) => {
@@ -100,9 +116,9 @@ pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -
     };
     let hash = plan.hash();
     let identity = Identity::new(&hash, plan.subject.digest());
-    let Some(folder) = claim(arguments, &plan.config.name, &identity)? else { return Ok(()) };
-    let folder = folder.with_shards(shards, &identity)?;
-    if arguments.merge {
+    let Some(folder) = claim(making, &plan.config.name, &identity)? else { return Ok(()) };
+    let folder = folder.with_shards(making.merged.unwrap_or_default(), &identity)?;
+    if making.merged.is_some() {
         let missing = runner::missing(plan, folder.journal());
         if missing > 0 {
             let message = format!(
@@ -113,7 +129,7 @@ pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -
         }
     }
     // A plan that was frozen for shards has both.
-    if !(arguments.merge && folder.has(results::RESOLVED)) {
+    if !(making.merged.is_some() && folder.has(results::RESOLVED)) {
         folder.write("config.toml", plan.config.given.as_bytes())?;
         folder.write(results::RESOLVED, plan.resolved().as_bytes())?;
     }
@@ -123,7 +139,7 @@ pub(super) fn run_plan(arguments: &Arguments, plan: &Plan, shards: &[PathBuf]) -
     if let Some(beside) = beside {
         folder.write("beside.csv", &report::write_beside(&beside))?;
     }
-    let manner = manner(arguments);
+    let manner = making.manner;
     eprintln!("{}: {} cells on {} threads", plan.config.name, plan.cells.len(), manner.threads);
     let started = Started::now(manner.threads);
     let outcomes = runner::run(plan, manner, Some(folder.journal()))?;
@@ -145,17 +161,12 @@ pub(super) fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
 }
 
 /// Claims the folder of a run; prints the report of one that is complete already.
-fn claim(arguments: &Arguments, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
+fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
     let hash = &identity.config_hash;
-    let target = target(arguments.out.as_deref(), name, hash);
-    let earlier = match (arguments.retry_failed, arguments.resume) {
-        (true, _) => Earlier::Retried,
-        (false, true) => Earlier::Resumed,
-        (false, false) => Earlier::Refused,
-    };
-    match results::claim(&target, identity, earlier)? {
+    let target = target(making.out, name, hash);
+    match results::claim(&target, identity, making.earlier)? {
         Claim::New(folder) => {
-            let hint = match earlier {
+            let hint = match making.earlier {
                 Earlier::Refused => "the same command with --resume goes on from here",
                 _ => "the same command goes on from here",
             };
@@ -196,21 +207,13 @@ pub(super) fn threads(given: Option<u16>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-fn manner(arguments: &Arguments) -> Manner {
-    Manner {
-        threads: threads(arguments.threads),
-        fail_fast: arguments.fail_fast,
-        retry_failed: arguments.retry_failed,
-    }
-}
-
 /// A study of composition.
-fn run_worlds(arguments: &Arguments, config: &WorldsConfig) -> Result<()> {
+fn run_worlds(making: &Making, config: &WorldsConfig) -> Result<()> {
     let hash = config.hash();
-    let Some(folder) = claim(arguments, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
+    let Some(folder) = claim(making, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
     folder.write("config.toml", config.given.as_bytes())?;
     folder.write(results::RESOLVED, config.text.as_bytes())?;
-    let used = threads(arguments.threads);
+    let used = making.manner.threads;
     let started = Started::now(used);
     eprintln!("{}: {} settings on {used} threads", config.name, config.settings.len());
     let findings = runner::check_worlds(config, used)?;
