@@ -78,6 +78,12 @@ impl Job {
         words.chain(arguments.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
     }
 
+    /// What a script says and does where the run is complete: its frozen config has moved with it.
+    fn unless_complete(&self) -> String {
+        let manifest = quote(&self.out.join("manifest.json").display().to_string());
+        format!("[ ! -e {manifest} ] || {{ echo 'the run is complete'; exit 0; }}")
+    }
+
     /// A file or folder beside that of the run.
     fn beside(&self, extension: &str) -> PathBuf {
         let mut name = self.out.file_name().unwrap_or_default().to_owned();

@@ -20,9 +20,11 @@ pub fn parallel(job: &Job) -> Option<String> {
 # Run by: sh THIS-FILE [options of GNU parallel, such as --sshloginfile NODES or --jobs 2]
 # All machines share the folder. Run again, it draws what is missing.
 set -eu
+{complete}
 seq 1 {tasks} | parallel --jobs 1 -I @SHARD@ --line-buffer --tag \"$@\" \\
     {draw}
 {merge}
-"
+",
+        complete = job.unless_complete(),
     ))
 }

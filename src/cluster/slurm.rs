@@ -19,6 +19,7 @@ pub fn slurm(job: &Job) -> String {
 # Submit by: sh THIS-FILE [options of sbatch, such as --partition=…]
 # Tasks that ended early are submitted again by the same command; they go on from what is drawn.
 set -eu
+{complete}
 mkdir -p {logs}
 draw=$(sbatch --parsable --job-name={name} --array=1-{tasks} --cpus-per-task={threads}{memory} --time={minutes} \\
     --requeue --open-mode=append --output={log}/%A_%a.txt \"$@\" <<'TASK'
@@ -35,6 +36,7 @@ TASK
 )
 echo \"array $draw, merge ${{merge%%;*}}; logs in {logs_in_words}\"
 ",
+        complete = job.unless_complete(),
         logs_in_words = job.beside(".logs").display().to_string().replace(['"', '$', '`', '\\'], "?"),
     )
 }
