@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             Oracle::Method(words, agreement) => (
                 format!("{} draws of {words}", agreement.draws.1),
                 format!("KS {:.3} of {}", agreement.distance, agreement.comparisons),
-                if agreement.p == 1.0 { "1".into() } else { format!("{:.1e}", agreement.p) },
+                agreement.p_text(),
             ),
             Oracle::Variance(off, error) => {
                 ("closed-form variance".into(), format!("off by {off:.4} ± {error:.4}"), String::new())

@@ -40,6 +40,15 @@ impl Agreement {
             std::f64::consts::E * libm::exp(-2.0 * distance * distance * n * m / (n + m)) * a.len() as f64;
         Self { draws: (n as u64, m as u64), comparisons: a.len() as u64, distance, p: p.min(1.0) }
     }
+
+    /// The bound in words, for people.
+    pub fn p_text(&self) -> String {
+        match self.p {
+            1.0 => "1".into(),
+            p if p < 1e-300 => "< 1e-300".into(),
+            p => format!("{p:.1e}"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,15 +27,15 @@ pub(super) fn pages(report: &Report, format: Format) -> String {
                     format!("{}, {}", row.agreement.draws.0, row.agreement.draws.1),
                     row.agreement.comparisons.to_string(),
                     format!("{:.5}", row.agreement.distance),
-                    if row.agreement.p == 1.0 { "1".into() } else { format!("{:.1e}", row.agreement.p) },
+                    row.agreement.p_text(),
                     if row.agreement.p < LEVEL { "no" } else { "no difference seen" }.into(),
                 ]
             })
             .collect();
         out += &heading(&format!("{run}: methods with the same noise"), format);
         out += &table(header.map(str::to_owned).to_vec(), body, format);
-        out += "Two-sample Kolmogorov-Smirnov distances over cells and over sums with random signs; p is an approximate bound for \
-                all of them together.\n\n";
+        out += "Two-sample Kolmogorov-Smirnov distances over cells, sums with random signs and the norms of all errors; p is an \
+                approximate bound for all of them together.\n\n";
     }
     out
 }
