@@ -86,15 +86,14 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             plan.cells.len() - 1
         });
     }
-    let outcomes = runner::run(&plan, Manner { threads, fail_fast: false, retry_failed: false }, None)?;
+    let outcomes = runner::run(&plan, Manner { threads, fail_fast: false }, None)?;
     let statistics = Statistics::new(&plan);
     let checked = tested.into_iter().zip(oracles).map(|(cell, oracle)| {
         let outcome = &outcomes[places[&cell.key]];
         let oracle = match oracle {
             _ if outcome.error.is_some() => Oracle::None("no releases".into()),
             Some(other) => {
-                let words =
-                    format!("{} {}", other.method.name(), other.method.options()).trim_end().to_owned();
+                let words = other.method.words();
                 let theirs = &outcomes[places[&other.key]];
                 match &theirs.error {
                     Some(error) => Oracle::None(format!("{words}: {error}")),

@@ -1,9 +1,7 @@
 //! `congenial merge`
 
 use super::run::{self, Making};
-use crate::config::{self, Document, Study};
-use crate::failure::{Failure, Result};
-use crate::grid::Plan;
+use crate::failure::Result;
 use crate::results::Earlier;
 use crate::runner::Manner;
 use std::path::PathBuf;
@@ -29,14 +27,8 @@ pub(super) struct Arguments {
 /// Makes the run of which shards have drawn the parts: the rows of a run in one piece.
 pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Arguments { config, out, shards, threads, sets } = arguments;
-    let Document::Grid(grid) = config::load(&config, &sets)? else {
-        return Err(Failure::Usage("merge: a study of composition has no parts".into()));
-    };
-    if grid.study == Study::Privacy {
-        return Err(Failure::Usage("merge: a study of privacy draws nothing, it has no parts".into()));
-    }
-    let plan = Plan::new(*grid)?;
-    let manner = Manner { threads: run::threads(threads), fail_fast: false, retry_failed: false };
+    let plan = super::shard::plan("merge", &config, &sets)?;
+    let manner = Manner { threads: run::threads(threads), fail_fast: false };
     let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
     run::run_plan(&making, &plan)
 }

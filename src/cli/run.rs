@@ -1,6 +1,6 @@
 //! `congenial run`
 
-use crate::config::{self, Document, Shape, Study, WorldsConfig};
+use crate::config::{self, Document, Shape, WorldsConfig};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::report::{self, Format};
@@ -54,20 +54,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         (false, true) => Earlier::Resumed,
         (false, false) => Earlier::Refused,
     };
-    let manner = Manner { threads: threads(arguments.threads), fail_fast, retry_failed };
+    let manner = Manner { threads: threads(arguments.threads), fail_fast };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
-    let config = match config::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(config) => *config,
-        Document::Worlds(_) if arguments.shard.is_some() => {
-            return Err(Failure::Usage("--shard: a study of composition has no parts".into()));
-        }
-        Document::Worlds(config) => return run_worlds(&making, &config),
-    };
-    let plan = Plan::new(config)?;
     if let Some(shard) = &arguments.shard {
+        let plan = super::shard::plan("--shard", &arguments.config, &arguments.sets)?;
         return run_shard(&making, &plan, super::shard::read(shard)?);
     }
-    run_plan(&making, &plan)
+    match config::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(config) => run_plan(&making, &Plan::new(*config)?),
+        Document::Worlds(config) => run_worlds(&making, &config),
+    }
 }
 
 /// Draws the parts of one shard.
@@ -75,9 +71,6 @@ fn run_shard(making: &Making, plan: &Plan, shard: Shard) -> Result<()> {
     let hash = plan.hash();
     let identity = Identity::new(&hash, plan.subject.digest());
     let target = target(making.out, &plan.config.name, &hash);
-    if plan.config.study == Study::Privacy {
-        return Err(Failure::Usage("--shard: a study of privacy draws nothing, it has no parts".into()));
-    }
     let Some(journal) = results::shard(&target, &identity)? else {
         eprintln!("{}: the run is complete: {}", plan.config.name, target.display());
         return Ok(());
@@ -85,7 +78,7 @@ fn run_shard(making: &Making, plan: &Plan, shard: Shard) -> Result<()> {
     journal.begin_shard(shard.number, shard.of)?;
     interruptible(&plan.config.name, journal.parts(), "the same command goes on from here")?;
     let started = Started::now(making.manner.threads);
-    let parts = runner::run_shard(plan, making.manner, &journal, shard)?;
+    let parts = runner::run_shard(plan, making.manner, &journal, shard, making.earlier == Earlier::Retried)?;
     let Shard { number, of } = shard;
     journal.note_shard(&ShardRecord { shard: number, of, parts, process: started.end() })?;
     eprintln!("{}: shard {number} of {of} is done: {parts} parts; merge makes the run", plan.config.name);

@@ -2,9 +2,7 @@
 
 use super::run;
 use crate::cluster::{self, Job, Pods};
-use crate::config::{self, Document, Study};
 use crate::failure::{Failure, Result};
-use crate::grid::Plan;
 use crate::results::{self, Identity};
 use crate::runner;
 use std::path::{Path, PathBuf};
@@ -63,16 +61,10 @@ pub(super) struct Arguments {
 
 /// Measures the cells, freezes the plan in the folder that the shards will share, and prints the script.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let Document::Grid(config) = config::load(&arguments.config, &arguments.sets)? else {
-        return Err(Failure::Usage("submit: a study of composition has no parts".into()));
-    };
-    if config.study == Study::Privacy {
-        return Err(Failure::Usage("submit: a study of privacy draws nothing, it has no parts".into()));
-    }
     if !(arguments.minutes.is_finite() && arguments.minutes > 0.0) {
         return Err(Failure::Usage(format!("--minutes: got {}, want a number > 0", arguments.minutes)));
     }
-    let plan = Plan::new(*config)?;
+    let plan = super::shard::plan("submit", &arguments.config, &arguments.sets)?;
     let hash = plan.hash();
     let out = absolute(&run::target(arguments.out.as_deref(), &plan.config.name, &hash))?;
     let beside = plan.config.beside.as_ref().map(|beside| &beside.table);

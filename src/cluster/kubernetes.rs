@@ -15,8 +15,8 @@ pub struct Pods {
     pub mount: PathBuf,
 }
 
-/// Two jobs for `kubectl create -f` (JSON, as YAML takes it): an indexed job, whose pods each draw a shard and are tried again one by one,
-/// and a job that waits for them and merges.
+/// Two jobs for `kubectl create -f` (JSON, as YAML takes it): an indexed job, whose pods each draw a shard and are tried again one
+/// by one, and a job that waits for them and merges.
 pub fn kubernetes(job: &Job, pods: &Pods) -> String {
     let tasks = job.tasks.len();
     let shard = ["--shard".to_owned(), format!("auto/{tasks}")];
@@ -47,7 +47,7 @@ fn object(
     pods: &Pods,
     step: &str,
     command: Vec<String>,
-    spec: Value,
+    mut spec: Value,
     seconds: Option<u64>,
 ) -> Value {
     // Most of the merge's time it waits.
@@ -71,7 +71,6 @@ fn object(
         "app.kubernetes.io/instance": instance(job),
         "app.kubernetes.io/component": step,
     });
-    let mut spec = spec;
     spec["template"] = json!({
         "metadata": { "labels": labels },
         "spec": {

@@ -9,7 +9,7 @@ pub use parallel::parallel;
 pub use slurm::slurm;
 
 use crate::runner::Task;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What a cluster is to do.
 #[derive(Debug)]
@@ -84,11 +84,11 @@ impl Job {
         format!("[ ! -e {manifest} ] || {{ echo 'the run is complete'; exit 0; }}")
     }
 
-    /// A file or folder beside that of the run.
-    fn beside(&self, extension: &str) -> PathBuf {
+    /// The folder of the tasks' logs, beside that of the run.
+    fn logs(&self) -> String {
         let mut name = self.out.file_name().unwrap_or_default().to_owned();
-        name.push(extension);
-        self.out.with_file_name(name)
+        name.push(".logs");
+        self.out.with_file_name(name).display().to_string()
     }
 }
 
@@ -99,10 +99,6 @@ fn quote(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-fn quote_path(path: &Path) -> String {
-    quote(&path.display().to_string())
 }
 
 /// Seconds in words.

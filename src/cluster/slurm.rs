@@ -1,15 +1,16 @@
 //! A Slurm job array.
 
-use super::{Job, quote, quote_path};
+use super::{Job, quote};
 
 /// A script that submits the job array and the merge, which waits for all of its tasks. Its own arguments go to `sbatch`
 /// (`--partition`, `--account`, …). Submitted again it draws only what is missing.
 pub fn slurm(job: &Job) -> String {
     let (words, tasks, threads, minutes) = (job.words(), job.tasks.len(), job.threads, job.minutes());
     let memory = job.memory.map_or(String::new(), |mib| format!(" --mem={mib}M"));
-    let logs = quote_path(&job.beside(".logs"));
+    let folder = job.logs();
+    let logs = quote(&folder);
     // Percent signs in the path of a log file would be read by Slurm.
-    let log = quote(&job.beside(".logs").display().to_string().replace('%', "%%"));
+    let log = quote(&folder.replace('%', "%%"));
     let name = quote(&job.name);
     let shard = [&job.draw()[..], &["--shard".into(), "auto".into()]].concat();
     let (draw, merge) = (job.line(&shard), job.line(&job.merge()));
@@ -37,6 +38,6 @@ TASK
 echo \"array $draw, merge ${{merge%%;*}}; logs in {logs_in_words}\"
 ",
         complete = job.unless_complete(),
-        logs_in_words = job.beside(".logs").display().to_string().replace(['"', '$', '`', '\\'], "?"),
+        logs_in_words = folder.replace(['"', '$', '`', '\\'], "?"),
     )
 }

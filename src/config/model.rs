@@ -429,6 +429,11 @@ impl Method {
         !matches!(self, Self::L2 | Self::L1 { .. } | Self::Nnl2)
     }
 
+    /// The name with the options.
+    pub fn words(&self) -> String {
+        format!("{} {}", self.name(), self.options()).trim_end().to_owned()
+    }
+
     /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.
     pub fn options(&self) -> String {
         match self {

@@ -54,11 +54,8 @@ impl Cell {
 
     /// The cell with another method, as a release by its default steps.
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
-        let bounded = match subject {
-            Subject::Table(table) => table.inequalities.implies_nonnegative(table.counts.len()),
-            Subject::Hierarchy(_) => false,
-        };
-        let nonnegative = method.nonnegative() || (bounded && method.keeps_inequalities());
+        let nonnegative =
+            method.nonnegative() || (subject.implies_nonnegative() && method.keeps_inequalities());
         let mut cell = Self { method, nonnegative, lag: None, marginals: None, records: 0, ..self.clone() };
         cell.key = key::cell(&cell, subject);
         cell.chain_key = cell.key;
@@ -67,9 +64,7 @@ impl Cell {
 
     /// The cell in words, for people.
     pub fn words(&self) -> String {
-        let options = self.method.options();
-        let options = if options.is_empty() { options } else { format!(" {options}") };
-        format!("{}{options} {} epsilon {}", self.method.name(), self.law.name(), self.epsilon)
+        format!("{} {} epsilon {}", self.method.words(), self.law.name(), self.epsilon)
     }
 }
 
@@ -171,10 +166,7 @@ fn expand(
         }
         _ => None,
     };
-    let nonnegative = match subject {
-        Subject::Table(table) => table.inequalities.implies_nonnegative(table.counts.len()),
-        Subject::Hierarchy(_) => false,
-    };
+    let nonnegative = subject.implies_nonnegative();
     let mut cells = Vec::new();
     for &law in &block.law {
         let deltas: Vec<Option<f64>> =

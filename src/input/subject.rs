@@ -52,6 +52,14 @@ impl Subject {
         }
     }
 
+    /// Whether what is kept of it leaves no count below 0.
+    pub fn implies_nonnegative(&self) -> bool {
+        match self {
+            Self::Hierarchy(_) => false,
+            Self::Table(table) => table.inequalities.implies_nonnegative(table.counts.len()),
+        }
+    }
+
     /// In words, for people.
     pub fn summary(&self) -> String {
         match self {

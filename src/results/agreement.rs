@@ -56,10 +56,8 @@ pub(super) fn write(folder: &RunFolder, plan: &Plan, outcomes: &[CellOutcome], h
         return Ok(());
     }
     let mut frame = Frame::new(rows.iter().map(|(cell, ..)| (*cell, 1)).collect());
-    let words =
-        |cell: &Cell| format!("{} {}", cell.method.name(), cell.method.options()).trim_end().to_owned();
     frame.push("other_cell", rows.iter().map(|(_, other, _)| other.key_text()).collect::<Vec<String>>());
-    frame.push("other", rows.iter().map(|(_, other, _)| words(other)).collect::<Vec<String>>());
+    frame.push("other", rows.iter().map(|(_, other, _)| other.method.words()).collect::<Vec<String>>());
     let all = || rows.iter().map(|(.., agreement)| agreement);
     frame.push("draws", all().map(|row| row.draws.0).collect::<Vec<_>>());
     frame.push("other_draws", all().map(|row| row.draws.1).collect::<Vec<_>>());

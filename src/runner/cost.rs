@@ -18,12 +18,12 @@ pub struct CellCost {
 /// For how long a cell is drawn to measure it, in seconds; at least one replicate.
 const MEASURED: f64 = 0.25;
 
-/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run; nothing is kept. A cell that fails costs
-/// nothing. Errors: threads.
+/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run;
+/// nothing is kept. A cell that fails costs nothing. Errors: threads.
 pub fn measure(plan: &Plan, threads: usize) -> Result<Vec<CellCost>> {
-    let costs = pool(threads)?.install(|| {
+    Ok(pool(threads)?.install(|| {
         let cells = plan.cells.par_iter().with_max_len(1);
-        cells.map(|cell| {
+        let costs = cells.map(|cell| {
             let clock = Instant::now();
             let Ok(prepared) = attempt(|| prepare(plan, cell, false)) else {
                 return CellCost { prepare: 0.0, replicate: 0.0 };
@@ -36,9 +36,9 @@ pub fn measure(plan: &Plan, threads: usize) -> Result<Vec<CellCost>> {
                 drawn = next;
             }
             CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn as f64 }
-        })
-    });
-    Ok(costs.collect())
+        });
+        costs.collect()
+    }))
 }
 
 /// A shard as a task of a cluster.

@@ -67,8 +67,6 @@ pub struct Manner {
     pub threads: usize,
     /// Whether the first cell that fails ends the run, with what is finished left in the journal.
     pub fail_fast: bool,
-    /// Whether a shard draws again what is in the journal with an error.
-    pub retry_failed: bool,
 }
 
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
@@ -135,7 +133,8 @@ fn parts(plan: &Plan) -> impl Iterator<Item = (usize, Range<u64>)> {
     plan.cells.iter().enumerate().flat_map(|(i, cell)| ranges(cell).map(move |range| (i, range)))
 }
 
-/// Draws the parts of one shard into the journal; returns how many are its own. Parts that are there already stay.
+/// Draws the parts of one shard into the journal; returns how many are its own. Parts that are there already stay, but with
+/// `retry_failed` those that ended with an error.
 ///
 /// Errors: threads, files; with `fail_fast` the first cell that fails. What a cell refuses before it is drawn is left to the
 /// merge, which meets it again.
@@ -144,6 +143,7 @@ pub fn run_shard(
     manner: Manner,
     journal: &Journal,
     shard: Shard,
+    retry_failed: bool,
 ) -> crate::failure::Result<usize> {
     let own: Vec<(usize, Range<u64>)> = parts(plan)
         .filter(|(i, range)| Shard::owner(plan.cells[*i].key, range, shard.of) == shard.number)
@@ -165,7 +165,7 @@ pub fn run_shard(
         own.par_iter().with_max_len(1).try_for_each(|(i, range)| {
             let (cell, key) = (&plan.cells[*i], plan.cells[*i].key_text());
             let error = match (&prepared[*i], journal.read(&key, range)) {
-                (_, Some((_, error))) if error.is_none() || !manner.retry_failed => error,
+                (_, Some((_, error))) if error.is_none() || !retry_failed => error,
                 (None, _) => None,
                 (Some(prepared), _) => {
                     let part = draw(&**prepared, range.clone());
