@@ -1,7 +1,9 @@
 //! Integer noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
 use super::Table;
-use super::parts::{Builder, PartId, Parts, PartsScratch};
+use super::defect::Cut;
+use super::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
+use super::table::TRUNCATION;
 use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, NO_LOWER, NO_UPPER};
 use crate::law::IntegerLaw;
@@ -15,10 +17,12 @@ use crate::rng::Rng;
 /// by a binary tree of partial convolutions. Double geometric leaves that nothing truncates are drawn
 /// together by [`super::GeometricSum`]. Subtrees of equal shape share their tables.
 ///
-/// Tables are cut where both tails together hold 1e-18 of the mass. Because `m_v` and the weight of
-/// everything outside the subtree are symmetric and unimodal, the cut mass is at most as large under the
-/// conditioned law, and [`IntegerTree::tv_error`] bounds the total variation distance of a draw to `q`
-/// (beside rounding, near 1e-15 a node). With non-negativity the laws are skewed and it is an estimate.
+/// Tables are cut where both tails together hold 1e-18 of the mass. Without bounds `m_v` and the weight of everything
+/// outside the subtree are symmetric and unimodal, so that the cut mass is at most as large under the conditioned law. With
+/// non-negativity the laws are skewed: leaves with small counts push sums up and the weights above pull them down, to where
+/// little of a table's own mass lies. Then tables are centred by exponential tilts on where the noise lies, and what every
+/// table lacks is bounded value by value: [`IntegerTree::tv_error`] is an upper bound on the total variation distance of a
+/// draw to `q` in either case (beside rounding, near 1e-15 a node), and a sampler whose bound is above 1e-9 is refused.
 ///
 /// A draw costs O(nodes + Σ |z|) for the double geometric law and O(nodes · sigma) otherwise.
 #[derive(Debug)]
@@ -30,46 +34,92 @@ pub struct IntegerTree {
     /// Position in a node's part -> node.
     order: Vec<u32>,
     root: PartId,
+    tv_error: f64,
 }
+
+/// Total variation distance beyond which a sampler is refused.
+const MAX_TV_ERROR: f64 = 1e-9;
 
 impl IntegerTree {
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative (it is enough that no leaf
     ///   is), else `None`.
     ///
-    /// Errors: a count below 0, a table too large for its limit (a very large scale).
+    /// Errors: a count below 0, a table too large for its limit (a very large scale); counts for which no tables are found
+    /// that hold all but 1e-9 of the law.
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
+        let Some(counts) = counts else {
+            return Self::build(hierarchy, laws, None, None, Builder::new(laws));
+        };
+        if let Some(&leaf) = hierarchy.leaves().iter().find(|&&leaf| counts[leaf as usize] < 0) {
+            return Err(Error::parameter("count", counts[leaf as usize], ">= 0"));
+        }
+        let tilts = super::pull::tilts(hierarchy, laws, counts);
+        let mut refusal = None;
+        for (tilts, cut) in [
+            // As without bounds where they push no sum far: the same tables then give the same draws.
+            (None, Cut { tails: TRUNCATION, sound_ends: false }),
+            (tilts.as_deref(), Cut { tails: 1e-32, sound_ends: true }),
+            (tilts.as_deref(), Cut { tails: 1e-60, sound_ends: true }),
+        ]
+        .into_iter()
+        .skip(usize::from(tilts.is_some()))
+        {
+            match Self::build(hierarchy, laws, Some(counts), tilts, Builder::certified(laws, cut)) {
+                Ok(sampler) if sampler.tv_error <= MAX_TV_ERROR => return Ok(sampler),
+                Ok(sampler) => {
+                    refusal = Some(Error::Unsupported {
+                        method: "exact",
+                        what: format!(
+                            "these counts: its tables may lack {:.1e} of the law",
+                            sampler.tv_error
+                        ),
+                        reason: "at most 1e-9 is accepted; line-gibbs serves them",
+                    });
+                }
+                Err(error) => refusal = refusal.or(Some(error)),
+            }
+        }
+        Err(refusal.expect("one of the attempts was made"))
+    }
+
+    /// `tilts`: by node, of its children's tables.
+    fn build<L: IntegerLaw>(
+        hierarchy: &Hierarchy,
+        laws: &[L],
+        counts: Option<&[i64]>,
+        tilts: Option<&[f64]>,
+        mut build: Builder<'_, L>,
+    ) -> Result<Self> {
         let n = hierarchy.nodes();
-        let mut build = Builder::new(laws);
+        let tilt = |v: usize| tilts.map_or(0.0, |tilts| tilts[v]);
         let mut unit = vec![0; n];
         let mut plan = vec![None; n];
         let mut order: Vec<u32> = (0..n as u32).collect();
         for v in (0..n).rev() {
             let level = hierarchy.level(v);
+            let outside = if v == 0 { 0.0 } else { tilt(hierarchy.parent(v)) };
             unit[v] = if hierarchy.is_leaf(v) {
-                let floor = match counts {
-                    Some(counts) if counts[v] < 0 => {
-                        return Err(Error::parameter("count", counts[v], ">= 0"));
-                    }
-                    Some(counts) => -counts[v],
-                    None => NO_LOWER,
-                };
-                build.leaf(level, floor, NO_UPPER, 0.0)?
+                build.leaf(level, counts.map_or(NO_LOWER, |counts| -counts[v]), NO_UPPER, outside)?
             } else {
-                let reach = super::table::reach(&laws[level]) as u64;
-                let inner = build.sum(level + 1, Some(reach), &mut order[hierarchy.children(v)], &unit)?;
+                // What is weighted with this level's law lies within its reach; a tilt would move it.
+                let reach = (tilts.is_none()).then(|| super::table::reach(&laws[level]) as u64);
+                let terms = FreeTerms { level: level + 1, reach, tilt: tilt(v), depths: counts };
+                let inner = build.sum(terms, &mut order[hierarchy.children(v)], &unit)?;
                 plan[v] = Some(inner);
-                build.node(level, inner)?
+                build.node(level, inner, outside - tilt(v))?
             };
         }
         let children = (0..n).map(|v| hierarchy.children(v)).collect();
-        Ok(Self { parts: build.finish(), plan, children, order, root: unit[0] })
+        let root = unit[0];
+        let tv_error = build.lacking(root);
+        Ok(Self { parts: build.finish(), plan, children, order, root, tv_error })
     }
 
-    /// Mass that truncation may displace in one draw.
+    /// Upper bound on the total variation distance of a draw to its law that truncation causes.
     pub fn tv_error(&self) -> f64 {
-        self.root().lost()
+        self.tv_error
     }
 
     /// The law of the root's noise.

@@ -12,6 +12,7 @@
 mod alias;
 pub mod composition;
 mod continuous;
+mod defect;
 mod fft;
 mod gaussian_tree;
 mod grouped;
@@ -21,6 +22,7 @@ mod laplace_tree;
 mod lattice;
 mod margins;
 mod parts;
+mod pull;
 mod rejection;
 mod table;
 mod tilt;

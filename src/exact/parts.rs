@@ -1,7 +1,8 @@
 //! Sums of independent integer terms, and the terms given their sum, by a binary tree of partial convolutions.
 
 use super::alias::AliasRows;
-use super::table::{reach, zigzag};
+use super::defect::{Cut, Defect};
+use super::table::{TRUNCATION, reach, zigzag};
 use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
 use crate::invariant::{NO_LOWER, NO_UPPER};
@@ -55,14 +56,18 @@ enum Shape {
         ceiling: i64,
         tilt: u64,
     },
+    /// The deepest that each of the terms may go is beyond `floor`, which none is likely to.
     Leaves {
         level: usize,
         n: usize,
         reach: Option<u64>,
+        floor: i64,
+        tilt: u64,
     },
     Node {
         level: usize,
         inner: PartId,
+        tilt: u64,
     },
     Split(PartId, PartId),
 }
@@ -173,16 +178,44 @@ impl Parts {
 /// Makes parts, each shape once.
 pub(super) struct Builder<'a, L> {
     laws: &'a [L],
-    reaches: Vec<i64>,
+    /// By level and tilt: how far down a term without a bound is likely to go.
+    depths: HashMap<(usize, u64), i64>,
     parts: Parts,
     known: HashMap<Shape, PartId>,
+    /// How tables are cut if what they lack is to be known, and that, by part.
+    cut: Option<Cut>,
+    defects: Vec<Defect>,
+}
+
+/// Terms of a sum that nothing is likely to bound: all of one level.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FreeTerms<'a> {
+    /// Their level.
+    pub(super) level: usize,
+    /// The largest sum that will be asked for, if all terms are such.
+    pub(super) reach: Option<u64>,
+    /// t of the factor `e^(t z)` on their weights.
+    pub(super) tilt: f64,
+    /// By term: -z of the deepest z that it may take, if that has a bound after all.
+    pub(super) depths: Option<&'a [i64]>,
 }
 
 impl<'a, L: IntegerLaw> Builder<'a, L> {
     /// `laws`: by level.
     pub(super) fn new(laws: &'a [L]) -> Self {
-        let reaches = laws.iter().map(reach).collect();
-        Self { laws, reaches, parts: Parts::default(), known: HashMap::new() }
+        Self {
+            laws,
+            depths: HashMap::new(),
+            parts: Parts::default(),
+            known: HashMap::new(),
+            cut: None,
+            defects: Vec::new(),
+        }
+    }
+
+    /// The same, with what every table lacks known value by value.
+    pub(super) fn certified(laws: &'a [L], cut: Cut) -> Self {
+        Self { cut: Some(cut), ..Self::new(laws) }
     }
 
     pub(super) fn finish(self) -> Parts {
@@ -193,43 +226,70 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         self.parts.table(part)
     }
 
+    /// An upper bound on the total variation distance to a part's law, everything included that its table was made of: of
+    /// a builder that is [`Builder::certified`] for any laws, else for those that nothing bounds.
+    pub(super) fn lacking(&self, part: PartId) -> f64 {
+        let table = self.table(part);
+        self.defects.get(part as usize).map_or(table.lost(), |defect| defect.share(table))
+    }
+
+    /// How far down a term without a bound is likely to go.
+    fn depth(&mut self, level: usize, tilt: f64) -> Result<i64> {
+        let law = &self.laws[level];
+        let depth = match self.depths.get(&(level, tilt.to_bits())) {
+            Some(&depth) => depth,
+            None if tilt == 0.0 => reach(law),
+            None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.tails())
+                .map_or(i64::MIN + 1..=0, |table| table.support())
+                .start(),
+        };
+        self.depths.insert((level, tilt.to_bits()), depth);
+        Ok(depth)
+    }
+
+    fn tails(&self) -> f64 {
+        self.cut.map_or(TRUNCATION, |cut| cut.tails)
+    }
+
     /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none. `tilt`: t of a
     /// factor `e^(t z)` on its weights.
     pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64, tilt: f64) -> Result<PartId> {
-        let reach = self.reaches[level];
-        let floor = if floor <= -reach && tilt == 0.0 { NO_LOWER } else { floor };
-        let ceiling = if ceiling >= reach && tilt == 0.0 { NO_UPPER } else { ceiling };
+        let is_open = self.cut.is_some() || tilt == 0.0;
+        let depth = if is_open { self.depth(level, tilt)? } else { i64::MAX };
+        let floor = if is_open && floor <= -depth { NO_LOWER } else { floor };
+        let ceiling = if tilt == 0.0 && ceiling >= depth { NO_UPPER } else { ceiling };
         self.part(Shape::Leaf { level, floor, ceiling, tilt: tilt.to_bits() })
     }
 
-    /// A sum of terms that is itself weighted with the law of a level.
-    pub(super) fn node(&mut self, level: usize, inner: PartId) -> Result<PartId> {
-        self.part(Shape::Node { level, inner })
+    /// A sum of terms that is itself weighted with the law of a level, and with the factor `e^(tilt z)`.
+    pub(super) fn node(&mut self, level: usize, inner: PartId, tilt: f64) -> Result<PartId> {
+        self.part(Shape::Node { level, inner, tilt: tilt.to_bits() })
     }
 
-    /// The part over several terms; puts them into the order in which it draws them. Those that nothing bounds are
-    /// `leaves` of one level. `reach`: the largest sum that will be asked for, if all terms are such.
-    pub(super) fn sum(
-        &mut self,
-        leaves: usize,
-        reach: Option<u64>,
-        order: &mut [u32],
-        unit: &[PartId],
-    ) -> Result<PartId> {
+    /// The part over several terms; puts them into the order in which it draws them.
+    pub(super) fn sum(&mut self, terms: FreeTerms<'_>, order: &mut [u32], unit: &[PartId]) -> Result<PartId> {
+        let FreeTerms { level, reach, tilt, depths } = terms;
+        let tilt = tilt.to_bits();
         order.sort_by_key(|&term| unit[term as usize]);
-        let free_leaf = self
-            .known
-            .get(&Shape::Leaf { level: leaves, floor: NO_LOWER, ceiling: NO_UPPER, tilt: 0 })
-            .copied();
+        let free_leaf =
+            self.known.get(&Shape::Leaf { level, floor: NO_LOWER, ceiling: NO_UPPER, tilt }).copied();
         let free = |&term: &u32| Some(unit[term as usize]) == free_leaf;
         let mut parts = Vec::new();
-        let closed_form = self.laws.get(leaves).is_some_and(|law| law.as_double_geometric().is_some());
+        let closed_form = self.laws.get(level).is_some_and(|law| law.as_double_geometric().is_some());
         if closed_form && order.iter().any(free) {
             // Free leaves first, as one part.
             order.sort_by_key(|term| !free(term));
             let n = order.iter().filter(|term| free(term)).count();
             let reach = reach.filter(|_| n == order.len());
-            parts.push(self.part(Shape::Leaves { level: leaves, n, reach })?);
+            // A power of two below all depths, so that few shapes differ; none is less than what made the terms free.
+            let floor = match depths {
+                None => NO_LOWER,
+                Some(depths) => {
+                    let least = order[..n].iter().map(|&term| depths[term as usize]).min().unwrap_or(0);
+                    -(1i64 << least.max(1).ilog2()).max(self.depth(level, f64::from_bits(tilt))?)
+                }
+            };
+            parts.push(self.part(Shape::Leaves { level, n, reach, floor, tilt })?);
             parts.extend(order[n..].iter().map(|&term| unit[term as usize]));
         } else {
             parts.extend(order.iter().map(|&term| unit[term as usize]));
@@ -251,40 +311,54 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
             return Ok(id);
         }
         let parts = &self.parts.0;
-        let part = match shape {
+        let defect = |part: PartId| &self.defects[part as usize];
+        let (part, defect) = match shape {
             Shape::Leaf { level, floor, ceiling, tilt } => {
-                let table = Table::tilted(&self.laws[level], floor, ceiling, f64::from_bits(tilt))?;
-                Part { kind: Kind::Term, table, len: 1 }
+                let (law, tilt) = (&self.laws[level], f64::from_bits(tilt));
+                let table = Table::tilted(law, floor, ceiling, tilt, self.tails())?;
+                let defect = self.cut.map(|_| Defect::of_law(&table, law, (floor, ceiling), tilt));
+                (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
-            Shape::Leaves { level, n, reach } => {
+            Shape::Leaves { level, n, reach, floor, tilt } => {
                 let law = self.laws[level].as_double_geometric().expect("grouped only where it has one");
-                let leaves = GeometricSum::new(&law, n, reach)?;
+                let tilt = f64::from_bits(tilt);
+                let leaves = GeometricSum::tilted(&law, n, reach, tilt, self.tails())?;
                 let table = leaves.sum().clone();
-                Part { kind: Kind::Leaves(leaves), table, len: n }
+                let defect =
+                    self.cut.map(|_| Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t)));
+                (Part { kind: Kind::Leaves(leaves), table, len: n }, defect)
             }
-            Shape::Node { level, inner } => {
-                let table = parts[inner as usize].table.weighted(&self.laws[level])?;
-                Part { kind: Kind::Term, table, len: 1 }
+            Shape::Node { level, inner, tilt } => {
+                let (law, table) = (&self.laws[level], &parts[inner as usize].table);
+                let (table, defect) = match self.cut {
+                    None => (table.weighted(law)?, None),
+                    Some(cut) => {
+                        let (table, defect) =
+                            defect(inner).weighted(table, law, f64::from_bits(tilt), cut)?;
+                        (table, Some(defect))
+                    }
+                };
+                (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
             Shape::Split(left, right) => {
                 let (l, r) = (&parts[left as usize], &parts[right as usize]);
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
-                let table = l.table.convolve(&r.table)?;
+                let (table, defect) = match self.cut {
+                    None => (l.table.convolve(&r.table)?, None),
+                    Some(cut) => {
+                        let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
+                        let (table, defect) = Defect::convolve(left, right, cut)?;
+                        (table, Some(defect))
+                    }
+                };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
-                Part {
-                    kind: Kind::Split {
-                        left,
-                        right,
-                        slope,
-                        means: (mean_l, mean_r),
-                        likely: Likely::default(),
-                    },
-                    table,
-                    len: l.len + r.len,
-                }
+                let means = (mean_l, mean_r);
+                let kind = Kind::Split { left, right, slope, means, likely: Likely::default() };
+                (Part { kind, table, len: l.len + r.len }, defect)
             }
         };
         self.parts.0.push(part);
+        self.defects.extend(defect);
         let id = (self.parts.0.len() - 1) as PartId;
         self.known.insert(shape, id);
         Ok(id)

@@ -5,7 +5,7 @@ use crate::law::Law;
 use crate::rng::{Rng, open01};
 
 /// Truncation of one table: both tails together lose at most this fraction of the mass.
-const TRUNCATION: f64 = 1e-18;
+pub(super) const TRUNCATION: f64 = 1e-18;
 /// Entries of one table.
 const MAX_ENTRIES: usize = 1 << 18;
 
@@ -26,14 +26,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// Normalises and trims positive weights on `lo, lo + 1, …`; `lost`: mass lost before.
-    pub(super) fn from_weights(lo: i64, mut p: Vec<f64>, lost: f64) -> Result<Self> {
+    /// Normalises and trims positive weights on `lo, lo + 1, …`; `lost`: mass lost before. Both tails together lose at
+    /// most the fraction `cut`.
+    ///
+    /// Errors: [`Error::TooLarge`]; no weight above 0.
+    pub(super) fn from_weights(lo: i64, mut p: Vec<f64>, lost: f64, cut: f64) -> Result<Self> {
         let total: f64 = p.iter().sum();
-        let cut = |weights: &mut dyn Iterator<Item = &f64>| {
+        if !(total > 0.0 && total.is_finite()) {
+            return Err(nothing_left());
+        }
+        let ends = |weights: &mut dyn Iterator<Item = &f64>| {
             let mut mass = 0.0;
             let mut count = 0;
             for &weight in weights {
-                if mass + weight > 0.5 * TRUNCATION * total {
+                if mass + weight > 0.5 * cut * total {
                     break;
                 }
                 mass += weight;
@@ -41,8 +47,8 @@ impl Table {
             }
             (count, mass)
         };
-        let (left, lost_left) = cut(&mut p.iter());
-        let (right, lost_right) = cut(&mut p.iter().rev());
+        let (left, lost_left) = ends(&mut p.iter());
+        let (right, lost_right) = ends(&mut p.iter().rev());
         p.truncate(p.len() - right);
         p.drain(..left);
         if p.len() > MAX_ENTRIES {
@@ -62,6 +68,10 @@ impl Table {
     ///
     /// Errors: [`Error::TooLarge`] if the scale asks for more than 2^18 entries.
     pub fn of_law<L: Law<Value = i64>>(law: &L, floor: i64, ceiling: i64) -> Result<Self> {
+        Self::tilted(law, floor, ceiling, 0.0, TRUNCATION)
+    }
+
+    fn untilted<L: Law<Value = i64>>(law: &L, floor: i64, ceiling: i64, cut: f64) -> Result<Self> {
         let reach = reach(law);
         // A floor above 0 cuts the mode: relative to the floor the weights fall at least as fast.
         let hi = reach.max(floor.saturating_add(reach)).min(ceiling);
@@ -72,20 +82,28 @@ impl Table {
         }
         let top = law.log_weight(lo.max(0));
         let weights = (lo..=hi).map(|z| libm::exp(law.log_weight(z) - top)).collect();
-        let mut table = Self::from_weights(lo, weights, 0.0)?;
+        let mut table = Self::from_weights(lo, weights, 0.0, cut)?;
         let one_side: f64 = (1..=reach).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
         table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
         Ok(table)
     }
 
-    /// The same with the weights `w(z) e^(tilt z)`.
+    /// The same with the weights `w(z) e^(tilt z)`; both tails together lose the fraction `cut`.
     ///
     /// Errors: [`Error::TooLarge`], also where the weights do not fall.
-    pub(super) fn tilted<L: Law<Value = i64>>(law: &L, floor: i64, ceiling: i64, tilt: f64) -> Result<Self> {
-        if tilt == 0.0 {
-            return Self::of_law(law, floor, ceiling);
+    pub(super) fn tilted<L: Law<Value = i64>>(
+        law: &L,
+        floor: i64,
+        ceiling: i64,
+        tilt: f64,
+        cut: f64,
+    ) -> Result<Self> {
+        if tilt == 0.0 && cut >= TRUNCATION {
+            return Self::untilted(law, floor, ceiling, cut);
         }
+        // Beyond so many powers of e both tails together hold less than the cut.
+        let depth = 45.0f64.max(4.0 - libm::log(cut));
         let log_weight = |z: i64| law.log_weight(z) + tilt * z as f64;
         let side = |from: i64, step: i64, on: &dyn Fn(i64) -> bool| -> Result<i64> {
             let mut z = from;
@@ -101,10 +119,10 @@ impl Table {
         let step = if tilt > 0.0 { 1 } else { -1 };
         let mode = side(zero, step, &|z| log_weight(z + step) > log_weight(z))?;
         let top = log_weight(mode);
-        let lo = side(mode, -1, &|z| log_weight(z) > top - 45.0)?;
-        let hi = side(mode, 1, &|z| log_weight(z) > top - 45.0)?;
+        let lo = side(mode, -1, &|z| log_weight(z) > top - depth)?;
+        let hi = side(mode, 1, &|z| log_weight(z) > top - depth)?;
         let weights = (lo..=hi).map(|z| libm::exp(log_weight(z) - top)).collect();
-        let mut table = Self::from_weights(lo, weights, 0.0)?;
+        let mut table = Self::from_weights(lo, weights, 0.0, cut)?;
         let one_side: f64 = (1..=reach(law)).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
         table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
@@ -115,18 +133,8 @@ impl Table {
     ///
     /// Errors: [`Error::TooLarge`].
     pub fn convolve(&self, other: &Self) -> Result<Self> {
-        let size = self.p.len() + other.p.len() - 1;
-        if size > 2 * MAX_ENTRIES {
-            return Err(too_large(size));
-        }
-        let (short, long) = if self.p.len() <= other.p.len() { (self, other) } else { (other, self) };
-        let mut p = vec![0.0; size];
-        for (i, a) in short.p.iter().enumerate() {
-            for (out, b) in p[i..].iter_mut().zip(&long.p) {
-                *out += a * b;
-            }
-        }
-        let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost)?;
+        let p = convolution(&self.p, &other.p)?;
+        let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, TRUNCATION)?;
         table.log_mass += self.log_mass + other.log_mass;
         table.open = [0, 1].map(|side| table.open[side] || self.open[side] || other.open[side]);
         Ok(table)
@@ -135,7 +143,7 @@ impl Table {
     /// The law of a draw that is kept with probability `w(z)`.
     pub fn weighted<L: Law<Value = i64>>(&self, law: &L) -> Result<Self> {
         let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
-        let mut table = Self::from_weights(self.lo, weights, self.lost)?;
+        let mut table = Self::from_weights(self.lo, weights, self.lost, TRUNCATION)?;
         table.log_mass += self.log_mass;
         table.open = [0, 1].map(|side| table.open[side] || self.open[side]);
         Ok(table)
@@ -160,6 +168,16 @@ impl Table {
     /// `ln` of the probability that all terms kept their bounds: what normalising divided by.
     pub fn log_mass(&self) -> f64 {
         self.log_mass
+    }
+
+    /// The entries, from the first of the support on.
+    pub(super) fn entries(&self) -> &[f64] {
+        &self.p
+    }
+
+    /// Adds the logarithms of what was divided by before.
+    pub(super) fn add_log_mass(&mut self, more: f64) {
+        self.log_mass += more;
     }
 
     /// Takes the weights as a whole law: nothing was cut but tails.
@@ -211,6 +229,30 @@ pub(super) fn reach<L: Law<Value = i64>>(law: &L) -> i64 {
         }
     }
     outside
+}
+
+/// `Σ_i a_i b_(k - i)`, by O(product of the lengths) multiplications. Errors: [`Error::TooLarge`].
+pub(super) fn convolution(a: &[f64], b: &[f64]) -> Result<Vec<f64>> {
+    let size = a.len() + b.len() - 1;
+    if size > 2 * MAX_ENTRIES {
+        return Err(too_large(size));
+    }
+    let mut sums = vec![0.0; size];
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    for (i, x) in short.iter().enumerate() {
+        for (sum, y) in sums[i..].iter_mut().zip(long) {
+            *sum += x * y;
+        }
+    }
+    Ok(sums)
+}
+
+fn nothing_left() -> Error {
+    Error::Unsupported {
+        method: "exact",
+        what: "these scales and counts".into(),
+        reason: "a probability table leaves the range of numbers; line-gibbs serves them",
+    }
 }
 
 fn too_large(needed: usize) -> Error {

@@ -1,6 +1,7 @@
 //! Exponential tilting: tables that are centred on what the equations ask for.
 
 use super::Table;
+use super::table::TRUNCATION;
 use crate::error::Result;
 use crate::invariant::Region;
 use crate::lattice::{IntMatrix, independent_rows};
@@ -46,7 +47,7 @@ pub(super) fn tilts<L: IntegerLaw>(
         let tilts: Vec<f64> = (0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect();
         let (mut mean, mut covariance) = (vec![0.0; k], vec![vec![0.0; k]; k]);
         for &((g, lower, upper), count) in &kinds {
-            let (m, v) = Table::tilted(law, lower, upper, tilts[g])?.moments();
+            let (m, v) = Table::tilted(law, lower, upper, tilts[g], TRUNCATION)?.moments();
             for i in 0..k {
                 mean[i] += count * at(i, g) * m;
                 for (j, entry) in covariance[i].iter_mut().enumerate() {

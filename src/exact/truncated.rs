@@ -1,6 +1,6 @@
 //! Integer noise given equations and inequalities, by equal columns and few free dimensions.
 
-use super::parts::{Builder, PartId, Parts, PartsScratch};
+use super::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
 use super::tilt::tilts;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Region, Row};
@@ -77,7 +77,8 @@ impl Truncated {
                 let (floor, ceiling) = (region.lower[cell as usize], region.upper[cell as usize]);
                 unit[cell as usize] = build.leaf(0, floor, ceiling, tilt)?;
             }
-            let part = build.sum(0, None, &mut cells, &unit)?;
+            let terms = FreeTerms { level: 0, reach: None, tilt: 0.0, depths: None };
+            let part = build.sum(terms, &mut cells, &unit)?;
             groups.push((column, part, cells));
         }
         // Narrow tables first: the points are found by their leading coordinates.

@@ -1,9 +1,14 @@
 //! Independent double geometric draws given their sum.
 
-use super::{composition, table::Table, table::zigzag};
+use super::composition;
+use super::table::{TRUNCATION, Table, zigzag};
 use crate::error::{Error, Result};
-use crate::law::DoubleGeometric;
+use crate::invariant::NO_LOWER;
+use crate::law::{DoubleGeometric, Law};
 use crate::rng::{Rng, open01};
+
+/// Standard deviation of the sum of the minus parts beyond which nothing is drawn.
+const MAX_SPREAD: f64 = (1u64 << 22) as f64;
 
 /// `n` independent double geometric draws `z_1 … z_n`: the law of their sum and exact draws given it.
 ///
@@ -20,25 +25,58 @@ pub struct GeometricSum {
     square: f64,
     /// By `|t|`: the most likely `r` (for `t >= 0`) and its probability.
     modes: Vec<(u64, f64)>,
+    /// By `|t|`: the logarithm of the sum's weight, up to a constant.
+    log_sums: Vec<f64>,
     sum: Table,
 }
 
 impl GeometricSum {
     /// `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
     ///
-    /// Errors: no part, or a support beyond 2^18 values.
+    /// Errors: no part, a support beyond 2^18 values, or a sum of the minus parts whose standard deviation, which a draw
+    /// takes steps in proportion to, is beyond 2^22.
     pub fn new(law: &DoubleGeometric, n: usize, reach: Option<u64>) -> Result<Self> {
+        Self::tilted(law, n, reach, 0.0, TRUNCATION)
+    }
+
+    /// The same with the weights `e^(tilt t)` on the sum in its table, of which both tails together lose the fraction `cut`.
+    /// The parts given their sum are as they were.
+    ///
+    /// Errors: also a tilt under which the sum has no law, one at or beyond the rate.
+    pub(super) fn tilted(
+        law: &DoubleGeometric,
+        n: usize,
+        reach: Option<u64>,
+        tilt: f64,
+        cut: f64,
+    ) -> Result<Self> {
         if n == 0 {
             return Err(Error::parameter("number of parts", n, ">= 1"));
         }
         let a = law.ratio();
         let ratio = Ratio { n: n as f64, square: a * a };
+        // Given t = 0, r is as likely as any near its mode within about sqrt(n/8) lambda of it.
+        let spread = libm::sqrt(n as f64 / 8.0) * law.scale();
+        if spread > MAX_SPREAD {
+            return Err(Error::TooLarge {
+                what: format!("exact: the sum of the positive parts of {n} cells"),
+                needed: spread as u64,
+                limit: MAX_SPREAD as u64,
+                unit: "counts of standard deviation",
+            });
+        }
         // The mode of r moves upwards as |t| falls: start at t = 0 and go up, all weights relative to
         // the joint weight P(r, t) at the first mode, so that no factorial is needed.
-        let mut mode = 0u64;
+        // Up to rounding a (r + n) > r + 1 below the mode of t = 0.
+        let mut mode = ((a * n as f64 - 1.0) / (1.0 - a)).max(0.0) as u64;
+        while mode > 0 && ratio.up(mode - 1, 0) <= 1.0 {
+            mode -= 1;
+        }
         while ratio.up(mode, 0) > 1.0 {
             mode += 1;
         }
+        let (lean, depth) = (tilt.abs(), 50.0f64.max(8.0 - libm::log(cut)));
+        let mut top = f64::NEG_INFINITY;
         let mut modes = Vec::new();
         let mut weights = Vec::new();
         let mut log_weight = 0.0f64;
@@ -62,7 +100,9 @@ impl GeometricSum {
             }
             modes.push((mode, 1.0 / sum));
             weights.push(log_weight + libm::log(sum));
-            if weights[t as usize] < weights[0] - 50.0 && reach.is_none() {
+            let tilted = weights[t as usize] + lean * t as f64;
+            top = top.max(tilted);
+            if tilted < top - depth && reach.is_none() {
                 break;
             }
             if t > (1 << 18) {
@@ -81,13 +121,33 @@ impl GeometricSum {
             }
         }
         let last = modes.len() as i64 - 1;
-        let p = (-last..=last).map(|t| libm::exp(weights[t.unsigned_abs() as usize] - weights[0])).collect();
-        Ok(Self { n, square: ratio.square, modes, sum: Table::from_weights(-last, p, 0.0)?.into_whole() })
+        // Without a tilt the first weight is the largest.
+        let p = (-last..=last)
+            .map(|t| libm::exp(weights[t.unsigned_abs() as usize] + tilt * t as f64 - top))
+            .collect();
+        let sum = Table::from_weights(-last, p, 0.0, cut)?.into_whole();
+        Ok(Self { n, square: ratio.square, modes, log_sums: weights, sum })
     }
 
     /// The law of the sum, on the values within reach.
     pub fn sum(&self) -> &Table {
         &self.sum
+    }
+
+    /// At most what draws in which a part lies below `floor` <= 0 add to the weight of `t` in the table, which has the given
+    /// tilt: `n Σ_(k > -floor) a^k G(t + k)` with `G(y)`, the weight of a sum y, in the place of that of n - 1 parts.
+    pub(super) fn beyond_floor(&self, law: &DoubleGeometric, floor: i64, tilt: f64, t: i64) -> f64 {
+        if floor == NO_LOWER {
+            return 0.0;
+        }
+        let first = 1 - floor;
+        let log_g = |y: i64| self.log_sums[(y.unsigned_abs() as usize).min(self.log_sums.len() - 1)];
+        // G falls on both sides of 0.
+        let nearest = (t + first).max(0);
+        let here = self.sum.support().start() + self.sum.entries().len() as i64 / 2;
+        let scale = libm::log(self.sum.at(here)) - log_g(here) - tilt * here as f64;
+        let parts = libm::log(self.n as f64) - law.rate() * first as f64 - libm::log1p(-law.ratio());
+        libm::exp(parts + log_g(nearest) + tilt * t as f64 + scale)
     }
 
     /// Draws the parts given that they sum to `t`, into `parts` (of length n).
