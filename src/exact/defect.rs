@@ -4,6 +4,7 @@ use super::Table;
 use super::table::convolution;
 use crate::error::Result;
 use crate::law::Law;
+use std::ops::RangeInclusive;
 
 /// Upper bounds of what a [`Table`] lacks of the sequence m that it stands for, in the table's own scale.
 ///
@@ -11,14 +12,33 @@ use crate::law::Law;
 /// non-negativity) may favour just those that were cut: a bound of the mass that is lost says nothing then. This one is
 /// carried along value by value, so that it is weighted as the table is, and holds for any weights.
 ///
-/// All sequences here are log-concave: integer laws within bounds, their convolutions, their products. Beyond the end `a`
-/// of a table therefore `m(a - k) <= m(a - 1) r^(k - 1)` with `r = m(a - 1)/m(a)`, a geometric series.
+/// All sequences here are log-concave: integer laws within bounds, their convolutions, their products. Beyond an end of a
+/// table they therefore fall at least as fast as a geometric series through two of their values.
 #[derive(Debug, Clone)]
 pub(super) struct Defect {
     /// By entry of the table: at most so much is missing of m there.
     missing: Vec<f64>,
-    /// At most m at the last integer before and the first after the table; 0 where m ends with it.
-    beyond: [f64; 2],
+    /// Before and after the table.
+    tails: [Tail; 2],
+}
+
+/// `m <= first, first ratio, first ratio², …` from the first integer beyond an end on; `first` is 0 where m ends there.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    first: f64,
+    ratio: f64,
+}
+
+impl Tail {
+    const NONE: Self = Self { first: 0.0, ratio: 0.0 };
+
+    fn sum(self) -> f64 {
+        match self.first {
+            0.0 => 0.0,
+            first if self.ratio < 1.0 => first / (1.0 - self.ratio),
+            _ => f64::INFINITY,
+        }
+    }
 }
 
 /// How tables are cut.
@@ -38,54 +58,52 @@ impl Defect {
         (floor, ceiling): (i64, i64),
         tilt: f64,
     ) -> Self {
-        let (lo, hi) = (*table.support().start(), *table.support().end());
-        let after = |end: i64, step: i64, last: i64| match end == last {
-            true => 0.0,
-            false => {
-                let fall = law.log_weight(end + step) - law.log_weight(end) + tilt * step as f64;
-                (table.at(end) * libm::exp(fall)).max(f64::MIN_POSITIVE)
-            }
+        let log_weight = |z: i64| law.log_weight(z) + tilt * z as f64;
+        let fall = |z: i64, step: i64| libm::exp(log_weight(z + step) - log_weight(z));
+        let tail = |end: i64, step: i64, last: i64| match end == last {
+            true => Tail::NONE,
+            false => Tail {
+                first: (table.at(end) * fall(end, step)).max(f64::MIN_POSITIVE),
+                ratio: fall(end + step, step),
+            },
         };
-        Self {
-            missing: vec![0.0; table.entries().len()],
-            beyond: [after(lo, -1, floor), after(hi, 1, ceiling)],
-        }
+        let (lo, hi) = table.support().into_inner();
+        Self { missing: vec![0.0; table.entries().len()], tails: [tail(lo, -1, floor), tail(hi, 1, ceiling)] }
     }
 
     /// Of a sum of free terms that goes on beyond its table, of which `missing(t)` may be wrong at t.
     pub(super) fn of_sum(table: &Table, missing: impl Fn(i64) -> f64) -> Self {
-        let mut defect = Self { missing: table.support().map(missing).collect(), beyond: [0.0; 2] };
-        defect.beyond = [defect.continued(table, 0), defect.continued(table, 1)];
-        defect
+        Self::beside(table, table.support().map(missing).collect(), [f64::INFINITY; 2])
     }
 
-    /// The largest value that log-concavity allows next to an end.
-    fn continued(&self, table: &Table, side: usize) -> f64 {
+    /// `next`: at most m at the integers next to the table; more is known from log-concavity.
+    fn beside(table: &Table, missing: Vec<f64>, next: [f64; 2]) -> Self {
         let p = table.entries();
-        let (end, next) = if side == 0 { (0, 1) } else { (p.len() - 1, p.len().wrapping_sub(2)) };
-        match p.get(next) {
-            Some(&next) if next > 0.0 => {
-                let end = p[end] + self.missing[end];
-                (end * end / next).max(f64::MIN_POSITIVE)
+        let tail = |side: usize| {
+            if next[side] == 0.0 {
+                return Tail::NONE;
             }
-            _ => f64::INFINITY,
-        }
+            let inwards = |k: usize| if side == 0 { k } else { p.len() - 1 - k };
+            // m falls outwards from a place where it is at most `most` by no less than from an entry k steps inside to
+            // there, in k equal steps.
+            let ratio = |most: f64, place: usize| {
+                let steps = std::iter::successors(Some(1usize), |k| Some(2 * k));
+                steps
+                    .take_while(|k| place + k <= p.len())
+                    .map(|k| libm::pow(most / p[inwards(place + k - 1)], 1.0 / k as f64))
+                    .fold(f64::INFINITY, f64::min)
+            };
+            let end = p[inwards(0)] + missing[inwards(0)];
+            let from_end = ratio(end, 1);
+            let first = next[side].min(end * from_end).max(f64::MIN_POSITIVE);
+            Tail { first, ratio: from_end.min(ratio(first, 0)) }
+        };
+        let tails = [tail(0), tail(1)];
+        Self { missing, tails }
     }
 
-    /// At most m at `z`, which lies in the table or next to it.
-    fn most(&self, table: &Table, z: i64) -> f64 {
-        let support = table.support();
-        if z < *support.start() {
-            self.beyond[0]
-        } else if z > *support.end() {
-            self.beyond[1]
-        } else {
-            table.at(z) + self.missing[(z - support.start()) as usize]
-        }
-    }
-
-    /// The table of the sum of two independent terms, and what it lacks: what one of them lacks, and what only values beyond
-    /// an end of one of the tables would give.
+    /// The table of the sum of two independent terms, and what it lacks: what one of them lacks, and what values beyond an
+    /// end of one of the tables would give.
     ///
     /// Errors: as [`Table::convolve`].
     pub(super) fn convolve(
@@ -93,51 +111,34 @@ impl Defect {
         (right, of_right): (&Table, &Self),
         cut: Cut,
     ) -> Result<(Table, Self)> {
-        let (l, r) = (left.entries(), right.entries());
-        let p = convolution(l, r)?;
+        let p = convolution(left.entries(), right.entries())?;
+        let [most_left, most_right] = [(left, of_left), (right, of_right)].map(|(table, of)| {
+            table.entries().iter().zip(&of.missing).map(|(x, y)| x + y).collect::<Vec<_>>()
+        });
         let mut missing = vec![0.0; p.len()];
-        let mut add = |a: &[f64], b: &[f64]| -> Result<()> {
+        for (a, b) in [(&of_right.missing[..], left.entries()), (&of_left.missing, &most_right)] {
             if a.iter().any(|x| *x > 0.0) {
                 let more = convolution(a, b)?;
                 missing.iter_mut().zip(more).for_each(|(sum, x)| *sum += x);
             }
-            Ok(())
-        };
-        let most_right: Vec<f64> = r.iter().zip(&of_right.missing).map(|(x, y)| x + y).collect();
-        add(&of_right.missing, l)?;
-        add(&of_left.missing, &most_right)?;
-        let (ls, rs) = (left.support(), right.support());
-        let lo = ls.start() + rs.start();
-        // A geometric series from its first term on, with the term before it.
-        let series = |first: f64, before: f64| match first {
-            0.0 => 0.0,
-            _ if first < before => first / (1.0 - first / before),
-            _ => f64::INFINITY,
-        };
-        let both = |x: i64, t: i64| of_left.most(left, x) * of_right.most(right, t - x);
-        for (t, missing) in (lo..).zip(&mut missing) {
-            let a = (*ls.start()).max(t - rs.end());
-            let b = (*ls.end()).min(t - rs.start());
-            let kept = |x: i64| left.at(x) * right.at(t - x);
-            *missing += series(both(a - 1, t), kept(a)) + series(both(b + 1, t), kept(b));
         }
-        // Next to the whole range, if each table has one value: what two series give that start there.
-        let next = |side: usize| {
-            let closed = of_left.beyond[side] == 0.0 && of_right.beyond[side] == 0.0;
-            if closed || l.len() > 1 || r.len() > 1 {
-                return if closed { 0.0 } else { f64::INFINITY };
-            }
-            let term = |a: f64, b: f64, ratio: f64| match a * b {
-                0.0 => 0.0,
-                first if ratio < 1.0 => first / (1.0 - ratio),
-                _ => f64::INFINITY,
-            };
-            let (lb, rb, other) = (of_left.beyond, of_right.beyond, 1 - side);
-            term(l[0], rb[side], lb[other] / l[0] * (rb[side] / r[0]))
-                + term(lb[side], r[0], lb[side] / l[0] * (rb[other] / r[0]))
-        };
-        let beyond = [next(0), next(1)];
-        let (mut table, defect) = Self::cut(lo, p, missing, beyond, left.lost() + right.lost(), cut)?;
+        let (ls, rs) = (left.support(), right.support());
+        let (lo, hi) = (ls.start() + rs.start(), ls.end() + rs.end());
+        let tails = [of_left.tails, of_right.tails];
+        let mut outside = Outside { first: lo - 1, sums: vec![0.0; p.len() + 2] };
+        outside.one(&most_left, &ls, of_right.tails, &rs);
+        outside.one(&most_right, &rs, of_left.tails, &ls);
+        outside.both(tails[0][0], tails[1][1], ls.start() + rs.end(), hi + 1);
+        outside.both(tails[1][0], tails[0][1], rs.start() + ls.end(), hi + 1);
+        if tails.as_flattened().iter().any(|tail| tail.sum() == f64::INFINITY) {
+            outside.sums.fill(f64::INFINITY);
+        }
+        missing.iter_mut().zip(&outside.sums[1..]).for_each(|(sum, x)| *sum += x);
+        let next = [(0, outside.sums[0]), (1, outside.sums[p.len() + 1])].map(|(side, most)| {
+            let closed = tails[0][side].first == 0.0 && tails[1][side].first == 0.0;
+            if closed { 0.0 } else { most.max(f64::MIN_POSITIVE) }
+        });
+        let (mut table, defect) = Self::cut(lo, p, missing, next, left.lost() + right.lost(), cut)?;
         table.add_log_mass(left.log_mass() + right.log_mass());
         Ok((table, defect))
     }
@@ -153,89 +154,109 @@ impl Defect {
         cut: Cut,
     ) -> Result<(Table, Self)> {
         let log_weight = |z: i64| law.log_weight(z) + if tilt == 0.0 { 0.0 } else { tilt * z as f64 };
-        let support = table.support();
+        let (lo, hi) = table.support().into_inner();
         // Without a tilt as the plain table: weights are relative to that of 0.
         let top = match tilt {
             0.0 => 0.0,
-            _ => {
-                let log = |(z, p): (i64, &f64)| if *p > 0.0 { log_weight(z) } else { f64::NEG_INFINITY };
-                support.clone().zip(table.entries()).map(log).fold(f64::NEG_INFINITY, f64::max)
-            }
+            _ => (lo..=hi).map(log_weight).fold(f64::NEG_INFINITY, f64::max),
         };
         let weight = |z: i64| libm::exp(log_weight(z) - top);
-        let p = support.clone().zip(table.entries()).map(|(z, p)| p * weight(z)).collect();
-        let times =
-            |most: f64, z: i64| if most == 0.0 { 0.0 } else { (most * weight(z)).max(f64::MIN_POSITIVE) };
-        let missing =
-            support.clone().zip(&self.missing).map(|(z, m)| if *m == 0.0 { 0.0 } else { m * weight(z) });
-        let beyond = [times(self.beyond[0], support.start() - 1), times(self.beyond[1], support.end() + 1)];
-        let missing = missing.collect();
-        let (mut weighted, defect) = Self::cut(*support.start(), p, missing, beyond, table.lost(), cut)?;
+        let p = (lo..=hi).zip(table.entries()).map(|(z, p)| p * weight(z)).collect();
+        let missing = (lo..=hi).zip(&self.missing).map(|(z, m)| if *m == 0.0 { 0.0 } else { m * weight(z) });
+        let next = [(lo - 1, self.tails[0].first), (hi + 1, self.tails[1].first)]
+            .map(|(z, first)| if first == 0.0 { 0.0 } else { (first * weight(z)).max(f64::MIN_POSITIVE) });
+        let (mut weighted, mut defect) = Self::cut(lo, p, missing.collect(), next, table.lost(), cut)?;
+        // Where nothing was cut the series falls as before, and as the weights do beside.
+        for (side, end, step) in [(0, lo, -1), (1, hi, 1)] {
+            if weighted.support().contains(&end) {
+                let fall = libm::exp(log_weight(end + 2 * step) - log_weight(end + step));
+                defect.tails[side].ratio = defect.tails[side].ratio.min(self.tails[side].ratio * fall);
+            }
+        }
         weighted.add_log_mass(table.log_mass() + top);
         Ok((weighted, defect))
     }
 
+    /// `p` on `lo, lo + 1, …` as a table; `next`: at most m beside it.
     fn cut(
         lo: i64,
-        mut p: Vec<f64>,
-        mut missing: Vec<f64>,
-        mut beyond: [f64; 2],
+        p: Vec<f64>,
+        missing: Vec<f64>,
+        next: [f64; 2],
         lost: f64,
         cut: Cut,
     ) -> Result<(Table, Self)> {
-        let mut first = 0;
-        if cut.sound_ends {
-            let sound = |(p, missing): (&f64, &f64)| *missing <= 0.5 * p;
-            let left = p.iter().zip(&missing).position(sound).unwrap_or(0);
-            let right = p.iter().zip(&missing).rposition(sound).map_or(p.len(), |last| last + 1);
-            if left > 0 {
-                beyond[0] = p[left - 1] + missing[left - 1];
-            }
-            if right < p.len() {
-                beyond[1] = p[right] + missing[right];
-            }
-            p.truncate(right);
-            p.drain(..left);
-            missing.truncate(right);
-            missing.drain(..left);
-            first = left;
-        }
-        let whole = p.clone();
-        let table = Table::from_weights(lo + first as i64, p, lost, cut.tails)?;
-        let left = (*table.support().start() - lo) as usize - first;
-        let right = left + table.entries().len();
-        if left > 0 {
-            beyond[0] = whole[left - 1] + missing[left - 1];
-        }
-        if right < whole.len() {
-            beyond[1] = whole[right] + missing[right];
-        }
-        let largest = (left..right).max_by(|&i, &j| whole[i].total_cmp(&whole[j])).unwrap_or(left);
-        let scale = table.entries()[largest - left] / whole[largest];
-        let mut defect = Self {
-            missing: missing[left..right].iter().map(|x| x * scale).collect(),
-            beyond: beyond.map(|x| if x == 0.0 { 0.0 } else { (x * scale).max(f64::MIN_POSITIVE) }),
-        };
-        for side in [0, 1] {
-            if defect.beyond[side] > 0.0 {
-                defect.beyond[side] = defect.beyond[side].min(defect.continued(&table, side));
-            }
-        }
+        let sound = |i: &usize| !cut.sound_ends || missing[*i] <= 0.5 * p[*i];
+        let first = (0..p.len()).find(sound).unwrap_or(0);
+        let last = (0..p.len()).rev().find(sound).unwrap_or(p.len() - 1);
+        let table = Table::from_weights(lo + first as i64, p[first..=last].to_vec(), lost, cut.tails)?;
+        let first = (table.support().start() - lo) as usize;
+        let end = first + table.entries().len();
+        let largest = (first..end).max_by(|&i, &j| p[i].total_cmp(&p[j])).unwrap_or(first);
+        let scale = table.entries()[largest - first] / p[largest];
+        let most = |i: usize| p[i] + missing[i];
+        let next = [
+            if first > 0 { most(first - 1) } else { next[0] },
+            if end < p.len() { most(end) } else { next[1] },
+        ];
+        let next = next.map(|x| if x == 0.0 { 0.0 } else { (x * scale).max(f64::MIN_POSITIVE) });
+        let missing = missing[first..end].iter().map(|x| x * scale).collect();
+        let defect = Self::beside(&table, missing, next);
         Ok((table, defect))
     }
 
     /// The share of m that the table lacks: an upper bound on the total variation distance between draws of both.
     pub(super) fn share(&self, table: &Table) -> f64 {
-        let p = table.entries();
-        let tail = |first: f64, before: f64| match first {
-            0.0 => 0.0,
-            _ if first < before => first / (1.0 - first / before),
-            _ => f64::INFINITY,
-        };
-        let lost = self.missing.iter().sum::<f64>()
-            + tail(self.beyond[0], p[0])
-            + tail(self.beyond[1], p[p.len() - 1]);
-        let share = lost / p.iter().sum::<f64>();
+        let lost = self.missing.iter().sum::<f64>() + self.tails[0].sum() + self.tails[1].sum();
+        let share = lost / table.entries().iter().sum::<f64>();
         if share < 1.0 { share } else { 1.0 }
+    }
+}
+
+/// By sum, from `first` on: at most what pairs of terms give of which one or both lie beyond their tables.
+struct Outside {
+    first: i64,
+    sums: Vec<f64>,
+}
+
+impl Outside {
+    /// One term in its table, of which `most` is a bound; the other one beyond its own.
+    fn one(
+        &mut self,
+        most: &[f64],
+        support: &RangeInclusive<i64>,
+        tails: [Tail; 2],
+        other: &RangeInclusive<i64>,
+    ) {
+        let first = self.first;
+        let at = |z: i64| most.get((z - support.start()) as usize).copied().unwrap_or(0.0);
+        let mut series = 0.0;
+        for (t, sum) in (first..).zip(&mut self.sums) {
+            series = series * tails[1].ratio + tails[1].first * at(t - other.end() - 1);
+            *sum += series;
+        }
+        series = 0.0;
+        for (i, sum) in self.sums.iter_mut().enumerate().rev() {
+            series = series * tails[0].ratio + tails[0].first * at(first + i as i64 - other.start() + 1);
+            *sum += series;
+        }
+    }
+
+    /// One term before its table, the other one after its own; `between`: the sum of these two ends.
+    fn both(&mut self, low: Tail, high: Tail, between: i64, last: i64) {
+        if low.first * high.first == 0.0 {
+            return;
+        }
+        let start = low.first * high.first / (1.0 - low.ratio * high.ratio);
+        let mut series = start;
+        for t in between..=last {
+            self.sums[(t - self.first) as usize] += series;
+            series *= high.ratio;
+        }
+        series = start * low.ratio;
+        for t in (self.first..between).rev() {
+            self.sums[(t - self.first) as usize] += series;
+            series *= low.ratio;
+        }
     }
 }
