@@ -61,6 +61,25 @@ proptest! {
         check_integer(&laws, &terms, lo, hi, u.min(1.0 - 1e-9));
     }
 
+    /// Rates at which growth factors overflow and weights underflow: few terms and many, on all levels and on some.
+    #[test]
+    fn steep_double_geometric(
+        at in terms(1..14),
+        scales in prop_oneof![
+            Just([1.0 / 400.0; 3]),
+            Just([1.0 / 75.0, 1.0 / 180.0, 1.0 / 30.0]),
+            Just([1e-3, 2.0, 0.02]),
+            Just([1.0 / 700.0, 1.0 / 701.0, 1.0 / 699.5]),
+            Just([1e-6, 0.3, 1e-5]),
+        ],
+        (lo, hi) in bounds(),
+        u in 1e-9..1.0f64,
+    ) {
+        let laws = scales.map(|scale| DoubleGeometric::new(scale).unwrap());
+        let terms: Vec<Term<i64>> = at.iter().map(|&(level, at)| Term { level, at }).collect();
+        check_integer(&laws, &terms, lo, hi, u.min(1.0 - 1e-9));
+    }
+
     /// Far breaks underflow every table: the same law, shifted.
     #[test]
     fn double_geometric_far_apart(at in -3000i64..3000, gap in 2000i64..4000, u in 1e-9..1.0f64) {

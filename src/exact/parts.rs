@@ -182,8 +182,10 @@ pub(super) struct Builder<'a, L> {
     depths: HashMap<(usize, u64), i64>,
     parts: Parts,
     known: HashMap<Shape, PartId>,
-    /// How tables are cut if what they lack is to be known, and that, by part.
-    cut: Option<Cut>,
+    /// How tables are cut.
+    cut: Cut,
+    /// Whether what they lack is to be known, and that, by part.
+    certified: bool,
     defects: Vec<Defect>,
 }
 
@@ -208,14 +210,20 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
             depths: HashMap::new(),
             parts: Parts::default(),
             known: HashMap::new(),
-            cut: None,
+            cut: Cut { tails: TRUNCATION, sound_ends: false },
+            certified: false,
             defects: Vec::new(),
         }
     }
 
     /// The same, with what every table lacks known value by value.
     pub(super) fn certified(laws: &'a [L], cut: Cut) -> Self {
-        Self { cut: Some(cut), ..Self::new(laws) }
+        Self { cut, certified: true, ..Self::new(laws) }
+    }
+
+    /// The same with other tails, of which [`Table::lost`] tells alone.
+    pub(super) fn with_tails(laws: &'a [L], tails: f64) -> Self {
+        Self { cut: Cut { tails, sound_ends: false }, ..Self::new(laws) }
     }
 
     pub(super) fn finish(self) -> Parts {
@@ -239,7 +247,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         let depth = match self.depths.get(&(level, tilt.to_bits())) {
             Some(&depth) => depth,
             None if tilt == 0.0 => reach(law),
-            None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.tails())
+            None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.cut.tails)
                 .map_or(i64::MIN + 1..=0, |table| table.support())
                 .start(),
         };
@@ -247,14 +255,10 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         Ok(depth)
     }
 
-    fn tails(&self) -> f64 {
-        self.cut.map_or(TRUNCATION, |cut| cut.tails)
-    }
-
     /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none. `tilt`: t of a
     /// factor `e^(t z)` on its weights.
     pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64, tilt: f64) -> Result<PartId> {
-        let is_open = self.cut.is_some() || tilt == 0.0;
+        let is_open = self.certified || tilt == 0.0;
         let depth = if is_open { self.depth(level, tilt)? } else { i64::MAX };
         let floor = if is_open && floor <= -depth { NO_LOWER } else { floor };
         let ceiling = if tilt == 0.0 && ceiling >= depth { NO_UPPER } else { ceiling };
@@ -315,41 +319,40 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         let (part, defect) = match shape {
             Shape::Leaf { level, floor, ceiling, tilt } => {
                 let (law, tilt) = (&self.laws[level], f64::from_bits(tilt));
-                let table = Table::tilted(law, floor, ceiling, tilt, self.tails())?;
-                let defect = self.cut.map(|_| Defect::of_law(&table, law, (floor, ceiling), tilt));
+                let table = Table::tilted(law, floor, ceiling, tilt, self.cut.tails)?;
+                let defect = self.certified.then(|| Defect::of_law(&table, law, (floor, ceiling), tilt));
                 (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
             Shape::Leaves { level, n, reach, floor, tilt } => {
                 let law = self.laws[level].as_double_geometric().expect("grouped only where it has one");
                 let tilt = f64::from_bits(tilt);
-                let leaves = GeometricSum::tilted(&law, n, reach, tilt, self.tails())?;
+                let leaves = GeometricSum::tilted(&law, n, reach, tilt, self.cut.tails)?;
                 let table = leaves.sum().clone();
-                let defect =
-                    self.cut.map(|_| Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t)));
+                let defect = self
+                    .certified
+                    .then(|| Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t)));
                 (Part { kind: Kind::Leaves(leaves), table, len: n }, defect)
             }
             Shape::Node { level, inner, tilt } => {
                 let (law, table) = (&self.laws[level], &parts[inner as usize].table);
-                let (table, defect) = match self.cut {
-                    None => (table.weighted(law)?, None),
-                    Some(cut) => {
-                        let (table, defect) =
-                            defect(inner).weighted(table, law, f64::from_bits(tilt), cut)?;
-                        (table, Some(defect))
-                    }
+                let (table, defect) = if self.certified {
+                    let (table, defect) =
+                        defect(inner).weighted(table, law, f64::from_bits(tilt), self.cut)?;
+                    (table, Some(defect))
+                } else {
+                    (table.weighted(law, self.cut.tails)?, None)
                 };
                 (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
             Shape::Split(left, right) => {
                 let (l, r) = (&parts[left as usize], &parts[right as usize]);
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
-                let (table, defect) = match self.cut {
-                    None => (l.table.convolve(&r.table)?, None),
-                    Some(cut) => {
-                        let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
-                        let (table, defect) = Defect::convolve(left, right, cut)?;
-                        (table, Some(defect))
-                    }
+                let (table, defect) = if self.certified {
+                    let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
+                    let (table, defect) = Defect::convolve(left, right, self.cut)?;
+                    (table, Some(defect))
+                } else {
+                    (l.table.convolve_within(&r.table, self.cut.tails)?, None)
                 };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 let means = (mean_l, mean_r);

@@ -21,8 +21,6 @@ pub struct Table {
     lost: f64,
     /// `ln` of the sum of the weights that were normalised away.
     log_mass: f64,
-    /// Whether the law goes on below and above what is kept.
-    open: [bool; 2],
 }
 
 impl Table {
@@ -59,8 +57,7 @@ impl Table {
             *weight /= kept;
         }
         let lost = lost + (lost_left + lost_right) / total;
-        let open = [left > 0, right > 0];
-        Ok(Self { lo: lo + left as i64, p, lost, log_mass: libm::log(total), open })
+        Ok(Self { lo: lo + left as i64, p, lost, log_mass: libm::log(total) })
     }
 
     /// An integer law on `floor <= z <= ceiling` (which contain 0, or a floor above it alone), truncated.
@@ -85,7 +82,6 @@ impl Table {
         let mut table = Self::from_weights(lo, weights, 0.0, cut)?;
         let one_side: f64 = (1..=reach).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
-        table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
         Ok(table)
     }
 
@@ -125,7 +121,6 @@ impl Table {
         let mut table = Self::from_weights(lo, weights, 0.0, cut)?;
         let one_side: f64 = (1..=reach(law)).rev().map(|z| libm::exp(law.log_weight(z))).sum();
         table.log_mass += top - libm::log1p(2.0 * one_side);
-        table.open = [table.open[0] || lo > floor, table.open[1] || hi < ceiling];
         Ok(table)
     }
 
@@ -133,19 +128,22 @@ impl Table {
     ///
     /// Errors: [`Error::TooLarge`].
     pub fn convolve(&self, other: &Self) -> Result<Self> {
+        self.convolve_within(other, TRUNCATION)
+    }
+
+    /// The same, of which both tails together lose the fraction `cut`.
+    pub(super) fn convolve_within(&self, other: &Self, cut: f64) -> Result<Self> {
         let p = convolution(&self.p, &other.p)?;
-        let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, TRUNCATION)?;
+        let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, cut)?;
         table.log_mass += self.log_mass + other.log_mass;
-        table.open = [0, 1].map(|side| table.open[side] || self.open[side] || other.open[side]);
         Ok(table)
     }
 
     /// The law of a draw that is kept with probability `w(z)`.
-    pub fn weighted<L: Law<Value = i64>>(&self, law: &L) -> Result<Self> {
+    pub(super) fn weighted<L: Law<Value = i64>>(&self, law: &L, cut: f64) -> Result<Self> {
         let weights = self.support().zip(&self.p).map(|(z, p)| p * libm::exp(law.log_weight(z))).collect();
-        let mut table = Self::from_weights(self.lo, weights, self.lost, TRUNCATION)?;
+        let mut table = Self::from_weights(self.lo, weights, self.lost, cut)?;
         table.log_mass += self.log_mass;
-        table.open = [0, 1].map(|side| table.open[side] || self.open[side]);
         Ok(table)
     }
 
@@ -183,14 +181,7 @@ impl Table {
     /// Takes the weights as a whole law: nothing was cut but tails.
     pub(super) fn into_whole(mut self) -> Self {
         self.log_mass = 0.0;
-        self.open = [true, true];
         self
-    }
-
-    /// Whether `z` is an end of the table beyond which its law goes on.
-    pub(super) fn goes_on_beyond(&self, z: i64) -> bool {
-        let support = self.support();
-        (self.open[0] && z == *support.start()) || (self.open[1] && z == *support.end())
     }
 
     /// Mean and variance.

@@ -1,6 +1,7 @@
 //! Integer noise given equations and inequalities, by equal columns and few free dimensions.
 
 use super::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
+use super::table::TRUNCATION;
 use super::tilt::tilts;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Region, Row};
@@ -12,6 +13,12 @@ use crate::rng::{Rng, open01};
 const MAX_POINTS: usize = 1 << 21;
 /// Points that are looked at.
 const MAX_VISITED: u64 = 1 << 24;
+/// Total variation distance beyond which a sampler is refused.
+const MAX_TV_ERROR: f64 = 1e-9;
+/// Tails of tables that are not cut any deeper.
+const LEAST_TAILS: f64 = 1e-200;
+/// What a law holds beyond the values that its table is made from, in units of the tails' mass.
+const BEYOND: f64 = 0.1;
 /// Free dimensions beyond which nothing is listed.
 const MAX_FREE: usize = 64;
 
@@ -25,6 +32,9 @@ const MAX_FREE: usize = 64;
 ///
 /// Where bounds push the free sums far from what the equations ask for, all weights are tilted towards it; that changes
 /// neither the law nor the probability of the event.
+///
+/// Tables are cut where both tails together hold 1e-18 of the mass, and deeper where the event is so unlikely that this would
+/// matter: what is lost is at most what all tables lack, over the probability of the event ([`Truncated::tv_error`]).
 ///
 /// Besides the draw this gives the probability of the whole event, [`Truncated::log_mass`]: what conditioning
 /// divides by.
@@ -42,7 +52,7 @@ pub struct Truncated {
 
 impl Truncated {
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
-    /// tables (bounds that leave 0 alone have one).
+    /// tables (bounds that leave 0 alone have one); no bound on the total variation distance below 1e-9.
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
         let (component, region) = (&bounded.component, &bounded.tightened());
         let columns = bounded.equal_columns();
@@ -55,7 +65,21 @@ impl Truncated {
         }
         let cells: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| cells.clone()).collect();
         let tilts = tilts(&a, &cells, region, law)?;
-        Self::tilted(bounded, region, columns, &tilts, law)
+        let mut tails = TRUNCATION;
+        loop {
+            let sampler = Self::tilted(bounded, region, columns.clone(), &tilts, law, tails)?;
+            if sampler.tv_error <= MAX_TV_ERROR {
+                return Ok(sampler);
+            }
+            if tails < LEAST_TAILS {
+                return Err(Error::Unsupported {
+                    method: "exact",
+                    what: format!("these equations: its tables may lack {:.1e} of the law", sampler.tv_error),
+                    reason: "at most 1e-9 is accepted; line-gibbs serves them",
+                });
+            }
+            tails *= 1e-3 * MAX_TV_ERROR / sampler.tv_error;
+        }
     }
 
     /// `tilts`: by group of equal columns, in the order of [`Bounded::equal_columns`]; any that multiply to 1 on the
@@ -66,10 +90,11 @@ impl Truncated {
         columns: Vec<(Row, Vec<u32>)>,
         tilts: &[f64],
         law: &L,
+        tails: f64,
     ) -> Result<Self> {
         let component = &bounded.component;
         let laws = [*law];
-        let mut build = Builder::new(&laws);
+        let mut build = Builder::with_tails(&laws, tails);
         let mut unit = vec![0; component.cells.len()];
         let mut groups = Vec::new();
         for ((column, mut cells), &tilt) in columns.into_iter().zip(tilts) {
@@ -125,20 +150,17 @@ impl Truncated {
                 reason: "what satisfies them lies beyond the tables (probability below 1e-18 a cell)",
             });
         }
-        let (mut total, mut cut) = (0.0, 0.0);
-        for (weight, point) in cumulative.iter_mut().zip(sums.chunks(groups.len())) {
-            let p = libm::exp(*weight - top);
-            if tables.iter().zip(point).any(|(table, &sum)| table.goes_on_beyond(sum)) {
-                cut += p;
-            }
-            total += p;
+        let mut total = 0.0;
+        for weight in &mut cumulative {
+            total += libm::exp(*weight - top);
             *weight = total;
         }
         let log_mass = top + libm::log(total) + tables.iter().map(|table| table.log_mass()).sum::<f64>();
-        // Points at the ends of tables stand for those beyond, which are no likelier and at most as many again.
+        // What the tables lack of the independent cells' law, over the probability of the event under that law.
         let lost: f64 = tables.iter().map(|table| table.lost()).sum();
-        let longest = tables.iter().map(|table| table.support().count()).max().unwrap_or(1) as f64;
-        let tv_error = (cut / total * longest + lost + 1e-16 * cumulative.len() as f64).min(1.0);
+        let lost = lost + component.cells.len() as f64 * tails * BEYOND;
+        let tv_error = libm::exp(libm::log(lost) - top - libm::log(total)) + 1e-16 * cumulative.len() as f64;
+        let tv_error = tv_error.min(1.0);
         let place = |cells: Vec<u32>| cells.into_iter().map(|cell| component.cells[cell as usize]).collect();
         let groups = groups.into_iter().map(|(_, part, cells)| (part, place(cells))).collect();
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
@@ -156,8 +178,7 @@ impl Truncated {
         self.log_mass
     }
 
-    /// Estimate of the total variation distance to the law that truncated tables cause: the mass of the points at
-    /// their ends, times their length, and rounding.
+    /// Upper bound on the total variation distance to the law that truncated tables cause, and on what rounding adds.
     pub fn tv_error(&self) -> f64 {
         self.tv_error
     }
@@ -281,7 +302,9 @@ mod tests {
         let tilted = |tau: [f64; 3]| {
             let of = |column: &Row| column.iter().map(|&(row, a)| a as f64 * tau[row as usize]).sum();
             let tilts: Vec<f64> = columns.iter().map(|(column, _)| of(column)).collect();
-            Truncated::tilted(bounded, &region, columns.clone(), &tilts, &law).unwrap().for_draws(1 << 20)
+            Truncated::tilted(bounded, &region, columns.clone(), &tilts, &law, TRUNCATION)
+                .unwrap()
+                .for_draws(1 << 20)
         };
         let draws = |sampler: &Truncated, seed| -> Vec<f64> {
             let (mut rng, mut scratch, mut z) = (test_stream(seed), PartsScratch::default(), vec![0; 6]);

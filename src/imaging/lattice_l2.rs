@@ -73,11 +73,12 @@ impl LatticeL2 {
         }
     }
 
-    /// Checks a projection against the equations as they were given: `|a z| <= 1e-9 ‖a‖₁ (1 + ‖z‖∞)`.
+    /// Checks a projection against the equations as they were given: `|a z| <= 1e-9 ‖a‖₁ (1 + max(‖z‖∞, before))`, with
+    /// `before` the largest absolute value of what was projected, whose rounding stays when it nearly cancels.
     ///
     /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
-    pub fn check(&self, noise: &[f64]) -> Result<()> {
-        let size = 1.0 + noise.iter().fold(0.0f64, |m, z| m.max(z.abs()));
+    pub fn check(&self, noise: &[f64], before: f64) -> Result<()> {
+        let size = 1.0 + noise.iter().fold(before, |m, z| m.max(z.abs()));
         for (i, row) in self.invariant.rows().iter().enumerate() {
             let residual: f64 = row.iter().map(|&(c, a)| a as f64 * noise[c as usize]).sum();
             let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
@@ -103,24 +104,52 @@ impl LatticeL2 {
         }
     }
 
-    /// Replaces integer noise by the integers that are closest in L1 to its projection, with the same sums.
+    /// The integers that are closest in L1 to the projection of `noise`, with the same sums, into `out`: every cell of a sum
+    /// is rounded down, and the units left over go to the largest fractional parts. Cells in no equation are rounded to the
+    /// nearest integer.
     ///
-    /// Under one sum S of n integers all fractional parts of the projection `z_i - S/n` are equal: everything is
-    /// rounded down, and the units left over go to a uniform subset. Exact.
-    pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [i64]) {
+    /// Under one sum S of n integers all fractional parts of the projection `z_i - S/n` are equal: the units go to a uniform
+    /// subset. Exact.
+    pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
+        out.iter_mut().zip(noise).for_each(|(out, z)| *out = libm::rint(*z) as i64);
         for part in &self.parts {
             let Part::Total(cells) = part else { unreachable!("the caller checked the form") };
+            if cells.iter().any(|&c| noise[c as usize].fract() != 0.0) {
+                largest_remainders(cells, noise, out);
+                continue;
+            }
             let n = cells.len() as i64;
-            let sum: i64 = cells.iter().map(|&c| noise[c as usize]).sum();
+            let sum: i64 = cells.iter().map(|&c| out[c as usize]).sum();
             let ceiling = -(-sum).div_euclid(n);
             let mut units = (ceiling * n - sum) as u64;
             // Selection sampling: each cell with the chance that a uniform subset has it.
             for (left, &cell) in (1..=cells.len() as u64).rev().zip(cells) {
                 let up = below(rng, left) < units;
                 units -= u64::from(up);
-                noise[cell as usize] += i64::from(up) - ceiling;
+                out[cell as usize] += i64::from(up) - ceiling;
             }
         }
+    }
+}
+
+/// The integers with sum 0 closest in L1 to the projection of real noise on the cells of one sum.
+fn largest_remainders(cells: &[u32], noise: &[f64], out: &mut [i64]) {
+    let mean = cells.iter().map(|&c| noise[c as usize]).sum::<f64>() / cells.len() as f64;
+    let mut fractions: Vec<(f64, u32)> = Vec::with_capacity(cells.len());
+    let mut units = 0i64;
+    for &cell in cells {
+        let z = noise[cell as usize] - mean;
+        let floor = libm::floor(z);
+        out[cell as usize] = floor as i64;
+        units -= floor as i64;
+        fractions.push((z - floor, cell));
+    }
+    fractions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    // With rounding the fractions may sum to a little less than 0 or to their number.
+    let n = cells.len() as i64;
+    let (all, some) = (units.div_euclid(n), units.rem_euclid(n) as usize);
+    for (i, &(_, cell)) in fractions.iter().enumerate() {
+        out[cell as usize] += all + i64::from(i < some);
     }
 }
 
@@ -138,8 +167,8 @@ mod tests {
             let noise: Vec<f64> = (0..invariant.cells()).map(|i| ((i * 7 + 3) % 11) as f64 - 4.5).collect();
             let mut projected = noise.clone();
             l2.project(&mut projected);
-            l2.check(&projected).unwrap();
-            assert!(l2.check(&noise).is_err());
+            l2.check(&projected, 0.0).unwrap();
+            assert!(l2.check(&noise, 0.0).is_err());
             for row in invariant.rows() {
                 let sum: f64 = row.iter().map(|&(c, a)| a as f64 * projected[c as usize]).sum();
                 assert!(sum.abs() < 1e-12);
@@ -155,24 +184,52 @@ mod tests {
         }
     }
 
+    /// Real noise: no integers with the same sum are closer to the projection; cells in no equation go to the nearest.
+    #[test]
+    fn reals_are_rounded_to_the_closest_integers() {
+        let invariant = Linear::subsets(5, &[vec![0, 1, 3, 4]]).unwrap();
+        let l2 = LatticeL2::new(&invariant).unwrap();
+        let mut rng = test_stream(10);
+        for _ in 0..2000 {
+            let noise: Vec<f64> = (0..5).map(|_| 3.0 * crate::rng::normal(&mut rng)).collect();
+            let mut rounded = vec![0i64; 5];
+            l2.round(&mut rng, &noise, &mut rounded);
+            let mut projected = noise.clone();
+            l2.project(&mut projected);
+            let off =
+                |y: &[i64]| -> f64 { y.iter().zip(&projected).map(|(&y, z)| (y as f64 - z).abs()).sum() };
+            invariant.check(&rounded).unwrap();
+            assert!((rounded[2] as f64 - noise[2]).abs() <= 0.5);
+            // All other candidates: each of three cells down or up, or one further, the fourth has the rest.
+            for index in 0..64i64 {
+                let mut other = rounded.clone();
+                for (i, cell) in [0usize, 1, 3].into_iter().enumerate() {
+                    other[cell] = libm::floor(projected[cell]) as i64 - 1 + (index >> (2 * i)) % 4;
+                }
+                other[4] = -other[0] - other[1] - other[3];
+                assert!(off(&rounded) <= off(&other) + 1e-9, "{noise:?}: {rounded:?}, {other:?} is closer");
+            }
+        }
+    }
+
     /// Every closest integer vector equally often, none but those.
     #[test]
     fn rounding_is_closest_and_uniform() {
         let invariant = Linear::total(4).unwrap();
         let l2 = LatticeL2::new(&invariant).unwrap();
         l2.check_rounding().unwrap();
-        let noise = [5i64, -3, 0, 4];
+        let noise = [5.0, -3.0, 0.0, 4.0];
         // The mean is 6/4: projection 3.5, -4.5, -1.5, 2.5; two of four go up.
         let mut rng = test_stream(9);
         let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
         for _ in 0..60_000 {
-            let mut rounded = noise.to_vec();
-            l2.round(&mut rng, &mut rounded);
+            let mut rounded = vec![0i64; 4];
+            l2.round(&mut rng, &noise, &mut rounded);
             invariant.check(&rounded).unwrap();
             *seen.entry(rounded).or_default() += 1;
         }
         assert_eq!(seen.len(), 6);
-        assert!(seen.keys().all(|y| (0..4).all(|i| (y[i] as f64 - noise[i] as f64 + 1.5).abs() == 0.5)));
+        assert!(seen.keys().all(|y| (0..4).all(|i| (y[i] as f64 - noise[i] + 1.5).abs() == 0.5)));
         assert_frequencies(seen.values().map(|&n| (n, 1.0 / 6.0)), 60_000);
         assert!(LatticeL2::new(&Linear::margins(2, 2).unwrap()).unwrap().check_rounding().is_err());
     }

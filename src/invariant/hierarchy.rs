@@ -149,12 +149,26 @@ impl Hierarchy {
     ///
     /// Errors: [`Error::InvariantViolated`] with the first node that is not, and its residual.
     pub fn check<V: Value>(&self, values: &[V]) -> Result<()> {
+        self.check_rounded(values, |v| values[v].to_f64().abs())
+    }
+
+    /// The same of a release: confidential counts, in which every parent is the sum of its children, plus noise in which it
+    /// is that of theirs as they stand. A count and its noise may nearly cancel: the rounding of their sum, and of sums of
+    /// noise, is measured by both and not by what is released.
+    ///
+    /// Errors: as [`Hierarchy::check`].
+    pub fn check_release<V: Value>(&self, released: &[V], counts: &[i64], noise: &[V]) -> Result<()> {
+        self.check_rounded(released, |v| counts[v].unsigned_abs() as f64 + noise[v].to_f64().abs())
+    }
+
+    /// `added`: by node, the absolute values of what was added up to give it.
+    fn check_rounded<V: Value>(&self, values: &[V], added: impl Fn(usize) -> f64) -> Result<()> {
         for v in (0..self.nodes()).filter(|&v| !self.is_leaf(v)) {
             let mut sum = V::default();
-            let mut magnitude = values[v].to_f64().abs();
+            let mut magnitude = added(v);
             for c in self.children(v) {
                 sum += values[c];
-                magnitude += values[c].to_f64().abs();
+                magnitude += added(c);
             }
             if !V::is_sum(values[v], sum, self.children(v).len(), magnitude) {
                 return Err(Error::InvariantViolated {

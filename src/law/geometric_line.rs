@@ -7,6 +7,8 @@ use super::{DoubleGeometric, Law, Line, LineLaw, Term};
 pub struct PowerTables {
     levels: Vec<Powers>,
     equal: Option<EqualRates>,
+    /// Whether no product of growth factors along a line leaves the range of numbers.
+    gentle: bool,
 }
 
 /// The powers `a^0, a^1, …` of one level, as far as they pay.
@@ -17,6 +19,9 @@ struct Powers {
     inverse: f64,
     powers: Vec<f64>,
 }
+
+/// Sum of the rates along a line up to which growth factors are multiplied.
+const GENTLE: f64 = 300.0;
 
 /// Most terms that the fast draw takes: all lines of a tree with three levels.
 const FEW: usize = 4;
@@ -52,16 +57,24 @@ impl LineLaw for DoubleGeometric {
         });
         // With a small rate the differences that the fast draw takes would cancel.
         let equal = laws.iter().all(|law| law.rate() == laws[0].rate()) && laws[0].rate() > 2e-3;
-        PowerTables { levels: levels.collect(), equal: equal.then(|| EqualRates::new(laws[0].rate())) }
+        let steepest = laws.iter().map(|law| law.rate()).fold(0.0, f64::max);
+        PowerTables {
+            levels: levels.collect(),
+            equal: equal.then(|| EqualRates::new(laws[0].rate())),
+            gentle: steepest <= GENTLE / FEW as f64,
+        }
     }
 
     /// The weight along the line is piecewise geometric with a break at every `-at_k`: its pieces are
     /// summed in closed form and the piece that holds `u` is inverted.
     ///
-    /// Each piece is measured from its higher end, so nothing underflows that matters.
+    /// Each piece is measured from its higher end, so nothing underflows that matters. Where the rates are so large, or the
+    /// line so far from where the weights are, that growth factors or weights leave the range of numbers, the same is done
+    /// with logarithms.
     #[inline]
     fn line(tables: &PowerTables, line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
         let fast = match line.terms.len() {
+            _ if !tables.gentle => None,
             1 => few_terms::<1>(tables, &line.terms, lo, hi, u),
             2 => few_terms::<2>(tables, &line.terms, lo, hi, u),
             3 => few_terms::<3>(tables, &line.terms, lo, hi, u),
@@ -250,10 +263,11 @@ fn any_terms(tables: &[Powers], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) 
     let unbounded = |t: i64| t == i64::MIN || t == i64::MAX;
     weights.clear();
     weights.extend(nodes.iter().map(|&t| if unbounded(t) { 0.0 } else { product(tables, terms, t) }));
-    if weights.iter().all(|&w| w < 1e-150) {
-        rescale(tables, terms, nodes, weights);
+    let leftmost = Growth::leftmost(tables, terms);
+    if leftmost.steepest > GENTLE || weights.iter().all(|&w| w < 1e-150) {
+        return by_logarithms(tables, line, u);
     }
-    let first = Growth::leftmost(tables, terms).pass(tables, terms, lo);
+    let first = leftmost.pass(tables, terms, lo);
     let mut growth = first;
     masses.clear();
     let mut total = 0.0;
@@ -361,17 +375,54 @@ fn product(tables: &[Powers], terms: &[Term<i64>], t: i64) -> f64 {
     weight
 }
 
-/// The weights at the nodes divided by their maximum, when all of them are tiny.
+/// The same draw from the nodes of `line` with logarithms of weights and masses, for rates of any size.
 #[cold]
-fn rescale(tables: &[Powers], terms: &[Term<i64>], nodes: &[i64], weights: &mut [f64]) {
-    let log = |t: i64| -> f64 {
-        if t == i64::MIN || t == i64::MAX {
-            return f64::NEG_INFINITY;
-        }
-        terms.iter().map(|term| -((term.at + t).unsigned_abs() as f64) * tables[term.level].rate).sum()
-    };
-    let top = nodes.iter().map(|&t| log(t)).fold(f64::NEG_INFINITY, f64::max);
-    for (weight, &t) in weights.iter_mut().zip(nodes) {
-        *weight = libm::exp(log(t) - top);
+fn by_logarithms(tables: &[Powers], line: &mut Line<i64>, u: f64) -> i64 {
+    let Line { terms, nodes, slopes, weights, masses } = line;
+    let steepest: f64 = terms.iter().map(|term| tables[term.level].rate).sum();
+    // By piece: ln w(t + 1)/w(t), 0 where the rates cancel but for rounding.
+    slopes.clear();
+    slopes.extend(nodes.iter().take(nodes.len() - 1).map(|&left| {
+        let sign = |term: &Term<i64>| if -term.at <= left { -1.0 } else { 1.0 };
+        let slope: f64 = terms.iter().map(|term| sign(term) * tables[term.level].rate).sum();
+        if slope.abs() < 1e-13 * steepest { 0.0 } else { slope }
+    }));
+    // The weight is largest where it stops rising, the left end of a piece; or at the last place before the upper bound.
+    let pieces = slopes.len();
+    let top = slopes.iter().position(|&slope| slope <= 0.0).unwrap_or(pieces);
+    let length = |j: usize| nodes[j + 1] as f64 - nodes[j] as f64;
+    weights.clear();
+    weights.resize(nodes.len(), 0.0);
+    for j in top..pieces {
+        weights[j + 1] = if slopes[j] == 0.0 { weights[j] } else { weights[j] + slopes[j] * length(j) };
     }
+    for j in (0..top).rev() {
+        weights[j] = weights[j + 1] - slopes[j] * length(j);
+    }
+    // Of a piece: the logarithm of its largest weight, times a geometric series of so many terms.
+    let highest = |j: usize| if slopes[j] > 0.0 { weights[j + 1] - slopes[j] } else { weights[j] };
+    let series = |j: usize| match slopes[j].abs() {
+        0.0 => length(j),
+        slope => libm::expm1(-slope * length(j)) / libm::expm1(-slope),
+    };
+    let peak = (0..pieces).map(highest).fold(f64::NEG_INFINITY, f64::max);
+    masses.clear();
+    masses.extend((0..pieces).map(|j| libm::exp(highest(j) - peak) * series(j)));
+    let mut rest = u * masses.iter().sum::<f64>();
+    let last = masses.iter().rposition(|&mass| mass > 0.0).unwrap_or(0);
+    let mut j = 0;
+    while j < last && rest >= masses[j] {
+        rest -= masses[j];
+        j += 1;
+    }
+    let (left, right, share) = (nodes[j], nodes[j + 1], (rest / masses[j]).min(1.0));
+    if slopes[j] == 0.0 {
+        return left.saturating_add((share * length(j)) as i64).min(right - 1);
+    }
+    // Steps from the higher end: those of a geometric law that ends with the piece.
+    let from_top = if slopes[j] < 0.0 { share } else { 1.0 - share };
+    let log = libm::log1p(from_top * libm::expm1(-slopes[j].abs() * length(j)));
+    let steps = (log / -slopes[j].abs()).min(1e18) as i64;
+    let t = if slopes[j] < 0.0 { left.saturating_add(steps) } else { (right - 1).saturating_sub(steps) };
+    t.clamp(left, right - 1)
 }

@@ -30,8 +30,9 @@ pub trait Value:
     fn from_count(count: i64) -> Self;
     /// The closest value to a real number (itself, or the rounded integer).
     fn nearest(x: f64) -> Self;
-    /// Whether `total` is the sum of parts: exactly for integers; for reals to the rounding of a sum of
-    /// `terms` numbers whose absolute values add to `magnitude`.
+    /// Whether `total` is the sum of `terms` parts: exactly for integers; for reals to the rounding of such a sum, `(terms +
+    /// 2) 2^-52 magnitude`, where `magnitude` adds up the absolute values of whatever was summed to give the parts and the
+    /// total, which may be much larger than they are.
     fn is_sum(total: Self, sum: Self, terms: usize, magnitude: f64) -> bool;
 }
 
@@ -68,6 +69,6 @@ impl Value for f64 {
         x
     }
     fn is_sum(total: Self, sum: Self, terms: usize, magnitude: f64) -> bool {
-        (total - sum).abs() <= 4.0 * (terms as f64 + 2.0) * f64::EPSILON * magnitude
+        (total - sum).abs() <= (terms as f64 + 2.0) * f64::EPSILON * magnitude
     }
 }

@@ -348,9 +348,10 @@ impl Gamma {
 }
 
 /// What imperfect sampling adds to delta: a law within total variation `eta` of an (epsilon, delta) law is
-/// `(epsilon, delta + (1 + e^epsilon) eta)`-private.
+/// `(epsilon, delta + (1 + e^epsilon) eta)`-private. At most 1, which every release satisfies; 0 for `eta` = 0 whatever
+/// epsilon is.
 pub fn sampling_delta(epsilon: f64, eta: f64) -> f64 {
-    (1.0 + libm::exp(epsilon)) * eta
+    if eta == 0.0 { 0.0 } else { ((1.0 + libm::exp(epsilon)) * eta).min(1.0) }
 }
 
 #[cfg(test)]
@@ -358,6 +359,15 @@ mod tests {
     use super::*;
     use crate::invariant::{Inequalities, Linear};
     use crate::law::Law;
+
+    #[test]
+    fn sampling_adds_at_most_one() {
+        assert_eq!(sampling_delta(f64::INFINITY, 0.0), 0.0);
+        assert_eq!(sampling_delta(800.0, 0.0), 0.0);
+        assert_eq!(sampling_delta(800.0, 1e-300), 1.0);
+        assert_eq!(sampling_delta(1.0, 0.9), 1.0);
+        assert!((sampling_delta(0.5, 0.01) - 0.01 * (1.0 + libm::exp(0.5))).abs() < 1e-17);
+    }
 
     /// All tables with the invariant of the given one, and `W(x)` of each.
     fn brute(invariant: &Linear, counts: &[i64], upper: i64, rate: f64) -> Vec<(Vec<i64>, f64)> {

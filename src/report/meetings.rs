@@ -126,8 +126,8 @@ fn bounds(label: &Label, lines: &[&MeetingLine], format: Format) -> String {
         + &epsilon.map_or(String::new(), |epsilon| {
             format!(
                 "A release after t steps is (epsilon, delta + delta')-private with delta' = (1 + e^epsilon) times the bound, \
-                 {:.3} times it here; both are in the CSV.\n\n",
-                sampling_delta(epsilon, 1.0)
+                 {:.3} times it here, and at most 1; both are in the CSV.\n\n",
+                1.0 + libm::exp(epsilon)
             )
         })
 }
@@ -231,8 +231,10 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
             let bound = line.is_bounded().then(|| tv_bound(&line.taus, line.lag, t));
             let marginal = line.marginals.iter().find(|row| row.t == t);
             let label = &line.label;
-            // A distance beyond 1 says nothing, and neither does what it adds to delta.
-            let added = |eta: f64| line.epsilon.map(|epsilon| sampling_delta(epsilon, eta));
+            let delta = bound.and_then(|b| line.epsilon.map(|epsilon| sampling_delta(epsilon, b.mean)));
+            // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
+            let factor =
+                line.epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));
             records.push(Record {
                 run: label.run.clone(),
                 law: label.law.clone(),
@@ -247,8 +249,11 @@ pub(super) fn records(report: &Report) -> Vec<Record> {
                 t,
                 bound: bound.map(|b| b.mean),
                 bound_se: bound.and_then(|b| finite(b.standard_error)),
-                delta_sampling: bound.and_then(|b| added(b.mean)),
-                delta_sampling_se: bound.and_then(|b| finite(b.standard_error)).and_then(added),
+                delta_sampling: delta,
+                delta_sampling_se: bound
+                    .and_then(|b| finite(b.standard_error))
+                    .zip(factor)
+                    .map(|(error, factor)| error * factor),
                 distance: marginal.map(|row| row.tv),
                 floor: marginal.map(|row| row.floor),
                 floor_sd: marginal.map(|row| row.floor_sd),

@@ -37,7 +37,7 @@ impl Prepared for Ready {
         for replicate in range {
             let mut noise = vec![0.0; self.cells];
             self.sampler.draw(&mut stream(TaskKey { replicate, ..self.key }), &mut noise);
-            self.equations.check(&noise)?;
+            self.equations.check(&noise, 0.0)?;
             rows.release(replicate, noise, true);
         }
         Ok(())

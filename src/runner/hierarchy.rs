@@ -220,7 +220,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
     ///
     /// Errors: a method that promises the invariant and breaks it.
     fn record<V: Value>(&self, replicate: u64, errors: &[V], released: &[V], rows: &mut Rows) -> Result<()> {
-        let mut check = self.hierarchy.check(released);
+        let mut check = self.hierarchy.check_release(released, &self.counts, errors);
         if self.nonnegative {
             check = check.and_then(|()| self.hierarchy.check_nonnegative(released));
         }

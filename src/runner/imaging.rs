@@ -74,6 +74,7 @@ impl Prepared for Ready {
         for replicate in range {
             let mut rng = stream(TaskKey { replicate, ..self.key });
             let mut noise: Vec<f64> = (0..self.invariant.cells()).map(|_| (self.free)(&mut rng)).collect();
+            let widest = noise.iter().fold(0.0f64, |widest, z| widest.max(z.abs()));
             let mut kept = true;
             match &self.image {
                 Image::None => {
@@ -84,11 +85,11 @@ impl Prepared for Ready {
                 }
                 Image::L2(l2) => {
                     l2.project(&mut noise);
-                    l2.check(&noise)?;
+                    l2.check(&noise, widest)?;
                 }
                 Image::L1(l1, equations) => {
                     l1.project(&mut noise);
-                    equations.check(&noise)?;
+                    equations.check(&noise, widest)?;
                     self.region.check_bounds(&noise)?;
                 }
                 Image::Nnl2(nnl2) => {
@@ -96,8 +97,8 @@ impl Prepared for Ready {
                     nnl2.check(&noise)?;
                 }
                 Image::L2Integer(l2) => {
-                    let mut integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
-                    l2.round(&mut rng, &mut integers);
+                    let mut integers: Vec<i64> = vec![0; noise.len()];
+                    l2.round(&mut rng, &noise, &mut integers);
                     self.invariant.check(&integers)?;
                     noise = integers.into_iter().map(|z| z as f64).collect();
                 }
