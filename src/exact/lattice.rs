@@ -6,6 +6,7 @@ use super::margins::MarginsTable;
 use super::{GeometricSum, PartsScratch, SplitScratch, Table, Truncated};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
+use crate::lattice::is_fixed;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
 use crate::rng::Rng;
 use std::collections::HashMap;
@@ -199,16 +200,7 @@ impl LatticeExact {
 impl ComponentSampler {
     /// The sampler of one component of the equations.
     pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
-        let fixed = !component.rows.is_empty() && {
-            let rank = match component.cells.len() {
-                1 => 1,
-                _ if component.is_total() || component.margins.is_some() => 1,
-                _ => crate::lattice::independent_rows(&component.distinct_columns())?.len(),
-            };
-            rank == component.cells.len()
-                || component.margins.is_some_and(|(rows, columns)| rows == 1 || columns == 1)
-        };
-        if fixed { Ok(Self::Fixed(component.cells.clone())) } else { law.component(component) }
+        if is_fixed(component)? { Ok(Self::Fixed(component.cells.clone())) } else { law.component(component) }
     }
 
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {

@@ -45,9 +45,12 @@ impl Inequalities {
         }
     }
 
-    /// Rows `b·y >= c`. Errors: a row without a coefficient, or with two for one cell; a coefficient beyond 2^31.
+    /// Rows `b·y >= c`. Rows of zeros that hold are dropped, as those of equations are.
+    ///
+    /// Errors: a row of zeros that cannot hold, or two coefficients for one cell; a coefficient beyond 2^31; no row that ties
+    /// any cell.
     pub fn rows(mut rows: Vec<(Row, i64)>) -> Result<Self> {
-        for (i, (row, _)) in rows.iter_mut().enumerate() {
+        for (i, (row, least)) in rows.iter_mut().enumerate() {
             if let Some((_, b)) = row.iter().find(|(_, b)| b.unsigned_abs() > 1 << 31) {
                 let message =
                     format!("inequality {}: got the coefficient {b}, want at most 2^31 in size", i + 1);
@@ -55,11 +58,19 @@ impl Inequalities {
             }
             row.retain(|&(_, b)| b != 0);
             row.sort_unstable();
-            if row.is_empty() || row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                let message =
-                    format!("inequality {}: want one coefficient or more, one for each cell", i + 1);
+            if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                let message = format!("inequality {}: a cell has two coefficients", i + 1);
                 return Err(Error::Invariant(message));
             }
+            if row.is_empty() && *least > 0 {
+                let message =
+                    format!("infeasible: inequality {}: 0 >= {least}, all coefficients are 0", i + 1);
+                return Err(Error::Invariant(message));
+            }
+        }
+        rows.retain(|(row, _)| !row.is_empty());
+        if rows.is_empty() {
+            return Err(Error::Invariant("the system is empty: no inequality ties any cell".into()));
         }
         Ok(Self { rows, ..Self::default() })
     }

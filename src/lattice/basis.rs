@@ -1,7 +1,8 @@
 //! Bases of the integer kernel of a matrix.
 
-use super::{lll, matrix::IntMatrix, smith::smith};
+use super::{hermite::independent_rows, lll, matrix::IntMatrix, smith::smith};
 use crate::error::{Error, Result};
+use crate::invariant::{Component, Linear};
 
 /// Columns of a matrix that is brought into normal form.
 pub const MAX_DIMENSION: usize = 2048;
@@ -35,6 +36,31 @@ pub(crate) fn check_dimension(size: usize) -> Result<()> {
         limit: MAX_DIMENSION as u64,
         unit: "rows or columns",
     })
+}
+
+/// Whether the equations of a component leave its cells no other noise than 0. Errors: entries beyond 64 bits.
+pub fn is_fixed(component: &Component) -> Result<bool> {
+    if component.rows.is_empty() {
+        return Ok(false);
+    }
+    if let Some((rows, columns)) = component.margins {
+        return Ok(rows == 1 || columns == 1);
+    }
+    let cells = component.cells.len();
+    Ok(match cells {
+        1 => true,
+        _ if component.is_total() => false,
+        _ => independent_rows(&component.distinct_columns())?.len() == cells,
+    })
+}
+
+/// Refuses an invariant that fixes every cell: its only release is the confidential table.
+pub fn check_free(invariant: &Linear) -> Result<()> {
+    // What cannot be computed is left to those who need it.
+    match invariant.components().iter().all(|component| is_fixed(component).unwrap_or(false)) {
+        false => Ok(()),
+        true => Err(Error::Invariant("no free dimension: the invariant fixes every cell".into())),
+    }
 }
 
 impl Basis {

@@ -13,7 +13,7 @@ mod smith;
 mod vectors;
 
 pub(crate) use basis::check_dimension;
-pub use basis::{Basis, BasisKind, MAX_DIMENSION, MAX_REDUCED};
+pub use basis::{Basis, BasisKind, MAX_DIMENSION, MAX_REDUCED, check_free, is_fixed};
 pub use graver::graver;
 pub use hermite::{Hermite, hermite, independent_rows};
 pub(crate) use lll::orthogonal;

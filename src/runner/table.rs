@@ -4,15 +4,19 @@ use super::conditioning;
 use super::continuous;
 use super::imaging::{self, Free};
 use super::rows::Prepared;
-use crate::config::LawKind;
+use crate::config::{LawKind, Method};
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
+use crate::lattice::check_free;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law};
 use crate::rng::Stream;
 
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable) -> Result<Box<dyn Prepared>> {
+    if cell.method != Method::Unconstrained {
+        check_free(&table.invariant)?;
+    }
     let scale = cell.calibration.scales[0];
     let conditions = cell.method.conditions();
     match cell.law {

@@ -6,7 +6,7 @@ mod problem;
 mod repair;
 
 use crate::error::{Error, Result};
-use crate::invariant::{Component, Row};
+use crate::invariant::{Bounded, Component, Region, Row};
 use crate::lattice::independent_rows;
 
 /// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
@@ -50,7 +50,9 @@ const MOVED: f64 = 1e-5;
 /// that the values, as real numbers, meet every constraint exactly. The grid is `2^-24` unless values beyond
 /// `2^27` (coarser), or equations of many cells with large minors (finer), need another; on it sums of counts and
 /// noise below `2^28` are exact in `f64`. Where equations and integer bounds meet in a point that no binary fraction
-/// holds, such as `z_1 = 1/3`, the result is also shrunk towards 0 by at most 8e-6 of itself. Deterministic.
+/// holds, such as `z_1 = 1/3`, the result is the projection of the same noise within bounds that are tighter by at most
+/// `2^-17`: like the projection itself a function of the noisy counts and the constraints alone, so that it costs no
+/// privacy. Deterministic.
 #[derive(Debug, Clone)]
 pub struct Nnl2 {
     component: Component,
@@ -64,8 +66,8 @@ pub struct Nnl2 {
 enum Route {
     Clamp,
     Total,
-    /// Independent equations, then the rows; the number of the former.
-    General(Vec<Constraint>, usize),
+    /// Independent equations, then the rows; the number of the former; cells that have one value.
+    General(Vec<Constraint>, usize, Vec<bool>),
 }
 
 /// `row·z = least` or `row·z >= least`.
@@ -118,13 +120,13 @@ impl Nnl2 {
             }
         }
         let route = if !rows.is_empty() {
-            Self::general(component, rows)?
+            Self::general(component, lower, upper, rows)?
         } else if component.rows.is_empty() {
             Route::Clamp
         } else if component.is_total() {
             Route::Total
         } else {
-            Self::general(component, rows)?
+            Self::general(component, lower, upper, rows)?
         };
         Ok(Self {
             component: component.clone(),
@@ -135,7 +137,7 @@ impl Nnl2 {
         })
     }
 
-    fn general(component: &Component, rows: &[(Row, i64)]) -> Result<Route> {
+    fn general(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Route> {
         let entries = component.cells.len() * (component.rows.len() + rows.len());
         if entries > MAX_ENTRIES {
             return Err(Error::TooLarge {
@@ -156,7 +158,10 @@ impl Nnl2 {
         let equations = independent.len();
         let equal = independent.into_iter().map(|i| constraint(&component.rows[i], 0));
         let constraints = equal.chain(rows.iter().map(|(row, least)| constraint(row, *least))).collect();
-        Ok(Route::General(constraints, equations))
+        let region = Region { lower: lower.to_vec(), upper: upper.to_vec(), rows: rows.to_vec() };
+        let Region { lower, upper, .. } = Bounded { component: component.clone(), region }.tightened();
+        let pinned = lower.iter().zip(&upper).map(|(lower, upper)| lower == upper).collect();
+        Ok(Route::General(constraints, equations, pinned))
     }
 
     /// Replaces the noise of the component's cells, within the vector of the whole table, by its projection.
@@ -174,7 +179,7 @@ impl Nnl2 {
         let bits = match &self.route {
             Route::Clamp => self.clamp(scratch),
             Route::Total => self.total(scratch),
-            Route::General(constraints, equations) => {
+            Route::General(constraints, equations, pinned) => {
                 let problem = Problem {
                     u: &scratch.values,
                     lower: &self.lower,
@@ -185,7 +190,7 @@ impl Nnl2 {
                 };
                 let solution = problem.solve()?;
                 let exact = |units: &[i64], bits: u32| self.check(bits, |i| i128::from(units[i])).is_ok();
-                let (units, bits) = problem.repair(&solution, exact)?;
+                let (units, bits) = problem.repair(&solution, pinned, exact)?;
                 scratch.units = units;
                 bits
             }
@@ -452,7 +457,8 @@ mod tests {
 
         /// The same without the short routes.
         fn general(&self) -> Nnl2 {
-            Nnl2 { route: Nnl2::general(&self.component, &self.rows).unwrap(), ..self.nnl2() }
+            let Self { component, lower, upper, rows } = self;
+            Nnl2 { route: Nnl2::general(component, lower, upper, rows).unwrap(), ..self.nnl2() }
         }
 
         fn project(&self, nnl2: &Nnl2, u: &[f64]) -> Vec<f64> {
@@ -670,7 +676,7 @@ mod tests {
                 for _ in 0..25 {
                     let u: Vec<f64> = (0..n).map(|_| law.sample(&mut rng) as f64).collect();
                     let z = case.project(&nnl2, &u);
-                    let Route::General(constraints, equations) = &nnl2.route else { panic!("{nnl2:?}") };
+                    let Route::General(constraints, equations, _) = &nnl2.route else { panic!("{nnl2:?}") };
                     let problem = Problem {
                         u: &u,
                         lower: &case.lower,
@@ -700,9 +706,26 @@ mod tests {
     #[test]
     fn corner_cases() {
         let component = Component { cells: vec![0, 1], rows: vec![vec![(0, 3), (1, 1)]], margins: None };
-        let case = Case { component, lower: vec![-5, -1], upper: vec![5, 5], rows: vec![] };
+        let case =
+            Case { component: component.clone(), lower: vec![-5, -1], upper: vec![5, 5], rows: vec![] };
         let z = case.project(&case.nnl2(), &[8.0, -8.0]);
         assert!(distance(&z, &[1.0 / 3.0, -1.0]) < 1e-5 && z[1] > -1.0, "{z:?}");
+        // Where a vertex is no binary fraction: another table with the same constraints and the same noisy counts releases
+        // the same. From the one to the other (-1, 3) is added to the counts.
+        let shift = [-1i64, 3];
+        let one = Case { component: component.clone(), lower: vec![-5, -7], upper: vec![9, 9], rows: vec![] };
+        let mut other = one.clone();
+        for i in 0..2 {
+            other.lower[i] -= shift[i];
+            other.upper[i] -= shift[i];
+        }
+        for noise in [[8.0, -20.0], [7.25, -9.5], [100.0, -3000.0]] {
+            let z = one.project(&one.nnl2(), &noise);
+            assert!(distance(&z, &[7.0 / 3.0, -7.0]) < 1e-5 && z[1] > -7.0, "{z:?}");
+            let again =
+                other.project(&other.nnl2(), &[noise[0] - shift[0] as f64, noise[1] - shift[1] as f64]);
+            assert_eq!(z, [again[0] + shift[0] as f64, again[1] + shift[1] as f64]);
+        }
         // A row that cannot bind leaves nothing to solve.
         let component = Component { cells: vec![0, 1], rows: vec![], margins: None };
         let (lower, upper) = (vec![NONE.0; 2], vec![NONE.1; 2]);

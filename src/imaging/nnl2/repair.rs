@@ -1,6 +1,6 @@
 //! From a solution in floating point to a point of a dyadic grid that meets all constraints exactly.
 
-use super::{Constraint, GRID, MOVED, Problem, Solution, Tight, grid, largest, power};
+use super::{Constraint, GRID, MOVED, Problem, Solution, Tight, grid, largest, power, reach};
 use crate::error::{Error, Result};
 
 impl Problem<'_> {
@@ -9,18 +9,18 @@ impl Problem<'_> {
     ///
     /// Cells at a bound stay there. Of the others, cells far from their bounds solve the equations, in integers; the
     /// rest is rounded. A bound or row that this violates joins those that hold with equality. If no point of the
-    /// grid meets the equations and the bounds, the solution is shrunk towards 0 first, after which only bounds at 0
-    /// are kept.
+    /// grid meets the equations and the bounds, it is the same noise's solution within bounds that are tighter by a
+    /// power of two that is moved, see [`Problem::inside`]. `pinned`: cells that the equations and bounds leave one value.
     pub(super) fn repair(
         &self,
         solution: &Solution,
+        pinned: &[bool],
         exact: impl Fn(&[i64], u32) -> bool,
     ) -> Result<(Vec<i64>, u32)> {
-        let shrinks = [22, 20, 18, 17].map(|bits| (1.0 / power(bits), 1e-9));
-        for (shrink, tolerance) in [(0.0, 1e-9), (0.0, -1.0)].into_iter().chain(shrinks) {
-            let Some((units, bits)) = self.attempt(solution, shrink, tolerance * self.scale) else {
-                continue;
-            };
+        let on_bounds =
+            [1e-9, -1.0].into_iter().map(|tolerance| self.attempt(solution, tolerance * self.scale));
+        let inside = [21, 19, 17].into_iter().map(|bits| self.inside(bits, pinned));
+        for (units, bits) in on_bounds.chain(inside).flatten() {
             let moved = units.iter().zip(&solution.z).map(|(&m, z)| (m as f64 / power(bits) - z).abs());
             if exact(&units, bits) && moved.fold(0.0, f64::max) <= MOVED * self.scale {
                 return Ok((units, bits));
@@ -32,39 +32,70 @@ impl Problem<'_> {
         })
     }
 
-    fn attempt(&self, solution: &Solution, shrink: f64, tolerance: f64) -> Option<(Vec<i64>, u32)> {
-        let z: Vec<f64> = solution.z.iter().map(|z| z * (1.0 - shrink)).collect();
-        let may_hold = |least: i64| shrink == 0.0 || least == 0;
+    /// The solution within bounds and rows that are tighter by `2^-bits`, on the grid: nothing but the equations needs to
+    /// hold with equality there. Bounds of pinned cells stay. `None`: there is none.
+    ///
+    /// Like the solution itself it is made of the noise and the constraints alone: unlike a point between the solution and
+    /// the confidential counts it tells nothing else of them, and costs no privacy.
+    fn inside(&self, bits: u32, pinned: &[bool]) -> Option<(Vec<i64>, u32)> {
+        let unit = 1i64 << bits;
+        // What cannot be reached need not be represented.
+        let most = (reach(self.u) + 1.0) as i64;
+        let tighter = |bound: i64, way: i64, pinned: bool| {
+            bound.clamp(-most, most) * unit + if pinned { 0 } else { way }
+        };
+        let side = |bounds: &[i64], way: i64| -> Vec<i64> {
+            bounds.iter().zip(pinned).map(|(&bound, &pinned)| tighter(bound, way, pinned)).collect()
+        };
+        let constraints: Vec<Constraint> = (0..)
+            .zip(self.constraints)
+            .map(|(j, constraint)| Constraint {
+                least: if j < self.equations {
+                    0
+                } else {
+                    constraint.least.checked_mul(unit).map_or(i64::MIN, |c| c + 1)
+                },
+                ..constraint.clone()
+            })
+            .collect();
+        let u: Vec<f64> = self.u.iter().map(|u| u * unit as f64).collect();
+        let (lower, upper) = (side(self.lower, 1), side(self.upper, -1));
+        let scale = 1.0 + largest(&u);
+        let tighter =
+            Problem { u: &u, lower: &lower, upper: &upper, constraints: &constraints, scale, ..*self };
+        let z: Vec<f64> = tighter.solve().ok()?.z.iter().map(|z| z / unit as f64).collect();
+        self.place(&z, &Tight { sides: vec![0; z.len()], rows: Vec::new() })
+    }
+
+    fn attempt(&self, solution: &Solution, tolerance: f64) -> Option<(Vec<i64>, u32)> {
+        let z = &solution.z;
         let mut held = solution.tight.clone();
         for (i, side) in held.sides.iter_mut().enumerate() {
             if *side == 0 {
                 let near = |bound: i64| (z[i] - bound as f64).abs() <= tolerance;
                 *side = i8::from(near(self.lower[i])) - i8::from(near(self.upper[i]) && !near(self.lower[i]));
             }
-            if !may_hold(self.bound(i, *side)) {
-                *side = 0;
-            }
         }
         let near = |j: &usize| {
-            let slack = self.slack(*j, &z).abs() / self.constraints[*j].length;
-            may_hold(self.constraints[*j].least) && (solution.tight.rows.contains(j) || slack <= tolerance)
+            let slack = self.slack(*j, z).abs() / self.constraints[*j].length;
+            solution.tight.rows.contains(j) || slack <= tolerance
         };
         held.rows = (self.equations..self.constraints.len()).filter(near).collect();
         for _ in 0..self.u.len() + self.constraints.len() {
-            let (units, bits) = self.place(&z, &held, if shrink > 0.0 { 6 } else { 0 })?;
+            let (units, bits) = self.place(z, &held)?;
             let before = held.clone();
             for (i, side) in held.sides.iter_mut().enumerate() {
                 let (unit, [lower, upper]) = (i128::from(units[i]), self.bounds(i, bits));
-                if unit < lower && may_hold(self.lower[i]) {
+                if unit < lower {
                     *side = 1;
-                } else if unit > upper && may_hold(self.upper[i]) {
+                } else if unit > upper {
                     *side = -1;
                 }
             }
             for j in self.equations..self.constraints.len() {
                 let Constraint { row, least, .. } = &self.constraints[j];
                 let sum: i128 = row.iter().map(|&(i, a)| i128::from(a) * i128::from(units[i as usize])).sum();
-                if sum < i128::from(*least) << bits && may_hold(*least) && !held.rows.contains(&j) {
+                if sum < i128::from(*least) << bits && !held.rows.contains(&j) {
                     held.rows.push(j);
                 }
             }
@@ -81,7 +112,7 @@ impl Problem<'_> {
 
     /// A point of the grid next to `z` that meets the equations and what is held. `None`: there is none, or
     /// the numbers are too big.
-    fn place(&self, z: &[f64], held: &Tight, finer: u32) -> Option<(Vec<i64>, u32)> {
+    fn place(&self, z: &[f64], held: &Tight) -> Option<(Vec<i64>, u32)> {
         let n = z.len();
         let mut system: Vec<Vec<i128>> = Vec::new();
         for j in (0..self.equations).chain(held.rows.iter().copied()) {
@@ -112,7 +143,7 @@ impl Problem<'_> {
         }
         // The pivots collect the rounding of all other cells.
         let collected = (step as u128 * n as u128) >> 8;
-        let wanted = GRID + finer + (u128::BITS - collected.leading_zeros());
+        let wanted = GRID + (u128::BITS - collected.leading_zeros());
         let bits = grid(1.0 + largest(z), wanted);
         let mut units = vec![0i128; n];
         for i in 0..n {
