@@ -35,6 +35,7 @@ pub mod invariant;
 pub mod kernel;
 pub mod lattice;
 pub mod law;
+pub mod oracle;
 pub mod privacy;
 pub mod rng;
 pub mod worlds;

@@ -20,7 +20,7 @@ pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64])
     let slopes: Vec<Slope> = laws.iter().map(Slope::of).collect();
     let mut curves: Vec<Curve> = Vec::new();
     let mut known: HashMap<Shape, u32> = HashMap::new();
-    let grid = Grid::new(tree, laws, counts);
+    let grid = Grid::new(tree, laws, counts)?;
     // By node: its curve as its parent sees it, and as its children make it.
     let mut outer = vec![0u32; tree.nodes()];
     let mut inner = vec![0u32; tree.nodes()];
@@ -153,7 +153,8 @@ struct Grid(Vec<f64>);
 const STEPS: i32 = 96;
 
 impl Grid {
-    fn new<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64]) -> Self {
+    /// `None` where nothing pushes any sum.
+    fn new<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64]) -> Option<Self> {
         let levels = tree.levels();
         // Free means of leaves add up to more than any sum of theirs has.
         let mut largest = vec![0.0f64; levels];
@@ -181,6 +182,9 @@ impl Grid {
                 Slope::Gaussian(precision) => largest * precision,
             };
         }
+        if strongest < 1e-200 {
+            return None;
+        }
         let ratio = libm::pow(1e-8, 1.0 / f64::from(STEPS));
         let mut grid: Vec<f64> = (0..=STEPS).map(|k| -strongest * libm::pow(ratio, f64::from(k))).collect();
         // Near its rate a double geometric law with a deep floor goes there.
@@ -194,7 +198,7 @@ impl Grid {
         grid.retain(|tilt| *tilt >= -strongest);
         grid.sort_by(f64::total_cmp);
         grid.dedup();
-        Self(grid)
+        Some(Self(grid))
     }
 }
 

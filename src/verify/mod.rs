@@ -1,4 +1,7 @@
-//! Every method of a plan once, briefly: against its invariant and, where there is one, its oracle.
+//! Every method of a plan once, briefly: against its invariant, another sampler of its law, and laws computed in full.
+
+mod judge;
+pub mod systems;
 
 use crate::config::{LawKind, Method, Study};
 use crate::diagnostics::{Agreement, Moments};
@@ -7,6 +10,7 @@ use crate::grid::{Cell, Plan, servable};
 use crate::input::Subject;
 use crate::rng::normal_quantile;
 use crate::runner::{self, CellOutcome, Manner, Statistics, expected};
+pub use judge::{Comparison, judge};
 use std::collections::HashMap;
 
 /// What was found of one method under one law.
@@ -20,8 +24,61 @@ pub struct Checked {
     pub kept: Option<u64>,
     /// What it was compared with.
     pub oracle: Oracle,
+    /// The same method, law and scales against laws that are computed in full: on the config's own counts where that is
+    /// possible, and on small systems of the same kind.
+    pub computed: Vec<OnSystem>,
     /// Why it could not be drawn.
     pub error: Option<String>,
+}
+
+/// What was found on one system.
+#[derive(Debug)]
+pub struct OnSystem {
+    /// The system.
+    pub name: String,
+    /// Comparisons of its releases with the law computed another way; why there are none.
+    pub comparisons: std::result::Result<Vec<Comparison>, String>,
+    /// What must not happen on a system that is served: a broken invariant, a panic.
+    pub broken: Option<String>,
+}
+
+impl OnSystem {
+    /// The smallest bound on a probability, times the number of comparisons.
+    pub fn p(&self) -> Option<f64> {
+        let all = self.comparisons.as_ref().ok()?;
+        all.iter().map(|one| one.p).min_by(f64::total_cmp).map(|p| (p * all.len() as f64).min(1.0))
+    }
+
+    /// Of an outcome of a cell on a subject; `steps`: of the oracle's work.
+    pub fn new(name: &str, cell: &Cell, subject: &Subject, outcome: &CellOutcome, steps: u64) -> Self {
+        let broken = |error: &&String| {
+            error.contains("violates its invariant") || error.contains("a bug of congenial")
+        };
+        let comparisons = match &outcome.error {
+            Some(error) => Err(error.clone()),
+            None => judge(cell, subject, outcome, steps),
+        };
+        let mut broken = outcome.error.as_ref().filter(broken).cloned();
+        let promised = cell.method != Method::Unconstrained;
+        if promised && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
+            broken = Some("a release does not keep the invariant".into());
+        }
+        if !outcome.tv_error.is_nan() && !(0.0..=1e-6).contains(&outcome.tv_error) {
+            broken = Some(format!("the stated total variation error is {}", outcome.tv_error));
+        }
+        Self { name: name.to_owned(), comparisons, broken }
+    }
+}
+
+/// What is to be said of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    /// It agrees with everything that it was compared with.
+    Fine,
+    /// It keeps its invariant; nothing tells whether its law is right.
+    NotCompared,
+    /// Something speaks against it.
+    Wrong,
 }
 
 /// Another way to the same law.
@@ -39,14 +96,22 @@ pub enum Oracle {
 pub const LEVEL: f64 = 1e-6;
 
 impl Checked {
-    /// Whether nothing speaks against the method.
-    pub fn is_fine(&self) -> bool {
+    /// What is to be said of the method.
+    pub fn finding(&self) -> Finding {
         let agrees = match &self.oracle {
-            Oracle::None(_) => true,
-            Oracle::Method(_, agreement) => agreement.p >= LEVEL,
-            Oracle::Variance(off, error) => off.abs() <= -normal_quantile(LEVEL / 2.0) * error,
+            Oracle::None(_) => None,
+            Oracle::Method(_, agreement) => Some(agreement.p >= LEVEL),
+            Oracle::Variance(off, error) => Some(off.abs() <= -normal_quantile(LEVEL / 2.0) * error),
         };
-        self.error.is_none() && agrees && self.kept.is_none_or(|kept| kept == self.releases)
+        let mut computed = self.computed.iter().filter_map(OnSystem::p).map(|p| p >= LEVEL).peekable();
+        let compared = agrees.is_some() || computed.peek().is_some();
+        let broken = self.computed.iter().any(|one| one.broken.is_some());
+        let kept = self.kept.is_none_or(|kept| kept == self.releases);
+        match self.error.is_none() && agrees != Some(false) && computed.all(|fine| fine) && !broken && kept {
+            false => Finding::Wrong,
+            true if compared => Finding::Fine,
+            true => Finding::NotCompared,
+        }
     }
 }
 
@@ -71,6 +136,17 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             tested.push(brief(&cell.with(method, &plan.subject)));
         }
     }
+    let mut on_small: Vec<Vec<OnSystem>> = tested.iter().map(|_| Vec::new()).collect();
+    for (name, subject) in systems::like(&plan.subject) {
+        let served: Vec<usize> =
+            (0..tested.len()).filter(|&i| servable(&tested[i], &subject).is_ok()).collect();
+        let cells = served.iter().map(|&i| brief(&tested[i].with(tested[i].method, &subject))).collect();
+        let small = Plan { config: plan.config.clone(), subject, cells };
+        let outcomes = runner::run(&small, Manner { threads, fail_fast: false }, None)?;
+        for ((&i, cell), outcome) in served.iter().zip(&small.cells).zip(&outcomes) {
+            on_small[i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
+        }
+    }
     let oracles: Vec<Option<Cell>> = tested
         .iter()
         .map(|cell| {
@@ -88,8 +164,9 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
     }
     let outcomes = runner::run(&plan, Manner { threads, fail_fast: false }, None)?;
     let statistics = Statistics::new(&plan);
-    let checked = tested.into_iter().zip(oracles).map(|(cell, oracle)| {
+    let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
         let outcome = &outcomes[places[&cell.key]];
+        computed.insert(0, OnSystem::new("its own counts", &cell, &plan.subject, outcome, OWN_STEPS));
         let oracle = match oracle {
             _ if outcome.error.is_some() => Oracle::None("no releases".into()),
             Some(other) => {
@@ -110,6 +187,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             releases: outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64,
             kept: (cell.method != Method::Unconstrained).then_some(kept),
             oracle,
+            computed,
             error: outcome.error.clone(),
             cell,
         }
@@ -117,6 +195,10 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
     Ok(checked.collect())
 }
 
+/// Steps of a computed law, on the config's own counts and on small ones: a second or so.
+const OWN_STEPS: u64 = 100_000_000;
+/// See [`OWN_STEPS`].
+const SMALL_STEPS: u64 = 300_000_000;
 /// Sweeps of a chain that is an oracle, or that the config leaves open.
 const SWEEPS: u64 = 200;
 /// See [`SWEEPS`].

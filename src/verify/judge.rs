@@ -1,0 +1,243 @@
+//! Releases against what they must be, computed in other ways.
+
+use crate::config::{LawKind, Method};
+use crate::diagnostics::{Moments, kolmogorov_smirnov};
+use crate::grid::Cell;
+use crate::input::{HierarchyTable, InvariantTable, Subject};
+use crate::oracle::images::{self, TableImage};
+use crate::oracle::{Distribution, Formula, Sampler, tables, trees};
+use crate::rng::{Role, Stream, TaskKey, stream};
+use crate::runner::CellOutcome;
+
+/// One comparison of a cell's releases with an oracle.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// What was compared.
+    pub what: String,
+    /// A bound on the probability of such a difference if the releases are right.
+    pub p: f64,
+    /// The difference, for people.
+    pub figure: String,
+}
+
+/// Draws of a reference for each release.
+const REFERENCES: usize = 2;
+/// Nodes of a tree up to which least squares are solved plainly, and children of one node that are rounded by trial.
+const MOST_NODES: usize = 40;
+const MOST_CHILDREN: usize = 6;
+
+/// Compares the releases of a cell with their law: that of the root and the moments of every level of a tree, every entry and the
+/// norm of a table.
+///
+/// `steps`: of an oracle's work, see [`trees::MOST_STEPS`]. Errors: why there is no oracle, in words.
+pub fn judge(
+    cell: &Cell,
+    subject: &Subject,
+    outcome: &CellOutcome,
+    steps: u64,
+) -> Result<Vec<Comparison>, String> {
+    let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.key, replicate: 0, role: Role::Noise };
+    match subject {
+        Subject::Hierarchy(table) => tree(cell, table, outcome, steps, stream(key)),
+        Subject::Table(table) => entries(cell, table, outcome, stream(key)),
+    }
+}
+
+fn formula(law: LawKind, scale: f64) -> Formula {
+    match law {
+        LawKind::Laplace => Formula::Laplace(scale),
+        LawKind::Gaussian => Formula::Gaussian(scale),
+        LawKind::DoubleGeometric | LawKind::L1 => Formula::Geometric(scale),
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => Formula::DiscreteGaussian(scale),
+        LawKind::L2 => Formula::Euclidean(scale),
+    }
+}
+
+/// Rounding of sums is no difference of laws; the offset keeps common fractions off the edges.
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.map(|x| libm::rint(x * 1e4 + 0.137) * 1e-4).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which discrete laws keep.
+fn against_law(what: String, values: &[f64], law: &Distribution) -> Comparison {
+    let mut values = values.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    let distance = law.distance(&values);
+    let p = (2.0 * libm::exp(-2.0 * values.len() as f64 * distance * distance)).min(1.0);
+    Comparison { what, p, figure: format!("KS {distance:.4}") }
+}
+
+/// As [`crate::diagnostics::Agreement`] for one statistic.
+fn against_draws(what: String, a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> Comparison {
+    let (a, b) = (sorted(a), sorted(b));
+    let distance = kolmogorov_smirnov(&a, &b);
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    let p = std::f64::consts::E * libm::exp(-2.0 * distance * distance * n * m / (n + m));
+    Comparison { what, p: p.min(1.0), figure: format!("KS {distance:.4} of two samples") }
+}
+
+/// A mean against its value, by Bernstein's inequality for terms within `width` standard deviations of their mean; `slack`:
+/// relative error of the value; `unit`: the least that a value differs from 0 by, 0 for reals.
+fn against_mean(
+    what: String,
+    values: impl Iterator<Item = f64>,
+    (mean, slack): (f64, f64),
+    width: f64,
+    unit: f64,
+) -> Comparison {
+    let estimate = values.collect::<Moments>();
+    let n = estimate.count() as f64;
+    // Values that are rarely other than 0 vary as their number does, though no sample may show it.
+    let rare = if mean < unit { libm::sqrt(mean * unit) } else { 0.0 };
+    let deviation = estimate.deviation().max(rare).max(f64::MIN_POSITIVE);
+    let width = width.max(unit / deviation);
+    let off = ((estimate.mean() - mean).abs() - slack * mean.abs()).max(0.0);
+    let z = off / deviation * libm::sqrt(n);
+    let p = 2.0 * libm::exp(-0.5 * z * z / (1.0 + width * z / (3.0 * libm::sqrt(n))));
+    let figure = format!("{:.5}, want {mean:.5}, {z:.2} standard errors", estimate.mean());
+    Comparison { what, p: p.min(1.0), figure }
+}
+
+fn samplers(laws: &[Formula]) -> Result<Vec<Sampler>, String> {
+    let all: Option<Vec<Sampler>> = laws.iter().map(|law| law.sampler()).collect();
+    all.ok_or_else(|| "its law is too wide to be drawn from a table, or no product".into())
+}
+
+/// Of the noise of one node, by its formula.
+fn variance(law: Formula) -> f64 {
+    match law {
+        Formula::Laplace(scale) => 2.0 * scale * scale,
+        Formula::Gaussian(scale) => scale * scale,
+        _ => {
+            let reach = law.reach() as i64;
+            let weight = |z: i64| libm::exp(law.log_weight(z as f64));
+            let mass: f64 = (-reach..=reach).map(weight).sum();
+            (-reach..=reach).map(|z| weight(z) * (z * z) as f64).sum::<f64>() / mass
+        }
+    }
+}
+
+fn tree(
+    cell: &Cell,
+    table: &HierarchyTable,
+    outcome: &CellOutcome,
+    steps: u64,
+    mut rng: Stream,
+) -> Result<Vec<Comparison>, String> {
+    let tree = &table.hierarchy;
+    let laws: Vec<Formula> = cell.calibration.scales.iter().map(|&scale| formula(cell.law, scale)).collect();
+    let rows = |level: usize| outcome.rows.errors.iter().filter(move |row| row.level as usize == level + 1);
+    if cell.method.conditions() {
+        let floors = cell.method.nonnegative().then_some(&table.counts[..]);
+        let law = trees::conditioned(tree, &laws, floors, steps)?;
+        let real = laws.iter().any(|law| law.is_real());
+        let (slack, unit) = if real { (0.02, 0.0) } else { (1e-5, 1.0) };
+        let root: Vec<f64> = rows(0).map(|row| row.bias).collect();
+        let mut found = vec![against_law("the root's noise".into(), &root, &law.root)];
+        for level in 1..tree.levels() {
+            // Sums of tails that fall like exponentials: ten standard deviations are rarer than any level here.
+            let (l1, l2) = (rows(level).map(|row| row.l1), rows(level).map(|row| row.l2 * row.l2));
+            let name = level + 1;
+            found.push(against_mean(
+                format!("level {name}, L1"),
+                l1,
+                (law.absolute[level], slack),
+                15.0,
+                unit,
+            ));
+            found.push(against_mean(
+                format!("level {name}, squares"),
+                l2,
+                (law.squares[level], slack),
+                40.0,
+                unit,
+            ));
+        }
+        return Ok(found);
+    }
+    let noise = samplers(&laws)?;
+    let n = REFERENCES * rows(0).count();
+    let families = (0..tree.nodes()).map(|v| tree.children(v).len()).max().unwrap_or(0);
+    let draws: Vec<Vec<f64>> = match cell.method {
+        Method::Unconstrained if tree.nodes() <= 10_000 => {
+            (0..n).map(|_| (0..tree.nodes()).map(|v| noise[tree.level(v)].draw(&mut rng)).collect()).collect()
+        }
+        Method::L2 if tree.nodes() <= MOST_NODES => {
+            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
+            (0..n).map(|_| images::tree_l2(&mut rng, tree, &noise, &variances)).collect()
+        }
+        Method::TopDown if families <= MOST_CHILDREN => {
+            (0..n).map(|_| images::topdown(&mut rng, tree, &table.counts, &noise)).collect()
+        }
+        _ => return Err("its tree is too large for plain projections".into()),
+    };
+    let of = |level: usize, value: fn(&[f64]) -> f64| {
+        draws.iter().map(move |z| value(&z[tree.level_nodes(level)])).collect::<Vec<f64>>().into_iter()
+    };
+    let l1 = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
+    let bias = |z: &[f64]| z.iter().sum::<f64>() / z.len() as f64;
+    Ok((0..tree.levels())
+        .flat_map(|level| {
+            let name = level + 1;
+            [
+                against_draws(format!("level {name}, L1"), rows(level).map(|row| row.l1), of(level, l1)),
+                against_draws(
+                    format!("level {name}, mean"),
+                    rows(level).map(|row| row.bias),
+                    of(level, bias),
+                ),
+            ]
+        })
+        .collect())
+}
+
+fn entries(
+    cell: &Cell,
+    table: &InvariantTable,
+    outcome: &CellOutcome,
+    mut rng: Stream,
+) -> Result<Vec<Comparison>, String> {
+    let law = formula(cell.law, cell.calibration.scales[0]);
+    let draws = &outcome.rows.draws;
+    let d = table.counts.len();
+    let name = |i: usize| format!("entry {}", table.names[i]);
+    let norm = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
+    if cell.method.conditions() {
+        let law = tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)?;
+        let mut found: Vec<Comparison> = (0..d)
+            .map(|i| {
+                let values: Vec<f64> = draws.iter().map(|draw| draw.errors[i]).collect();
+                against_law(name(i), &values, &law.entries[i])
+            })
+            .collect();
+        let norms: Vec<f64> = draws.iter().map(|draw| norm(&draw.errors)).collect();
+        found.push(against_law("the L1 norm".into(), &norms, &law.norm));
+        return Ok(found);
+    }
+    if d > MOST_NODES {
+        return Err("its table is too large for plain projections".into());
+    }
+    let image = match cell.method {
+        Method::Unconstrained => TableImage::None,
+        Method::L2 => TableImage::L2,
+        Method::Nnl2 => TableImage::Nnl2,
+        Method::L2Integer => TableImage::L2Integer,
+        Method::Nnl2Integer => TableImage::Nnl2Integer,
+        Method::L1 { beta } => TableImage::L1 { beta },
+        _ => return Err("no oracle is known for the method".into()),
+    };
+    let noise = law.sampler().ok_or("its law is too wide to be drawn from a table")?;
+    let reference = (0..REFERENCES * draws.len())
+        .map(|_| images::table(&mut rng, &noise, image, &table.invariant, &table.region))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut found: Vec<Comparison> = (0..d)
+        .map(|i| {
+            against_draws(name(i), draws.iter().map(|draw| draw.errors[i]), reference.iter().map(|z| z[i]))
+        })
+        .collect();
+    let ours = draws.iter().map(|draw| norm(&draw.errors));
+    found.push(against_draws("the L1 norm".into(), ours, reference.iter().map(|z| norm(z))));
+    Ok(found)
+}
