@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Arguments { config, out, shards, threads, sets } = arguments;
     let plan = super::shard::plan("merge", &config, &sets)?;
-    let manner = Manner { threads: run::threads(threads), fail_fast: false };
+    let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
     let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
     run::run_plan(&making, &plan)
 }

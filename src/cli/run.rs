@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         (false, true) => Earlier::Resumed,
         (false, false) => Earlier::Refused,
     };
-    let manner = Manner { threads: threads(arguments.threads), fail_fast };
+    let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
     if let Some(shard) = &arguments.shard {
         let plan = super::shard::plan("--shard", &arguments.config, &arguments.sets)?;

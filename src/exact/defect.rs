@@ -71,9 +71,10 @@ impl Defect {
         Self { missing: vec![0.0; table.entries().len()], tails: [tail(lo, -1, floor), tail(hi, 1, ceiling)] }
     }
 
-    /// Of a sum of free terms that goes on beyond its table, of which `missing(t)` may be wrong at t.
-    pub(super) fn of_sum(table: &Table, missing: impl Fn(i64) -> f64) -> Self {
-        Self::beside(table, table.support().map(missing).collect(), [f64::INFINITY; 2])
+    /// Of a sum of free terms that goes on beyond its table, of which `missing(t)` may be wrong at t; `next`: at most its
+    /// values beside the table.
+    pub(super) fn of_sum(table: &Table, missing: impl Fn(i64) -> f64, next: [f64; 2]) -> Self {
+        Self::beside(table, table.support().map(missing).collect(), next)
     }
 
     /// `next`: at most m at the integers next to the table; more is known from log-concavity.
@@ -84,13 +85,15 @@ impl Defect {
                 return Tail::NONE;
             }
             let inwards = |k: usize| if side == 0 { k } else { p.len() - 1 - k };
+            // Entries may also be too large, where terms that have bounds were taken for free.
+            let least = |k: usize| (p[inwards(k)] - missing[inwards(k)]).max(0.0);
             // m falls outwards from a place where it is at most `most` by no less than from an entry k steps inside to
             // there, in k equal steps.
             let ratio = |most: f64, place: usize| {
                 let steps = std::iter::successors(Some(1usize), |k| Some(2 * k));
                 steps
                     .take_while(|k| place + k <= p.len())
-                    .map(|k| libm::pow(most / p[inwards(place + k - 1)], 1.0 / k as f64))
+                    .map(|k| libm::pow(most / least(place + k - 1), 1.0 / k as f64))
                     .fold(f64::INFINITY, f64::min)
             };
             let end = p[inwards(0)] + missing[inwards(0)];
@@ -103,14 +106,14 @@ impl Defect {
     }
 
     /// The table of the sum of two independent terms, and what it lacks: what one of them lacks, and what values beyond an
-    /// end of one of the tables would give.
+    /// end of one of the tables would give; and the share of both tables' mass that its entries hold.
     ///
     /// Errors: as [`Table::convolve`].
     pub(super) fn convolve(
         (left, of_left): (&Table, &Self),
         (right, of_right): (&Table, &Self),
         cut: Cut,
-    ) -> Result<(Table, Self)> {
+    ) -> Result<(Table, Self, f64)> {
         let p = convolution(left.entries(), right.entries())?;
         let [most_left, most_right] = [(left, of_left), (right, of_right)].map(|(table, of)| {
             table.entries().iter().zip(&of.missing).map(|(x, y)| x + y).collect::<Vec<_>>()
@@ -138,9 +141,9 @@ impl Defect {
             let closed = tails[0][side].first == 0.0 && tails[1][side].first == 0.0;
             if closed { 0.0 } else { most.max(f64::MIN_POSITIVE) }
         });
-        let (mut table, defect) = Self::cut(lo, p, missing, next, left.lost() + right.lost(), cut)?;
+        let (mut table, defect, kept) = Self::cut(lo, p, missing, next, left.lost() + right.lost(), cut)?;
         table.add_log_mass(left.log_mass() + right.log_mass());
-        Ok((table, defect))
+        Ok((table, defect, kept))
     }
 
     /// The table of a term that is kept with probability `w(z) e^(tilt z)` up to a factor, and what it lacks.
@@ -163,9 +166,12 @@ impl Defect {
         let weight = |z: i64| libm::exp(log_weight(z) - top);
         let p = (lo..=hi).zip(table.entries()).map(|(z, p)| p * weight(z)).collect();
         let missing = (lo..=hi).zip(&self.missing).map(|(z, m)| if *m == 0.0 { 0.0 } else { m * weight(z) });
-        let next = [(lo - 1, self.tails[0].first), (hi + 1, self.tails[1].first)]
-            .map(|(z, first)| if first == 0.0 { 0.0 } else { (first * weight(z)).max(f64::MIN_POSITIVE) });
-        let (mut weighted, mut defect) = Self::cut(lo, p, missing.collect(), next, table.lost(), cut)?;
+        let next =
+            [(lo - 1, self.tails[0].first), (hi + 1, self.tails[1].first)].map(|(z, first)| match first {
+                0.0 | f64::INFINITY => first,
+                _ => (first * weight(z)).max(f64::MIN_POSITIVE),
+            });
+        let (mut weighted, mut defect, _) = Self::cut(lo, p, missing.collect(), next, table.lost(), cut)?;
         // Where nothing was cut the series falls as before, and as the weights do beside.
         for (side, end, step) in [(0, lo, -1), (1, hi, 1)] {
             if weighted.support().contains(&end) {
@@ -177,7 +183,7 @@ impl Defect {
         Ok((weighted, defect))
     }
 
-    /// `p` on `lo, lo + 1, …` as a table; `next`: at most m beside it.
+    /// `p` on `lo, lo + 1, …` as a table; `next`: at most m beside it. Also what its entries were divided by.
     fn cut(
         lo: i64,
         p: Vec<f64>,
@@ -185,7 +191,7 @@ impl Defect {
         next: [f64; 2],
         lost: f64,
         cut: Cut,
-    ) -> Result<(Table, Self)> {
+    ) -> Result<(Table, Self, f64)> {
         let sound = |i: &usize| !cut.sound_ends || missing[*i] <= 0.5 * p[*i];
         let first = (0..p.len()).find(sound).unwrap_or(0);
         let last = (0..p.len()).rev().find(sound).unwrap_or(p.len() - 1);
@@ -202,7 +208,9 @@ impl Defect {
         let next = next.map(|x| if x == 0.0 { 0.0 } else { (x * scale).max(f64::MIN_POSITIVE) });
         let missing = missing[first..end].iter().map(|x| x * scale).collect();
         let defect = Self::beside(&table, missing, next);
-        Ok((table, defect))
+        // Without entries that were cut for their ends all mass is kept but for the tails.
+        let kept = if cut.sound_ends { 1.0 / scale } else { 1.0 };
+        Ok((table, defect, kept))
     }
 
     /// The share of m that the table lacks: an upper bound on the total variation distance between draws of both.

@@ -32,8 +32,9 @@ enum Kind {
     Term,
     /// Independent double geometric terms.
     Leaves(GeometricSum),
-    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
-    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), likely: Likely },
+    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both. `kept`: what the table of the sum holds of both
+    /// tables' mass.
+    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), kept: f64, likely: Likely },
 }
 
 /// Alias tables of the left sum for the likely sums of both, from the first of them on.
@@ -138,7 +139,7 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, slope, means, ref likely } => {
+            &Kind::Split { left, right, slope, means, kept, ref likely } => {
                 let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
                 let at = sum.wrapping_sub(likely.first) as u64;
                 if at < likely.sums {
@@ -155,7 +156,7 @@ impl Parts {
                 let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
                 let (mut above, mut below) = (mode, mode);
                 let offset = zigzag(
-                    open01(rng) * part.table.at(sum),
+                    open01(rng) * part.table.at(sum) * kept,
                     weight(mode),
                     || {
                         above += 1;
@@ -246,7 +247,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         let law = &self.laws[level];
         let depth = match self.depths.get(&(level, tilt.to_bits())) {
             Some(&depth) => depth,
-            None if tilt == 0.0 => reach(law),
+            None if tilt == 0.0 && self.cut.tails >= TRUNCATION => reach(law),
             None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.cut.tails)
                 .map_or(i64::MIN + 1..=0, |table| table.support())
                 .start(),
@@ -290,7 +291,8 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 None => NO_LOWER,
                 Some(depths) => {
                     let least = order[..n].iter().map(|&term| depths[term as usize]).min().unwrap_or(0);
-                    -(1i64 << least.max(1).ilog2()).max(self.depth(level, f64::from_bits(tilt))?)
+                    let power = if least > 0 { 1i64 << least.ilog2() } else { 0 };
+                    -power.max(self.depth(level, f64::from_bits(tilt))?)
                 }
             };
             parts.push(self.part(Shape::Leaves { level, n, reach, floor, tilt })?);
@@ -328,9 +330,10 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 let tilt = f64::from_bits(tilt);
                 let leaves = GeometricSum::tilted(&law, n, reach, tilt, self.cut.tails)?;
                 let table = leaves.sum().clone();
-                let defect = self
-                    .certified
-                    .then(|| Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t)));
+                let defect = self.certified.then(|| {
+                    let next = leaves.beside(tilt);
+                    Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t), next)
+                });
                 (Part { kind: Kind::Leaves(leaves), table, len: n }, defect)
             }
             Shape::Node { level, inner, tilt } => {
@@ -347,16 +350,16 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
             Shape::Split(left, right) => {
                 let (l, r) = (&parts[left as usize], &parts[right as usize]);
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
-                let (table, defect) = if self.certified {
+                let (table, defect, kept) = if self.certified {
                     let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
-                    let (table, defect) = Defect::convolve(left, right, self.cut)?;
-                    (table, Some(defect))
+                    let (table, defect, kept) = Defect::convolve(left, right, self.cut)?;
+                    (table, Some(defect), kept)
                 } else {
-                    (l.table.convolve_within(&r.table, self.cut.tails)?, None)
+                    (l.table.convolve_within(&r.table, self.cut.tails)?, None, 1.0)
                 };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 let means = (mean_l, mean_r);
-                let kind = Kind::Split { left, right, slope, means, likely: Likely::default() };
+                let kind = Kind::Split { left, right, slope, means, kept, likely: Likely::default() };
                 (Part { kind, table, len: l.len + r.len }, defect)
             }
         };

@@ -182,7 +182,7 @@ impl Grid {
                 Slope::Gaussian(precision) => largest * precision,
             };
         }
-        if strongest < 1e-200 {
+        if !(strongest > 1e-200 && strongest < 1e200) {
             return None;
         }
         let ratio = libm::pow(1e-8, 1.0 / f64::from(STEPS));
@@ -220,7 +220,7 @@ impl Curve {
         let mean = m[i] * (1.0 - 3.0 * x2 + 2.0 * x3)
             + m[i + 1] * (3.0 * x2 - 2.0 * x3)
             + h * (v[i] * x * y * y - v[i + 1] * x2 * y);
-        (mean.clamp(m[i].min(m[i + 1]), m[i].max(m[i + 1])), v[i] * y + v[i + 1] * x)
+        (mean.max(m[i].min(m[i + 1])).min(m[i].max(m[i + 1])), v[i] * y + v[i + 1] * x)
     }
 
     /// The tilt inside that a node with such a weight has under one outside.
@@ -253,16 +253,18 @@ fn moments<L: IntegerLaw>(law: &L, floor: i64, tilt: f64) -> (f64, f64) {
     match law.as_double_geometric() {
         Some(law) => geometric_moments(law.rate(), floor, tilt),
         None => {
-            let log_weight = |z: f64| -0.5 * z * z / (law.scale() * law.scale()) + tilt * z;
-            let mode = libm::rint(tilt * law.scale() * law.scale()).max(floor as f64);
+            let square = law.scale() * law.scale();
+            let mode = libm::rint(tilt * square).max(floor as f64);
+            // Relative to that of the mode.
+            let log_weight = |z: f64| -(z - mode) * (0.5 * (z - mode) / square + (mode / square - tilt));
             // Where the weights fall slowly, a value stands for several.
-            let fall = log_weight(mode) - log_weight(mode + 1.0);
+            let fall = -log_weight(mode + 1.0);
             let stride = libm::floor(law.scale().min(1.0 / fall.max(1e-9)) / 32.0).max(1.0);
             let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
             for step in [stride, -stride] {
                 let mut z = if step > 0.0 { mode } else { mode - stride };
                 while z >= floor as f64 {
-                    let log = log_weight(z) - log_weight(mode);
+                    let log = log_weight(z);
                     if log < -40.0 {
                         break;
                     }

@@ -17,8 +17,8 @@ const MAX_VISITED: u64 = 1 << 24;
 const MAX_TV_ERROR: f64 = 1e-9;
 /// Tails of tables that are not cut any deeper.
 const LEAST_TAILS: f64 = 1e-200;
-/// What a law holds beyond the values that its table is made from, in units of the tails' mass.
-const BEYOND: f64 = 0.1;
+/// What a law holds beyond its table and beyond bounds that were taken for none, in units of the tails' mass.
+const BEYOND: f64 = 1.1;
 /// Free dimensions beyond which nothing is listed.
 const MAX_FREE: usize = 64;
 

@@ -141,13 +141,27 @@ impl GeometricSum {
             return 0.0;
         }
         let first = 1 - floor;
-        let log_g = |y: i64| self.log_sums[(y.unsigned_abs() as usize).min(self.log_sums.len() - 1)];
         // G falls on both sides of 0.
         let nearest = (t + first).max(0);
-        let here = self.sum.support().start() + self.sum.entries().len() as i64 / 2;
-        let scale = libm::log(self.sum.at(here)) - log_g(here) - tilt * here as f64;
         let parts = libm::log(self.n as f64) - law.rate() * first as f64 - libm::log1p(-law.ratio());
-        libm::exp(parts + log_g(nearest) + tilt * t as f64 + scale)
+        libm::exp(parts + self.log_g(nearest) + tilt * t as f64 + self.log_scale(tilt))
+    }
+
+    /// At most the weights of the sums next to those of the table, which has the given tilt, in its scale.
+    pub(super) fn beside(&self, tilt: f64) -> [f64; 2] {
+        [self.sum.support().start() - 1, self.sum.support().end() + 1]
+            .map(|t| libm::exp(self.log_g(t) + tilt * t as f64 + self.log_scale(tilt)).max(f64::MIN_POSITIVE))
+    }
+
+    /// `ln G` up to a constant; at least that for sums beyond those that were computed.
+    fn log_g(&self, sum: i64) -> f64 {
+        self.log_sums[(sum.unsigned_abs() as usize).min(self.log_sums.len() - 1)]
+    }
+
+    /// The constant that makes of `ln G(t) + tilt t` the logarithm of the table's entry.
+    fn log_scale(&self, tilt: f64) -> f64 {
+        let here = self.sum.support().start() + self.sum.entries().len() as i64 / 2;
+        libm::log(self.sum.at(here)) - self.log_g(here) - tilt * here as f64
     }
 
     /// Draws the parts given that they sum to `t`, into `parts` (of length n).

@@ -31,6 +31,26 @@ pub fn conditioned(
     floors: Option<&[i64]>,
     most: u64,
 ) -> Result<TreeLaw, String> {
+    settled(tree, laws, floors, most, false)
+}
+
+/// The law of the root alone: less work.
+pub fn root(
+    tree: &Hierarchy,
+    laws: &[Formula],
+    floors: Option<&[i64]>,
+    most: u64,
+) -> Result<Distribution, String> {
+    settled(tree, laws, floors, most, true).map(|law| law.root)
+}
+
+fn settled(
+    tree: &Hierarchy,
+    laws: &[Formula],
+    floors: Option<&[i64]>,
+    most: u64,
+    root_only: bool,
+) -> Result<TreeLaw, String> {
     let real = laws.iter().any(|law| law.is_real());
     let smallest = laws.iter().map(|law| law.scale()).fold(f64::INFINITY, f64::min);
     let step = if real { 1.0 / libm::ceil(16.0 / smallest) } else { 1.0 };
@@ -40,7 +60,7 @@ pub fn conditioned(
     let mut before: Option<TreeLaw> = None;
     loop {
         let mut window = Window { tree, laws, floors, step, width, budget, inner: Vec::new() };
-        let Some(law) = window.law() else {
+        let Some(law) = window.law(root_only) else {
             return Err("its laws are too wide to be convolved plainly".into());
         };
         budget = window.budget;
@@ -90,7 +110,7 @@ struct Window<'a> {
 
 impl Window<'_> {
     /// `None`: beyond the budget.
-    fn law(&mut self) -> Option<TreeLaw> {
+    fn law(&mut self, root_only: bool) -> Option<TreeLaw> {
         let mut shapes: Vec<Shape> = Vec::new();
         let mut known: HashMap<Shape, usize> = HashMap::new();
         let mut of = vec![0; self.tree.nodes()];
@@ -135,7 +155,7 @@ impl Window<'_> {
             squares: vec![0.0; levels],
         };
         let free = Weights { low: -self.width, log: vec![0.0; 2 * self.width as usize + 1] };
-        self.down(&shapes, of[0], 1.0, &free, &mut law)?;
+        self.down(&shapes, of[0], 1.0, &free, root_only, &mut law)?;
         Some(law)
     }
 
@@ -194,13 +214,15 @@ impl Window<'_> {
         Some(Weights { low, log: log.collect() })
     }
 
-    /// Adds the moments of `number` nodes of a shape and of everything below, given the weights of everything outside.
+    /// Adds the moments of `number` nodes of a shape and, unless they are to stand alone, of everything below, given the weights of everything
+    /// outside.
     fn down(
         &mut self,
         shapes: &[Shape],
         shape: usize,
         number: f64,
         outside: &Weights,
+        alone: bool,
         law: &mut TreeLaw,
     ) -> Option<()> {
         let outer = self.outer(shapes, shape);
@@ -221,7 +243,7 @@ impl Window<'_> {
         }
         law.absolute[level] += number * marginal.clone().map(|(z, p)| z.abs() * p).sum::<f64>();
         law.squares[level] += number * marginal.map(|(z, p)| z * z * p).sum::<f64>();
-        for &(child, n) in children {
+        for &(child, n) in children.iter().filter(|_| !alone) {
             // Given a child's value: what its siblings and everything above make of it.
             let siblings = self.sum(shapes, children, Some(child))?;
             let own = self.laws[level];
@@ -235,7 +257,7 @@ impl Window<'_> {
                 log: siblings.log.into_iter().rev().collect(),
             };
             let given = self.convolve(&above, &turned)?;
-            self.down(shapes, child, number * n as f64, &given, law)?;
+            self.down(shapes, child, number * n as f64, &given, alone, law)?;
         }
         Some(())
     }

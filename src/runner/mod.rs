@@ -67,6 +67,8 @@ pub struct Manner {
     pub threads: usize,
     /// Whether the first cell that fails ends the run, with what is finished left in the journal.
     pub fail_fast: bool,
+    /// Whether no progress is printed.
+    pub quiet: bool,
 }
 
 /// Runs every cell of a plan. Results depend on the plan alone: not on the threads, nor on their order, nor on what was
@@ -160,8 +162,8 @@ pub fn run_shard(
                 ends(plan, manner, i, prepared.as_ref().err()).map(|()| prepared.ok())
             })
             .collect::<crate::failure::Result<_>>()?;
-        let progress =
-            Progress::new(own.iter().map(|(i, range)| work(&plan.cells[*i], range.end - range.start)).sum());
+        let total = own.iter().map(|(i, range)| work(&plan.cells[*i], range.end - range.start)).sum();
+        let progress = Progress::new(total, manner.quiet);
         own.par_iter().with_max_len(1).try_for_each(|(i, range)| {
             let (cell, key) = (&plan.cells[*i], plan.cells[*i].key_text());
             let error = match (&prepared[*i], journal.read(&key, range)) {
@@ -221,8 +223,8 @@ fn run_here(
         })
         .collect::<crate::failure::Result<_>>()?;
     let tasks: Vec<(usize, Range<u64>)> = parts(plan).filter(|(i, _)| prepared[*i].is_ok()).collect();
-    let progress =
-        Progress::new(plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add));
+    let total = plan.cells.iter().map(|cell| work(cell, cell.replicates)).fold(0, u64::saturating_add);
+    let progress = Progress::new(total, manner.quiet);
     let unkept = AtomicU64::new(0);
     let done = tasks
         .into_par_iter()

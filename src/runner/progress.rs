@@ -14,10 +14,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// `total`: of the work that [`Progress::add`] will report.
-    pub fn new(total: u64) -> Self {
-        let lines = !std::io::stderr().is_terminal();
-        let target = if lines { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    /// `total`: of the work that [`Progress::add`] will report; `quiet`: print nothing.
+    pub fn new(total: u64, quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let lines = !terminal && !quiet;
+        let target =
+            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         let style = ProgressStyle::with_template("{bar:40} {percent:>3}%, {eta} left");
         bar.set_style(style.expect("a constant template"));

@@ -3,7 +3,7 @@
 mod judge;
 pub mod systems;
 
-use crate::config::{LawKind, Method, Study};
+use crate::config::{LawKind, Method, SplitSpec, Study};
 use crate::diagnostics::{Agreement, Moments};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, servable};
@@ -124,6 +124,8 @@ const RELEASES: [u64; 2] = [1000, 100];
 pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
     plan.config.study = Study::Release;
     let mut tested: Vec<Cell> = Vec::new();
+    // By tested method: the cells that differ in the noise alone.
+    let mut noises: Vec<Vec<Cell>> = Vec::new();
     for cell in &plan.cells {
         let method = match cell.method {
             Method::LineGibbs { sweeps: 0, nonnegative } => Method::LineGibbs { sweeps: SWEEPS, nonnegative },
@@ -132,19 +134,37 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             }
             method => method,
         };
-        if tested.iter().all(|other| (other.law, other.method) != (cell.law, method)) {
-            tested.push(brief(&cell.with(method, &plan.subject)));
+        let cell = brief(&cell.with(method, &plan.subject));
+        match tested.iter().position(|other| (other.law, other.method) == (cell.law, method)) {
+            Some(i) if noises[i].iter().all(|other| other.calibration != cell.calibration) => {
+                noises[i].push(cell)
+            }
+            Some(_) => {}
+            None => {
+                tested.push(cell.clone());
+                noises.push(vec![cell]);
+            }
         }
+    }
+    for noises in &mut noises {
+        // The first, the last, and some between.
+        let last = noises.len() - 1;
+        let keep = NOISES.min(noises.len());
+        *noises = (0..keep).map(|k| noises[(k * last) / (keep - 1).max(1)].clone()).collect();
     }
     let mut on_small: Vec<Vec<OnSystem>> = tested.iter().map(|_| Vec::new()).collect();
     for (name, subject) in systems::like(&plan.subject) {
-        let served: Vec<usize> =
-            (0..tested.len()).filter(|&i| servable(&tested[i], &subject).is_ok()).collect();
-        let cells = served.iter().map(|&i| brief(&tested[i].with(tested[i].method, &subject))).collect();
-        let small = Plan { config: plan.config.clone(), subject, cells };
-        let outcomes = runner::run(&small, Manner { threads, fail_fast: false }, None)?;
-        for ((&i, cell), outcome) in served.iter().zip(&small.cells).zip(&outcomes) {
-            on_small[i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
+        let cells: Vec<(usize, Cell)> = (0..tested.len())
+            .flat_map(|i| noises[i].iter().map(move |cell| (i, cell)))
+            .filter(|(_, cell)| servable(cell, &subject).is_ok())
+            .map(|(i, cell)| (i, brief(&cell.with(cell.method, &subject))))
+            .collect();
+        let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
+        let small = Plan { config: plan.config.clone(), subject, cells: served };
+        let outcomes = runner::run(&small, Manner { threads, fail_fast: false, quiet: true }, None)?;
+        for ((i, cell), outcome) in cells.iter().zip(&outcomes) {
+            let name = format!("{name}, {}", noise_words(cell));
+            on_small[*i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
         }
     }
     let oracles: Vec<Option<Cell>> = tested
@@ -162,7 +182,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             plan.cells.len() - 1
         });
     }
-    let outcomes = runner::run(&plan, Manner { threads, fail_fast: false }, None)?;
+    let outcomes = runner::run(&plan, Manner { threads, fail_fast: false, quiet: false }, None)?;
     let statistics = Statistics::new(&plan);
     let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
         let outcome = &outcomes[places[&cell.key]];
@@ -193,6 +213,18 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
         }
     });
     Ok(checked.collect())
+}
+
+/// Budgets and splits of one method and law that are tried on small systems.
+const NOISES: usize = 4;
+
+fn noise_words(cell: &Cell) -> String {
+    let split = match &cell.split {
+        SplitSpec::Each => String::new(),
+        SplitSpec::Even => ", split even".into(),
+        SplitSpec::Shares(shares) => format!(", split {shares:?}"),
+    };
+    format!("epsilon {}{split}", cell.epsilon)
 }
 
 /// Steps of a computed law, on the config's own counts and on small ones: a second or so.

@@ -253,7 +253,7 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
         "exact" | "line-gibbs" => spread(rng, 0.1, 700.0),
         _ => spread(rng, 0.01, 700.0),
     };
-    let mut config = head(rng, seed, replicates, &format!("cell = \"id\"\n{invariants}"));
+    let mut config = head(rng, seed, replicates, &format!("cell = [\"id\"]\n{invariants}"));
     let delta = if law.ends_with("gaussian") { "delta = 1e-6\n" } else { "" };
     write!(
         config,

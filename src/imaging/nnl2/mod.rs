@@ -51,8 +51,12 @@ const MOVED: f64 = 1e-5;
 /// `2^27` (coarser), or equations of many cells with large minors (finer), need another; on it sums of counts and
 /// noise below `2^28` are exact in `f64`. Where equations and integer bounds meet in a point that no binary fraction
 /// holds, such as `z_1 = 1/3`, the result is the projection of the same noise within bounds that are tighter by at most
-/// `2^-17`: like the projection itself a function of the noisy counts and the constraints alone, so that it costs no
-/// privacy. Deterministic.
+/// `2^-17`: like the projection itself a function of the noisy counts and the constraints alone. Deterministic.
+///
+/// The projection is post-processing and costs no privacy. The rounding is where every equation can be solved for a cell
+/// with the coefficient ±1 or another power of two (totals, partitions, margins): it then commutes with integer shifts of
+/// the counts. Elsewhere the last digits, near `2^-24`, are multiples of an odd pivot *relative to the confidential
+/// counts*, and tell them modulo that pivot: read such releases to fewer digits.
 #[derive(Debug, Clone)]
 pub struct Nnl2 {
     component: Component,

@@ -35,31 +35,25 @@ impl Problem<'_> {
     /// The solution within bounds and rows that are tighter by `2^-bits`, on the grid: nothing but the equations needs to
     /// hold with equality there. Bounds of pinned cells stay. `None`: there is none.
     ///
-    /// Like the solution itself it is made of the noise and the constraints alone: unlike a point between the solution and
-    /// the confidential counts it tells nothing else of them, and costs no privacy.
+    /// Like the solution itself it is made of the noisy counts and the constraints alone, unlike a point between the solution
+    /// and the confidential counts. What remains is the grid, see [`super::Nnl2`].
     fn inside(&self, bits: u32, pinned: &[bool]) -> Option<(Vec<i64>, u32)> {
         let unit = 1i64 << bits;
         // What cannot be reached need not be represented.
         let most = (reach(self.u) + 1.0) as i64;
-        let tighter = |bound: i64, way: i64, pinned: bool| {
-            bound.clamp(-most, most) * unit + if pinned { 0 } else { way }
+        let side = |bounds: &[i64], way: i64| -> Option<Vec<i64>> {
+            let tighter = |(&bound, &pinned): (&i64, &bool)| {
+                Some(bound.clamp(-most, most).checked_mul(unit)? + if pinned { 0 } else { way })
+            };
+            bounds.iter().zip(pinned).map(tighter).collect()
         };
-        let side = |bounds: &[i64], way: i64| -> Vec<i64> {
-            bounds.iter().zip(pinned).map(|(&bound, &pinned)| tighter(bound, way, pinned)).collect()
+        let tighter = |(j, constraint): (usize, &Constraint)| {
+            let least = constraint.least.checked_mul(unit)? + i64::from(j >= self.equations);
+            Some(Constraint { least, ..constraint.clone() })
         };
-        let constraints: Vec<Constraint> = (0..)
-            .zip(self.constraints)
-            .map(|(j, constraint)| Constraint {
-                least: if j < self.equations {
-                    0
-                } else {
-                    constraint.least.checked_mul(unit).map_or(i64::MIN, |c| c + 1)
-                },
-                ..constraint.clone()
-            })
-            .collect();
+        let constraints = self.constraints.iter().enumerate().map(tighter).collect::<Option<Vec<_>>>()?;
         let u: Vec<f64> = self.u.iter().map(|u| u * unit as f64).collect();
-        let (lower, upper) = (side(self.lower, 1), side(self.upper, -1));
+        let (lower, upper) = (side(self.lower, 1)?, side(self.upper, -1)?);
         let scale = 1.0 + largest(&u);
         let tighter =
             Problem { u: &u, lower: &lower, upper: &upper, constraints: &constraints, scale, ..*self };
