@@ -396,3 +396,17 @@ fn verify_sees_a_chain_that_is_too_short() {
     assert!(output.status.code() == Some(1) && text.contains("WRONG, or too few steps"), "{text}{message}");
     assert!(message.contains("did not pass"), "{message}");
 }
+
+/// Real noise on a tree in which families nearly cancel: no release is said to violate its invariant.
+#[test]
+fn families_that_cancel_are_no_violation() {
+    let mut table = "p,l,n\n".to_owned();
+    for p in 0..500 {
+        table += &format!("p{p},a{p},3\np{p},b{p},2\n");
+    }
+    let config = "name = \"cancel\"\nseed = 1\nreplicates = 100\n[data]\ntable = \"table.csv\"\nlevels = [\"p\", \"l\"]\ncount = \"n\"\n\
+                  [[grid]]\nepsilon = 0.7\nlaw = [\"laplace\", \"gaussian\"]\ndelta = 1e-6\nmethod = [\"exact\", \"l2\"]\n";
+    let place = Place::new(&[("config.toml", config), ("table.csv", &table)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    assert!(read_errors(&place.path("out")).unwrap().iter().all(|row| row.error.is_none()));
+}

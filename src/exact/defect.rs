@@ -268,3 +268,99 @@ impl Outside {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::Table;
+    use crate::invariant::NO_UPPER;
+    use crate::law::{DiscreteGaussian, DoubleGeometric};
+
+    /// A sequence that nothing is cut of, on its whole range.
+    type Whole = (i64, Vec<f64>);
+
+    fn whole<L: Law<Value = i64>>(law: &L, floor: i64, tilt: f64) -> Whole {
+        let last = 40 * libm::ceil(law.scale()) as i64;
+        let weight = |z: i64| libm::exp(law.log_weight(z) + tilt * z as f64);
+        (floor, (floor..=last).map(weight).collect())
+    }
+
+    fn sum(a: &Whole, b: &Whole) -> Whole {
+        (a.0 + b.0, convolution(&a.1, &b.1).unwrap())
+    }
+
+    /// Everything that a table lacks of its sequence is within the bound, value by value and in all; returns the bound's
+    /// share.
+    fn assert_bounds(what: &str, (low, m): &Whole, (table, defect): (&Table, &Defect)) -> f64 {
+        let (lo, hi) = table.support().into_inner();
+        let at = |z: i64| usize::try_from(z - low).ok().and_then(|i| m.get(i)).copied().unwrap_or(0.0);
+        // One scale, by what the table says of itself: its largest entry lacks next to nothing.
+        let top = (lo..=hi).max_by(|&i, &j| table.at(i).total_cmp(&table.at(j))).unwrap();
+        let scale = table.at(top) / at(top);
+        let slack = 1e-9;
+        for (z, missing) in (lo..=hi).zip(&defect.missing) {
+            let lacks = at(z) * scale - table.at(z);
+            assert!(
+                lacks <= missing * (1.0 + slack) + slack * at(z) * scale,
+                "{what} at {z}: {lacks:e} {missing:e}"
+            );
+        }
+        for (side, end, step) in [(0, lo, -1), (1, hi, 1)] {
+            let tail = defect.tails[side];
+            for k in 1..=60 {
+                let most = tail.first * libm::pow(tail.ratio, f64::from(k - 1));
+                let z = end + step * i64::from(k);
+                assert!(
+                    at(z) * scale <= most * (1.0 + 1e-6) + 1e-280,
+                    "{what}, tail at {z}: {:e} {most:e}",
+                    at(z) * scale
+                );
+            }
+        }
+        let inside: f64 = (lo..=hi).map(|z| table.at(z)).sum();
+        let lacks = 1.0 - inside / (m.iter().sum::<f64>() * scale);
+        assert!(lacks <= defect.share(table) + slack, "{what}: {lacks:e} {:e}", defect.share(table));
+        defect.share(table)
+    }
+
+    fn chain<L: Law<Value = i64>>(laws: [L; 2], cut: Cut) {
+        for (floors, tilt) in [([0, 0], 0.0), ([0, -3], -0.2), ([-1, -40], -0.1), ([-5, -2], -0.3)] {
+            let [leaf, node] = &laws;
+            let leaves = floors.map(|floor| {
+                let table = Table::tilted(leaf, floor, NO_UPPER, tilt, cut.tails).unwrap();
+                let defect = Defect::of_law(&table, leaf, (floor, NO_UPPER), tilt);
+                let m = whole(leaf, floor, tilt);
+                assert_bounds("leaf", &m, (&table, &defect));
+                (table, defect, m)
+            });
+            let [(a, da, ma), (b, db, mb)] = &leaves;
+            let (mut table, mut defect, _) = Defect::convolve((a, da), (b, db), cut).unwrap();
+            let mut m = sum(ma, mb);
+            let mut share = assert_bounds("two", &m, (&table, &defect));
+            for _ in 0..4 {
+                let doubled = Defect::convolve((&table, &defect), (&table, &defect), cut).unwrap();
+                (table, defect) = (doubled.0, doubled.1);
+                m = sum(&m, &m);
+                share = share.max(assert_bounds("doubled", &m, (&table, &defect)));
+            }
+            // Something was cut, so that there was something to bound.
+            assert!(share > 1e-2 * cut.tails, "{share:e}");
+            let (weighted, of_weighted) = defect.weighted(&table, node, -0.5 - tilt, cut).unwrap();
+            let weight = |z: i64| libm::exp(node.log_weight(z) + (-0.5 - tilt) * z as f64);
+            let pulled: Whole = (m.0, (m.0..).zip(&m.1).map(|(z, m)| m * weight(z)).collect());
+            assert_bounds("weighted", &pulled, (&weighted, &of_weighted));
+        }
+    }
+
+    /// Against sequences that nothing is cut of, for cuts so coarse that much is missing.
+    #[test]
+    fn what_is_missing_is_bounded() {
+        for tails in [1e-2, 1e-4, 1e-9] {
+            for sound_ends in [false, true] {
+                let cut = Cut { tails, sound_ends };
+                chain([1.5, 2.0].map(|scale| DoubleGeometric::new(scale).unwrap()), cut);
+                chain([2.5, 6.0].map(|sigma| DiscreteGaussian::new(sigma).unwrap()), cut);
+            }
+        }
+    }
+}
