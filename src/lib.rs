@@ -6,7 +6,7 @@
 //! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
 //! by [`chain`]; [`coupling`] bounds how far it still is from its law); *imaging* draws it freely and moves the
 //! result to the closest point that satisfies the invariant ([`imaging`]). What each keeps of privacy and of
-//! composition is checked on finite [`worlds`].
+//! composition is checked on finite [`worlds`]; what a release must be is computed in other ways by [`oracle`].
 //!
 //! # The data flow
 //!
