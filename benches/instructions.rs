@@ -273,12 +273,9 @@ fn lattice_l2(invariant: &Linear) -> Run {
 fn rounding() -> Run {
     let invariant = counties();
     let l2 = LatticeL2::new(&invariant).expect("served");
-    let noise = free(l1(), invariant.cells());
-    let mut z = noise.clone();
-    repeat(FEW, move |rng| {
-        z.copy_from_slice(&noise);
-        l2.round(rng, black_box(&mut z));
-    })
+    let noise: Vec<f64> = free(l1(), invariant.cells()).iter().map(|&z| z as f64).collect();
+    let mut z = vec![0; noise.len()];
+    repeat(FEW, move |rng| l2.round(rng, &noise, black_box(&mut z)))
 }
 
 /// One total of counts >= 0.

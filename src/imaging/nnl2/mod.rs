@@ -719,9 +719,8 @@ mod tests {
         let shift = [-1i64, 3];
         let one = Case { component: component.clone(), lower: vec![-5, -7], upper: vec![9, 9], rows: vec![] };
         let mut other = one.clone();
-        for i in 0..2 {
-            other.lower[i] -= shift[i];
-            other.upper[i] -= shift[i];
+        for bounds in [&mut other.lower, &mut other.upper] {
+            bounds.iter_mut().zip(shift).for_each(|(bound, step)| *bound -= step);
         }
         for noise in [[8.0, -20.0], [7.25, -9.5], [100.0, -3000.0]] {
             let z = one.project(&one.nnl2(), &noise);
