@@ -271,7 +271,8 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
         &["gives 2 on the counts", "want >= 3"],
     );
     kind("kind = \"at-least\"\nrows = [[1, 0, 0, 0, 0, 0, 0, 0]]\nvalues = []", &["got 0 for 1 rows"]);
-    kind("kind = \"at-least\"\nrows = [[0, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [0]", &["inequality 1"]);
+    kind("kind = \"at-least\"\nrows = [[0, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [0]", &["no inequality ties"]);
+    kind("kind = \"at-least\"\nrows = [[0, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [1]", &["inequality 1", "0 >= 1"]);
     kind("kind = \"at-least\"\nvalues = [0]", &["want one of `rows` and `table`"]);
     wrong("\"exact\"", "\"l2\"", &["`l2` cannot serve", "equations only"]);
     wrong("\"exact\"", "\"lattice-metropolis\"", &["cannot serve", "equations only"]);

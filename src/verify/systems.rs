@@ -139,12 +139,29 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
         }
     }
     let large = leaves.len() > 30;
-    let epsilon = if large { spread(rng, 0.05, 20.0) } else { spread(rng, 0.01, 700.0) };
     let law =
         *pick(rng, &["double-geometric", "double-geometric", "discrete-gaussian", "laplace", "gaussian"]);
     let real = matches!(law, "laplace" | "gaussian");
     let levels = below_root + 1;
-    let split = match below(rng, 4) {
+    let floors = below(rng, 3) > 0;
+    let kinds =
+        ["exact", "exact", "exact", "unconstrained", "line-gibbs", "l2", "topdown", "hierarchical-mh"];
+    let most = if large {
+        4
+    } else if leaves.len() > 6 {
+        7
+    } else {
+        8
+    };
+    let kind = *pick(rng, &kinds[..most]);
+    let published = kind == "hierarchical-mh";
+    let epsilon = match large {
+        _ if published => spread(rng, 0.3, 3.0),
+        true => spread(rng, 0.05, 20.0),
+        false => spread(rng, 0.01, 700.0),
+    };
+    // Its proposals suit one scale.
+    let split = match below(rng, if published { 2 } else { 4 }) {
         0 => "\"each\"".to_owned(),
         1 => "\"even\"".to_owned(),
         _ => {
@@ -161,14 +178,9 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
             }
         }
     };
-    let floors = below(rng, 3) > 0;
-    let kind = if large {
-        *pick(rng, &["exact", "exact", "exact", "unconstrained"])
-    } else {
-        *pick(rng, &["exact", "exact", "exact", "line-gibbs", "l2", "topdown", "unconstrained"])
-    };
     let (options, replicates) = match kind {
         "line-gibbs" => (format!(", sweeps = 400, nonnegative = {floors}"), 300),
+        "hierarchical-mh" => (format!(", steps = 60000, nonnegative = {floors}"), 300),
         "exact" => (format!(", nonnegative = {}", floors && !real), 3000),
         _ => (String::new(), 1500),
     };
@@ -190,16 +202,19 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
 
 fn random_table(rng: &mut Stream, seed: u64) -> System {
     let d = 2 + below(rng, 4) as usize;
-    let mut table = "id,g,count\n".to_owned();
+    let mut table = "id,g,h,count\n".to_owned();
     for i in 0..d {
         let count = if below(rng, 3) == 0 { 0 } else { below(rng, 7) };
-        writeln!(table, "{i},{},{count}", i % 2).expect("memory");
+        writeln!(table, "{i},{},{},{count}", i % 2, i / 2).expect("memory");
     }
     let coefficients = |rng: &mut Stream| -> String {
         let row: Vec<String> = (0..d).map(|_| (below(rng, 5) as i64 - 2).to_string()).collect();
         format!("[{}]", row.join(", "))
     };
     let mut invariants = match below(rng, 4) {
+        _ if d == 4 && below(rng, 2) == 0 => {
+            "[[invariant]]\nkind = \"margins\"\nrows = \"g\"\ncolumns = \"h\"\n".to_owned()
+        }
         0 => "[[invariant]]\nkind = \"total\"\n".to_owned(),
         1 => "[[invariant]]\nkind = \"partition\"\nby = \"g\"\n".to_owned(),
         _ => {
@@ -221,11 +236,12 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
         }
     }
     let real = matches!(law, "laplace" | "gaussian");
-    let totals = !invariants.contains("matrix");
+    let totals = !invariants.contains("matrix") && !invariants.contains("margins");
     let kinds: Vec<&str> = [
         ("exact", !(real && bounded)),
         ("exact", !(real && bounded)),
         ("line-gibbs", !real),
+        ("klein", law == "discrete-gaussian" && !bounded),
         ("lattice-metropolis", !real && !bounded),
         ("mis", !real),
         ("rejection", !real),
