@@ -13,6 +13,8 @@ pub struct TableLaw {
     pub norm: Distribution,
 }
 
+/// Entries that are listed.
+const MOST_ENTRIES: usize = 16;
 /// Points that are looked at.
 pub const MOST_POINTS: u64 = 6_000_000;
 
@@ -26,6 +28,9 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64)
         return Err("real laws are listed without inequalities only".into());
     }
     let step = if real { 1.0 / libm::ceil(12.0 / law.scale()) } else { 1.0 };
+    if invariant.cells() > MOST_ENTRIES {
+        return Err("it has too many entries to be listed".into());
+    }
     // A vector of several entries is as likely as far as they all reach together.
     let reach = law.reach() * if matches!(law, Formula::Euclidean(_)) { 1.5 } else { 1.0 };
     let reach = libm::ceil(reach / step);
@@ -122,5 +127,35 @@ impl Listing<'_> {
             *weights.entry(z).or_default() += weight;
         }
         *self.norm.entry(self.z.iter().map(|z| z.abs()).sum()).or_default() += weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::Inequalities;
+
+    /// Two entries with one sum: `z, -z` with the weight `a^(2|z|)`; within bounds the same, cut.
+    #[test]
+    fn two_entries() {
+        let invariant = Linear::total(2).unwrap();
+        let a = libm::exp(-1.0 / 1.5);
+        let free = Region::everything(2);
+        let law = conditioned(&invariant, &free, Formula::Geometric(1.5), MOST_POINTS).unwrap();
+        let at = |law: &TableLaw, i: usize, z: f64| {
+            law.entries[i].points.iter().find(|(value, _)| *value == z).map_or(0.0, |(_, p)| *p)
+        };
+        for z in 0..6 {
+            let want = (1.0 - a * a) / (1.0 + a * a) * libm::pow(a, 2.0 * f64::from(z));
+            assert!(
+                (at(&law, 0, f64::from(z)) - want).abs() < 1e-12
+                    && (at(&law, 1, f64::from(-z)) - want).abs() < 1e-12
+            );
+        }
+        let region = Inequalities::nonnegative(2).around(&[1, 0]).unwrap();
+        let law = conditioned(&invariant, &region, Formula::Geometric(1.5), MOST_POINTS).unwrap();
+        assert!((at(&law, 0, -1.0) - a * a / (1.0 + a * a)).abs() < 1e-12 && at(&law, 0, 1.0) == 0.0);
+        let many = Linear::total(1000).unwrap();
+        assert!(conditioned(&many, &Region::everything(1000), Formula::Geometric(1.0), MOST_POINTS).is_err());
     }
 }
