@@ -15,7 +15,11 @@ pub(super) type PartId = u32;
 
 /// The parts that a sampler draws from; equal ones are shared.
 #[derive(Debug, Default)]
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct Parts {
+    parts: Vec<Part>,
+    /// By part: what its table holds of the mass of the two that it is the sum of; empty where that is all of it.
+    kept: Vec<f64>,
+}
 
 /// Consecutive terms that are drawn as one: `table` is the law of their sum.
 #[derive(Debug)]
@@ -32,9 +36,8 @@ enum Kind {
     Term,
     /// Independent double geometric terms.
     Leaves(GeometricSum),
-    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both. `kept`: what the table of the sum holds of both
-    /// tables' mass.
-    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), kept: f64, likely: Likely },
+    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
+    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), likely: Likely },
 }
 
 /// Alias tables of the left sum for the likely sums of both, from the first of them on.
@@ -83,16 +86,16 @@ pub struct PartsScratch {
 impl Parts {
     /// The law of the sum of a part.
     pub(super) fn table(&self, part: PartId) -> &Table {
-        &self.0[part as usize].table
+        &self.parts[part as usize].table
     }
 
     /// Makes alias tables for likely splits, as far as `most` entries go: the part is then drawn several times as fast.
     pub(super) fn with_aliases(mut self, most: usize) -> Self {
         let mut entries = 0;
-        for i in 0..self.0.len() {
-            let Kind::Split { left, right, .. } = self.0[i].kind else { continue };
-            let (l, r) = (&self.0[left as usize].table, &self.0[right as usize].table);
-            let table = &self.0[i].table;
+        for i in 0..self.parts.len() {
+            let Kind::Split { left, right, .. } = self.parts[i].kind else { continue };
+            let (l, r) = (&self.parts[left as usize].table, &self.parts[right as usize].table);
+            let table = &self.parts[i].table;
             let is_likely = |sum: &i64| table.at(*sum) >= LIKELY;
             let (Some(first), Some(last)) =
                 (table.support().find(is_likely), table.support().rev().find(is_likely))
@@ -111,7 +114,7 @@ impl Parts {
             }
             entries += rows.len();
             let made = Likely { first, sums: (last - first + 1) as u64, rows };
-            if let Kind::Split { likely, .. } = &mut self.0[i].kind {
+            if let Kind::Split { likely, .. } = &mut self.parts[i].kind {
                 *likely = made;
             }
         }
@@ -128,7 +131,8 @@ impl Parts {
         scratch: &mut PartsScratch,
         noise: &mut [i64],
     ) {
-        let part = &self.0[part as usize];
+        let id = part as usize;
+        let part = &self.parts[id];
         debug_assert_eq!(part.len, order.len());
         match &part.kind {
             Kind::Term => noise[order[0] as usize] = sum,
@@ -139,8 +143,8 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, slope, means, kept, ref likely } => {
-                let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
+            &Kind::Split { left, right, slope, means, ref likely } => {
+                let (l, r) = (&self.parts[left as usize], &self.parts[right as usize]);
                 let at = sum.wrapping_sub(likely.first) as u64;
                 if at < likely.sums {
                     let x = likely.rows.draw(at as usize, rng);
@@ -155,8 +159,9 @@ impl Parts {
                 let mode = (libm::rint(guess) as i64).clamp(lo, hi);
                 let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
                 let (mut above, mut below) = (mode, mode);
+                let target = open01(rng) * part.table.at(sum);
                 let offset = zigzag(
-                    open01(rng) * part.table.at(sum) * kept,
+                    self.kept.get(id).map_or(target, |kept| target * kept),
                     weight(mode),
                     || {
                         above += 1;
@@ -316,8 +321,9 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         if let Some(&id) = self.known.get(&shape) {
             return Ok(id);
         }
-        let parts = &self.parts.0;
+        let parts = &self.parts.parts;
         let defect = |part: PartId| &self.defects[part as usize];
+        let mut kept = 1.0;
         let (part, defect) = match shape {
             Shape::Leaf { level, floor, ceiling, tilt } => {
                 let (law, tilt) = (&self.laws[level], f64::from_bits(tilt));
@@ -350,22 +356,26 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
             Shape::Split(left, right) => {
                 let (l, r) = (&parts[left as usize], &parts[right as usize]);
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
-                let (table, defect, kept) = if self.certified {
+                let (table, defect) = if self.certified {
                     let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
-                    let (table, defect, kept) = Defect::convolve(left, right, self.cut)?;
-                    (table, Some(defect), kept)
+                    let (table, defect, share) = Defect::convolve(left, right, self.cut)?;
+                    kept = share;
+                    (table, Some(defect))
                 } else {
-                    (l.table.convolve_within(&r.table, self.cut.tails)?, None, 1.0)
+                    (l.table.convolve_within(&r.table, self.cut.tails)?, None)
                 };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 let means = (mean_l, mean_r);
-                let kind = Kind::Split { left, right, slope, means, kept, likely: Likely::default() };
+                let kind = Kind::Split { left, right, slope, means, likely: Likely::default() };
                 (Part { kind, table, len: l.len + r.len }, defect)
             }
         };
-        self.parts.0.push(part);
+        self.parts.parts.push(part);
+        if self.cut.sound_ends {
+            self.parts.kept.push(kept);
+        }
         self.defects.extend(defect);
-        let id = (self.parts.0.len() - 1) as PartId;
+        let id = (self.parts.parts.len() - 1) as PartId;
         self.known.insert(shape, id);
         Ok(id)
     }

@@ -111,10 +111,17 @@ impl LatticeL2 {
     /// Under one sum S of n integers all fractional parts of the projection `z_i - S/n` are equal: the units go to a uniform
     /// subset. Exact.
     pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
-        out.iter_mut().zip(noise).for_each(|(out, z)| *out = libm::rint(*z) as i64);
+        let mut whole = true;
+        for (out, &z) in out.iter_mut().zip(noise) {
+            *out = z as i64;
+            whole &= *out as f64 == z;
+        }
+        if !whole {
+            out.iter_mut().zip(noise).for_each(|(out, z)| *out = libm::rint(*z) as i64);
+        }
         for part in &self.parts {
             let Part::Total(cells) = part else { unreachable!("the caller checked the form") };
-            if cells.iter().any(|&c| noise[c as usize].fract() != 0.0) {
+            if !whole && cells.iter().any(|&c| noise[c as usize] != out[c as usize] as f64) {
                 largest_remainders(cells, noise, out);
                 continue;
             }
