@@ -35,7 +35,7 @@ enum Kind {
     /// One term.
     Term,
     /// Independent double geometric terms.
-    Leaves(GeometricSum),
+    Leaves(Box<GeometricSum>),
     /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
     Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), likely: Likely },
 }
@@ -340,7 +340,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                     let next = leaves.beside(tilt);
                     Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t), next)
                 });
-                (Part { kind: Kind::Leaves(leaves), table, len: n }, defect)
+                (Part { kind: Kind::Leaves(Box::new(leaves)), table, len: n }, defect)
             }
             Shape::Node { level, inner, tilt } => {
                 let (law, table) = (&self.laws[level], &parts[inner as usize].table);
