@@ -143,41 +143,49 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, slope, means, ref likely } => {
-                let (l, r) = (&self.parts[left as usize], &self.parts[right as usize]);
+            &Kind::Split { left, right, ref likely, .. } => {
                 let at = sum.wrapping_sub(likely.first) as u64;
-                if at < likely.sums {
-                    let x = likely.rows.draw(at as usize, rng);
-                    let (first, rest) = order.split_at(l.len);
-                    self.fill(left, x, first, rng, scratch, noise);
-                    self.fill(right, sum - x, rest, rng, scratch, noise);
-                    return;
-                }
-                let lo = (*l.table.support().start()).max(sum - r.table.support().end());
-                let hi = (*l.table.support().end()).min(sum - r.table.support().start());
-                let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
-                let mode = (libm::rint(guess) as i64).clamp(lo, hi);
-                let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
-                let (mut above, mut below) = (mode, mode);
-                let target = open01(rng) * part.table.at(sum);
-                let offset = zigzag(
-                    self.kept.get(id).map_or(target, |kept| target * kept),
-                    weight(mode),
-                    || {
-                        above += 1;
-                        (above <= hi).then(|| weight(above))
-                    },
-                    || {
-                        below -= 1;
-                        (below >= lo).then(|| weight(below))
-                    },
-                );
-                let x = mode + offset;
-                let (first, rest) = order.split_at(l.len);
+                let x = if at < likely.sums {
+                    likely.rows.draw(at as usize, rng)
+                } else {
+                    self.search(id, sum, rng)
+                };
+                let (first, rest) = order.split_at(self.parts[left as usize].len);
                 self.fill(left, x, first, rng, scratch, noise);
                 self.fill(right, sum - x, rest, rng, scratch, noise);
             }
         }
+    }
+
+    /// The left sum of a split given both, outwards from its likely place. On its own, so that nothing of it burdens what
+    /// tables draw.
+    #[inline(never)]
+    fn search<R: Rng + ?Sized>(&self, id: usize, sum: i64, rng: &mut R) -> i64 {
+        let part = &self.parts[id];
+        let &Kind::Split { left, right, slope, means, .. } = &part.kind else {
+            unreachable!("only sums of two are split")
+        };
+        let (l, r) = (&self.parts[left as usize], &self.parts[right as usize]);
+        let lo = (*l.table.support().start()).max(sum - r.table.support().end());
+        let hi = (*l.table.support().end()).min(sum - r.table.support().start());
+        let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
+        let mode = (libm::rint(guess) as i64).clamp(lo, hi);
+        let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
+        let (mut above, mut below) = (mode, mode);
+        let target = open01(rng) * part.table.at(sum);
+        let offset = zigzag(
+            self.kept.get(id).map_or(target, |kept| target * kept),
+            weight(mode),
+            || {
+                above += 1;
+                (above <= hi).then(|| weight(above))
+            },
+            || {
+                below -= 1;
+                (below >= lo).then(|| weight(below))
+            },
+        );
+        mode + offset
     }
 }
 
