@@ -106,14 +106,15 @@ impl Defect {
     }
 
     /// The table of the sum of two independent terms, and what it lacks: what one of them lacks, and what values beyond an
-    /// end of one of the tables would give; and the share of both tables' mass that its entries hold.
+    /// end of one of the tables would give. Entries stay in the scale of both tables' products, though those that were cut
+    /// for their ends held some of the mass: a split draws from these products.
     ///
     /// Errors: as [`Table::convolve`].
     pub(super) fn convolve(
         (left, of_left): (&Table, &Self),
         (right, of_right): (&Table, &Self),
         cut: Cut,
-    ) -> Result<(Table, Self, f64)> {
+    ) -> Result<(Table, Self)> {
         let p = convolution(left.entries(), right.entries())?;
         let [most_left, most_right] = [(left, of_left), (right, of_right)].map(|(table, of)| {
             table.entries().iter().zip(&of.missing).map(|(x, y)| x + y).collect::<Vec<_>>()
@@ -141,9 +142,14 @@ impl Defect {
             let closed = tails[0][side].first == 0.0 && tails[1][side].first == 0.0;
             if closed { 0.0 } else { most.max(f64::MIN_POSITIVE) }
         });
-        let (mut table, defect, kept) = Self::cut(lo, p, missing, next, left.lost() + right.lost(), cut)?;
+        let (mut table, mut defect, kept) = Self::cut(lo, p, missing, next, left.lost() + right.lost(), cut)?;
+        if cut.sound_ends {
+            table.scale(kept);
+            defect.missing.iter_mut().for_each(|x| *x *= kept);
+            defect.tails.iter_mut().for_each(|tail| tail.first *= kept);
+        }
         table.add_log_mass(left.log_mass() + right.log_mass());
-        Ok((table, defect, kept))
+        Ok((table, defect))
     }
 
     /// The table of a term that is kept with probability `w(z) e^(tilt z)` up to a factor, and what it lacks.
@@ -208,9 +214,7 @@ impl Defect {
         let next = next.map(|x| if x == 0.0 { 0.0 } else { (x * scale).max(f64::MIN_POSITIVE) });
         let missing = missing[first..end].iter().map(|x| x * scale).collect();
         let defect = Self::beside(&table, missing, next);
-        // Without entries that were cut for their ends all mass is kept but for the tails.
-        let kept = if cut.sound_ends { 1.0 / scale } else { 1.0 };
-        Ok((table, defect, kept))
+        Ok((table, defect, 1.0 / scale))
     }
 
     /// The share of m that the table lacks: an upper bound on the total variation distance between draws of both.
@@ -334,7 +338,7 @@ mod tests {
                 (table, defect, m)
             });
             let [(a, da, ma), (b, db, mb)] = &leaves;
-            let (mut table, mut defect, _) = Defect::convolve((a, da), (b, db), cut).unwrap();
+            let (mut table, mut defect) = Defect::convolve((a, da), (b, db), cut).unwrap();
             let mut m = sum(ma, mb);
             let mut share = assert_bounds("two", &m, (&table, &defect));
             for _ in 0..4 {

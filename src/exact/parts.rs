@@ -15,11 +15,7 @@ pub(super) type PartId = u32;
 
 /// The parts that a sampler draws from; equal ones are shared.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    parts: Vec<Part>,
-    /// By part: what its table holds of the mass of the two that it is the sum of; empty where that is all of it.
-    kept: Vec<f64>,
-}
+pub(super) struct Parts(Vec<Part>);
 
 /// Consecutive terms that are drawn as one: `table` is the law of their sum.
 #[derive(Debug)]
@@ -86,16 +82,16 @@ pub struct PartsScratch {
 impl Parts {
     /// The law of the sum of a part.
     pub(super) fn table(&self, part: PartId) -> &Table {
-        &self.parts[part as usize].table
+        &self.0[part as usize].table
     }
 
     /// Makes alias tables for likely splits, as far as `most` entries go: the part is then drawn several times as fast.
     pub(super) fn with_aliases(mut self, most: usize) -> Self {
         let mut entries = 0;
-        for i in 0..self.parts.len() {
-            let Kind::Split { left, right, .. } = self.parts[i].kind else { continue };
-            let (l, r) = (&self.parts[left as usize].table, &self.parts[right as usize].table);
-            let table = &self.parts[i].table;
+        for i in 0..self.0.len() {
+            let Kind::Split { left, right, .. } = self.0[i].kind else { continue };
+            let (l, r) = (&self.0[left as usize].table, &self.0[right as usize].table);
+            let table = &self.0[i].table;
             let is_likely = |sum: &i64| table.at(*sum) >= LIKELY;
             let (Some(first), Some(last)) =
                 (table.support().find(is_likely), table.support().rev().find(is_likely))
@@ -114,7 +110,7 @@ impl Parts {
             }
             entries += rows.len();
             let made = Likely { first, sums: (last - first + 1) as u64, rows };
-            if let Kind::Split { likely, .. } = &mut self.parts[i].kind {
+            if let Kind::Split { likely, .. } = &mut self.0[i].kind {
                 *likely = made;
             }
         }
@@ -131,8 +127,7 @@ impl Parts {
         scratch: &mut PartsScratch,
         noise: &mut [i64],
     ) {
-        let id = part as usize;
-        let part = &self.parts[id];
+        let part = &self.0[part as usize];
         debug_assert_eq!(part.len, order.len());
         match &part.kind {
             Kind::Term => noise[order[0] as usize] = sum,
@@ -143,49 +138,40 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, ref likely, .. } => {
+            &Kind::Split { left, right, slope, means, ref likely } => {
+                let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
                 let at = sum.wrapping_sub(likely.first) as u64;
-                let x = if at < likely.sums {
-                    likely.rows.draw(at as usize, rng)
-                } else {
-                    self.search(id, sum, rng)
-                };
-                let (first, rest) = order.split_at(self.parts[left as usize].len);
+                if at < likely.sums {
+                    let x = likely.rows.draw(at as usize, rng);
+                    let (first, rest) = order.split_at(l.len);
+                    self.fill(left, x, first, rng, scratch, noise);
+                    self.fill(right, sum - x, rest, rng, scratch, noise);
+                    return;
+                }
+                let lo = (*l.table.support().start()).max(sum - r.table.support().end());
+                let hi = (*l.table.support().end()).min(sum - r.table.support().start());
+                let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
+                let mode = (libm::rint(guess) as i64).clamp(lo, hi);
+                let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
+                let (mut above, mut below) = (mode, mode);
+                let offset = zigzag(
+                    open01(rng) * part.table.at(sum),
+                    weight(mode),
+                    || {
+                        above += 1;
+                        (above <= hi).then(|| weight(above))
+                    },
+                    || {
+                        below -= 1;
+                        (below >= lo).then(|| weight(below))
+                    },
+                );
+                let x = mode + offset;
+                let (first, rest) = order.split_at(l.len);
                 self.fill(left, x, first, rng, scratch, noise);
                 self.fill(right, sum - x, rest, rng, scratch, noise);
             }
         }
-    }
-
-    /// The left sum of a split given both, outwards from its likely place. On its own, so that nothing of it burdens what
-    /// tables draw.
-    #[inline(never)]
-    fn search<R: Rng + ?Sized>(&self, id: usize, sum: i64, rng: &mut R) -> i64 {
-        let part = &self.parts[id];
-        let &Kind::Split { left, right, slope, means, .. } = &part.kind else {
-            unreachable!("only sums of two are split")
-        };
-        let (l, r) = (&self.parts[left as usize], &self.parts[right as usize]);
-        let lo = (*l.table.support().start()).max(sum - r.table.support().end());
-        let hi = (*l.table.support().end()).min(sum - r.table.support().start());
-        let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
-        let mode = (libm::rint(guess) as i64).clamp(lo, hi);
-        let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
-        let (mut above, mut below) = (mode, mode);
-        let target = open01(rng) * part.table.at(sum);
-        let offset = zigzag(
-            self.kept.get(id).map_or(target, |kept| target * kept),
-            weight(mode),
-            || {
-                above += 1;
-                (above <= hi).then(|| weight(above))
-            },
-            || {
-                below -= 1;
-                (below >= lo).then(|| weight(below))
-            },
-        );
-        mode + offset
     }
 }
 
@@ -329,9 +315,8 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         if let Some(&id) = self.known.get(&shape) {
             return Ok(id);
         }
-        let parts = &self.parts.parts;
+        let parts = &self.parts.0;
         let defect = |part: PartId| &self.defects[part as usize];
-        let mut kept = 1.0;
         let (part, defect) = match shape {
             Shape::Leaf { level, floor, ceiling, tilt } => {
                 let (law, tilt) = (&self.laws[level], f64::from_bits(tilt));
@@ -366,8 +351,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
                 let (table, defect) = if self.certified {
                     let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
-                    let (table, defect, share) = Defect::convolve(left, right, self.cut)?;
-                    kept = share;
+                    let (table, defect) = Defect::convolve(left, right, self.cut)?;
                     (table, Some(defect))
                 } else {
                     (l.table.convolve_within(&r.table, self.cut.tails)?, None)
@@ -378,12 +362,9 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 (Part { kind, table, len: l.len + r.len }, defect)
             }
         };
-        self.parts.parts.push(part);
-        if self.cut.sound_ends {
-            self.parts.kept.push(kept);
-        }
+        self.parts.0.push(part);
         self.defects.extend(defect);
-        let id = (self.parts.parts.len() - 1) as PartId;
+        let id = (self.parts.0.len() - 1) as PartId;
         self.known.insert(shape, id);
         Ok(id)
     }

@@ -173,6 +173,12 @@ impl Table {
         &self.p
     }
 
+    /// Multiplies all entries.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.p.iter_mut().for_each(|p| *p *= factor);
+        self.log_mass -= libm::log(factor);
+    }
+
     /// Adds the logarithms of what was divided by before.
     pub(super) fn add_log_mass(&mut self, more: f64) {
         self.log_mass += more;
