@@ -242,7 +242,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
     }
 
     /// How far down a term without a bound is likely to go.
-    fn depth(&mut self, level: usize, tilt: f64) -> Result<i64> {
+    fn depth(&mut self, level: usize, tilt: f64) -> i64 {
         let law = &self.laws[level];
         let depth = match self.depths.get(&(level, tilt.to_bits())) {
             Some(&depth) => depth,
@@ -252,14 +252,14 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 .start(),
         };
         self.depths.insert((level, tilt.to_bits()), depth);
-        Ok(depth)
+        depth
     }
 
     /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none. `tilt`: t of a
     /// factor `e^(t z)` on its weights.
     pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64, tilt: f64) -> Result<PartId> {
         let is_open = self.certified || tilt == 0.0;
-        let depth = if is_open { self.depth(level, tilt)? } else { i64::MAX };
+        let depth = if is_open { self.depth(level, tilt) } else { i64::MAX };
         let floor = if is_open && floor <= -depth { NO_LOWER } else { floor };
         let ceiling = if tilt == 0.0 && ceiling >= depth { NO_UPPER } else { ceiling };
         self.part(Shape::Leaf { level, floor, ceiling, tilt: tilt.to_bits() })
@@ -291,7 +291,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 Some(depths) => {
                     let least = order[..n].iter().map(|&term| depths[term as usize]).min().unwrap_or(0);
                     let power = if least > 0 { 1i64 << least.ilog2() } else { 0 };
-                    -power.max(self.depth(level, f64::from_bits(tilt))?)
+                    -power.max(self.depth(level, f64::from_bits(tilt)))
                 }
             };
             parts.push(self.part(Shape::Leaves { level, n, reach, floor, tilt })?);

@@ -18,6 +18,7 @@ pub use cost::{CellCost, Task, measure, shards, tasks};
 pub(crate) use meeting::half_decades;
 pub use rows::{ChainRow, Draw, LevelRow, MarginalRow, MeetingRow, PrivacyRow, Rows};
 pub use statistics::Statistics;
+pub(crate) use statistics::sorted;
 pub use worlds::check_worlds;
 
 use crate::config::{Method, Study};

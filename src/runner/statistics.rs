@@ -66,7 +66,7 @@ impl Statistics {
 }
 
 /// Rounding of values and sums is no difference of laws; the offset keeps common fractions off the edges.
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.map(|x| libm::rint(x * 1e4 + 0.137) * 1e-4).collect();
     values.sort_unstable_by(f64::total_cmp);
     values

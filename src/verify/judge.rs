@@ -1,13 +1,13 @@
 //! Releases against what they must be, computed in other ways.
 
 use crate::config::{LawKind, Method};
-use crate::diagnostics::{Moments, kolmogorov_smirnov};
+use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::oracle::images::{self, TableImage};
 use crate::oracle::{Distribution, Formula, Sampler, tables, trees};
 use crate::rng::{Role, Stream, TaskKey, stream};
-use crate::runner::CellOutcome;
+use crate::runner::{CellOutcome, sorted};
 
 /// One comparison of a cell's releases with an oracle.
 #[derive(Debug, Clone)]
@@ -53,13 +53,6 @@ fn formula(law: LawKind, scale: f64) -> Formula {
     }
 }
 
-/// Rounding of sums is no difference of laws; the offset keeps common fractions off the edges.
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.map(|x| libm::rint(x * 1e4 + 0.137) * 1e-4).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
 /// By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which discrete laws keep.
 fn against_law(what: String, values: &[f64], law: &Distribution) -> Comparison {
     let mut values = values.to_vec();
@@ -69,13 +62,10 @@ fn against_law(what: String, values: &[f64], law: &Distribution) -> Comparison {
     Comparison { what, p, figure: format!("KS {distance:.4}") }
 }
 
-/// As [`crate::diagnostics::Agreement`] for one statistic.
+/// One statistic of two samples.
 fn against_draws(what: String, a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> Comparison {
-    let (a, b) = (sorted(a), sorted(b));
-    let distance = kolmogorov_smirnov(&a, &b);
-    let (n, m) = (a.len() as f64, b.len() as f64);
-    let p = std::f64::consts::E * libm::exp(-2.0 * distance * distance * n * m / (n + m));
-    Comparison { what, p: p.min(1.0), figure: format!("KS {distance:.4} of two samples") }
+    let Agreement { distance, p, .. } = Agreement::of(&[sorted(a)], &[sorted(b)]);
+    Comparison { what, p, figure: format!("KS {distance:.4} of two samples") }
 }
 
 /// A mean against its value, by Bernstein's inequality for terms within `width` standard deviations of their mean; `slack`:
