@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
-use crate::lattice::{BasisKind, IntMatrix, basis, orthogonal};
+use crate::lattice::{BasisKind, IntMatrix, basis, orthonormal};
 use crate::law::{Gaussian, Laplace, Law};
 use crate::rng::{Rng, exponential, gamma, normal};
 
@@ -75,12 +75,7 @@ impl ContinuousExact for Gaussian {
                 for (i, vector) in vectors.iter().enumerate() {
                     vector.iter().for_each(|&(cell, x)| dense[(i, place(cell))] = i64::from(x));
                 }
-                let (mut vectors, squares) = orthogonal(&dense);
-                for (vector, square) in vectors.iter_mut().zip(squares) {
-                    let length = libm::sqrt(square);
-                    vector.iter_mut().for_each(|x| *x /= length);
-                }
-                Ok(Part::Gaussian(component.cells, self.scale(), vectors))
+                Ok(Part::Gaussian(component.cells, self.scale(), orthonormal(&dense)))
             })
             .collect::<Result<_>>()?;
         Ok(ContinuousSampler { parts })

@@ -4,7 +4,7 @@ use super::fft::even_transform;
 use super::{GeometricSum, SplitScratch};
 use crate::error::{Error, Result};
 use crate::invariant::Component;
-use crate::lattice::independent_rows;
+use crate::lattice::{Row, independent_rows, square, value};
 use crate::law::{DoubleGeometric, Law};
 use crate::rng::{Rng, open01};
 
@@ -23,7 +23,7 @@ const MAX_ENTRIES: u64 = 1 << 25;
 /// tables, [`Grouped::tv_error`].
 #[derive(Debug)]
 pub struct Grouped {
-    rows: Vec<Vec<(u32, i64)>>,
+    rows: Vec<Row>,
     groups: Vec<Group>,
     side: usize,
     /// `m_1 … m_{g-1}` for groups 1 … g-1 (none is needed for the first).
@@ -56,10 +56,7 @@ impl Grouped {
         let rank = rows.len();
         let columns = component.equal_columns();
         // G holds 8 standard deviations of the widest equation.
-        let spread = |row: &usize| {
-            let squares: f64 = component.rows[*row].iter().map(|&(_, a)| a as f64 * a as f64).sum();
-            libm::sqrt(squares * law.variance())
-        };
+        let spread = |row: &usize| libm::sqrt(square(&component.rows[*row]) * law.variance());
         let wanted = 8.0 * rows.iter().map(spread).fold(1.0, f64::max);
         let bits = libm::ceil(libm::log2(wanted)) as u64;
         let entries = bits
@@ -164,9 +161,7 @@ impl Grouped {
                 noise[cell as usize] = part;
             }
         }
-        self.rows.iter().all(|row| {
-            row.iter().map(|&(cell, a)| i128::from(a) * i128::from(noise[cell as usize])).sum::<i128>() == 0
-        })
+        self.rows.iter().all(|row| value(row, noise) == 0)
     }
 
     /// Index of `needed - a s` in the tables.

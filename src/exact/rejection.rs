@@ -3,6 +3,7 @@
 use super::lattice::{ComponentSampler, ExactLattice, LatticeScratch};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
+use crate::lattice::value_by;
 use crate::rng::{Rng, Role, TaskKey, stream};
 
 /// What the proposals of [`Rejection`] satisfy.
@@ -123,14 +124,11 @@ impl Part {
             self.samplers.iter().for_each(|sampler| sampler.draw(rng, scratch, noise));
             let Bounded { component, region } = &self.bounded;
             let z = |cell: u32| noise[component.cells[cell as usize] as usize];
-            let value = |row: &[(u32, i64)]| -> i128 {
-                row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z(cell))).sum()
-            };
             (0..component.cells.len()).all(|i| {
                 let z = z(i as u32);
                 region.lower[i] <= z && z <= region.upper[i]
-            }) && component.rows.iter().all(|row| value(row) == 0)
-                && region.rows.iter().all(|(row, least)| value(row) >= i128::from(*least))
+            }) && component.rows.iter().all(|row| value_by(row, z) == 0)
+                && region.rows.iter().all(|(row, least)| value_by(row, z) >= i128::from(*least))
         })
     }
 }

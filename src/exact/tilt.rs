@@ -4,7 +4,7 @@ use super::Table;
 use super::table::TRUNCATION;
 use crate::error::Result;
 use crate::invariant::Region;
-use crate::lattice::{IntMatrix, independent_rows};
+use crate::lattice::{IntMatrix, independent_rows, solve};
 use crate::law::IntegerLaw;
 use std::collections::HashMap;
 
@@ -91,28 +91,4 @@ struct Tilted {
     mean: Vec<f64>,
     covariance: Vec<Vec<f64>>,
     tilts: Vec<f64>,
-}
-
-/// The solution of `m x = b` by elimination with pivots; `None` for a singular matrix.
-fn solve(mut m: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
-    let n = b.len();
-    for c in 0..n {
-        let pivot = (c..n).max_by(|&i, &j| m[i][c].abs().total_cmp(&m[j][c].abs()))?;
-        if m[pivot][c].abs() < 1e-12 {
-            return None;
-        }
-        m.swap(c, pivot);
-        b.swap(c, pivot);
-        for i in c + 1..n {
-            let factor = m[i][c] / m[c][c];
-            let row = m[c].clone();
-            m[i].iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
-            b[i] -= factor * b[c];
-        }
-    }
-    for c in (0..n).rev() {
-        let rest: f64 = (c + 1..n).map(|j| m[c][j] * b[j]).sum();
-        b[c] = (b[c] - rest) / m[c][c];
-    }
-    Some(b)
 }

@@ -5,7 +5,7 @@ use super::table::TRUNCATION;
 use super::tilt::tilts;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Region, Row};
-use crate::lattice::{Basis, BasisKind, IntMatrix, hermite, independent_rows};
+use crate::lattice::{Basis, BasisKind, IntMatrix, hermite, independent_rows, inner};
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
 
@@ -242,9 +242,7 @@ impl Points<'_> {
 
     fn add(&mut self, sums: &[i64]) -> Result<()> {
         for (i, &least) in self.least.iter().enumerate() {
-            let value: i128 =
-                self.b.row(i).iter().zip(sums).map(|(&b, &s)| i128::from(b) * i128::from(s)).sum();
-            if value < i128::from(least) {
+            if inner(self.b.row(i), sums) < i128::from(least) {
                 return Ok(());
             }
         }

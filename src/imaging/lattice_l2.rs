@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
-use crate::lattice::{IntMatrix, MAX_DIMENSION, independent_rows, orthogonal};
+use crate::lattice::{IntMatrix, MAX_DIMENSION, independent_rows, orthonormal, real_value};
 use crate::rng::{Rng, below};
 
 /// Projects noise onto `{z : A z = 0}` in least squares, `z - Aᵀ(AAᵀ)⁻¹ A z`, component by component: acts on the
@@ -44,12 +44,7 @@ impl LatticeL2 {
             let a = component.matrix();
             let independent = independent_rows(&component.distinct_columns())?;
             let rows: Vec<Vec<i64>> = independent.into_iter().map(|i| a.row(i).to_vec()).collect();
-            let (mut vectors, squares) =
-                orthogonal(&IntMatrix::from_rows(&rows).expect("rows of one matrix"));
-            for (vector, square) in vectors.iter_mut().zip(squares) {
-                let length = libm::sqrt(square);
-                vector.iter_mut().for_each(|x| *x /= length);
-            }
+            let vectors = orthonormal(&IntMatrix::from_rows(&rows).expect("rows of one matrix"));
             parts.push(Part::General(component.cells, vectors));
         }
         Ok(Self { parts, invariant: invariant.clone() })
@@ -80,7 +75,7 @@ impl LatticeL2 {
     pub fn check(&self, noise: &[f64], before: f64) -> Result<()> {
         let size = 1.0 + noise.iter().fold(before, |m, z| m.max(z.abs()));
         for (i, row) in self.invariant.rows().iter().enumerate() {
-            let residual: f64 = row.iter().map(|&(c, a)| a as f64 * noise[c as usize]).sum();
+            let residual = real_value(row, noise);
             let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
             if residual.abs().partial_cmp(&(1e-9 * weight * size)) != Some(std::cmp::Ordering::Less) {
                 return Err(Error::InvariantViolated {

@@ -1,7 +1,8 @@
 //! Inequalities `B y >= b` beside the equations.
 
-use super::linear::{Component, Linear, Row, connected};
+use super::linear::{Component, Linear, connected};
 use crate::error::{Error, Result};
+use crate::lattice::{Row, value};
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` cell by cell and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
@@ -121,7 +122,7 @@ impl Inequalities {
         counts: &[i64],
     ) -> Option<(usize, i128, Option<i128>, Option<i128>)> {
         equations.rows().iter().enumerate().find_map(|(i, row)| {
-            let wanted: i128 = row.iter().map(|&(c, a)| i128::from(a) * i128::from(counts[c as usize])).sum();
+            let wanted = value(row, counts);
             let extreme = |largest: bool| -> Option<i128> {
                 row.iter()
                     .map(|&(cell, a)| {
@@ -166,10 +167,10 @@ impl Inequalities {
                 let cell = u64::from(*cell) + 1;
                 return Err(Error::Invariant(format!("inequality {}: cell {cell} of a table of {d}", i + 1)));
             }
-            let value: i128 = row.iter().map(|&(c, b)| i128::from(b) * i128::from(counts[c as usize])).sum();
-            let slack = i128::from(*least) - value;
+            let got = value(row, counts);
+            let slack = i128::from(*least) - got;
             if slack > 0 {
-                let message = format!("inequality {} gives {value} on the counts, want >= {least}", i + 1);
+                let message = format!("inequality {} gives {got} on the counts, want >= {least}", i + 1);
                 return Err(Error::Invariant(message));
             }
             let slack = i64::try_from(slack)
@@ -455,11 +456,6 @@ fn outside(z: i128, lower: i64, upper: i64) -> i128 {
     } else {
         0
     }
-}
-
-#[inline]
-fn value(row: &Row, noise: &[i64]) -> i128 {
-    row.iter().map(|&(cell, b)| i128::from(b) * i128::from(noise[cell as usize])).sum()
 }
 
 /// The row's value on a vector.

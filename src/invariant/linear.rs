@@ -1,11 +1,8 @@
 //! Linear equations with integer coefficients: any equality invariant of a table.
 
 use crate::error::{Error, Result};
-use crate::lattice::IntMatrix;
+use crate::lattice::{IntMatrix, Row, value};
 use std::collections::{HashMap, HashSet};
-
-/// One equation: its non-zero coefficients by cell.
-pub type Row = Vec<(u32, i64)>;
 
 /// `A y = A x` on a table of `cells` counts: the release `y` keeps what `A` counts of the confidential `x`.
 ///
@@ -160,8 +157,7 @@ impl Linear {
     /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
     pub fn check(&self, noise: &[i64]) -> Result<()> {
         for (i, row) in self.rows.iter().enumerate() {
-            let residual: i128 =
-                row.iter().map(|&(cell, a)| i128::from(a) * i128::from(noise[cell as usize])).sum();
+            let residual = value(row, noise);
             if residual != 0 {
                 return Err(Error::InvariantViolated {
                     place: format!("equation {}", i + 1),

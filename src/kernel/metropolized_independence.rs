@@ -3,7 +3,7 @@
 use super::{Dispersed, Kernel};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row};
-use crate::lattice::independent_rows;
+use crate::lattice::{Echelon, adjugate, independent_rows, value};
 use crate::law::{DoubleGeometric, LatticeLaw, Law};
 use crate::rng::{Rng, below, open01};
 
@@ -132,16 +132,14 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             size += value.unsigned_abs();
         }
         sums.clear();
-        sums.extend(part.rows.iter().map(|row| -> i128 {
-            row.iter().map(|&(cell, a)| i128::from(a) * i128::from(z[cell as usize])).sum()
-        }));
+        sums.extend(part.rows.iter().map(|row| value(row, z)));
         for (&cell, inverse) in part.dependent.iter().zip(&part.adjugate) {
             let mut terms = inverse.iter().zip(&*sums);
-            let value = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
+            let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
             // What leaves 128 bits has no weight to speak of.
-            let Some(value) = value else { return };
-            let Ok(solved) = i64::try_from(value / part.det) else { return };
-            if value % part.det != 0
+            let Some(times_det) = solved else { return };
+            let Ok(solved) = i64::try_from(times_det / part.det) else { return };
+            if times_det % part.det != 0
                 || solved < region.lower[cell as usize]
                 || solved > region.upper[cell as usize]
             {
@@ -149,10 +147,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             }
             z[cell as usize] = solved;
         }
-        let meets = |(row, least): &(Row, i64)| {
-            let value: i128 = row.iter().map(|&(cell, b)| i128::from(b) * i128::from(z[cell as usize])).sum();
-            value >= i128::from(*least)
-        };
+        let meets = |(row, least): &(Row, i64)| value(row, z) >= i128::from(*least);
         let small = |z: &i64| z.unsigned_abs() <= part.largest;
         noise.feasible = z.iter().all(small) && region.rows.iter().all(meets);
         if !noise.feasible {
@@ -195,7 +190,7 @@ impl Part {
             rows.iter().map(of).collect()
         };
         let mut chosen: Vec<u32> = Vec::new();
-        let mut echelon = Echelon::default();
+        let mut echelon = Echelon::new();
         let wrong = || Error::parameter("dependent", candidates.len(), INDEPENDENT);
         for &cell in &candidates {
             if echelon.rank() < rows.len() && echelon.add(column(cell)).ok_or_else(overflow)? {
@@ -222,70 +217,6 @@ const INDEPENDENT: &str =
 
 fn overflow() -> Error {
     Error::Invariant("mis: the equations on the dependent cells leave 128 bits".into())
-}
-
-/// Rows in echelon form, fraction-free.
-#[derive(Default)]
-struct Echelon(Vec<(usize, Vec<i128>)>);
-
-impl Echelon {
-    fn rank(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Adds a vector; whether it is independent of those before. `None`: overflow.
-    fn add(&mut self, mut v: Vec<i128>) -> Option<bool> {
-        for (pivot, other) in &self.0 {
-            let (scale, factor) = (other[*pivot], v[*pivot]);
-            for (x, y) in v.iter_mut().zip(other) {
-                *x = x.checked_mul(scale)?.checked_sub(factor.checked_mul(*y)?)?;
-            }
-            let content = v.iter().fold(0, |g, &x| gcd(g, x));
-            if content > 1 {
-                v.iter_mut().for_each(|x| *x /= content);
-            }
-        }
-        Some(match v.iter().position(|&x| x != 0) {
-            Some(pivot) => {
-                self.0.push((pivot, v));
-                true
-            }
-            None => false,
-        })
-    }
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
-}
-
-/// `det(M)` and `det(M) M⁻¹` for the matrix with the given columns, by fraction-free Gauss-Jordan elimination
-/// (Bareiss). `None`: overflow, or a singular matrix.
-fn adjugate(columns: &[Vec<i128>]) -> Option<(Vec<Vec<i128>>, i128)> {
-    let n = columns.len();
-    let mut m: Vec<Vec<i128>> = (0..n)
-        .map(|i| {
-            let row = columns.iter().map(|column| column[i]);
-            row.chain((0..n).map(|j| i128::from(i == j))).collect()
-        })
-        .collect();
-    let mut before = 1i128;
-    for k in 0..n {
-        let pivot = (k..n).find(|&i| m[i][k] != 0)?;
-        m.swap(k, pivot);
-        let row = m[k].clone();
-        for (i, other) in m.iter_mut().enumerate() {
-            if i != k {
-                let factor = other[k];
-                for (x, y) in other.iter_mut().zip(&row) {
-                    *x = x.checked_mul(row[k])?.checked_sub(factor.checked_mul(*y)?)? / before;
-                }
-            }
-        }
-        before = row[k];
-    }
-    // Every diagonal entry is now the determinant up to the sign of the row exchanges, which both sides share.
-    Some((m.into_iter().map(|row| row[n..].to_vec()).collect(), before))
 }
 
 impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {

@@ -1,11 +1,10 @@
 //! Bases of the integer kernel of a matrix.
 
-use super::{hermite::independent_rows, lll, matrix::IntMatrix, smith::smith};
+use super::elimination::{check_dimension, independent_rows};
+use super::{lll, matrix::IntMatrix, smith::smith};
 use crate::error::{Error, Result};
 use crate::invariant::{Component, Linear};
 
-/// Columns of a matrix that is brought into normal form.
-pub const MAX_DIMENSION: usize = 2048;
 /// Dimension of a lattice whose basis is reduced.
 pub const MAX_REDUCED: usize = 160;
 
@@ -23,19 +22,6 @@ pub enum BasisKind {
 pub struct Basis {
     /// One basis vector per row.
     pub vectors: IntMatrix,
-}
-
-/// Refuses a matrix that is too large for dense normal forms.
-pub(crate) fn check_dimension(size: usize) -> Result<()> {
-    if size <= MAX_DIMENSION {
-        return Ok(());
-    }
-    Err(Error::TooLarge {
-        what: "the normal form of the invariant".into(),
-        needed: size as u64,
-        limit: MAX_DIMENSION as u64,
-        unit: "rows or columns",
-    })
 }
 
 /// Whether the equations of a component leave its cells no other noise than 0. Errors: entries beyond 64 bits.
@@ -66,7 +52,7 @@ pub fn check_free(invariant: &Linear) -> Result<()> {
 impl Basis {
     /// Of the kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
     ///
-    /// Errors: more than [`MAX_DIMENSION`] rows or columns, a reduced basis of more than [`MAX_REDUCED`]
+    /// Errors: more than [`super::MAX_DIMENSION`] rows or columns, a reduced basis of more than [`MAX_REDUCED`]
     /// vectors, entries beyond 64 bits.
     pub fn of_kernel(a: &IntMatrix, kind: BasisKind) -> Result<Self> {
         check_dimension(a.columns().max(a.rows()))?;

@@ -6,7 +6,7 @@ use dashu_int::ops::BitTest;
 use std::cmp::Ordering;
 
 /// Integer arithmetic in which an overflow is `None`.
-pub(super) trait Exact: Clone + PartialEq {
+pub(crate) trait Exact: Clone + PartialEq {
     fn of(x: i64) -> Self;
     fn to_i64(&self) -> Option<i64>;
     fn is_zero(&self) -> bool;
@@ -19,6 +19,13 @@ pub(super) trait Exact: Clone + PartialEq {
     fn mul(&self, other: &Self) -> Option<Self>;
     /// Rounded towards minus infinity; the divisor is > 0.
     fn div_floor(&self, divisor: &Self) -> Option<Self>;
+    /// What [`Exact::div_floor`] leaves, >= 0; the divisor is > 0.
+    fn rem(&self, divisor: &Self) -> Option<Self> {
+        self.minus(&self.div_floor(divisor)?, divisor)
+    }
+    fn abs(&self) -> Option<Self> {
+        if self.is_negative() { self.neg() } else { Some(self.clone()) }
+    }
     /// `self - q other`.
     fn minus(&self, q: &Self, other: &Self) -> Option<Self> {
         self.add(&q.mul(other)?.neg()?)
@@ -59,6 +66,12 @@ impl Exact for i128 {
     }
     fn div_floor(&self, divisor: &Self) -> Option<Self> {
         self.checked_div_euclid(*divisor)
+    }
+    fn rem(&self, divisor: &Self) -> Option<Self> {
+        self.checked_rem_euclid(*divisor)
+    }
+    fn minus(&self, q: &Self, other: &Self) -> Option<Self> {
+        self.checked_sub(q.checked_mul(*other)?)
     }
 }
 

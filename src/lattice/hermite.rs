@@ -25,60 +25,6 @@ pub fn hermite(a: &IntMatrix) -> Result<Hermite> {
     exactly!("Hermite normal form", run(a))
 }
 
-/// Indices of the first rows that are linearly independent: as many as the rank.
-///
-/// Errors: more than [`super::MAX_DIMENSION`] rows or columns.
-pub fn independent_rows(a: &IntMatrix) -> Result<Vec<usize>> {
-    super::basis::check_dimension(a.rows().max(a.columns()))?;
-    Ok(match independent::<i128>(a) {
-        Some(rows) => rows,
-        None => independent::<dashu_int::IBig>(a).expect("big integers do not overflow"),
-    })
-}
-
-/// Row by row: what is left of it after elimination by those before, divided by its content. `None`: overflow.
-fn independent<T: Exact>(a: &IntMatrix) -> Option<Vec<usize>> {
-    let mut echelon: Vec<(usize, Vec<T>)> = Vec::new();
-    let mut chosen = Vec::new();
-    for i in 0..a.rows() {
-        let mut row: Vec<T> = a.row(i).iter().map(|&x| T::of(x)).collect();
-        for (pivot, other) in &echelon {
-            if row[*pivot].is_zero() {
-                continue;
-            }
-            let (scale, factor) = (other[*pivot].clone(), row[*pivot].clone());
-            for (x, y) in row.iter_mut().zip(other) {
-                *x = x.mul(&scale)?.minus(&factor, y)?;
-            }
-            let mut content = T::of(0);
-            for x in &row {
-                content = gcd(content, x.clone())?;
-            }
-            if !content.is_zero() {
-                for x in &mut row {
-                    *x = x.div_floor(&content)?;
-                }
-            }
-        }
-        if let Some(pivot) = row.iter().position(|x| !x.is_zero()) {
-            echelon.push((pivot, row));
-            chosen.push(i);
-        }
-    }
-    Some(chosen)
-}
-
-/// The greatest common divisor, >= 0.
-fn gcd<T: Exact>(a: T, b: T) -> Option<T> {
-    let size = |x: T| if x.is_negative() { x.neg() } else { Some(x) };
-    let (mut a, mut b) = (size(a)?, size(b)?);
-    while !b.is_zero() {
-        let rest = a.minus(&a.div_floor(&b)?, &b)?;
-        (a, b) = (b, rest);
-    }
-    Some(a)
-}
-
 fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Hermite>> {
     let (k, d) = (matrix.rows(), matrix.columns());
     let mut h: Vec<T> = matrix.entries().iter().map(|&x| T::of(x)).collect();

@@ -13,29 +13,6 @@ pub fn reduce(basis: &IntMatrix) -> Result<IntMatrix> {
     reduced.ok_or_else(|| Error::Invariant("reduced basis: the rows are dependent".into()))
 }
 
-/// Squared lengths of the Gram-Schmidt vectors of the rows; their product is `det(B Bᵀ)`.
-///
-/// In floating point, by modified Gram-Schmidt: meant for reduced bases.
-pub fn gram_schmidt_squares(basis: &IntMatrix) -> Vec<f64> {
-    orthogonal(basis).1
-}
-
-/// The Gram-Schmidt vectors (row by row) and their squared lengths.
-pub(crate) fn orthogonal(basis: &IntMatrix) -> (Vec<Vec<f64>>, Vec<f64>) {
-    let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(basis.rows());
-    let mut squares: Vec<f64> = Vec::with_capacity(basis.rows());
-    for i in 0..basis.rows() {
-        let mut vector: Vec<f64> = basis.row(i).iter().map(|&x| x as f64).collect();
-        for (other, square) in vectors.iter().zip(&squares) {
-            let factor = vector.iter().zip(other).map(|(a, b)| a * b).sum::<f64>() / square;
-            vector.iter_mut().zip(other).for_each(|(a, b)| *a -= factor * b);
-        }
-        squares.push(vector.iter().map(|a| a * a).sum());
-        vectors.push(vector);
-    }
-    (vectors, squares)
-}
-
 /// Outer `None`: overflow of `T`; middle: a result beyond `i64`; inner: dependent rows.
 fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Option<IntMatrix>>> {
     let (m, d) = (matrix.rows(), matrix.columns());

@@ -4,21 +4,28 @@
 //! not fit into `i64` in the end is refused. Nothing wraps.
 
 mod basis;
+mod elimination;
 mod exact;
 mod graver;
 mod hermite;
 mod lll;
 mod matrix;
+mod orthonormal;
+mod row;
 mod smith;
 mod vectors;
 
-pub(crate) use basis::check_dimension;
-pub use basis::{Basis, BasisKind, MAX_DIMENSION, MAX_REDUCED, check_free, is_fixed};
+pub use basis::{Basis, BasisKind, MAX_REDUCED, check_free, is_fixed};
+pub(crate) use elimination::{Echelon, adjugate, check_dimension, gauss_jordan, solve};
+pub use elimination::{MAX_DIMENSION, independent_rows};
 pub use graver::graver;
-pub use hermite::{Hermite, hermite, independent_rows};
-pub(crate) use lll::orthogonal;
-pub use lll::{gram_schmidt_squares, reduce};
+pub use hermite::{Hermite, hermite};
+pub use lll::reduce;
 pub use matrix::IntMatrix;
+pub use orthonormal::gram_schmidt_squares;
+pub(crate) use orthonormal::{Factored, dot, orthogonal, orthonormal};
+pub use row::{Row, Sparse};
+pub(crate) use row::{gcd, inner, real_value, square, value, value_by};
 pub use smith::{Smith, smith};
 pub(crate) use vectors::Moves;
-pub use vectors::{Sparse, basis, start_basis};
+pub use vectors::{basis, start_basis};

@@ -122,7 +122,7 @@ impl<T: Exact> Work<T> {
         for i in p + 1..self.k {
             for j in p + 1..self.d {
                 let x = self.at(i, j);
-                if !x.minus(&x.div_floor(pivot)?, pivot)?.is_zero() {
+                if !x.rem(pivot)?.is_zero() {
                     return Some(Some(i));
                 }
             }

@@ -1,12 +1,8 @@
 //! Sparse lattice vectors of one component: a basis, and short vectors to move along.
 
-use super::basis::check_dimension;
-use super::{Basis, BasisKind, IntMatrix, graver};
+use super::{Basis, BasisKind, IntMatrix, Sparse, check_dimension, graver};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component};
-
-/// The non-zero entries of a lattice vector, by cell of the table.
-pub type Sparse = Vec<(u32, i32)>;
 
 /// Short vectors that are written out; beyond, vectors are drawn cell by cell.
 const MAX_LISTED: usize = 1 << 16;

@@ -1,6 +1,7 @@
 //! The dual active-set method.
 
 use super::{Constraint, Problem, Tight};
+use crate::lattice::{Factored, dot};
 
 /// The dual active-set method: the closest point under the tight constraints alone, whose multipliers are >= 0;
 /// violated constraints enter one by one, and what blocks them leaves.
@@ -12,9 +13,8 @@ pub(super) struct Face<'a> {
     multipliers: Vec<f64>,
     /// By cell.
     at_bound: Vec<f64>,
-    /// Orthonormal, on the cells that are not at a bound, and `row_j = Σ_i triangle[j][i] vectors[i]` there.
-    vectors: Vec<Vec<f64>>,
-    triangle: Vec<Vec<f64>>,
+    /// The tight rows on the cells that are not at a bound.
+    factored: Factored,
 }
 
 /// A constraint that is to become tight.
@@ -35,7 +35,7 @@ impl<'a> Face<'a> {
         }
         let multipliers = vec![0.0; tight.rows.len()];
         let (z, at_bound) = (problem.u.to_vec(), vec![0.0; n]);
-        Self { problem, tight, z, multipliers, at_bound, vectors: Vec::new(), triangle: Vec::new() }
+        Self { problem, tight, z, multipliers, at_bound, factored: Factored::default() }
     }
 
     pub(super) fn all_multipliers(&self) -> Vec<f64> {
@@ -48,8 +48,7 @@ impl<'a> Face<'a> {
 
     /// Orthonormalises the tight rows; those that depend on what is before them are no longer tight.
     fn factor(&mut self) {
-        self.vectors.clear();
-        self.triangle.clear();
+        self.factored.clear();
         let (rows, multipliers) =
             (std::mem::take(&mut self.tight.rows), std::mem::take(&mut self.multipliers));
         for (j, multiplier) in rows.into_iter().zip(multipliers) {
@@ -60,42 +59,11 @@ impl<'a> Face<'a> {
                     rest[cell as usize] = a as f64;
                 }
             }
-            let mut along = self.remove_span(&mut rest);
-            let left = libm::sqrt(dot(&rest, &rest));
-            if left > 1e-10 * length {
-                rest.iter_mut().for_each(|x| *x /= left);
-                along.push(left);
-                self.vectors.push(rest);
-                self.triangle.push(along);
+            if self.factored.add(rest, 1e-10 * length) {
                 self.tight.rows.push(j);
                 self.multipliers.push(multiplier);
             }
         }
-    }
-
-    /// Subtracts what lies in the span of the vectors, twice against rounding; its coordinates.
-    fn remove_span(&self, rest: &mut [f64]) -> Vec<f64> {
-        let mut along = vec![0.0; self.vectors.len()];
-        for _ in 0..2 {
-            for (vector, along) in self.vectors.iter().zip(&mut along) {
-                let inner = dot(vector, rest);
-                rest.iter_mut().zip(vector).for_each(|(x, v)| *x -= inner * v);
-                *along += inner;
-            }
-        }
-        along
-    }
-
-    /// The coefficients of the rows that combine to these coordinates.
-    fn combine(&self, mut along: Vec<f64>) -> Vec<f64> {
-        for j in (0..along.len()).rev() {
-            along[j] /= self.triangle[j][j];
-            let own = along[j];
-            for (x, t) in along[..j].iter_mut().zip(&self.triangle[j]) {
-                *x -= own * t;
-            }
-        }
-        along
     }
 
     /// The closest point under the tight constraints, and their multipliers.
@@ -108,15 +76,15 @@ impl<'a> Face<'a> {
             }
         }
         let mut along: Vec<f64> = Vec::new();
-        for (&j, triangle) in self.tight.rows.iter().zip(&self.triangle) {
+        for (&j, triangle) in self.tight.rows.iter().zip(&self.factored.triangle) {
             // Both sides as differences from u, which is what the point starts from.
             let right = -self.problem.slack(j, &self.z);
             along.push((right - dot(&along, triangle)) / triangle[along.len()]);
         }
-        for (vector, along) in self.vectors.iter().zip(&along) {
+        for (vector, along) in self.factored.vectors.iter().zip(&along) {
             self.z.iter_mut().zip(vector).for_each(|(z, v)| *z += along * v);
         }
-        self.multipliers = self.combine(along);
+        self.multipliers = self.factored.combine(along);
         for ((multiplier, z), u) in self.at_bound.iter_mut().zip(&self.z).zip(u) {
             *multiplier = z - u;
         }
@@ -219,8 +187,8 @@ impl<'a> Face<'a> {
                 *x = 0.0;
             }
         }
-        let along = self.remove_span(&mut direction);
-        let by_row = self.combine(along);
+        let along = self.factored.remove_span(&mut direction);
+        let by_row = self.factored.combine(along);
         let mut by_cell = normal;
         for (&j, share) in self.tight.rows.iter().zip(&by_row) {
             for &(cell, a) in &constraints[j].row {
@@ -271,8 +239,4 @@ impl<'a> Face<'a> {
         self.factor();
         Some(false)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -7,7 +7,7 @@ mod repair;
 
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Region, Row};
-use crate::lattice::independent_rows;
+use crate::lattice::{independent_rows, square};
 
 /// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
 const GRID: u32 = 24;
@@ -155,10 +155,8 @@ impl Nnl2 {
             0 => Vec::new(),
             _ => independent_rows(&component.distinct_columns())?,
         };
-        let constraint = |row: &Row, least: i64| {
-            let square: f64 = row.iter().map(|&(_, a)| a as f64 * a as f64).sum();
-            Constraint { row: row.clone(), least, length: libm::sqrt(square) }
-        };
+        let constraint =
+            |row: &Row, least: i64| Constraint { row: row.clone(), least, length: libm::sqrt(square(row)) };
         let equations = independent.len();
         let equal = independent.into_iter().map(|i| constraint(&component.rows[i], 0));
         let constraints = equal.chain(rows.iter().map(|(row, least)| constraint(row, *least))).collect();

@@ -3,6 +3,7 @@
 use super::face::Face;
 use super::{Constraint, FEW_CELLS, Problem, REFINED, Solution, Tight, UNREFINED, clamp, reach};
 use crate::error::{Error, Result};
+use crate::lattice::real_value;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, SupportedConeT, ZeroConeT,
@@ -16,7 +17,7 @@ impl Problem<'_> {
     /// `row·z - least`.
     pub(super) fn slack(&self, j: usize, z: &[f64]) -> f64 {
         let Constraint { row, least, .. } = &self.constraints[j];
-        row.iter().map(|&(cell, a)| a as f64 * z[cell as usize]).sum::<f64>() - *least as f64
+        real_value(row, z) - *least as f64
     }
 
     /// The largest residual of the optimality conditions for the multipliers of the rows, relative to the scale:

@@ -2,6 +2,7 @@
 
 use super::{Constraint, GRID, MOVED, Problem, Solution, Tight, grid, largest, power, reach};
 use crate::error::{Error, Result};
+use crate::lattice::{gauss_jordan, gcd, value};
 
 impl Problem<'_> {
     /// Moves a solution to a dyadic grid on which all constraints hold exactly: the values in units of the grid, and
@@ -88,8 +89,7 @@ impl Problem<'_> {
             }
             for j in self.equations..self.constraints.len() {
                 let Constraint { row, least, .. } = &self.constraints[j];
-                let sum: i128 = row.iter().map(|&(i, a)| i128::from(a) * i128::from(units[i as usize])).sum();
-                if sum < i128::from(*least) << bits && !held.rows.contains(&j) {
+                if value(row, &units) < i128::from(*least) << bits && !held.rows.contains(&j) {
                     held.rows.push(j);
                 }
             }
@@ -126,11 +126,13 @@ impl Problem<'_> {
         let mut order: Vec<(f64, usize)> =
             (0..n).filter(|&i| held.sides[i] == 0).map(|i| (room(i), i)).collect();
         order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let pivots = eliminate(&mut system, &order)?;
+        // Cells far from their bounds can take up the rounding of others.
+        let order: Vec<(usize, bool)> = order.into_iter().map(|(room, i)| (i, room >= 1e-3)).collect();
+        let pivots = gauss_jordan(&mut system, &order)?;
         let mut step = 1i128;
         for &(i, column) in &pivots {
             let pivot = system[i][column].abs();
-            step = step.checked_mul(pivot / gcd(step, pivot))?;
+            step = step.checked_mul(pivot / gcd(&step, &pivot)?)?;
             if step > 1 << 30 {
                 return None;
             }
@@ -166,52 +168,4 @@ impl Problem<'_> {
         let units = units.into_iter().map(|m| i64::try_from(m).ok().filter(|m| m.abs() < 1 << 53));
         Some((units.collect::<Option<_>>()?, bits))
     }
-}
-
-/// Gauss-Jordan elimination of integer rows whose last entry is the right-hand side: the pivots as (row, column).
-/// Columns in the given order, which comes with their room; first those with room whose pivot is ±1. `None`: no
-/// solution, or overflow.
-fn eliminate(system: &mut [Vec<i128>], order: &[(f64, usize)]) -> Option<Vec<(usize, usize)>> {
-    let mut pivots: Vec<(usize, usize)> = Vec::new();
-    let mut open = vec![true; system.len()];
-    for units_only in [true, false] {
-        for &(room, column) in order {
-            if (units_only && room < 1e-3) || pivots.iter().any(|&(_, c)| c == column) {
-                continue;
-            }
-            let candidates = (0..system.len()).filter(|&i| open[i] && system[i][column] != 0);
-            let Some(at) = candidates.min_by_key(|&i| system[i][column].abs()) else { continue };
-            if units_only && system[at][column].abs() != 1 {
-                continue;
-            }
-            open[at] = false;
-            pivots.push((at, column));
-            let row = std::mem::take(&mut system[at]);
-            for other in system.iter_mut().filter(|other| !other.is_empty() && other[column] != 0) {
-                let common = gcd(row[column], other[column]);
-                let (own, factor) = (row[column] / common, other[column] / common);
-                let mut content = 0;
-                for (x, y) in other.iter_mut().zip(&row) {
-                    *x = x.checked_mul(own)?.checked_sub(y.checked_mul(factor)?)?;
-                    if content != 1 {
-                        content = gcd(content, *x);
-                    }
-                }
-                if content > 1 {
-                    other.iter_mut().for_each(|x| *x /= content);
-                }
-            }
-            system[at] = row;
-        }
-    }
-    let solvable = system.iter().zip(open).all(|(row, open)| !open || row.last() == Some(&0));
-    solvable.then_some(pivots)
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
