@@ -1,8 +1,8 @@
 //! Real noise given linear equations.
 
 use crate::error::{Error, Result};
-use crate::invariant::Linear;
-use crate::lattice::{BasisKind, IntMatrix, basis, orthonormal};
+use crate::invariant::{Linear, basis};
+use crate::lattice::{BasisKind, IntMatrix, orthonormal};
 use crate::law::{Gaussian, Laplace, Law};
 use crate::rng::{Rng, exponential, gamma, normal};
 
@@ -67,15 +67,10 @@ impl ContinuousExact for Gaussian {
                 if component.is_total() {
                     return Ok(Part::GaussianTotal(component.cells, self.scale()));
                 }
-                let d = component.cells.len();
-                let place = |cell: u32| component.cells.binary_search(&cell).expect("its own cell");
                 let vectors =
                     basis(&component, BasisKind::Reduced).or_else(|_| basis(&component, BasisKind::Smith))?;
-                let mut dense = IntMatrix::zero(vectors.len(), d);
-                for (i, vector) in vectors.iter().enumerate() {
-                    vector.iter().for_each(|&(cell, x)| dense[(i, place(cell))] = i64::from(x));
-                }
-                Ok(Part::Gaussian(component.cells, self.scale(), orthonormal(&dense)))
+                let vectors = orthonormal(&IntMatrix::from_vectors(&vectors, &component.cells));
+                Ok(Part::Gaussian(component.cells, self.scale(), vectors))
             })
             .collect::<Result<_>>()?;
         Ok(ContinuousSampler { parts })

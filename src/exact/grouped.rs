@@ -4,7 +4,7 @@ use super::fft::even_transform;
 use super::{GeometricSum, SplitScratch};
 use crate::error::{Error, Result};
 use crate::invariant::Component;
-use crate::lattice::{Row, independent_rows, square, value};
+use crate::lattice::{Row, square, value};
 use crate::law::{DoubleGeometric, Law};
 use crate::rng::{Rng, open01};
 
@@ -52,7 +52,7 @@ impl Grouped {
     ///
     /// Errors: [`Error::TooLarge`] where the tables need more than 2^25 entries.
     pub fn new(component: &Component, law: &DoubleGeometric) -> Result<Self> {
-        let rows = independent_rows(&component.distinct_columns())?;
+        let rows = component.independent_rows()?;
         let rank = rows.len();
         let columns = component.equal_columns();
         // G holds 8 standard deviations of the widest equation.

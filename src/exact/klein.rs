@@ -1,9 +1,8 @@
 //! Gaussian and Euclidean Laplace noise on any lattice.
 
 use crate::error::{Error, Result};
-use crate::invariant::Component;
-use crate::lattice::{BasisKind, basis, orthogonal};
-use crate::lattice::{IntMatrix, Sparse};
+use crate::invariant::{Component, basis};
+use crate::lattice::{BasisKind, IntMatrix, Sparse, orthogonal};
 use crate::law::{DiscreteGaussian, EuclideanLaplace, Law};
 use crate::rng::{Rng, gamma, normal, open01};
 
@@ -65,13 +64,7 @@ impl Planes {
                 unit: "dimensions",
             });
         }
-        let mut dense = IntMatrix::zero(basis.len(), component.cells.len());
-        for (i, vector) in basis.iter().enumerate() {
-            for &(cell, x) in vector {
-                let local = component.cells.binary_search(&cell).expect("a cell of the component");
-                dense[(i, local)] = i64::from(x);
-            }
-        }
+        let dense = IntMatrix::from_vectors(&basis, &component.cells);
         let (vectors, squares) = orthogonal(&dense);
         let mu = (0..basis.len())
             .map(|j| {

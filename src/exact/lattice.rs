@@ -6,7 +6,6 @@ use super::margins::MarginsTable;
 use super::{GeometricSum, PartsScratch, SplitScratch, Table, Truncated};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
-use crate::lattice::is_fixed;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
 use crate::rng::Rng;
 use std::collections::HashMap;
@@ -200,7 +199,11 @@ impl LatticeExact {
 impl ComponentSampler {
     /// The sampler of one component of the equations.
     pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
-        if is_fixed(component)? { Ok(Self::Fixed(component.cells.clone())) } else { law.component(component) }
+        if component.is_fixed()? {
+            Ok(Self::Fixed(component.cells.clone()))
+        } else {
+            law.component(component)
+        }
     }
 
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {

@@ -54,15 +54,9 @@ impl Truncated {
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
     /// tables (bounds that leave 0 alone have one); no bound on the total variation distance below 1e-9.
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
-        let (component, region) = (&bounded.component, &bounded.tightened());
+        let region = &bounded.tightened();
         let columns = bounded.equal_columns();
-        let equations = component.rows.len();
-        let mut a = IntMatrix::zero(equations, columns.len());
-        for (j, (column, _)) in columns.iter().enumerate() {
-            for &(row, x) in column.iter().filter(|(row, _)| (*row as usize) < equations) {
-                a[(row as usize, j)] = x;
-            }
-        }
+        let (a, _) = bounded.matrices(columns.iter().map(|(column, _)| column));
         let cells: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| cells.clone()).collect();
         let tilts = tilts(&a, &cells, region, law)?;
         let mut tails = TRUNCATION;
@@ -112,17 +106,7 @@ impl Truncated {
             support.end() - support.start()
         });
         let parts = build.finish();
-        let equations = component.rows.len();
-        let mut a = IntMatrix::zero(equations, groups.len());
-        let mut b = IntMatrix::zero(region.rows.len(), groups.len());
-        for (j, (column, ..)) in groups.iter().enumerate() {
-            for &(row, x) in column {
-                match (row as usize).checked_sub(equations) {
-                    None => a[(row as usize, j)] = x,
-                    Some(row) => b[(row, j)] = x,
-                }
-            }
-        }
+        let (a, b) = bounded.matrices(groups.iter().map(|(column, ..)| column));
         let least: Vec<i64> = region.rows.iter().map(|&(_, least)| least).collect();
         let tables: Vec<_> = groups.iter().map(|&(_, part, _)| parts.table(part)).collect();
         let mut points = Points {
@@ -134,11 +118,7 @@ impl Truncated {
             visited: 0,
         };
         check_free(&a)?;
-        let basis = if equations == 0 {
-            identity(groups.len())
-        } else {
-            Basis::of_kernel(&a, BasisKind::Smith)?.vectors
-        };
+        let basis = Basis::of_kernel(&a, BasisKind::Smith)?.vectors;
         let echelon = hermite(&basis)?;
         points.list(&echelon.h, &echelon.pivots, 0, &vec![0; groups.len()])?;
         let (sums, mut cumulative) = (points.sums, points.weights);
@@ -197,12 +177,6 @@ impl Truncated {
             self.parts.fill(*part, sum, cells, rng, scratch, noise);
         }
     }
-}
-
-fn identity(n: usize) -> IntMatrix {
-    let mut matrix = IntMatrix::zero(n, n);
-    (0..n).for_each(|i| matrix[(i, i)] = 1);
-    matrix
 }
 
 /// The points within the tables, found along a basis in echelon form.

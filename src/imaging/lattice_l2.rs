@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
-use crate::lattice::{IntMatrix, MAX_DIMENSION, independent_rows, orthonormal, real_value};
+use crate::lattice::{MAX_DIMENSION, orthonormal, real_value};
 use crate::rng::{Rng, below};
 
 /// Projects noise onto `{z : A z = 0}` in least squares, `z - Aᵀ(AAᵀ)⁻¹ A z`, component by component: acts on the
@@ -41,10 +41,7 @@ impl LatticeL2 {
                     unit: "cells",
                 });
             }
-            let a = component.matrix();
-            let independent = independent_rows(&component.distinct_columns())?;
-            let rows: Vec<Vec<i64>> = independent.into_iter().map(|i| a.row(i).to_vec()).collect();
-            let vectors = orthonormal(&IntMatrix::from_rows(&rows).expect("rows of one matrix"));
+            let vectors = orthonormal(&component.matrix().select(&component.independent_rows()?));
             parts.push(Part::General(component.cells, vectors));
         }
         Ok(Self { parts, invariant: invariant.clone() })
@@ -175,7 +172,8 @@ mod tests {
                 let sum: f64 = row.iter().map(|&(c, a)| a as f64 * projected[c as usize]).sum();
                 assert!(sum.abs() < 1e-12);
             }
-            for vector in crate::lattice::basis(&invariant.whole(), crate::lattice::BasisKind::Smith).unwrap()
+            for vector in
+                crate::invariant::basis(&invariant.whole(), crate::lattice::BasisKind::Smith).unwrap()
             {
                 let inner: f64 = vector
                     .iter()

@@ -2,7 +2,7 @@
 
 use super::linear::{Component, Linear, connected};
 use crate::error::{Error, Result};
-use crate::lattice::{Row, value};
+use crate::lattice::{IntMatrix, Row, value};
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` cell by cell and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
@@ -338,6 +338,23 @@ impl Region {
         }
     }
 
+    /// The noise that keeps a release within the same bounds around the table moved by `v`.
+    pub fn around_moved(&self, v: &[i64]) -> Self {
+        let shift = |(&bound, &v): (&i64, &i64)| match bound {
+            i64::MIN | i64::MAX => bound,
+            bound => bound - v,
+        };
+        let row = |(row, least): &(Row, i64)| {
+            let along: i64 = row.iter().map(|&(cell, b)| b * v[cell as usize]).sum();
+            (row.clone(), least - along)
+        };
+        Self {
+            lower: self.lower.iter().zip(v).map(shift).collect(),
+            upper: self.upper.iter().zip(v).map(shift).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// The components of the equations together with what bounds them; explicit rows tie cells as equations do.
     pub fn components(&self, equations: &Linear) -> Vec<Bounded> {
         if self.rows.is_empty() {
@@ -440,6 +457,18 @@ impl Bounded {
         let rows =
             self.component.rows.iter().chain(self.region.rows.iter().map(|(row, _)| row)).cloned().collect();
         Component { rows, ..self.component.clone() }.equal_columns()
+    }
+
+    /// Of such columns: the equations and the explicit rows as dense matrices.
+    pub(crate) fn matrices<'a>(
+        &self,
+        columns: impl ExactSizeIterator<Item = &'a Row> + Clone,
+    ) -> (IntMatrix, IntMatrix) {
+        let (equations, explicit) = (self.component.rows.len(), self.region.rows.len());
+        (
+            IntMatrix::from_columns(0..equations, columns.clone()),
+            IntMatrix::from_columns(equations..equations + explicit, columns),
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Linear equations with integer coefficients: any equality invariant of a table.
 
 use crate::error::{Error, Result};
-use crate::lattice::{IntMatrix, Row, value};
+use crate::lattice::{IntMatrix, Row, independent_rows, value};
 use std::collections::{HashMap, HashSet};
 
 /// `A y = A x` on a table of `cells` counts: the release `y` keeps what `A` counts of the confidential `x`.
@@ -192,6 +192,15 @@ impl Linear {
     }
 }
 
+/// Refuses an invariant that fixes every entry: its only release is the confidential table.
+pub fn check_free(invariant: &Linear) -> Result<()> {
+    // What cannot be computed is left to those who need it.
+    match invariant.components().iter().all(|component| component.is_fixed().unwrap_or(false)) {
+        false => Ok(()),
+        true => Err(Error::Invariant("no free dimension: the invariant fixes every cell".into())),
+    }
+}
+
 /// Rows and columns, if these equations are the margins of a two-way table row by row and nothing else: one form for
 /// one lattice, however it was given.
 fn two_way(cells: usize, rows: &[Row]) -> Option<(usize, usize)> {
@@ -265,13 +274,28 @@ impl Component {
     /// Its different columns alone: the same rank, and as a rule far fewer.
     pub fn distinct_columns(&self) -> IntMatrix {
         let groups = self.equal_columns();
-        let mut a = IntMatrix::zero(self.rows.len(), groups.len());
-        for (j, (column, _)) in groups.iter().enumerate() {
-            for &(i, x) in column {
-                a[(i as usize, j)] = x;
-            }
+        IntMatrix::from_columns(0..self.rows.len(), groups.iter().map(|(column, _)| column))
+    }
+
+    /// The first of its equations that are independent. Errors: as [`independent_rows`].
+    pub fn independent_rows(&self) -> Result<Vec<usize>> {
+        independent_rows(&self.distinct_columns())
+    }
+
+    /// Whether its equations leave its entries no other noise than 0. Errors: coefficients beyond 64 bits.
+    pub fn is_fixed(&self) -> Result<bool> {
+        if self.rows.is_empty() {
+            return Ok(false);
         }
-        a
+        if let Some((rows, columns)) = self.margins {
+            return Ok(rows == 1 || columns == 1);
+        }
+        let cells = self.cells.len();
+        Ok(match cells {
+            1 => true,
+            _ if self.is_total() => false,
+            _ => self.independent_rows()?.len() == cells,
+        })
     }
 
     /// Cells grouped by equal column of `A`, each with its column (sparse, by row).

@@ -2,8 +2,8 @@
 
 use super::{Coupled, Dispersed, Kernel, start, widest};
 use crate::error::{Error, Result};
-use crate::invariant::{Linear, Region};
-use crate::lattice::{Moves, Sparse, start_basis};
+use crate::invariant::{Linear, Moves, Region, start_basis};
+use crate::lattice::Sparse;
 use crate::law::{LatticeLaw, Line};
 use crate::rng::{Rng, below, open01};
 
@@ -58,7 +58,7 @@ pub struct LatticeMove {
 impl<L: LatticeLaw> LatticeGibbs<L> {
     /// `region`: inequalities on the noise, if any.
     ///
-    /// Errors: no free dimension; a lattice whose basis is refused by [`crate::lattice::basis`]; a scale for
+    /// Errors: no free dimension; a lattice whose basis is refused by [`crate::invariant::basis`]; a scale for
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
         let region = region.filter(|region| !region.is_everything());

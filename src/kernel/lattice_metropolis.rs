@@ -3,8 +3,8 @@
 use super::jumps::Jumps;
 use super::{Coupled, Dispersed, Kernel, start, widest};
 use crate::error::{Error, Result};
-use crate::invariant::Linear;
-use crate::lattice::{BasisKind, Sparse, basis};
+use crate::invariant::{Linear, basis};
+use crate::lattice::{BasisKind, Sparse};
 use crate::law::LatticeLaw;
 use crate::rng::{Rng, exponential};
 use std::ops::Range;

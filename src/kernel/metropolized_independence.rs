@@ -3,7 +3,7 @@
 use super::{Dispersed, Kernel};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row};
-use crate::lattice::{Echelon, adjugate, independent_rows, value};
+use crate::lattice::{Echelon, adjugate, value};
 use crate::law::{DoubleGeometric, LatticeLaw, Law};
 use crate::rng::{Rng, below, open01};
 
@@ -175,10 +175,8 @@ impl Part {
                 largest,
             });
         }
-        let rows: Vec<Row> = independent_rows(&component.distinct_columns())?
-            .into_iter()
-            .map(|i| component.rows[i].clone())
-            .collect();
+        let rows: Vec<Row> =
+            component.independent_rows()?.into_iter().map(|i| component.rows[i].clone()).collect();
         let candidates: Vec<u32> = match dependent {
             None => (0..n).rev().collect(),
             Some(list) => {

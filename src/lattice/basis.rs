@@ -1,9 +1,8 @@
 //! Bases of the integer kernel of a matrix.
 
-use super::elimination::{check_dimension, independent_rows};
+use super::elimination::check_dimension;
 use super::{lll, matrix::IntMatrix, smith::smith};
 use crate::error::{Error, Result};
-use crate::invariant::{Component, Linear};
 
 /// Dimension of a lattice whose basis is reduced.
 pub const MAX_REDUCED: usize = 160;
@@ -22,31 +21,6 @@ pub enum BasisKind {
 pub struct Basis {
     /// One basis vector per row.
     pub vectors: IntMatrix,
-}
-
-/// Whether the equations of a component leave its cells no other noise than 0. Errors: entries beyond 64 bits.
-pub fn is_fixed(component: &Component) -> Result<bool> {
-    if component.rows.is_empty() {
-        return Ok(false);
-    }
-    if let Some((rows, columns)) = component.margins {
-        return Ok(rows == 1 || columns == 1);
-    }
-    let cells = component.cells.len();
-    Ok(match cells {
-        1 => true,
-        _ if component.is_total() => false,
-        _ => independent_rows(&component.distinct_columns())?.len() == cells,
-    })
-}
-
-/// Refuses an invariant that fixes every cell: its only release is the confidential table.
-pub fn check_free(invariant: &Linear) -> Result<()> {
-    // What cannot be computed is left to those who need it.
-    match invariant.components().iter().all(|component| is_fixed(component).unwrap_or(false)) {
-        false => Ok(()),
-        true => Err(Error::Invariant("no free dimension: the invariant fixes every cell".into())),
-    }
 }
 
 impl Basis {

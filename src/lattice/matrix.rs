@@ -1,6 +1,7 @@
 //! Integer matrices.
 
-use std::ops::{Index, IndexMut};
+use super::row::{Row, Sparse};
+use std::ops::{Index, IndexMut, Range};
 
 /// A dense matrix, row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,42 @@ impl IntMatrix {
     /// All zero.
     pub fn zero(rows: usize, columns: usize) -> Self {
         Self { rows, columns, entries: vec![0; rows * columns] }
+    }
+
+    pub(crate) fn identity(n: usize) -> Self {
+        Self::from_entries(n, n, (0..n * n).map(|i| i64::from(i % (n + 1) == 0)).collect())
+    }
+
+    /// Some of the rows that sparse columns have.
+    pub(crate) fn from_columns<'a>(
+        rows: Range<usize>,
+        columns: impl ExactSizeIterator<Item = &'a Row>,
+    ) -> Self {
+        let mut matrix = Self::zero(rows.len(), columns.len());
+        for (j, column) in columns.enumerate() {
+            for &(i, a) in column.iter().filter(|(i, _)| rows.contains(&(*i as usize))) {
+                matrix[(i as usize - rows.start, j)] = a;
+            }
+        }
+        matrix
+    }
+
+    /// Sparse vectors as rows; `entries`: what the columns stand for, ascending.
+    pub(crate) fn from_vectors(vectors: &[Sparse], entries: &[u32]) -> Self {
+        let mut matrix = Self::zero(vectors.len(), entries.len());
+        for (i, vector) in vectors.iter().enumerate() {
+            for &(entry, x) in vector {
+                let j = entries.binary_search(&entry).expect("an entry of the component");
+                matrix[(i, j)] = i64::from(x);
+            }
+        }
+        matrix
+    }
+
+    /// Some of the rows.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let entries = rows.iter().flat_map(|&i| self.row(i)).copied().collect();
+        Self::from_entries(rows.len(), self.columns, entries)
     }
 
     /// From rows of equal length; `None` if they are not.

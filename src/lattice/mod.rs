@@ -13,9 +13,10 @@ mod matrix;
 mod orthonormal;
 mod row;
 mod smith;
-mod vectors;
 
-pub use basis::{Basis, BasisKind, MAX_REDUCED, check_free, is_fixed};
+pub use basis::{Basis, BasisKind, MAX_REDUCED};
+// Where the harness looks for it.
+pub use crate::invariant::check_free;
 pub(crate) use elimination::{Echelon, adjugate, check_dimension, gauss_jordan, solve};
 pub use elimination::{MAX_DIMENSION, independent_rows};
 pub use graver::graver;
@@ -27,5 +28,3 @@ pub(crate) use orthonormal::{Factored, dot, orthogonal, orthonormal};
 pub use row::{Row, Sparse};
 pub(crate) use row::{gcd, inner, real_value, square, value, value_by};
 pub use smith::{Smith, smith};
-pub(crate) use vectors::Moves;
-pub use vectors::{basis, start_basis};

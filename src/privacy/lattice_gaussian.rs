@@ -3,8 +3,7 @@
 use super::Calibration;
 use crate::error::{Error, Result};
 use crate::invariant::{Component, Linear};
-use crate::lattice::IntMatrix;
-use crate::lattice::{check_dimension, independent_rows, orthogonal, smith};
+use crate::lattice::{check_dimension, orthogonal, smith};
 use std::f64::consts::PI;
 
 /// Dimension and volume of the lattice `{z : A z = 0}`.
@@ -71,13 +70,10 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
         return Ok(LatticeShape { dimension: ((r - 1.0) * (c - 1.0)) as usize, log_volume });
     }
     check_dimension(d.max(component.rows.len()))?;
-    let a = component.matrix();
-    let rows: Vec<Vec<i64>> =
-        independent_rows(&component.distinct_columns())?.into_iter().map(|i| a.row(i).to_vec()).collect();
-    let independent = IntMatrix::from_rows(&rows).expect("rows of one matrix");
+    let independent = component.matrix().select(&component.independent_rows()?);
     let gram: f64 = orthogonal(&independent).1.iter().map(|square| 0.5 * libm::log(*square)).sum();
     let factors: f64 = smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum();
-    Ok(LatticeShape { dimension: d - rows.len(), log_volume: gram - factors })
+    Ok(LatticeShape { dimension: d - independent.rows(), log_volume: gram - factors })
 }
 
 /// σ of the generalised Gaussian mechanism (Def. 13 of the source): `σ² = 2 c ln(1/δ)/ε²`, with c such that
@@ -135,7 +131,8 @@ pub fn generalized_gaussian(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::{BasisKind, basis, gram_schmidt_squares};
+    use crate::invariant::basis;
+    use crate::lattice::{BasisKind, IntMatrix, gram_schmidt_squares};
 
     /// Equations may be repeated, but a dense form of many thousands is refused before it is made.
     #[test]
@@ -156,10 +153,7 @@ mod tests {
             let shape = LatticeShape::of(&invariant).unwrap();
             let whole = invariant.whole();
             let vectors = basis(&whole, BasisKind::Reduced).unwrap();
-            let mut dense = IntMatrix::zero(vectors.len(), invariant.cells());
-            for (i, vector) in vectors.iter().enumerate() {
-                vector.iter().for_each(|&(cell, x)| dense[(i, cell as usize)] = i64::from(x));
-            }
+            let dense = IntMatrix::from_vectors(&vectors, &whole.cells);
             let squares = gram_schmidt_squares(&dense);
             let want: f64 = squares.iter().map(|s| 0.5 * libm::log(*s)).sum();
             assert_eq!(shape.dimension, vectors.len());

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::exact::Truncated;
-use crate::invariant::{Bounded, Region};
-use crate::lattice::{Basis, BasisKind, Moves, Sparse, graver};
+use crate::invariant::{Bounded, Moves};
+use crate::lattice::{Basis, BasisKind, Sparse, graver};
 use crate::law::DoubleGeometric;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// The conditioning of one part of a table ([`Region::components`]) on everything that ties it.
+/// The conditioning of one part of a table ([`crate::invariant::Region::components`]) on everything that ties it.
 #[derive(Debug)]
 pub struct Conditioning<'a> {
     bounded: &'a Bounded,
@@ -251,25 +251,6 @@ fn connecting(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Sparse>>> {
     }))
 }
 
-impl Region {
-    /// The noise that keeps a release within the same bounds around the table moved by `v`.
-    pub fn around_moved(&self, v: &[i64]) -> Self {
-        let shift = |(&bound, &v): (&i64, &i64)| match bound {
-            i64::MIN | i64::MAX => bound,
-            bound => bound - v,
-        };
-        let row = |(row, least): &(crate::invariant::Row, i64)| {
-            let along: i64 = row.iter().map(|&(cell, b)| b * v[cell as usize]).sum();
-            (row.clone(), least - along)
-        };
-        Self {
-            lower: self.lower.iter().zip(v).map(shift).collect(),
-            upper: self.upper.iter().zip(v).map(shift).collect(),
-            rows: self.rows.iter().map(row).collect(),
-        }
-    }
-}
-
 /// A bound on gamma for bounds by cell: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
 /// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any cell ([`longest_step`]).
 ///
@@ -357,7 +338,7 @@ pub fn sampling_delta(epsilon: f64, eta: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invariant::{Inequalities, Linear};
+    use crate::invariant::{Inequalities, Linear, Region};
     use crate::law::Law;
 
     #[test]

@@ -7,7 +7,7 @@ mod repair;
 
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Region, Row};
-use crate::lattice::{independent_rows, square};
+use crate::lattice::square;
 
 /// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
 const GRID: u32 = 24;
@@ -151,10 +151,7 @@ impl Nnl2 {
                 unit: "entries of its matrix",
             });
         }
-        let independent = match component.rows.len() {
-            0 => Vec::new(),
-            _ => independent_rows(&component.distinct_columns())?,
-        };
+        let independent = component.independent_rows()?;
         let constraint =
             |row: &Row, least: i64| Constraint { row: row.clone(), least, length: libm::sqrt(square(row)) };
         let equations = independent.len();

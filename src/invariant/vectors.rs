@@ -1,8 +1,9 @@
 //! Sparse lattice vectors of one component: a basis, and short vectors to move along.
 
-use super::{Basis, BasisKind, IntMatrix, Sparse, check_dimension, graver};
+use super::inequalities::Bounded;
+use super::linear::Component;
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Component};
+use crate::lattice::{Basis, BasisKind, IntMatrix, Sparse, check_dimension, graver, inner};
 
 /// Short vectors that are written out; beyond, vectors are drawn cell by cell.
 const MAX_LISTED: usize = 1 << 16;
@@ -133,28 +134,19 @@ impl Moves {
             return Self::of(component);
         }
         let columns = bounded.equal_columns();
-        let equations = component.rows.len();
-        let mut a = IntMatrix::zero(equations, columns.len());
-        let mut slacks: Vec<Vec<(usize, i64)>> = vec![Vec::new(); region.rows.len()];
-        for (j, (column, _)) in columns.iter().enumerate() {
-            for &(row, x) in column {
-                match (row as usize).checked_sub(equations) {
-                    None => a[(row as usize, j)] = x,
-                    Some(row) => slacks[row].push((j, x)),
-                }
-            }
-        }
-        let kernel = if equations == 0 {
-            (0..columns.len()).map(|i| (0..columns.len()).map(|j| i64::from(i == j)).collect()).collect()
-        } else {
-            let basis = Basis::of_kernel(&a, BasisKind::Reduced)?.vectors;
-            (0..basis.rows()).map(|i| basis.row(i).to_vec()).collect::<Vec<Vec<i64>>>()
+        let (a, b) = bounded.matrices(columns.iter().map(|(column, _)| column));
+        let kernel = match a.rows() {
+            0 => IntMatrix::identity(columns.len()),
+            _ => Basis::of_kernel(&a, BasisKind::Reduced)?.vectors,
         };
-        let with_slacks = |vector: &Vec<i64>| -> Vec<i64> {
-            let slack = |row: &Vec<(usize, i64)>| row.iter().map(|&(j, b)| b * vector[j]).sum();
-            vector.iter().copied().chain(slacks.iter().map(slack)).collect()
+        let with_slacks = |i: usize| -> Result<Vec<i64>> {
+            let slack = |j: usize| {
+                let slack = i64::try_from(inner(b.row(j), kernel.row(i)));
+                slack.map_err(|_| Error::Invariant("Graver basis: a slack beyond 64 bits".into()))
+            };
+            kernel.row(i).iter().map(|&x| Ok(x)).chain((0..b.rows()).map(slack)).collect()
         };
-        let extended: Vec<Vec<i64>> = kernel.iter().map(with_slacks).collect();
+        let extended = (0..kernel.rows()).map(with_slacks).collect::<Result<Vec<_>>>()?;
         let extended = IntMatrix::from_rows(&extended).expect("rows of one length");
         let mut vectors = graver(&extended)?;
         vectors.iter_mut().for_each(|vector| vector.truncate(columns.len()));
