@@ -1,6 +1,6 @@
 //! The dual active-set method.
 
-use super::{Constraint, Problem, Tight};
+use super::problem::{Constraint, Problem, Tight};
 use crate::lattice::{Factored, dot};
 
 /// The dual active-set method: the closest point under the tight constraints alone, whose multipliers are >= 0;

@@ -1,36 +1,24 @@
-//! Least squares under equations and inequalities: the routes here, the conditions of optimality and who solves them in
-//! `problem`, the active set in `face`, the exact grid in `repair`.
+//! Least squares under equations and inequalities: the routes here; the constraints and the conditions of optimality in
+//! `problem`; who meets them in `solve`, by `face` (the active set) and `interior`; the exact grid in `repair`.
 
 mod face;
+mod grid;
+mod interior;
 mod problem;
 mod repair;
+mod solve;
 
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Region, Row};
 use crate::lattice::square;
-
-/// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
-const GRID: u32 = 24;
-
-/// The finest grid of any result, and of what [`check_exact`] accepts.
-const FINEST: u32 = 50;
+use grid::{FINEST, GRID, clamp, grid, largest, power, reach};
+use problem::{Constraint, Problem};
 
 /// Largest noise, in counts.
 const MAX_NOISE: f64 = (1u64 << 40) as f64;
 
 /// Entries of the dense matrix of a component that is not one total.
 const MAX_ENTRIES: usize = 1 << 22;
-
-/// Cells up to which the active set is found from nothing.
-const FEW_CELLS: usize = 128;
-
-/// Largest residual of the optimality conditions, relative to `1 + ‖u‖∞`: of the refined point, and of the
-/// interior point if it cannot be refined.
-const REFINED: f64 = 1e-9;
-const UNREFINED: f64 = 1e-6;
-
-/// How far a value may be moved to meet the constraints exactly, relative to `1 + ‖u‖∞`.
-const MOVED: f64 = 1e-5;
 
 /// Projects noise onto `{z : A z = 0, lower <= z <= upper, b·z >= c}` in least squares, on one connected component:
 /// its equations and what bounds its cells; cells renumbered from 0 (`component.cells` gives the places in the
@@ -72,14 +60,6 @@ enum Route {
     Total,
     /// Independent equations, then the rows; the number of the former; cells that have one value.
     General(Vec<Constraint>, usize, Vec<bool>),
-}
-
-/// `row·z = least` or `row·z >= least`.
-#[derive(Debug, Clone)]
-struct Constraint {
-    row: Row,
-    least: i64,
-    length: f64,
 }
 
 /// Space for one projection, reused from call to call.
@@ -376,56 +356,11 @@ fn check_units(
     Ok(())
 }
 
-/// `2^bits`.
-fn power(bits: u32) -> f64 {
-    (1u64 << bits) as f64
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |m, z| m.max(z.abs()))
-}
-
-/// No coordinate of the projection is farther from 0: it is no longer than the noise.
-fn reach(u: &[f64]) -> f64 {
-    1.0 + 1.001 * libm::sqrt(u.iter().map(|u| u * u).sum())
-}
-
-/// Bits of the grid: `wanted`, or fewer so that values up to `size` have at most 52 bits.
-fn grid(size: f64, wanted: u32) -> u32 {
-    let integer = libm::ilogb(size.max(1.0)) + 1;
-    wanted.min((52 - integer) as u32).min(FINEST)
-}
-
-fn clamp(z: f64, lower: i64, upper: i64) -> f64 {
-    z.max(lower as f64).min(upper as f64)
-}
-
-/// One projection on a component with equations or rows.
-struct Problem<'a> {
-    u: &'a [f64],
-    lower: &'a [i64],
-    upper: &'a [i64],
-    constraints: &'a [Constraint],
-    equations: usize,
-    scale: f64,
-}
-
-/// Constraints that are taken to hold with equality: by cell 1 at its lower bound, -1 at its upper; rows.
-#[derive(Debug, Clone, Default)]
-struct Tight {
-    sides: Vec<i8>,
-    rows: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Solution {
-    z: Vec<f64>,
-    tight: Tight,
-}
-
 #[cfg(test)]
 mod tests {
     use super::face::Face;
+    use super::problem::Tight;
+    use super::solve::{REFINED, UNREFINED};
     use super::*;
     use crate::invariant::Linear;
     use crate::law::{DoubleGeometric, Law};

@@ -1,17 +1,47 @@
-//! The conditions of optimality, and the solution that meets them.
+//! One projection: its constraints, and the conditions of optimality.
 
-use super::face::Face;
-use super::{Constraint, FEW_CELLS, Problem, REFINED, Solution, Tight, UNREFINED, clamp, reach};
-use crate::error::{Error, Result};
-use crate::lattice::real_value;
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, SupportedConeT, ZeroConeT,
-};
+use super::grid::clamp;
+use crate::lattice::{Row, real_value};
+
+/// `row·z = least` or `row·z >= least`.
+#[derive(Debug, Clone)]
+pub(super) struct Constraint {
+    pub(super) row: Row,
+    pub(super) least: i64,
+    pub(super) length: f64,
+}
+
+/// One projection on a component with equations or rows.
+pub(super) struct Problem<'a> {
+    pub(super) u: &'a [f64],
+    pub(super) lower: &'a [i64],
+    pub(super) upper: &'a [i64],
+    pub(super) constraints: &'a [Constraint],
+    pub(super) equations: usize,
+    pub(super) scale: f64,
+}
+
+/// Constraints that are taken to hold with equality: by cell 1 at its lower bound, -1 at its upper; rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tight {
+    pub(super) sides: Vec<i8>,
+    pub(super) rows: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Solution {
+    pub(super) z: Vec<f64>,
+    pub(super) tight: Tight,
+}
 
 impl Problem<'_> {
     pub(super) fn bound(&self, cell: usize, side: i8) -> i64 {
         if side > 0 { self.lower[cell] } else { self.upper[cell] }
+    }
+
+    /// Of the values in units of `2^-bits`.
+    pub(super) fn bounds(&self, cell: usize, bits: u32) -> [i128; 2] {
+        [i128::from(self.lower[cell]) << bits, i128::from(self.upper[cell]) << bits]
     }
 
     /// `row·z - least`.
@@ -38,121 +68,5 @@ impl Problem<'_> {
             worst = if (z + g).is_nan() { f64::INFINITY } else { worst.max(own.abs()) };
         }
         worst / self.scale
-    }
-
-    /// The projection: by the active set alone for few cells, from the interior point's guess of it for many.
-    ///
-    /// Errors: no point passes the conditions of optimality.
-    pub(super) fn solve(&self) -> Result<Solution> {
-        let mut residuals = Vec::new();
-        let mut by_active_set = |start: Tight| {
-            let mut face = Face::new(self, start);
-            let finished = face.run();
-            let residual = self.residual(&face.z, &face.all_multipliers());
-            if finished && residual <= REFINED {
-                return Some(Solution { z: face.z, tight: face.tight });
-            }
-            residuals.push(format!("{residual:e} by the active set"));
-            None
-        };
-        let few = self.u.len() <= FEW_CELLS;
-        if let Some(found) = few.then(|| by_active_set(Tight::default())).flatten() {
-            return Ok(found);
-        }
-        let interior = self.interior();
-        let guess = interior.as_ref().map(|(_, _, tight)| tight.clone());
-        let cold = (!few).then(Tight::default);
-        for start in guess.into_iter().chain(cold) {
-            if let Some(found) = by_active_set(start) {
-                return Ok(found);
-            }
-        }
-        if let Some((z, multipliers, tight)) = interior {
-            let residual = self.residual(&z, &multipliers);
-            if residual <= UNREFINED {
-                return Ok(Solution { z, tight });
-            }
-            residuals.push(format!("{residual:e} by the interior point"));
-        }
-        Err(Error::NotConverged {
-            what: "the least squares under inequalities",
-            residuals: format!("relative residuals {}", residuals.join(", ")),
-        })
-    }
-
-    /// The point and the multipliers of the rows by the interior-point solver, and what is tight there.
-    pub(super) fn interior(&self) -> Option<(Vec<f64>, Vec<f64>, Tight)> {
-        let n = self.u.len();
-        let reach = reach(self.u);
-        let (mut places, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut right, mut meaning) = (Vec::new(), Vec::new());
-        for (j, Constraint { row, least, length }) in self.constraints.iter().enumerate() {
-            if *least as f64 <= -reach * length {
-                continue;
-            }
-            for &(cell, a) in row {
-                places.push(right.len());
-                columns.push(cell as usize);
-                values.push(-a as f64);
-            }
-            right.push(-(*least as f64) / self.scale);
-            meaning.push((j, 0));
-        }
-        for i in 0..n {
-            for side in [1i8, -1] {
-                let bound = self.bound(i, side) as f64;
-                if bound.abs() < reach {
-                    places.push(right.len());
-                    columns.push(i);
-                    values.push(-f64::from(side));
-                    right.push(-f64::from(side) * bound / self.scale);
-                    meaning.push((i, side));
-                }
-            }
-        }
-        if right.is_empty() {
-            return None;
-        }
-        let matrix = CscMatrix::new_from_triplets(right.len(), n, places, columns, values);
-        let mut cones: Vec<SupportedConeT<f64>> = Vec::new();
-        if self.equations > 0 {
-            cones.push(ZeroConeT(self.equations));
-        }
-        if right.len() > self.equations {
-            cones.push(NonnegativeConeT(right.len() - self.equations));
-        }
-        let settings = DefaultSettings {
-            verbose: false,
-            max_threads: 1,
-            direct_solve_method: "qdldl".into(),
-            tol_gap_abs: 1e-13,
-            tol_gap_rel: 1e-13,
-            tol_feas: 1e-11,
-            ..DefaultSettings::default()
-        };
-        let linear: Vec<f64> = self.u.iter().map(|u| -u / self.scale).collect();
-        let identity = CscMatrix::identity(n);
-        let mut solver = DefaultSolver::new(&identity, &linear, &matrix, &right, &cones, settings).ok()?;
-        solver.solve();
-        let solution = &solver.solution;
-        if !matches!(solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved) {
-            return None;
-        }
-        let z = solution.x.iter().map(|z| z * self.scale).collect();
-        let mut multipliers = vec![0.0; self.constraints.len()];
-        let mut tight = Tight { sides: vec![0; n], rows: Vec::new() };
-        for (place, &(at, side)) in meaning.iter().enumerate() {
-            let (multiplier, slack) = (solution.z[place], solution.s[place]);
-            if side == 0 {
-                multipliers[at] = multiplier * self.scale;
-            }
-            if place < self.equations || multiplier > slack {
-                match side {
-                    0 => tight.rows.push(at),
-                    _ => tight.sides[at] = side,
-                }
-            }
-        }
-        Some((z, multipliers, tight))
     }
 }

@@ -1,8 +1,12 @@
 //! From a solution in floating point to a point of a dyadic grid that meets all constraints exactly.
 
-use super::{Constraint, GRID, MOVED, Problem, Solution, Tight, grid, largest, power, reach};
+use super::grid::{GRID, grid, largest, power, reach};
+use super::problem::{Constraint, Problem, Solution, Tight};
 use crate::error::{Error, Result};
 use crate::lattice::{gauss_jordan, gcd, value};
+
+/// How far a value may be moved to meet the constraints exactly, relative to `1 + ‖u‖∞`.
+const MOVED: f64 = 1e-5;
 
 impl Problem<'_> {
     /// Moves a solution to a dyadic grid on which all constraints hold exactly: the values in units of the grid, and
@@ -98,10 +102,6 @@ impl Problem<'_> {
             }
         }
         None
-    }
-
-    pub(super) fn bounds(&self, cell: usize, bits: u32) -> [i128; 2] {
-        [i128::from(self.lower[cell]) << bits, i128::from(self.upper[cell]) << bits]
     }
 
     /// A point of the grid next to `z` that meets the equations and what is held. `None`: there is none, or

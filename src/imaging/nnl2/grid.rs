@@ -1,0 +1,31 @@
+//! The dyadic grid of results, and sizes that it follows from.
+
+/// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
+pub(super) const GRID: u32 = 24;
+
+/// The finest grid of any result, and of what [`super::check_exact`] accepts.
+pub(super) const FINEST: u32 = 50;
+
+/// `2^bits`.
+pub(super) fn power(bits: u32) -> f64 {
+    (1u64 << bits) as f64
+}
+
+pub(super) fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |m, z| m.max(z.abs()))
+}
+
+/// No coordinate of the projection is farther from 0: it is no longer than the noise.
+pub(super) fn reach(u: &[f64]) -> f64 {
+    1.0 + 1.001 * libm::sqrt(u.iter().map(|u| u * u).sum())
+}
+
+/// Bits of the grid: `wanted`, or fewer so that values up to `size` have at most 52 bits.
+pub(super) fn grid(size: f64, wanted: u32) -> u32 {
+    let integer = libm::ilogb(size.max(1.0)) + 1;
+    wanted.min((52 - integer) as u32).min(FINEST)
+}
+
+pub(super) fn clamp(z: f64, lower: i64, upper: i64) -> f64 {
+    z.max(lower as f64).min(upper as f64)
+}
