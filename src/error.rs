@@ -73,6 +73,15 @@ impl Error {
     pub(crate) fn parameter(name: &'static str, got: impl ToString, want: &'static str) -> Self {
         Self::Parameter { name, got: got.to_string(), want }
     }
+
+    pub(crate) fn violated(place: impl ToString, residual: impl ToString) -> Self {
+        Self::InvariantViolated { place: place.to_string(), residual: residual.to_string() }
+    }
+
+    /// There is no noise but 0.
+    pub(crate) fn no_free_dimension() -> Self {
+        Self::Invariant("no free dimension: the invariant fixes every cell".into())
+    }
 }
 
 /// Result of the core.

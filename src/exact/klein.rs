@@ -54,7 +54,7 @@ impl Planes {
     fn new(component: &Component) -> Result<Self> {
         let basis = basis(component, BasisKind::Reduced)?;
         if basis.is_empty() {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         if basis.len() > MAX_PLANES {
             return Err(Error::TooLarge {

@@ -176,7 +176,7 @@ impl LatticeExact {
             });
         }
         if parts.iter().all(|part| matches!(part, ComponentSampler::Fixed(_))) {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         let tv_error = parts.iter().map(ComponentSampler::tv_error).sum();
         Ok(Self { parts, tv_error })

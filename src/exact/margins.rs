@@ -51,7 +51,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
         };
         let (rows, columns) = (cells.len(), cells[0].len());
         if columns < 2 {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         // A half's column sum of s asks for |s| in all four corners of the table: w(s)^4 times the number of
         // ways, which the cells' entropy bounds.

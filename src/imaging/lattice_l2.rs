@@ -75,10 +75,7 @@ impl LatticeL2 {
             let residual = real_value(row, noise);
             let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
             if residual.abs().partial_cmp(&(1e-9 * weight * size)) != Some(std::cmp::Ordering::Less) {
-                return Err(Error::InvariantViolated {
-                    place: format!("equation {}", i + 1),
-                    residual: residual.to_string(),
-                });
+                return Err(Error::violated(format!("equation {}", i + 1), residual));
             }
         }
         Ok(())

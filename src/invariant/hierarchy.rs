@@ -171,10 +171,7 @@ impl Hierarchy {
                 magnitude += added(c);
             }
             if !V::is_sum(values[v], sum, self.children(v).len(), magnitude) {
-                return Err(Error::InvariantViolated {
-                    place: format!("node {v}"),
-                    residual: (values[v] - sum).to_string(),
-                });
+                return Err(Error::violated(format!("node {v}"), values[v] - sum));
             }
         }
         Ok(())
@@ -186,10 +183,7 @@ impl Hierarchy {
     pub fn check_nonnegative<V: Value>(&self, values: &[V]) -> Result<()> {
         match values.iter().position(|&value| value < V::default()) {
             None => Ok(()),
-            Some(node) => Err(Error::InvariantViolated {
-                place: format!("node {node}"),
-                residual: values[node].to_string(),
-            }),
+            Some(node) => Err(Error::violated(format!("node {node}"), values[node])),
         }
     }
 }

@@ -230,13 +230,13 @@ impl Region {
             if z < lower || z > upper {
                 let (side, bound) = if z < lower { ("lower", lower) } else { ("upper", upper) };
                 let residual = i128::from(z) - i128::from(bound);
-                return violated(format!("the {side} bound of cell {}", i + 1), residual);
+                return Err(Error::violated(format!("the {side} bound of cell {}", i + 1), residual));
             }
         }
         for (i, (row, least)) in self.rows.iter().enumerate() {
             let rest = value(row, noise) - i128::from(*least);
             if rest < 0 {
-                return violated(format!("inequality {}", i + 1), rest);
+                return Err(Error::violated(format!("inequality {}", i + 1), rest));
             }
         }
         Ok(())
@@ -249,7 +249,7 @@ impl Region {
         for (i, &z) in noise.iter().enumerate() {
             let (lower, upper) = (self.lower[i], self.upper[i]);
             let outside = |bound: i64, side: &str| {
-                violated(format!("the {side} bound of cell {}", i + 1), z - bound as f64)
+                Err(Error::violated(format!("the {side} bound of cell {}", i + 1), z - bound as f64))
             };
             if lower != NO_LOWER && z < lower as f64 {
                 return outside(lower, "lower");
@@ -470,10 +470,6 @@ impl Bounded {
             IntMatrix::from_columns(equations..equations + explicit, columns),
         )
     }
-}
-
-fn violated(place: String, residual: impl ToString) -> Result<()> {
-    Err(Error::InvariantViolated { place, residual: residual.to_string() })
 }
 
 /// How far a value is outside its bounds.

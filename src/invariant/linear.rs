@@ -159,10 +159,7 @@ impl Linear {
         for (i, row) in self.rows.iter().enumerate() {
             let residual = value(row, noise);
             if residual != 0 {
-                return Err(Error::InvariantViolated {
-                    place: format!("equation {}", i + 1),
-                    residual: residual.to_string(),
-                });
+                return Err(Error::violated(format!("equation {}", i + 1), residual));
             }
         }
         Ok(())
@@ -197,7 +194,7 @@ pub fn check_free(invariant: &Linear) -> Result<()> {
     // What cannot be computed is left to those who need it.
     match invariant.components().iter().all(|component| component.is_fixed().unwrap_or(false)) {
         false => Ok(()),
-        true => Err(Error::Invariant("no free dimension: the invariant fixes every cell".into())),
+        true => Err(Error::no_free_dimension()),
     }
 }
 

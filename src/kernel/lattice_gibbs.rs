@@ -81,7 +81,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             basis.extend(start_basis(&bounded.component)?);
         }
         if moves.is_empty() {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         law.check_size(invariant.cells(), widest(&basis, invariant.cells()), 0.0)?;
         let (tables, cells) = (law.tables(), invariant.cells());

@@ -111,7 +111,7 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
             blocks.push(Block { rows: own_rows, coordinates, first_entry, packed, chunks: own_chunks });
         }
         if blocks.is_empty() {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         law.check_size(invariant.cells(), widest(&vectors, invariant.cells()), f64::from(jumps.reach))?;
         Ok(Self { law, cells: invariant.cells(), jumps, blocks, chunks, basis: vectors, entries, rows })

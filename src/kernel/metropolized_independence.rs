@@ -102,7 +102,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             return Err(Error::parameter("dependent", cell + 1, "numbers of cells of the table"));
         }
         if parts.is_empty() {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         let proposal = DoubleGeometric::new(1.0 / rate)?;
         law.check_size(invariant.cells(), 1.0, 45.0 / rate)?;

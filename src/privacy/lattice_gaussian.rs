@@ -27,7 +27,7 @@ impl LatticeShape {
             shape.log_volume += part.log_volume;
         }
         if shape.dimension == 0 {
-            return Err(Error::Invariant("no free dimension: the invariant fixes every cell".into()));
+            return Err(Error::no_free_dimension());
         }
         Ok(shape)
     }

@@ -331,10 +331,7 @@ fn check_units(
             term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
         })
     };
-    let violated = |place: String, units: i128| {
-        let residual = (units as f64 / power(bits)).to_string();
-        Err(Error::InvariantViolated { place, residual })
-    };
+    let violated = |place: String, units: i128| Err(Error::violated(place, units as f64 / power(bits)));
     for (i, row) in component.rows.iter().enumerate() {
         let residual = sum(row)?;
         if residual != 0 {
