@@ -40,15 +40,15 @@ impl Noise {
     }
 }
 
-/// The mean over the cells of one component of the variance of their noise, if it is known.
+/// The mean over the entries of one component of the variance of their noise, if it is known.
 ///
 /// | operation | variance |
 /// | --- | --- |
 /// | free | `v = Var(z)` |
-/// | least squares | `v (n - k)/n`, k equations on n cells ("Two views", Prop. 4.1, for one total) |
+/// | least squares | `v (n - k)/n`, k equations on n entries ("Two views", Prop. 4.1, for one total) |
 /// | conditioned, Gaussian | the same: both have the same law |
 /// | conditioned, Laplace, one total | `lambda² (2n - 1)(n - 1)/(n (n + 1))` |
-/// | L1 image, one total of two cells | `v (beta² + (1 - beta)²)` |
+/// | L1 image, one total of two entries | `v (beta² + (1 - beta)²)` |
 ///
 /// Conditioning Laplace noise on one total gives `(2n - 1)/(2(n + 1)) < 1` times the variance of least squares for
 /// every n: the conjecture of "Two views", section 4. `None` for everything else.
@@ -69,7 +69,7 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
     }
 }
 
-/// The law of the first cell of a total of two under Laplace noise: Gong and Meng, "Congenial differential privacy",
+/// The law of the first entry of a total of two under Laplace noise: Gong and Meng, "Congenial differential privacy",
 /// section 4 and Appendix A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoBins {
@@ -121,7 +121,7 @@ impl TwoBins {
         self.right(x.abs()).1
     }
 
-    /// The epsilon that releasing the cell attains for counts that differ by 1: the least c with
+    /// The epsilon that releasing the entry attains for counts that differ by 1: the least c with
     /// `density(x) <= e^c density(x - 1)` for all x. With `lambda = 2/epsilon`: epsilon for conditioning and least squares,
     /// `epsilon/(2 max(beta, 1 - beta))` in L1 (Appendix A).
     pub fn epsilon(&self) -> f64 {

@@ -8,11 +8,11 @@ pub const ALPHA: f64 = 1e-6;
 
 /// Pearson's chi-square test of counts against probabilities that sum to at most 1; the rest, and the
 /// outcomes expected fewer than 10 times, are pooled.
-pub fn assert_frequencies(cells: impl IntoIterator<Item = (u64, f64)>, draws: u64) {
+pub fn assert_frequencies(bins: impl IntoIterator<Item = (u64, f64)>, draws: u64) {
     let n = draws as f64;
     let (mut statistic, mut kept) = (0.0, 0);
     let (mut rest_count, mut rest_p) = (draws, 1.0);
-    for (count, p) in cells {
+    for (count, p) in bins {
         if n * p >= 10.0 {
             statistic += (count as f64 - n * p) * (count as f64 - n * p) / (n * p);
             kept += 1;
@@ -87,10 +87,10 @@ pub fn small_lattices() -> Vec<congenial::invariant::Linear> {
 /// All points of `{z : A z = 0}` with entries within ±reach.
 pub fn lattice_points(invariant: &congenial::invariant::Linear, reach: i64) -> Vec<Vec<i64>> {
     let side = (2 * reach + 1) as usize;
-    let cells = invariant.cells();
-    (0..side.pow(cells as u32))
+    let entries = invariant.cells();
+    (0..side.pow(entries as u32))
         .map(|index| {
-            (0..cells).map(|c| (index / side.pow(c as u32) % side) as i64 - reach).collect::<Vec<i64>>()
+            (0..entries).map(|c| (index / side.pow(c as u32) % side) as i64 - reach).collect::<Vec<i64>>()
         })
         .filter(|z| invariant.check(z).is_ok())
         .collect()

@@ -20,18 +20,18 @@ pub struct ContinuousSampler {
 
 #[derive(Debug)]
 enum Part {
-    /// Laplace cells with one sum: lambda.
+    /// Laplace entries with one sum: lambda.
     LaplaceTotal(Vec<u32>, f64),
-    /// Laplace cells in no equation.
+    /// Laplace entries in no equation.
     LaplaceFree(u32, Laplace),
-    /// Gaussian cells with one sum: sigma.
+    /// Gaussian entries with one sum: sigma.
     GaussianTotal(Vec<u32>, f64),
-    /// Gaussian cells: sigma, and an orthonormal basis of what the equations leave free.
+    /// Gaussian entries: sigma, and an orthonormal basis of what the equations leave free.
     Gaussian(Vec<u32>, f64, Vec<Vec<f64>>),
 }
 
 impl ContinuousExact for Laplace {
-    /// Totals and partitions. A Laplace cell is a difference of two exponentials; given a zero sum of n cells their plus
+    /// Totals and partitions. A Laplace entry is a difference of two exponentials; given a zero sum of n entries their plus
     /// parts sum to S, as do the minus parts, with density `∝ s^(2n-2) e^(-2s/lambda)`: `S ~ Gamma(2n - 1, rate
     /// 2/lambda)` and `z = S (D - D')` with D, D' independent and uniform on the simplex.
     fn given(self, invariant: &Linear) -> Result<ContinuousSampler> {
@@ -46,7 +46,7 @@ impl ContinuousExact for Laplace {
                 } else {
                     Err(Error::Unsupported {
                         method: "exact",
-                        what: "laplace noise under equations that share cells".into(),
+                        what: "laplace noise under equations that share entries".into(),
                         reason: "totals and partitions are served; double-geometric noise has samplers for all",
                     })
                 }
@@ -57,7 +57,7 @@ impl ContinuousExact for Laplace {
 }
 
 impl ContinuousExact for Gaussian {
-    /// Any equations: cell by cell given those before for a total, else `sigma N ξ` with an orthonormal basis N of the
+    /// Any equations: entry by entry given those before for a total, else `sigma N ξ` with an orthonormal basis N of the
     /// kernel and standard normal ξ.
     fn given(self, invariant: &Linear) -> Result<ContinuousSampler> {
         let parts = invariant
@@ -78,46 +78,46 @@ impl ContinuousExact for Gaussian {
 }
 
 impl ContinuousSampler {
-    /// One draw, into `noise` (one value per cell).
+    /// One draw, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         for part in &self.parts {
             match part {
-                Part::LaplaceFree(cell, law) => noise[*cell as usize] = law.sample(rng),
-                Part::LaplaceTotal(cells, lambda) => {
-                    let n = cells.len() as f64;
-                    if cells.len() == 1 {
-                        noise[cells[0] as usize] = 0.0;
+                Part::LaplaceFree(entry, law) => noise[*entry as usize] = law.sample(rng),
+                Part::LaplaceTotal(entries, lambda) => {
+                    let n = entries.len() as f64;
+                    if entries.len() == 1 {
+                        noise[entries[0] as usize] = 0.0;
                         continue;
                     }
                     let size = gamma(rng, 2.0 * n - 1.0) * 0.5 * lambda;
                     let mut sums = [0.0, 0.0];
-                    for &cell in cells {
+                    for &entry in entries {
                         let plus = exponential(rng);
-                        noise[cell as usize] = plus;
+                        noise[entry as usize] = plus;
                         sums[0] += plus;
                     }
-                    let minus: Vec<f64> = cells.iter().map(|_| exponential(rng)).collect();
+                    let minus: Vec<f64> = entries.iter().map(|_| exponential(rng)).collect();
                     sums[1] = minus.iter().sum();
-                    for (&cell, minus) in cells.iter().zip(&minus) {
-                        let z = &mut noise[cell as usize];
+                    for (&entry, minus) in entries.iter().zip(&minus) {
+                        let z = &mut noise[entry as usize];
                         *z = size * (*z / sums[0] - minus / sums[1]);
                     }
                 }
-                Part::GaussianTotal(cells, sigma) => {
-                    // Given the cells so far, the next has mean -sum/left and variance sigma² (1 - 1/left).
+                Part::GaussianTotal(entries, sigma) => {
+                    // Given the entries so far, the next has mean -sum/left and variance sigma² (1 - 1/left).
                     let mut sum = 0.0;
-                    for (left, &cell) in (1..=cells.len()).rev().zip(cells) {
+                    for (left, &entry) in (1..=entries.len()).rev().zip(entries) {
                         let left = left as f64;
                         let z = -sum / left + sigma * libm::sqrt(1.0 - 1.0 / left) * normal(rng);
-                        noise[cell as usize] = z;
+                        noise[entry as usize] = z;
                         sum += z;
                     }
                 }
-                Part::Gaussian(cells, sigma, vectors) => {
-                    cells.iter().for_each(|&cell| noise[cell as usize] = 0.0);
+                Part::Gaussian(entries, sigma, vectors) => {
+                    entries.iter().for_each(|&entry| noise[entry as usize] = 0.0);
                     for vector in vectors {
                         let along = sigma * normal(rng);
-                        cells.iter().zip(vector).for_each(|(&cell, x)| noise[cell as usize] += along * x);
+                        entries.iter().zip(vector).for_each(|(&entry, x)| noise[entry as usize] += along * x);
                     }
                 }
             }
@@ -132,19 +132,19 @@ mod tests {
     use crate::diagnostics::Moments;
     use crate::testing::{assert_distribution, assert_mean, test_stream};
 
-    fn draws(sampler: &ContinuousSampler, cells: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
+    fn draws(sampler: &ContinuousSampler, entries: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = test_stream(seed);
         (0..n)
             .map(|_| {
-                let mut noise = vec![0.0; cells];
+                let mut noise = vec![0.0; entries];
                 sampler.draw(&mut rng, &mut noise);
                 noise
             })
             .collect()
     }
 
-    /// Two and three cells of a total against their laws (Congenial (4.6); "Two views", section 4), larger ones
-    /// against the closed form of their variance; a lone cell of a total is 0.
+    /// Two and three entries of a total against their laws (Congenial (4.6); "Two views", section 4), larger ones
+    /// against the closed form of their variance; a lone entry of a total is 0.
     #[test]
     fn laplace_totals_have_their_laws() {
         let lambda = 1.7;
@@ -153,13 +153,13 @@ mod tests {
             .given(&Linear::partition(&[0, 0, 1, 1, 1, 2, 3, 3, 3, 3, 3]).unwrap())
             .unwrap();
         let all = draws(&sampler, 11, 60_000, 51);
-        let cell = |i: usize| all.iter().map(|z| z[i]).collect::<Vec<f64>>();
+        let entry = |i: usize| all.iter().map(|z| z[i]).collect::<Vec<f64>>();
         let two = TwoBins::new(lambda, Operation::Conditioned).unwrap();
-        assert_distribution(cell(0), |x| two.cdf(x));
+        assert_distribution(entry(0), |x| two.cdf(x));
         let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
         let three = |x: f64| if x < 0.0 { tail(-x / lambda) } else { 1.0 - tail(x / lambda) };
-        assert_distribution(cell(3), three);
-        assert!(cell(5).iter().all(|&z| z == 0.0));
+        assert_distribution(entry(3), three);
+        assert!(entry(5).iter().all(|&z| z == 0.0));
         let squares: Moments = all.iter().map(|z| z[8] * z[8]).collect();
         let want = lambda * lambda * 9.0 * 4.0 / (5.0 * 6.0);
         assert_mean(squares.mean(), want, squares.deviation(), 60_000);
@@ -167,7 +167,7 @@ mod tests {
         assert!(Laplace::new(1.0).unwrap().given(&Linear::margins(2, 2).unwrap()).is_err());
     }
 
-    /// Gaussian cells under equations: their covariances are sigma² times the projection onto the kernel.
+    /// Gaussian entries under equations: their covariances are sigma² times the projection onto the kernel.
     #[test]
     fn gaussian_covariances_are_the_projection() {
         let sigma = 2.0;

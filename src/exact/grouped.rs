@@ -13,7 +13,7 @@ const MAX_ENTRIES: u64 = 1 << 25;
 
 /// Exact sampler of independent double geometric noise given `A z = 0`.
 ///
-/// Cells with equal columns of `A` enter by their sums `s_j` alone. Groups are drawn one after another, each
+/// Entries with equal columns of `A` enter by their sums `s_j` alone. Groups are drawn one after another, each
 /// given what the equations still need: `P(s_j | r) ∝ P_j(s_j) m_{j+1}(r - a_j s_j)`, where `m_j(r)` is the
 /// probability that the groups from `j` on contribute `r`. The `m_j` are tables on `(Z/G)^k`, k the rank of
 /// `A`, from products of the groups' transforms; sums that meet the equations only modulo G are drawn again,
@@ -32,7 +32,7 @@ pub struct Grouped {
 
 #[derive(Debug)]
 struct Group {
-    cells: Vec<u32>,
+    entries: Vec<u32>,
     /// Column of `A` on the independent rows, modulo the side.
     column: Vec<usize>,
     sum: GeometricSum,
@@ -48,7 +48,7 @@ pub struct GroupedScratch {
 }
 
 impl Grouped {
-    /// `component`: the equations (cells are written to their places in the whole table).
+    /// `component`: the equations (entries are written to their places in the whole table).
     ///
     /// Errors: [`Error::TooLarge`] where the tables need more than 2^25 entries.
     pub fn new(component: &Component, law: &DoubleGeometric) -> Result<Self> {
@@ -79,7 +79,7 @@ impl Grouped {
         for (column, members) in columns {
             let at = |row: &usize| column.iter().find(|(i, _)| *i as usize == *row).map_or(0, |(_, a)| *a);
             groups.push(Group {
-                cells: members.iter().map(|&cell| component.cells[cell as usize]).collect(),
+                entries: members.iter().map(|&entry| component.cells[entry as usize]).collect(),
                 column: rows.iter().map(|row| at(row).rem_euclid(side as i64) as usize).collect(),
                 sum: GeometricSum::new(law, members.len(), None)?,
             });
@@ -118,7 +118,7 @@ impl Grouped {
         Ok(grouped)
     }
 
-    /// One draw, into the component's cells of `noise`.
+    /// One draw, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut GroupedScratch, noise: &mut [i64]) {
         while !self.attempt(rng, scratch, noise) {}
     }
@@ -155,10 +155,10 @@ impl Grouped {
         }
         for (group, &s) in self.groups.iter().zip(&*sums) {
             parts.clear();
-            parts.resize(group.cells.len(), 0);
+            parts.resize(group.entries.len(), 0);
             group.sum.split(rng, s, split, parts);
-            for (&cell, &part) in group.cells.iter().zip(&*parts) {
-                noise[cell as usize] = part;
+            for (&entry, &part) in group.entries.iter().zip(&*parts) {
+                noise[entry as usize] = part;
             }
         }
         self.rows.iter().all(|row| value(row, noise) == 0)
@@ -179,9 +179,9 @@ impl Grouped {
     fn acceptance(&self) -> f64 {
         use crate::rng::{Role, TaskKey, stream};
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
-        let cells =
-            self.groups.iter().flat_map(|group| &group.cells).max().map_or(0, |&cell| cell as usize + 1);
-        let (mut scratch, mut noise) = (GroupedScratch::default(), vec![0; cells]);
+        let entries =
+            self.groups.iter().flat_map(|group| &group.entries).max().map_or(0, |&entry| entry as usize + 1);
+        let (mut scratch, mut noise) = (GroupedScratch::default(), vec![0; entries]);
         let met = (0..256).filter(|_| self.attempt(&mut rng, &mut scratch, &mut noise)).count();
         met as f64 / 256.0
     }
@@ -199,7 +199,7 @@ impl Grouped {
 }
 
 fn global(row: &[(u32, i64)], component: &Component) -> Vec<(u32, i64)> {
-    row.iter().map(|&(cell, a)| (component.cells[cell as usize], a)).collect()
+    row.iter().map(|&(entry, a)| (component.cells[entry as usize], a)).collect()
 }
 
 /// `<column, ω> mod side` for the frequency with index `w`.

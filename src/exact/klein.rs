@@ -44,7 +44,7 @@ pub struct EuclideanKlein {
 #[derive(Debug, Clone)]
 struct Planes {
     basis: Vec<Sparse>,
-    cells: Vec<u32>,
+    entries: Vec<u32>,
     /// `mu[j][i]`, i < j: the component of vector j along the i-th Gram-Schmidt vector.
     mu: Vec<Vec<f64>>,
     lengths: Vec<f64>,
@@ -76,7 +76,7 @@ impl Planes {
             })
             .collect();
         let lengths = squares.into_iter().map(libm::sqrt).collect();
-        Ok(Self { basis, cells: component.cells.clone(), mu, lengths })
+        Ok(Self { basis, entries: component.cells.clone(), mu, lengths })
     }
 
     /// Nearest plane: a lattice point into `noise`, and `Π_i ρ_i(Z - c_i)/bound(s_i)`.
@@ -88,8 +88,8 @@ impl Planes {
         noise: &mut [i64],
         bound: impl Fn(f64) -> f64,
     ) -> f64 {
-        for &cell in &self.cells {
-            noise[cell as usize] = 0;
+        for &entry in &self.entries {
+            noise[entry as usize] = 0;
         }
         centres.clear();
         centres.resize(self.basis.len(), 0.0);
@@ -102,8 +102,8 @@ impl Planes {
                 for (centre, mu) in centres.iter_mut().zip(&self.mu[j]) {
                     *centre -= k as f64 * mu;
                 }
-                for &(cell, x) in &self.basis[j] {
-                    noise[cell as usize] += k * i64::from(x);
+                for &(entry, x) in &self.basis[j] {
+                    noise[entry as usize] += k * i64::from(x);
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Klein {
         self.planes.lengths.iter().map(worst).product()
     }
 
-    /// One draw, into the component's cells of `noise`.
+    /// One draw, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, centres: &mut Vec<f64>, noise: &mut [i64]) {
         loop {
             let kept = self.planes.draw(rng, self.sigma, centres, noise, |width| gaussian_sum(0.0, width));
@@ -189,7 +189,7 @@ impl EuclideanKlein {
         Ok(sampler)
     }
 
-    /// One draw, into the component's cells of `noise`.
+    /// One draw, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, centres: &mut Vec<f64>, noise: &mut [i64]) {
         loop {
             let target = open01(rng) * self.shapes[self.shapes.len() - 1];

@@ -19,17 +19,17 @@ pub trait ExactLattice: LatticeLaw {
     fn component(self, component: &Component) -> Result<ComponentSampler>;
     /// Prepares a component under inequalities; `aliases`: entries that its alias tables may take.
     ///
-    /// Errors: a law that is no product over cells; see [`Truncated::new`].
+    /// Errors: a law that is no product over entries; see [`Truncated::new`].
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler>;
-    /// The law of one cell within bounds. Errors: as [`ExactLattice::bounded`].
-    fn cell(self, lower: i64, upper: i64) -> Result<Table>;
+    /// The law of one entry within bounds. Errors: as [`ExactLattice::bounded`].
+    fn entry(self, lower: i64, upper: i64) -> Result<Table>;
 }
 
 /// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`, optionally within inequalities.
 ///
 /// | invariant | double geometric (ℓ1) | Gaussian | ℓ2 |
 /// | --- | --- | --- | --- |
-/// | no equation on a cell | the law | the law | [`EuclideanKlein`] |
+/// | no equation on an entry | the law | the law | [`EuclideanKlein`] |
 /// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
@@ -40,16 +40,16 @@ pub struct LatticeExact {
     tv_error: f64,
 }
 
-/// Exact sampler of one component, writing into the cells of the whole table.
+/// Exact sampler of one component, writing into the entries of the whole table.
 #[derive(Debug)]
 pub enum ComponentSampler {
     /// Nothing is free: zeros.
     Fixed(Vec<u32>),
-    /// A cell in no equation, double geometric.
+    /// An entry in no equation, double geometric.
     Free(u32, DoubleGeometric),
-    /// A cell in no equation, discrete Gaussian.
+    /// An entry in no equation, discrete Gaussian.
     FreeGaussian(u32, DiscreteGaussian),
-    /// Cells with one sum.
+    /// Entries with one sum.
     Total(Vec<u32>, Box<GeometricSum>),
     /// A two-way table.
     Margins(Box<MarginsTable<DoubleGeometric>>),
@@ -57,8 +57,8 @@ pub enum ComponentSampler {
     Grouped(Box<Grouped>),
     /// Equations and inequalities.
     Truncated(Box<Truncated>),
-    /// A cell in no equation, within bounds.
-    Cell(u32, Arc<Table>),
+    /// An entry in no equation, within bounds.
+    Entry(u32, Arc<Table>),
     /// Gaussian on any lattice.
     Klein(Box<Klein>),
     /// ℓ2 on any lattice.
@@ -77,11 +77,14 @@ pub struct LatticeScratch {
 
 impl ExactLattice for DoubleGeometric {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
-        let cells = &component.cells;
+        let entries = &component.cells;
         Ok(if component.rows.is_empty() {
-            ComponentSampler::Free(cells[0], self)
+            ComponentSampler::Free(entries[0], self)
         } else if component.is_total() {
-            ComponentSampler::Total(cells.clone(), Box::new(GeometricSum::new(&self, cells.len(), Some(0))?))
+            ComponentSampler::Total(
+                entries.clone(),
+                Box::new(GeometricSum::new(&self, entries.len(), Some(0))?),
+            )
         } else if component.margins.is_some() {
             ComponentSampler::Margins(Box::new(MarginsTable::new(component, self)?))
         } else {
@@ -101,7 +104,7 @@ impl ExactLattice for DoubleGeometric {
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
         Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
     }
-    fn cell(self, lower: i64, upper: i64) -> Result<Table> {
+    fn entry(self, lower: i64, upper: i64) -> Result<Table> {
         Table::of_law(&self, lower, upper)
     }
 }
@@ -117,7 +120,7 @@ impl ExactLattice for DiscreteGaussian {
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
         Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
     }
-    fn cell(self, lower: i64, upper: i64) -> Result<Table> {
+    fn entry(self, lower: i64, upper: i64) -> Result<Table> {
         Table::of_law(&self, lower, upper)
     }
 }
@@ -129,7 +132,7 @@ impl ExactLattice for EuclideanLaplace {
     fn bounded(self, _: &Bounded, _: usize) -> Result<ComponentSampler> {
         Err(no_product())
     }
-    fn cell(self, _: i64, _: i64) -> Result<Table> {
+    fn entry(self, _: i64, _: i64) -> Result<Table> {
         Err(no_product())
     }
 }
@@ -138,7 +141,7 @@ fn no_product() -> Error {
     Error::Unsupported {
         method: "exact",
         what: "the l2 law with inequalities".into(),
-        reason: "it is no product over cells; use line-gibbs, mis or rejection",
+        reason: "it is no product over entries; use line-gibbs, mis or rejection",
     }
 }
 
@@ -157,7 +160,7 @@ impl LatticeExact {
         let several =
             |bounded: &&Bounded| bounded.component.cells.len() > 1 && !bounded.region.is_everything();
         let aliases = MAX_ALIASES / components.iter().filter(several).count().max(1);
-        let mut cells: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
+        let mut tables: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
         let mut parts = Vec::new();
         for bounded in &components {
             let (component, region) = (&bounded.component, &bounded.region);
@@ -165,12 +168,12 @@ impl LatticeExact {
                 ComponentSampler::new(component, law)?
             } else if component.rows.is_empty() && component.cells.len() == 1 && region.rows.is_empty() {
                 let bounds = (region.lower[0], region.upper[0]);
-                let table = match cells.get(&bounds) {
+                let table = match tables.get(&bounds) {
                     Some(table) => table.clone(),
-                    None => Arc::new(law.cell(bounds.0, bounds.1)?),
+                    None => Arc::new(law.entry(bounds.0, bounds.1)?),
                 };
-                cells.insert(bounds, table.clone());
-                ComponentSampler::Cell(component.cells[0], table)
+                tables.insert(bounds, table.clone());
+                ComponentSampler::Entry(component.cells[0], table)
             } else {
                 law.bounded(bounded, aliases)?
             });
@@ -182,7 +185,7 @@ impl LatticeExact {
         Ok(Self { parts, tv_error })
     }
 
-    /// One draw, into `noise` (one value per cell).
+    /// One draw, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
         for part in &self.parts {
             part.draw(rng, scratch, noise);
@@ -208,20 +211,20 @@ impl ComponentSampler {
 
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
         match self {
-            Self::Fixed(cells) => cells.iter().for_each(|&cell| noise[cell as usize] = 0),
-            Self::Free(cell, law) => noise[*cell as usize] = law.sample(rng),
-            Self::FreeGaussian(cell, law) => noise[*cell as usize] = law.sample(rng),
-            Self::Total(cells, sum) => {
-                scratch.parts.resize(cells.len(), 0);
+            Self::Fixed(entries) => entries.iter().for_each(|&entry| noise[entry as usize] = 0),
+            Self::Free(entry, law) => noise[*entry as usize] = law.sample(rng),
+            Self::FreeGaussian(entry, law) => noise[*entry as usize] = law.sample(rng),
+            Self::Total(entries, sum) => {
+                scratch.parts.resize(entries.len(), 0);
                 sum.split(rng, 0, &mut scratch.split, &mut scratch.parts);
-                for (&cell, &part) in cells.iter().zip(&scratch.parts) {
-                    noise[cell as usize] = part;
+                for (&entry, &part) in entries.iter().zip(&scratch.parts) {
+                    noise[entry as usize] = part;
                 }
             }
             Self::Margins(table) => table.draw(rng, noise),
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
             Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
-            Self::Cell(cell, table) => noise[*cell as usize] = table.sample(rng),
+            Self::Entry(entry, table) => noise[*entry as usize] = table.sample(rng),
             Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
             Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),
         }
@@ -232,7 +235,7 @@ impl ComponentSampler {
             Self::Margins(table) => table.tv_error(),
             Self::Grouped(grouped) => grouped.tv_error(),
             Self::Truncated(truncated) => truncated.tv_error(),
-            Self::Cell(_, table) => table.lost(),
+            Self::Entry(_, table) => table.lost(),
             _ => 0.0,
         }
     }

@@ -26,8 +26,8 @@ const MAX_WORK: f64 = (1u64 << 36) as f64;
 #[derive(Debug)]
 pub struct MarginsTable<L: IntegerLaw> {
     law: L,
-    /// Cells by row; columns are the shorter side.
-    cells: Vec<Vec<u32>>,
+    /// Entries by row; columns are the shorter side.
+    entries: Vec<Vec<u32>>,
     reach: i64,
     side: usize,
     /// `w(|z|)`, until it underflows.
@@ -43,18 +43,18 @@ impl<L: IntegerLaw> MarginsTable<L> {
     /// `component`: a two-way table. Errors: [`Error::TooLarge`] where a table needs more than 2^24 entries.
     pub fn new(component: &Component, law: L) -> Result<Self> {
         let (rows, columns) = component.margins.expect("the caller checked the form");
-        let cell = |i: usize, j: usize| component.cells[i * columns + j];
-        let cells: Vec<Vec<u32>> = if columns <= rows {
-            (0..rows).map(|i| (0..columns).map(|j| cell(i, j)).collect()).collect()
+        let entry = |i: usize, j: usize| component.cells[i * columns + j];
+        let entries: Vec<Vec<u32>> = if columns <= rows {
+            (0..rows).map(|i| (0..columns).map(|j| entry(i, j)).collect()).collect()
         } else {
-            (0..columns).map(|j| (0..rows).map(|i| cell(i, j)).collect()).collect()
+            (0..columns).map(|j| (0..rows).map(|i| entry(i, j)).collect()).collect()
         };
-        let (rows, columns) = (cells.len(), cells[0].len());
+        let (rows, columns) = (entries.len(), entries[0].len());
         if columns < 2 {
             return Err(Error::no_free_dimension());
         }
         // A half's column sum of s asks for |s| in all four corners of the table: w(s)^4 times the number of
-        // ways, which the cells' entropy bounds.
+        // ways, which the entries' entropy bounds.
         let limit = -(40.0 + (rows * columns) as f64) / 4.0;
         let mut reach = 1i64;
         while law.log_weight(reach) > limit && reach < (1 << 24) {
@@ -82,7 +82,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
         }
         let weights = (0..).map(|z| libm::exp(law.log_weight(z))).take_while(|&w| w > 1e-150).collect();
         let (tables, root) = (Vec::new(), Vec::new());
-        let mut margins = Self { law, cells, reach, side, weights, tables, root, tv_error: 0.0 };
+        let mut margins = Self { law, entries, reach, side, weights, tables, root, tv_error: 0.0 };
         margins.tables.push(margins.one_row());
         if largest >= 2 {
             margins.tables.push(margins.two_rows());
@@ -95,7 +95,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
     }
 
     fn columns(&self) -> usize {
-        self.cells[0].len()
+        self.entries[0].len()
     }
 
     /// The sums that an index of a table stands for: all columns, the last one from the others.
@@ -193,7 +193,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
     }
 
     fn prepare_root(&mut self) {
-        let rows = self.cells.len();
+        let rows = self.entries.len();
         let (a, b) = (rows.div_ceil(2), rows / 2);
         let size = self.tables[0].len();
         let (mut total, mut shell, mut inner_shell) = (0.0, 0.0, 0.0);
@@ -219,9 +219,9 @@ impl<L: IntegerLaw> MarginsTable<L> {
         self.root = root;
     }
 
-    /// One draw, into the component's cells of `noise`.
+    /// One draw, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [i64]) {
-        let rows = self.cells.len();
+        let rows = self.entries.len();
         let target = open01(rng) * self.root[self.root.len() - 1];
         let index = self.root.partition_point(|&sum| sum <= target).min(self.root.len() - 1);
         let mut sums = vec![0; self.columns()];
@@ -243,14 +243,16 @@ impl<L: IntegerLaw> MarginsTable<L> {
         match rows.len() {
             0 => {}
             1 => {
-                for (&cell, &s) in self.cells[rows.start].iter().zip(sums) {
-                    noise[cell as usize] = s;
+                for (&entry, &s) in self.entries[rows.start].iter().zip(sums) {
+                    noise[entry as usize] = s;
                 }
             }
             2 => {
                 let first = self.first_of_two(rng, sums);
-                for ((&top, &bottom), (&t, &s)) in
-                    self.cells[rows.start].iter().zip(&self.cells[rows.start + 1]).zip(first.iter().zip(sums))
+                for ((&top, &bottom), (&t, &s)) in self.entries[rows.start]
+                    .iter()
+                    .zip(&self.entries[rows.start + 1])
+                    .zip(first.iter().zip(sums))
                 {
                     noise[top as usize] = t;
                     noise[bottom as usize] = s - t;
@@ -366,7 +368,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
 fn two_rows_cost(columns: usize, reach: i64) -> (f64, f64) {
     let (r, side, c) = (reach as f64, (2 * reach + 1) as f64, columns as f64);
     let split = columns / 2;
-    // A cell's table has up to 3 R entries, that of k cells up to 3 k R; sums of the last column reach (c - 1) R.
+    // An entry's table has up to 3 R values, that of k entries up to 3 k R; sums of the last column reach (c - 1) R.
     let one = 2.0 * (c - 1.0) * r * (2.0 + 0.5 * c) * r;
     let lefts = libm::pow(side, split as f64);
     let rights = libm::pow(side, (columns - split) as f64 - 1.0) * (2.0 * (c - 1.0) * r + 1.0);

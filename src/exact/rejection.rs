@@ -40,7 +40,7 @@ const TRIALS: u64 = 100_000;
 const KEPT: u64 = 10;
 
 impl Rejection {
-    /// Errors: a law that is no product over cells (from [`Source::Unconstrained`]), equations that no exact sampler
+    /// Errors: a law that is no product over entries (from [`Source::Unconstrained`]), equations that no exact sampler
     /// serves (from [`Source::Equations`]), an acceptance too small to be measured.
     pub fn new<L: ExactLattice>(invariant: &Linear, region: &Region, law: L, source: Source) -> Result<Self> {
         let bounded =
@@ -49,19 +49,19 @@ impl Rejection {
             Source::Unconstrained if !L::FACTORISES => {
                 return Err(Error::Unsupported {
                     method: "rejection",
-                    what: "a law that is no product over cells".into(),
+                    what: "a law that is no product over entries".into(),
                     reason: "there is no independent noise to draw",
                 });
             }
             Source::Unconstrained => (0..invariant.cells() as u32)
-                .map(|cell| Component { cells: vec![cell], rows: Vec::new(), margins: None })
+                .map(|entry| Component { cells: vec![entry], rows: Vec::new(), margins: None })
                 .collect(),
             Source::Equations if L::FACTORISES => invariant.components(),
             Source::Equations => vec![invariant.whole()],
         };
         let mut owner = vec![0; invariant.cells()];
         for (i, part) in bounded.iter().enumerate() {
-            part.component.cells.iter().for_each(|&cell| owner[cell as usize] = i);
+            part.component.cells.iter().for_each(|&entry| owner[entry as usize] = i);
         }
         let mut parts: Vec<Part> = bounded
             .into_iter()
@@ -81,7 +81,7 @@ impl Rejection {
                     None => {
                         return Err(Error::Unsupported {
                             method: "rejection",
-                            what: format!("a part of {} cells", part.bounded.component.cells.len()),
+                            what: format!("a component of {} entries", part.bounded.component.cells.len()),
                             reason: "fewer than 10 of 100,000 proposals were kept: the acceptance cannot be measured",
                         });
                     }
@@ -92,7 +92,7 @@ impl Rejection {
         Ok(Self { parts })
     }
 
-    /// One draw, into `noise` (one value per cell); returns the proposals that it took, all parts together.
+    /// One draw, into `noise` (one value per entry); returns the proposals that it took, all parts together.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) -> u64 {
         let one = |part: &Part| part.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX);
         self.parts.iter().map(one).fold(0, u64::saturating_add)
@@ -123,7 +123,7 @@ impl Part {
         (1..=limit).find(|_| {
             self.samplers.iter().for_each(|sampler| sampler.draw(rng, scratch, noise));
             let Bounded { component, region } = &self.bounded;
-            let z = |cell: u32| noise[component.cells[cell as usize] as usize];
+            let z = |entry: u32| noise[component.cells[entry as usize] as usize];
             (0..component.cells.len()).all(|i| {
                 let z = z(i as u32);
                 region.lower[i] <= z && z <= region.upper[i]

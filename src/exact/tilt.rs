@@ -11,14 +11,14 @@ use std::collections::HashMap;
 /// Standard deviations by which an equation's mean may miss 0 before weights are tilted.
 const MISS: f64 = 4.0;
 
-/// By group of equal columns: the exponent t of a factor `e^(t z)` on the weights of its cells, of the form `t_g = <a_g, τ>`
+/// By group of equal columns: the exponent t of a factor `e^(t z)` on the weights of its entries, of the form `t_g = <a_g, τ>`
 /// with the group's column `a_g`. On `A z = 0` these factors multiply to 1, so that they change no conditional law and no
 /// probability of the event; τ is chosen such that all equations have mean near 0 under the tilted weights.
 ///
 /// Bounds push the free sums far from 0 where a table has many small counts: without tilting what satisfies the equations
 /// would lie beyond the tables. 0 for all groups where it is not needed.
 ///
-/// - `a`: equations × groups; `groups`: the cells of each; `region`: their bounds.
+/// - `a`: equations × groups; `groups`: the entries of each; `region`: their bounds.
 pub(super) fn tilts<L: IntegerLaw>(
     a: &IntMatrix,
     groups: &[Vec<u32>],
@@ -30,11 +30,11 @@ pub(super) fn tilts<L: IntegerLaw>(
         return Ok(none);
     }
     let rows = independent_rows(a)?;
-    // Cells of one group with equal bounds count together.
+    // Entries of one group with equal bounds count together.
     let mut kinds: HashMap<(usize, i64, i64), f64> = HashMap::new();
-    for (g, cells) in groups.iter().enumerate() {
-        for &cell in cells {
-            let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
+    for (g, entries) in groups.iter().enumerate() {
+        for &entry in entries {
+            let (lower, upper) = (region.lower[entry as usize], region.upper[entry as usize]);
             *kinds.entry((g, lower, upper)).or_default() += 1.0;
         }
     }

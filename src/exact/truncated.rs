@@ -22,13 +22,13 @@ const BEYOND: f64 = 1.1;
 /// Free dimensions beyond which nothing is listed.
 const MAX_FREE: usize = 64;
 
-/// Exact sampler of independent integer noise given `A z = 0`, bounds by cell and explicit rows `B z >= b`.
+/// Exact sampler of independent integer noise given `A z = 0`, bounds by entry and explicit rows `B z >= b`.
 ///
-/// Bounds truncate the weight of each cell. Cells with equal columns of `A` and `B` enter both by their sums alone:
-/// the law of each group's sum is a table, by partial convolutions of its cells' tables. The sums lie on the lattice
+/// Bounds truncate the weight of each entry. Entries with equal columns of `A` and `B` enter both by their sums alone:
+/// the law of each group's sum is a table, by partial convolutions of its entries' tables. The sums lie on the lattice
 /// of the distinct columns; where that has few free dimensions (the sex × age tables of "Congenial differential
 /// privacy": four groups under three equations) all its points are listed with their probabilities. One is drawn, and
-/// every sum is split over its cells by a binary tree.
+/// every sum is split over its entries by a binary tree.
 ///
 /// Where bounds push the free sums far from what the equations ask for, all weights are tilted towards it; that changes
 /// neither the law nor the probability of the event.
@@ -41,7 +41,7 @@ const MAX_FREE: usize = 64;
 #[derive(Debug)]
 pub struct Truncated {
     parts: Parts,
-    /// The part of each group and its cells, in the order of the part.
+    /// The part of each group and its entries, in the order of the part.
     groups: Vec<(PartId, Vec<u32>)>,
     /// Point by point: the sums of the groups.
     sums: Vec<i64>,
@@ -57,8 +57,8 @@ impl Truncated {
         let region = &bounded.tightened();
         let columns = bounded.equal_columns();
         let (a, _) = bounded.matrices(columns.iter().map(|(column, _)| column));
-        let cells: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| cells.clone()).collect();
-        let tilts = tilts(&a, &cells, region, law)?;
+        let entries: Vec<Vec<u32>> = columns.iter().map(|(_, entries)| entries.clone()).collect();
+        let tilts = tilts(&a, &entries, region, law)?;
         let mut tails = TRUNCATION;
         loop {
             let sampler = Self::tilted(bounded, region, columns.clone(), &tilts, law, tails)?;
@@ -91,14 +91,14 @@ impl Truncated {
         let mut build = Builder::with_tails(&laws, tails);
         let mut unit = vec![0; component.cells.len()];
         let mut groups = Vec::new();
-        for ((column, mut cells), &tilt) in columns.into_iter().zip(tilts) {
-            for &cell in &cells {
-                let (floor, ceiling) = (region.lower[cell as usize], region.upper[cell as usize]);
-                unit[cell as usize] = build.leaf(0, floor, ceiling, tilt)?;
+        for ((column, mut entries), &tilt) in columns.into_iter().zip(tilts) {
+            for &entry in &entries {
+                let (floor, ceiling) = (region.lower[entry as usize], region.upper[entry as usize]);
+                unit[entry as usize] = build.leaf(0, floor, ceiling, tilt)?;
             }
             let terms = FreeTerms { level: 0, reach: None, tilt: 0.0, depths: None };
-            let part = build.sum(terms, &mut cells, &unit)?;
-            groups.push((column, part, cells));
+            let part = build.sum(terms, &mut entries, &unit)?;
+            groups.push((column, part, entries));
         }
         // Narrow tables first: the points are found by their leading coordinates.
         groups.sort_by_key(|(_, part, _)| {
@@ -127,7 +127,7 @@ impl Truncated {
             return Err(Error::Unsupported {
                 method: "exact",
                 what: "these equations and inequalities".into(),
-                reason: "what satisfies them lies beyond the tables (probability below 1e-18 a cell)",
+                reason: "what satisfies them lies beyond the tables (probability below 1e-18 an entry)",
             });
         }
         let mut total = 0.0;
@@ -136,13 +136,14 @@ impl Truncated {
             *weight = total;
         }
         let log_mass = top + libm::log(total) + tables.iter().map(|table| table.log_mass()).sum::<f64>();
-        // What the tables lack of the independent cells' law, over the probability of the event under that law.
+        // What the tables lack of the independent entries' law, over the probability of the event under that law.
         let lost: f64 = tables.iter().map(|table| table.lost()).sum();
         let lost = lost + component.cells.len() as f64 * tails * BEYOND;
         let tv_error = libm::exp(libm::log(lost) - top - libm::log(total)) + 1e-16 * cumulative.len() as f64;
         let tv_error = tv_error.min(1.0);
-        let place = |cells: Vec<u32>| cells.into_iter().map(|cell| component.cells[cell as usize]).collect();
-        let groups = groups.into_iter().map(|(_, part, cells)| (part, place(cells))).collect();
+        let place =
+            |entries: Vec<u32>| entries.into_iter().map(|entry| component.cells[entry as usize]).collect();
+        let groups = groups.into_iter().map(|(_, part, entries)| (part, place(entries))).collect();
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
@@ -163,7 +164,7 @@ impl Truncated {
         self.tv_error
     }
 
-    /// One draw, into the component's cells of `noise`.
+    /// One draw, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         let last = self.cumulative.len() - 1;
         let point = if last == 0 {
@@ -173,8 +174,8 @@ impl Truncated {
             self.cumulative.partition_point(|&sum| sum <= target).min(last)
         };
         let sums = &self.sums[point * self.groups.len()..];
-        for ((part, cells), &sum) in self.groups.iter().zip(sums) {
-            self.parts.fill(*part, sum, cells, rng, scratch, noise);
+        for ((part, entries), &sum) in self.groups.iter().zip(sums) {
+            self.parts.fill(*part, sum, entries, rng, scratch, noise);
         }
     }
 }
@@ -297,7 +298,7 @@ mod tests {
         assert!((whole.log_mass() - plain.log_mass()).abs() < 1e-12);
     }
 
-    /// Many empty cells: the free sum lies far above 0. With n cells at 0 and one that holds them back, c is the
+    /// Many empty entries: the free sum lies far above 0. With n entries at 0 and one that holds them back, c is the
     /// coefficient of a power series: sums over what the others take.
     #[test]
     fn many_empty_cells() {
@@ -309,7 +310,7 @@ mod tests {
         let bounded = &region.components(&invariant)[0];
         let law = DoubleGeometric::new(2.0).unwrap();
         let sampler = Truncated::new(bounded, &law).unwrap();
-        // The n cells take s = 0 … total with weight C(s + n - 1, s) a^s each, the last one a^s: a^(2s) together.
+        // The n entries take s = 0 … total with weight C(s + n - 1, s) a^s each, the last one a^s: a^(2s) together.
         let a = libm::exp(-0.5);
         let (mut term, mut sum) = (1.0, 1.0);
         for s in 1..=total {

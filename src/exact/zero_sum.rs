@@ -59,7 +59,7 @@ impl GeometricSum {
         let spread = libm::sqrt(n as f64 / 8.0) * law.scale();
         if spread > MAX_SPREAD {
             return Err(Error::TooLarge {
-                what: format!("exact: the sum of the positive parts of {n} cells"),
+                what: format!("exact: the sum of the positive parts of {n} entries"),
                 needed: spread as u64,
                 limit: MAX_SPREAD as u64,
                 unit: "counts of standard deviation",

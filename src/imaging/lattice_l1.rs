@@ -5,12 +5,12 @@ use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
 
 /// Moves noise to a point of `{z : every total of z is 0, lower <= z <= upper}` that is closest in L1.
 ///
-/// Values beyond a bound move to it; what then is too much in a total, the excess `S`, is taken from its cells in parts of
+/// Values beyond a bound move to it; what then is too much in a total, the excess `S`, is taken from its entries in parts of
 /// one sign, so that the moved distance is the least possible: that to the bounds and `|S|`.
 ///
-/// The closest point is not unique. Here the first cell of every total keeps the share `beta` of its part: `1 - beta` of
-/// the excess is taken from it and `beta` from the others in equal parts; what a bound does not let a cell take, the others
-/// take by the same shares. For two cells without bounds this is the family `u~ = beta u_1 - (1 - beta) u_2` of Gong and
+/// The closest point is not unique. Here the first entry of every total keeps the share `beta` of its part: `1 - beta` of
+/// the excess is taken from it and `beta` from the others in equal parts; what a bound does not let an entry take, the others
+/// take by the same shares. For two entries without bounds this is the family `u~ = beta u_1 - (1 - beta) u_2` of Gong and
 /// Meng, "Congenial differential privacy", section 4 (there with `u_2` for `-u_2`, which has the same law); with
 /// Lap(2/epsilon) noise it is `epsilon / (2 max(beta, 1 - beta))`-private.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct LatticeL1 {
 impl LatticeL1 {
     /// - `beta`: in [0, 1].
     ///
-    /// Errors: equations that share cells or have coefficients other than 1; explicit inequalities.
+    /// Errors: equations that share entries or have coefficients other than 1; explicit inequalities.
     pub fn new(invariant: &Linear, region: &Region, beta: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&beta) {
             return Err(Error::parameter("beta", beta, "a number in [0, 1]"));
@@ -35,8 +35,8 @@ impl LatticeL1 {
             true => Ok(Self { parts, beta }),
             false => Err(Error::Unsupported {
                 method: "l1",
-                what: "equations that share cells, or explicit inequalities".into(),
-                reason: "totals and partitions are served, with bounds by cell",
+                what: "equations that share entries, or explicit inequalities".into(),
+                reason: "totals and partitions are served, with bounds by entry",
             }),
         }
     }
@@ -66,7 +66,7 @@ impl LatticeL1 {
             let mut excess: f64 = (0..n).map(|i| noise[at(i)]).sum();
             while !open.is_empty() {
                 let total: f64 = open.iter().map(|&i| weight(i)).sum();
-                // Cells without a share take equal parts once all others are at their bounds.
+                // Entries without a share take equal parts once all others are at their bounds.
                 let share = |i: usize| if total > 0.0 { weight(i) / total } else { 1.0 / open.len() as f64 };
                 let target = |i: usize| noise[at(i)] - share(i) * excess;
                 let stops =
@@ -101,9 +101,9 @@ mod tests {
         for beta in [0.0, 0.3, 0.5, 1.0] {
             let mut image = noise;
             LatticeL1::new(&invariant, &Region::everything(6), beta).unwrap().project(&mut image);
-            for (cells, excess) in [(0..2, -2.5), (2..5, 9.25), (5..6, 3.0f64)] {
-                let moved: f64 = cells.clone().map(|i| (image[i] - noise[i]).abs()).sum();
-                let sum: f64 = cells.map(|i| image[i]).sum();
+            for (entries, excess) in [(0..2, -2.5), (2..5, 9.25), (5..6, 3.0f64)] {
+                let moved: f64 = entries.clone().map(|i| (image[i] - noise[i]).abs()).sum();
+                let sum: f64 = entries.map(|i| image[i]).sum();
                 assert!(sum.abs() < 1e-12 && (moved - excess.abs()).abs() < 1e-12, "{beta}: {sum} {moved}");
             }
             assert!((image[0] - (beta * 1.5 + (1.0 - beta) * 4.0)).abs() < 1e-12);

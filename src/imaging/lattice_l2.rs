@@ -15,14 +15,14 @@ pub struct LatticeL2 {
 
 #[derive(Debug)]
 enum Part {
-    /// Cells with one sum.
+    /// Entries with one sum.
     Total(Vec<u32>),
-    /// Cells and an orthonormal basis of the equations.
+    /// Entries and an orthonormal basis of the equations.
     General(Vec<u32>, Vec<Vec<f64>>),
 }
 
 impl LatticeL2 {
-    /// Errors: a component of more than [`MAX_DIMENSION`] cells that is not one total.
+    /// Errors: a component of more than [`MAX_DIMENSION`] entries that is not one total.
     pub fn new(invariant: &Linear) -> Result<Self> {
         let mut parts = Vec::new();
         for component in invariant.components() {
@@ -38,7 +38,7 @@ impl LatticeL2 {
                     what: "the dense least squares of one component".into(),
                     needed: component.cells.len() as u64,
                     limit: MAX_DIMENSION as u64,
-                    unit: "cells",
+                    unit: "entries",
                 });
             }
             let vectors = orthonormal(&component.matrix().select(&component.independent_rows()?));
@@ -51,14 +51,15 @@ impl LatticeL2 {
     pub fn project(&self, noise: &mut [f64]) {
         for part in &self.parts {
             match part {
-                Part::Total(cells) => {
-                    let mean = cells.iter().map(|&c| noise[c as usize]).sum::<f64>() / cells.len() as f64;
-                    cells.iter().for_each(|&c| noise[c as usize] -= mean);
+                Part::Total(entries) => {
+                    let mean = entries.iter().map(|&c| noise[c as usize]).sum::<f64>() / entries.len() as f64;
+                    entries.iter().for_each(|&c| noise[c as usize] -= mean);
                 }
-                Part::General(cells, vectors) => {
+                Part::General(entries, vectors) => {
                     for vector in vectors {
-                        let along: f64 = cells.iter().zip(vector).map(|(&c, a)| a * noise[c as usize]).sum();
-                        cells.iter().zip(vector).for_each(|(&c, a)| noise[c as usize] -= along * a);
+                        let along: f64 =
+                            entries.iter().zip(vector).map(|(&c, a)| a * noise[c as usize]).sum();
+                        entries.iter().zip(vector).for_each(|(&c, a)| noise[c as usize] -= along * a);
                     }
                 }
             }
@@ -87,14 +88,14 @@ impl LatticeL2 {
             None => Ok(()),
             Some(_) => Err(Error::Unsupported {
                 method: "l2-then-integer-l1",
-                what: "equations that share cells".into(),
+                what: "equations that share entries".into(),
                 reason: "their closest integers are an integer program; totals and partitions are served",
             }),
         }
     }
 
-    /// The integers that are closest in L1 to the projection of `noise`, with the same sums, into `out`: every cell of a sum
-    /// is rounded down, and the units left over go to the largest fractional parts. Cells in no equation are rounded to the
+    /// The integers that are closest in L1 to the projection of `noise`, with the same sums, into `out`: every entry of a sum
+    /// is rounded down, and the units left over go to the largest fractional parts. Entries in no equation are rounded to the
     /// nearest integer.
     ///
     /// Under one sum S of n integers all fractional parts of the projection `z_i - S/n` are equal: the units go to a uniform
@@ -109,43 +110,43 @@ impl LatticeL2 {
             out.iter_mut().zip(noise).for_each(|(out, z)| *out = libm::rint(*z) as i64);
         }
         for part in &self.parts {
-            let Part::Total(cells) = part else { unreachable!("the caller checked the form") };
-            if !whole && cells.iter().any(|&c| noise[c as usize] != out[c as usize] as f64) {
-                largest_remainders(cells, noise, out);
+            let Part::Total(entries) = part else { unreachable!("the caller checked the form") };
+            if !whole && entries.iter().any(|&c| noise[c as usize] != out[c as usize] as f64) {
+                largest_remainders(entries, noise, out);
                 continue;
             }
-            let n = cells.len() as i64;
-            let sum: i64 = cells.iter().map(|&c| out[c as usize]).sum();
+            let n = entries.len() as i64;
+            let sum: i64 = entries.iter().map(|&c| out[c as usize]).sum();
             let ceiling = -(-sum).div_euclid(n);
             let mut units = (ceiling * n - sum) as u64;
-            // Selection sampling: each cell with the chance that a uniform subset has it.
-            for (left, &cell) in (1..=cells.len() as u64).rev().zip(cells) {
+            // Selection sampling: each entry with the chance that a uniform subset has it.
+            for (left, &entry) in (1..=entries.len() as u64).rev().zip(entries) {
                 let up = below(rng, left) < units;
                 units -= u64::from(up);
-                out[cell as usize] += i64::from(up) - ceiling;
+                out[entry as usize] += i64::from(up) - ceiling;
             }
         }
     }
 }
 
-/// The integers with sum 0 closest in L1 to the projection of real noise on the cells of one sum.
-fn largest_remainders(cells: &[u32], noise: &[f64], out: &mut [i64]) {
-    let mean = cells.iter().map(|&c| noise[c as usize]).sum::<f64>() / cells.len() as f64;
-    let mut fractions: Vec<(f64, u32)> = Vec::with_capacity(cells.len());
+/// The integers with sum 0 closest in L1 to the projection of real noise on the entries of one sum.
+fn largest_remainders(entries: &[u32], noise: &[f64], out: &mut [i64]) {
+    let mean = entries.iter().map(|&c| noise[c as usize]).sum::<f64>() / entries.len() as f64;
+    let mut fractions: Vec<(f64, u32)> = Vec::with_capacity(entries.len());
     let mut units = 0i64;
-    for &cell in cells {
-        let z = noise[cell as usize] - mean;
+    for &entry in entries {
+        let z = noise[entry as usize] - mean;
         let floor = libm::floor(z);
-        out[cell as usize] = floor as i64;
+        out[entry as usize] = floor as i64;
         units -= floor as i64;
-        fractions.push((z - floor, cell));
+        fractions.push((z - floor, entry));
     }
     fractions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     // With rounding the fractions may sum to a little less than 0 or to their number.
-    let n = cells.len() as i64;
+    let n = entries.len() as i64;
     let (all, some) = (units.div_euclid(n), units.rem_euclid(n) as usize);
-    for (i, &(_, cell)) in fractions.iter().enumerate() {
-        out[cell as usize] += all + i64::from(i < some);
+    for (i, &(_, entry)) in fractions.iter().enumerate() {
+        out[entry as usize] += all + i64::from(i < some);
     }
 }
 
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Real noise: no integers with the same sum are closer to the projection; cells in no equation go to the nearest.
+    /// Real noise: no integers with the same sum are closer to the projection; entries in no equation go to the nearest.
     #[test]
     fn reals_are_rounded_to_the_closest_integers() {
         let invariant = Linear::subsets(5, &[vec![0, 1, 3, 4]]).unwrap();
@@ -197,11 +198,11 @@ mod tests {
                 |y: &[i64]| -> f64 { y.iter().zip(&projected).map(|(&y, z)| (y as f64 - z).abs()).sum() };
             invariant.check(&rounded).unwrap();
             assert!((rounded[2] as f64 - noise[2]).abs() <= 0.5);
-            // All other candidates: each of three cells down or up, or one further, the fourth has the rest.
+            // All other candidates: each of three entries down or up, or one further, the fourth has the rest.
             for index in 0..64i64 {
                 let mut other = rounded.clone();
-                for (i, cell) in [0usize, 1, 3].into_iter().enumerate() {
-                    other[cell] = libm::floor(projected[cell]) as i64 - 1 + (index >> (2 * i)) % 4;
+                for (i, entry) in [0usize, 1, 3].into_iter().enumerate() {
+                    other[entry] = libm::floor(projected[entry]) as i64 - 1 + (index >> (2 * i)) % 4;
                 }
                 other[4] = -other[0] - other[1] - other[3];
                 assert!(off(&rounded) <= off(&other) + 1e-9, "{noise:?}: {rounded:?}, {other:?} is closer");

@@ -36,7 +36,7 @@ impl LatticeNnl2 {
     }
 
     /// Whether [`LatticeNnl2::round`] serves the invariant. Errors: a part that is not one total with a lower bound of
-    /// every cell, or cells that nothing bounds.
+    /// every entry, or entries that nothing bounds.
     pub fn check_rounding(&self) -> Result<()> {
         let serves = |(Bounded { component, region }, _): &&(Bounded, Nnl2)| {
             let floors = region.lower.iter().all(|&bound| bound != NO_LOWER);
@@ -49,13 +49,13 @@ impl LatticeNnl2 {
                 method: "nnl2-then-integer-l1",
                 what: "these equations and inequalities".into(),
                 reason: "their closest integers are an integer program; totals and partitions with a lower bound of \
-                         every cell are served",
+                         every entry are served",
             }),
         }
     }
 
     /// The integers with the same sums within the bounds that are closest in L1 to the projection of `noise`, into
-    /// `out`: [`SimplexValue::project`] of what each cell is above its lower bound.
+    /// `out`: [`SimplexValue::project`] of what each entry is above its lower bound.
     pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
         let (mut reals, mut integers) = (SimplexScratch::default(), SimplexScratch::default());
         for (Bounded { component, region }, _) in &self.parts {

@@ -18,7 +18,7 @@ pub trait SimplexValue: Value {
     /// The projection is `y_i = max(0, noisy_i - theta)`, `theta` from one sort; the rounding by largest
     /// remainders, which is optimal for one sum: everything is rounded down, and the units left over go
     /// to the largest fractional parts, ties broken uniformly at random. For integer input the whole is
-    /// exact: all fractional parts are equal, and the units go to a uniform subset of the positive cells.
+    /// exact: all fractional parts are equal, and the units go to a uniform subset of the positive entries.
     ///
     /// - `noisy`: at least one value; `total` >= 0. O(n log n).
     fn project<R: Rng + ?Sized>(
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Three equal cells share two units: every pair is equally likely.
+    /// Three equal entries share two units: every pair is equally likely.
     #[test]
     fn ties_are_broken_at_random() {
         let mut rng = test_stream(1);

@@ -4,13 +4,13 @@ use super::linear::{Component, Linear, connected};
 use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, value};
 
-/// What every release `y` must satisfy beside its equations: `lower <= y <= upper` cell by cell and rows `b·y >= c`
+/// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inequalities {
-    /// By cell; [`NO_LOWER`] for none. Cells beyond the end have none.
+    /// By entry; [`NO_LOWER`] for none. Entries beyond the end have none.
     lower: Vec<i64>,
-    /// By cell; [`NO_UPPER`] for none.
+    /// By entry; [`NO_UPPER`] for none.
     upper: Vec<i64>,
     /// Coefficients and the least value.
     rows: Vec<(Row, i64)>,
@@ -22,12 +22,12 @@ pub const NO_LOWER: i64 = i64::MIN;
 pub const NO_UPPER: i64 = i64::MAX;
 
 impl Inequalities {
-    /// `y >= 0` on `cells` cells.
-    pub fn nonnegative(cells: usize) -> Self {
-        Self { lower: vec![0; cells], ..Self::default() }
+    /// `y >= 0` on `entries` entries.
+    pub fn nonnegative(entries: usize) -> Self {
+        Self { lower: vec![0; entries], ..Self::default() }
     }
 
-    /// Bounds by cell. Errors: lists of different lengths, a lower bound above its upper bound, a bound beyond 2^53.
+    /// Bounds by entry. Errors: lists of different lengths, a lower bound above its upper bound, a bound beyond 2^53.
     pub fn bounds(lower: Vec<i64>, upper: Vec<i64>) -> Result<Self> {
         if lower.len() != upper.len() {
             let message = format!("{} lower and {} upper bounds", lower.len(), upper.len());
@@ -40,7 +40,7 @@ impl Inequalities {
         match lower.iter().zip(&upper).position(|(lower, upper)| lower > upper) {
             Some(i) => {
                 let (lower, upper) = (lower[i], upper[i]);
-                Err(Error::Invariant(format!("infeasible: cell {}: {lower} <= y <= {upper}", i + 1)))
+                Err(Error::Invariant(format!("infeasible: entry {}: {lower} <= y <= {upper}", i + 1)))
             }
             None => Ok(Self { lower, upper, rows: Vec::new() }),
         }
@@ -48,8 +48,8 @@ impl Inequalities {
 
     /// Rows `b·y >= c`. Rows of zeros that hold are dropped, as those of equations are.
     ///
-    /// Errors: a row of zeros that cannot hold, or two coefficients for one cell; a coefficient beyond 2^31; no row that ties
-    /// any cell.
+    /// Errors: a row of zeros that cannot hold, or two coefficients for one entry; a coefficient beyond 2^31; no row that ties
+    /// any entry.
     pub fn rows(mut rows: Vec<(Row, i64)>) -> Result<Self> {
         for (i, (row, least)) in rows.iter_mut().enumerate() {
             if let Some((_, b)) = row.iter().find(|(_, b)| b.unsigned_abs() > 1 << 31) {
@@ -60,7 +60,7 @@ impl Inequalities {
             row.retain(|&(_, b)| b != 0);
             row.sort_unstable();
             if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                let message = format!("inequality {}: a cell has two coefficients", i + 1);
+                let message = format!("inequality {}: an entry has two coefficients", i + 1);
                 return Err(Error::Invariant(message));
             }
             if row.is_empty() && *least > 0 {
@@ -71,7 +71,7 @@ impl Inequalities {
         }
         rows.retain(|(row, _)| !row.is_empty());
         if rows.is_empty() {
-            return Err(Error::Invariant("the system is empty: no inequality ties any cell".into()));
+            return Err(Error::Invariant("the system is empty: no inequality ties any entry".into()));
         }
         Ok(Self { rows, ..Self::default() })
     }
@@ -97,14 +97,14 @@ impl Inequalities {
             && self.upper.iter().all(|&bound| bound == NO_UPPER)
     }
 
-    /// Whether every one of `cells` cells has a lower bound >= 0.
-    pub fn implies_nonnegative(&self, cells: usize) -> bool {
-        self.lower.len() == cells && self.lower.iter().all(|&bound| bound >= 0)
+    /// Whether every one of `entries` entries has a lower bound >= 0.
+    pub fn implies_nonnegative(&self, entries: usize) -> bool {
+        self.lower.len() == entries && self.lower.iter().all(|&bound| bound >= 0)
     }
 
-    /// By cell of a table: its bounds.
-    pub fn cell(&self, cell: usize) -> (i64, i64) {
-        let at = |bounds: &[i64], none| bounds.get(cell).copied().unwrap_or(none);
+    /// The bounds of one entry.
+    pub fn cell(&self, entry: usize) -> (i64, i64) {
+        let at = |bounds: &[i64], none| bounds.get(entry).copied().unwrap_or(none);
         (at(&self.lower, NO_LOWER), at(&self.upper, NO_UPPER))
     }
 
@@ -114,7 +114,7 @@ impl Inequalities {
     }
 
     /// An equation `a·y = a·x` that no `y` within the bounds can satisfy: its place, what it asks for, and the least
-    /// and largest value within the bounds (as far as they exist). The equation and the bounds of its cells are then
+    /// and largest value within the bounds (as far as they exist). The equation and the bounds of its entries are then
     /// a set of constraints in conflict.
     pub fn conflict(
         &self,
@@ -125,8 +125,8 @@ impl Inequalities {
             let wanted = value(row, counts);
             let extreme = |largest: bool| -> Option<i128> {
                 row.iter()
-                    .map(|&(cell, a)| {
-                        let (lower, upper) = self.cell(cell as usize);
+                    .map(|&(entry, a)| {
+                        let (lower, upper) = self.cell(entry as usize);
                         let bound = if (a > 0) == largest { upper } else { lower };
                         (bound != NO_LOWER && bound != NO_UPPER).then(|| i128::from(a) * i128::from(bound))
                     })
@@ -140,7 +140,7 @@ impl Inequalities {
 
     /// The same on the noise `z = y - x`.
     ///
-    /// Errors: counts that do not satisfy them; the first that fails is named (cells and inequalities from 1).
+    /// Errors: counts that do not satisfy them; the first that fails is named (entries and inequalities from 1).
     pub fn around(&self, counts: &[i64]) -> Result<Region> {
         let d = counts.len();
         let (mut lower, mut upper) = (vec![NO_LOWER; d], vec![NO_UPPER; d]);
@@ -151,7 +151,7 @@ impl Inequalities {
                     (_, most) if x > most => format!("<= {most}"),
                     (least, _) => format!(">= {least}"),
                 };
-                let message = format!("the count of cell {} is {x}, want {wanted}", i + 1);
+                let message = format!("the count of entry {} is {x}, want {wanted}", i + 1);
                 return Err(Error::Invariant(message));
             }
             if least != NO_LOWER {
@@ -163,9 +163,12 @@ impl Inequalities {
         }
         let mut rows = Vec::new();
         for (i, (row, least)) in self.rows.iter().enumerate() {
-            if let Some((cell, _)) = row.iter().find(|(cell, _)| *cell as usize >= d) {
-                let cell = u64::from(*cell) + 1;
-                return Err(Error::Invariant(format!("inequality {}: cell {cell} of a table of {d}", i + 1)));
+            if let Some((entry, _)) = row.iter().find(|(entry, _)| *entry as usize >= d) {
+                let entry = u64::from(*entry) + 1;
+                return Err(Error::Invariant(format!(
+                    "inequality {}: entry {entry} of a table of {d}",
+                    i + 1
+                )));
             }
             let got = value(row, counts);
             let slack = i128::from(*least) - got;
@@ -184,27 +187,27 @@ impl Inequalities {
 /// The noise that keeps a release within its [`Inequalities`]; it contains 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// By cell, at most 0; [`NO_LOWER`] for none.
+    /// By entry, at most 0; [`NO_LOWER`] for none.
     pub lower: Vec<i64>,
-    /// By cell, at least 0; [`NO_UPPER`] for none.
+    /// By entry, at least 0; [`NO_UPPER`] for none.
     pub upper: Vec<i64>,
     /// Coefficients and the least value, at most 0.
     pub rows: Vec<(Row, i64)>,
 }
 
-/// Cells that neither an equation nor an inequality ties to others.
+/// Entries that neither an equation nor an inequality ties to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounded {
-    /// Cells and equations.
+    /// Entries and equations.
     pub component: Component,
-    /// What bounds them, on the renumbered cells.
+    /// What bounds them, on the renumbered entries.
     pub region: Region,
 }
 
 impl Region {
     /// No bound at all.
-    pub fn everything(cells: usize) -> Self {
-        Self { lower: vec![NO_LOWER; cells], upper: vec![NO_UPPER; cells], rows: Vec::new() }
+    pub fn everything(entries: usize) -> Self {
+        Self { lower: vec![NO_LOWER; entries], upper: vec![NO_UPPER; entries], rows: Vec::new() }
     }
 
     /// Whether nothing bounds the noise.
@@ -217,7 +220,7 @@ impl Region {
         self.lower.iter().chain(&self.upper).all(|&bound| bound == 0)
     }
 
-    /// Whether a cell is bounded above.
+    /// Whether an entry is bounded above.
     pub fn has_upper(&self) -> bool {
         self.upper.iter().any(|&x| x != NO_UPPER)
     }
@@ -230,7 +233,7 @@ impl Region {
             if z < lower || z > upper {
                 let (side, bound) = if z < lower { ("lower", lower) } else { ("upper", upper) };
                 let residual = i128::from(z) - i128::from(bound);
-                return Err(Error::violated(format!("the {side} bound of cell {}", i + 1), residual));
+                return Err(Error::violated(format!("the {side} bound of entry {}", i + 1), residual));
             }
         }
         for (i, (row, least)) in self.rows.iter().enumerate() {
@@ -249,7 +252,7 @@ impl Region {
         for (i, &z) in noise.iter().enumerate() {
             let (lower, upper) = (self.lower[i], self.upper[i]);
             let outside = |bound: i64, side: &str| {
-                Err(Error::violated(format!("the {side} bound of cell {}", i + 1), z - bound as f64))
+                Err(Error::violated(format!("the {side} bound of entry {}", i + 1), z - bound as f64))
             };
             if lower != NO_LOWER && z < lower as f64 {
                 return outside(lower, "lower");
@@ -269,7 +272,7 @@ impl Region {
             && self.rows.iter().all(|(row, least)| value(row, noise) >= i128::from(*least))
     }
 
-    /// The steps `t` for which `z + t b` stays inside, for `z` inside and `b` given by its non-zero entries: first and
+    /// The steps `t` for which `z + t b` stays inside, for `z` inside and `b` given by its non-zero coefficients: first and
     /// last, [`NO_LOWER`] and [`NO_UPPER`] where nothing stops it. Contains 0.
     #[inline]
     pub fn interval(&self, b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
@@ -285,8 +288,9 @@ impl Region {
                 last = last.min(room / size);
             }
         };
-        for &(cell, c) in b {
-            let (at, lower, upper) = (z[cell as usize], self.lower[cell as usize], self.upper[cell as usize]);
+        for &(entry, c) in b {
+            let (at, lower, upper) =
+                (z[entry as usize], self.lower[entry as usize], self.upper[entry as usize]);
             let down = (lower != NO_LOWER).then(|| at.saturating_sub(lower));
             let up = (upper != NO_UPPER).then(|| upper.saturating_sub(at));
             stop(down, up, i64::from(c));
@@ -304,9 +308,9 @@ impl Region {
     /// `Σ` over all bounds and rows of how far `noise` is outside.
     pub fn violation(&self, noise: &[i64]) -> i128 {
         let each = |((&z, &lower), &upper): ((&i64, &i64), &i64)| outside(i128::from(z), lower, upper);
-        let cells: i128 = noise.iter().zip(&self.lower).zip(&self.upper).map(each).sum();
+        let entries: i128 = noise.iter().zip(&self.lower).zip(&self.upper).map(each).sum();
         let short = |(row, least): &(Row, i64)| (i128::from(*least) - value(row, noise)).max(0);
-        cells + self.rows.iter().map(short).sum::<i128>()
+        entries + self.rows.iter().map(short).sum::<i128>()
     }
 
     /// [`Region::violation`] of `z + t b`, up to a constant, as a function of `t`.
@@ -315,7 +319,7 @@ impl Region {
         b: &'a [(u32, i32)],
         z: &[i64],
     ) -> impl Fn(i64) -> i128 + use<'a> {
-        let at: Vec<i64> = b.iter().map(|&(cell, _)| z[cell as usize]).collect();
+        let at: Vec<i64> = b.iter().map(|&(entry, _)| z[entry as usize]).collect();
         let rows: Vec<(i128, i64)> = self
             .rows
             .iter()
@@ -325,16 +329,16 @@ impl Region {
             })
             .collect();
         move |t| {
-            let cells: i128 = b
+            let entries: i128 = b
                 .iter()
                 .zip(&at)
-                .map(|(&(cell, c), &z)| {
+                .map(|(&(entry, c), &z)| {
                     let y = i128::from(z) + i128::from(t) * i128::from(c);
-                    outside(y, self.lower[cell as usize], self.upper[cell as usize])
+                    outside(y, self.lower[entry as usize], self.upper[entry as usize])
                 })
                 .sum();
             let short = |&(rest, along): &(i128, i64)| (-(rest + i128::from(t) * i128::from(along))).max(0);
-            cells + rows.iter().map(short).sum::<i128>()
+            entries + rows.iter().map(short).sum::<i128>()
         }
     }
 
@@ -345,7 +349,7 @@ impl Region {
             bound => bound - v,
         };
         let row = |(row, least): &(Row, i64)| {
-            let along: i64 = row.iter().map(|&(cell, b)| b * v[cell as usize]).sum();
+            let along: i64 = row.iter().map(|&(entry, b)| b * v[entry as usize]).sum();
             (row.clone(), least - along)
         };
         Self {
@@ -355,7 +359,7 @@ impl Region {
         }
     }
 
-    /// The components of the equations together with what bounds them; explicit rows tie cells as equations do.
+    /// The components of the equations together with what bounds them; explicit rows tie entries as equations do.
     pub fn components(&self, equations: &Linear) -> Vec<Bounded> {
         if self.rows.is_empty() {
             return equations.components().into_iter().map(|component| self.restricted(component)).collect();
@@ -365,15 +369,15 @@ impl Region {
         let split = equations.rows().len();
         parts
             .into_iter()
-            .map(|(cells, members)| {
+            .map(|(entries, members)| {
                 let local = |row: &Row| -> Row {
-                    let place = |cell| cells.binary_search(&cell).expect("its own cell") as u32;
-                    row.iter().map(|&(cell, b)| (place(cell), b)).collect()
+                    let place = |entry| entries.binary_search(&entry).expect("its own entry") as u32;
+                    row.iter().map(|&(entry, b)| (place(entry), b)).collect()
                 };
                 let equations = members.iter().filter(|&&i| i < split).map(|&i| local(rows[i])).collect();
                 let explicit = members.iter().filter(|&&i| i >= split);
                 let explicit = explicit.map(|&i| (local(rows[i]), self.rows[i - split].1)).collect();
-                let component = Component { cells: cells.clone(), rows: equations, margins: None };
+                let component = Component { cells: entries.clone(), rows: equations, margins: None };
                 Bounded {
                     region: Region { rows: explicit, ..self.restricted(component.clone()).region },
                     component,
@@ -388,7 +392,7 @@ impl Region {
     }
 
     fn restricted(&self, component: Component) -> Bounded {
-        let of = |bounds: &[i64]| component.cells.iter().map(|&cell| bounds[cell as usize]).collect();
+        let of = |bounds: &[i64]| component.cells.iter().map(|&entry| bounds[entry as usize]).collect();
         Bounded {
             region: Self { lower: of(&self.lower), upper: of(&self.upper), rows: Vec::new() },
             component,
@@ -397,7 +401,7 @@ impl Region {
 }
 
 impl Bounded {
-    /// The same region with the bounds that the equations imply: `a_i z_i = -Σ a_j z_j` over the other cells.
+    /// The same region with the bounds that the equations imply: `a_i z_i = -Σ a_j z_j` over the other entries.
     pub fn tightened(&self) -> Region {
         let Bounded { component, region } = self;
         let mut region = region.clone();
@@ -405,8 +409,8 @@ impl Bounded {
             let mut changed = false;
             for row in &component.rows {
                 // Least and largest value of every term; None without a bound.
-                let term = |&(cell, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
-                    let (lower, upper) = (region.lower[cell as usize], region.upper[cell as usize]);
+                let term = |&(entry, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
+                    let (lower, upper) = (region.lower[entry as usize], region.upper[entry as usize]);
                     let at =
                         |bound: i64, none: i64| (bound != none).then(|| i128::from(a) * i128::from(bound));
                     let (low, high) = (at(lower, NO_LOWER), at(upper, NO_UPPER));
@@ -416,13 +420,13 @@ impl Bounded {
                 for side in [0, 1] {
                     let open = terms.iter().filter(|term| term[side].is_none()).count();
                     let sum: i128 = terms.iter().filter_map(|term| term[side]).sum();
-                    for (&(cell, a), term) in row.iter().zip(&terms) {
+                    for (&(entry, a), term) in row.iter().zip(&terms) {
                         // The others are all bounded on this side, so this term is on the other.
                         if open > usize::from(term[side].is_none()) {
                             continue;
                         }
                         let limit = -(sum - term[side].unwrap_or(0));
-                        let cell = cell as usize;
+                        let entry = entry as usize;
                         let (quotient, a) = (limit / i128::from(a), i128::from(a));
                         // Side 0 bounds the term above, side 1 below; rounded towards the inside.
                         let inexact = limit % a != 0;
@@ -434,11 +438,11 @@ impl Bounded {
                             _ => quotient,
                         };
                         let Ok(bound) = i64::try_from(bound) else { continue };
-                        if upper && bound < region.upper[cell] {
-                            region.upper[cell] = bound;
+                        if upper && bound < region.upper[entry] {
+                            region.upper[entry] = bound;
                             changed = true;
-                        } else if !upper && bound > region.lower[cell] {
-                            region.lower[cell] = bound;
+                        } else if !upper && bound > region.lower[entry] {
+                            region.lower[entry] = bound;
                             changed = true;
                         }
                     }
@@ -451,7 +455,7 @@ impl Bounded {
         region
     }
 
-    /// Cells grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
+    /// Entries grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
     /// either. With the groups' columns in both.
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
         let rows =
@@ -488,7 +492,7 @@ fn outside(z: i128, lower: i64, upper: i64) -> i128 {
 fn slope(row: &Row, vector: &[(u32, i32)]) -> i64 {
     vector
         .iter()
-        .map(|&(cell, c)| match row.binary_search_by_key(&cell, |&(cell, _)| cell) {
+        .map(|&(entry, c)| match row.binary_search_by_key(&entry, |&(entry, _)| entry) {
             Ok(at) => row[at].1 * i64::from(c),
             Err(_) => 0,
         })
@@ -513,7 +517,7 @@ mod tests {
                 assert!(region.contains(&start));
                 let at = |t: i64| {
                     let mut z = start;
-                    b.iter().for_each(|&(cell, c): &(u32, i32)| z[cell as usize] += t * i64::from(c));
+                    b.iter().for_each(|&(entry, c): &(u32, i32)| z[entry as usize] += t * i64::from(c));
                     z
                 };
                 let (first, last) = region.interval(&b, &start);
@@ -531,13 +535,13 @@ mod tests {
     fn counts_outside_are_named() {
         let wrong =
             |inequalities: Inequalities, counts: &[i64]| inequalities.around(counts).unwrap_err().to_string();
-        assert!(wrong(Inequalities::nonnegative(2), &[1, -1]).contains("cell 2 is -1, want >= 0"));
+        assert!(wrong(Inequalities::nonnegative(2), &[1, -1]).contains("entry 2 is -1, want >= 0"));
         let capped = Inequalities::bounds(vec![NO_LOWER; 2], vec![3, 3]).unwrap();
-        assert!(wrong(capped.clone(), &[4, 0]).contains("cell 1 is 4, want <= 3"));
+        assert!(wrong(capped.clone(), &[4, 0]).contains("entry 1 is 4, want <= 3"));
         let rows = Inequalities::rows(vec![(vec![(0, 1), (1, 1)], 5)]).unwrap();
         assert!(wrong(rows, &[1, 2]).contains("inequality 1 gives 3 on the counts, want >= 5"));
         assert!(Inequalities::bounds(vec![2], vec![1]).unwrap_err().to_string().contains("2 <= y <= 1"));
-        // Two cells of at most 3 cannot sum to 8, whatever the counts are.
+        // Two entries of at most 3 cannot sum to 8, whatever the counts are.
         let total = Linear::total(2).unwrap();
         assert_eq!(capped.conflict(&total, &[4, 4]), Some((0, 8, None, Some(6))));
         assert_eq!(capped.conflict(&total, &[4, 1]), None);
@@ -552,8 +556,8 @@ mod tests {
             .around(&[1, 2, 3, 4, 5, 6])
             .unwrap();
         let parts = region.components(&equations);
-        let cells: Vec<_> = parts.iter().map(|part| part.component.cells.clone()).collect();
-        assert_eq!(cells, [vec![0, 1, 4, 5], vec![2, 3]]);
+        let entries: Vec<_> = parts.iter().map(|part| part.component.cells.clone()).collect();
+        assert_eq!(entries, [vec![0, 1, 4, 5], vec![2, 3]]);
         assert_eq!(parts[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
         assert_eq!(parts[0].region.lower, [-1, -2, -5, -6]);
         assert_eq!((parts[0].component.rows.len(), parts[1].component.rows.len()), (2, 1));

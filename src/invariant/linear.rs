@@ -4,66 +4,66 @@ use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, independent_rows, value};
 use std::collections::{HashMap, HashSet};
 
-/// `A y = A x` on a table of `cells` counts: the release `y` keeps what `A` counts of the confidential `x`.
+/// `A y = A x` on a table of `entries` counts: the release `y` keeps what `A` counts of the confidential `x`.
 ///
 /// Equivalently the noise `z = y - x` lies in the lattice `{z in Z^d : A z = 0}` (Dharangutte, Gao, Gong, Yu,
 /// "Integer subspace differential privacy", Prop. 8). Rows may be dependent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linear {
-    cells: usize,
+    entries: usize,
     rows: Vec<Row>,
     /// Rows and columns, if this is nothing but the margins of a two-way table.
     margins: Option<(usize, usize)>,
 }
 
-/// Cells that no equation ties to others, with their equations; cells are renumbered from 0.
+/// Entries that no equation ties to others, with their equations; entries are renumbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
-    /// Cells of the table, ascending.
+    /// Entries of the table, ascending.
     pub cells: Vec<u32>,
-    /// Equations, on the renumbered cells.
+    /// Equations, on the renumbered entries.
     pub rows: Vec<Row>,
-    /// Rows and columns of a two-way table with both margins fixed, if it is one (cells row by row).
+    /// Rows and columns of a two-way table with both margins fixed, if it is one (entries row by row).
     pub margins: Option<(usize, usize)>,
 }
 
 impl Linear {
-    /// No equation: every cell is free.
-    pub fn none(cells: usize) -> Self {
-        Self { cells, rows: Vec::new(), margins: None }
+    /// No equation: every entry is free.
+    pub fn none(entries: usize) -> Self {
+        Self { entries, rows: Vec::new(), margins: None }
     }
 
-    /// The sum of all cells is kept. Errors: no cell.
-    pub fn total(cells: usize) -> Result<Self> {
-        Self::new(cells, vec![(0..cells as u32).map(|c| (c, 1)).collect()], None)
+    /// The sum of all entries is kept. Errors: no entry.
+    pub fn total(entries: usize) -> Result<Self> {
+        Self::new(entries, vec![(0..entries as u32).map(|c| (c, 1)).collect()], None)
     }
 
-    /// The sum of every group is kept; `groups`: the group of each cell.
+    /// The sum of every group is kept; `groups`: the group of each entry.
     pub fn partition(groups: &[usize]) -> Result<Self> {
         let mut rows: Vec<Row> = Vec::new();
         let mut row_of: HashMap<usize, usize> = HashMap::new();
-        for (cell, &group) in groups.iter().enumerate() {
+        for (entry, &group) in groups.iter().enumerate() {
             let row = *row_of.entry(group).or_insert_with(|| {
                 rows.push(Row::new());
                 rows.len() - 1
             });
-            rows[row].push((cell as u32, 1));
+            rows[row].push((entry as u32, 1));
         }
         Self::new(groups.len(), rows, None)
     }
 
-    /// Both margins of a two-way table are kept; cells row by row.
+    /// Both margins of a two-way table are kept; entries row by row.
     pub fn margins(rows: usize, columns: usize) -> Result<Self> {
-        let cell = |i: usize, j: usize| ((i * columns + j) as u32, 1);
-        let by_row = (0..rows).map(|i| (0..columns).map(|j| cell(i, j)).collect());
-        let by_column = (0..columns).map(|j| (0..rows).map(|i| cell(i, j)).collect());
+        let entry = |i: usize, j: usize| ((i * columns + j) as u32, 1);
+        let by_row = (0..rows).map(|i| (0..columns).map(|j| entry(i, j)).collect());
+        let by_column = (0..columns).map(|j| (0..rows).map(|i| entry(i, j)).collect());
         Self::new(rows * columns, by_row.chain(by_column).collect(), Some((rows, columns)))
     }
 
-    /// The sum over every listed set of cells is kept.
+    /// The sum over every listed set of entries is kept.
     ///
-    /// Errors: an empty set, a cell twice in a set or out of range.
-    pub fn subsets(cells: usize, sets: &[Vec<usize>]) -> Result<Self> {
+    /// Errors: an empty set, an entry twice in a set or out of range.
+    pub fn subsets(entries: usize, sets: &[Vec<usize>]) -> Result<Self> {
         let mut rows = Vec::new();
         for (i, set) in sets.iter().enumerate() {
             let mut set = set.clone();
@@ -74,77 +74,80 @@ impl Linear {
                     i + 1
                 )));
             }
-            if let Some(&cell) = set.iter().find(|&&cell| cell >= cells) {
+            if let Some(&entry) = set.iter().find(|&&entry| entry >= entries) {
                 return Err(Error::Invariant(format!(
-                    "set {}: got cell {}, want a cell of 1 to {cells}",
+                    "set {}: got cell {}, want a cell of 1 to {entries}",
                     i + 1,
-                    cell + 1
+                    entry + 1
                 )));
             }
-            rows.push(set.into_iter().map(|cell| (cell as u32, 1)).collect());
+            rows.push(set.into_iter().map(|entry| (entry as u32, 1)).collect());
         }
-        Self::new(cells, rows, None)
+        Self::new(entries, rows, None)
     }
 
     /// Explicit coefficients, k × d.
     pub fn matrix(a: &IntMatrix) -> Result<Self> {
         let sparse = |row: &[i64]| -> Row {
-            row.iter().enumerate().filter(|(_, a)| **a != 0).map(|(cell, &a)| (cell as u32, a)).collect()
+            row.iter().enumerate().filter(|(_, a)| **a != 0).map(|(entry, &a)| (entry as u32, a)).collect()
         };
         Self::new(a.columns(), (0..a.rows()).map(|i| sparse(a.row(i))).collect(), None)
     }
 
     /// Equations by their non-zero coefficients; rows without any are dropped.
     ///
-    /// Errors: no equation is left, a cell out of range.
-    pub fn from_rows(cells: usize, rows: Vec<Row>) -> Result<Self> {
-        Self::new(cells, rows, None)
+    /// Errors: no equation is left, an entry out of range.
+    pub fn from_rows(entries: usize, rows: Vec<Row>) -> Result<Self> {
+        Self::new(entries, rows, None)
     }
 
-    fn new(cells: usize, mut rows: Vec<Row>, margins: Option<(usize, usize)>) -> Result<Self> {
+    fn new(entries: usize, mut rows: Vec<Row>, margins: Option<(usize, usize)>) -> Result<Self> {
         for row in &mut rows {
             row.retain(|&(_, a)| a != 0);
             row.sort_unstable();
-            if let Some(&(cell, _)) = row.last().filter(|(cell, _)| *cell as usize >= cells) {
-                return Err(Error::Invariant(format!("cell {} of a table of {cells}", u64::from(cell) + 1)));
+            if let Some(&(entry, _)) = row.last().filter(|(entry, _)| *entry as usize >= entries) {
+                return Err(Error::Invariant(format!(
+                    "entry {} of a table of {entries}",
+                    u64::from(entry) + 1
+                )));
             }
             if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                return Err(Error::Invariant("a cell has two coefficients in one equation".into()));
+                return Err(Error::Invariant("an entry has two coefficients in one equation".into()));
             }
         }
         rows.retain(|row| !row.is_empty());
-        let margins = margins.or_else(|| two_way(cells, &rows));
+        let margins = margins.or_else(|| two_way(entries, &rows));
         if rows.is_empty() {
-            return Err(Error::Invariant("the system is empty: no equation ties any cell".into()));
+            return Err(Error::Invariant("the system is empty: no equation ties any entry".into()));
         }
-        Ok(Self { cells, rows, margins })
+        Ok(Self { entries, rows, margins })
     }
 
-    /// The equations of both, on the larger of the two tables: cells have the same numbers in both.
+    /// The equations of both, on the larger of the two tables: entries have the same numbers in both.
     pub fn and(mut self, other: Self) -> Self {
-        let total = |row: &Row| row.len() == self.cells && row.iter().all(|&(_, a)| a == 1);
+        let total = |row: &Row| row.len() == self.entries && row.iter().all(|&(_, a)| a == 1);
         // Margins imply the total.
         let known: HashSet<&Row> = self.rows.iter().collect();
         let known = |row: &Row| known.contains(row) || (self.margins.is_some() && total(row));
         let new: Vec<Row> = other.rows.iter().filter(|row| !known(row)).cloned().collect();
-        if other.cells > self.cells || (other.margins.is_some() && self.margins.is_none()) {
+        if other.entries > self.entries || (other.margins.is_some() && self.margins.is_none()) {
             // Margins keep their form if they come first.
-            if other.margins.is_some() && other.cells == self.cells {
+            if other.margins.is_some() && other.entries == self.entries {
                 return other.and(self);
             }
-            self.cells = self.cells.max(other.cells);
+            self.entries = self.entries.max(other.entries);
             self.margins = None;
         }
         if !new.is_empty() {
             self.rows.extend(new);
-            self.margins = two_way(self.cells, &self.rows);
+            self.margins = two_way(self.entries, &self.rows);
         }
         self
     }
 
-    /// d, the number of cells.
+    /// d, the number of entries.
     pub fn cells(&self) -> usize {
-        self.cells
+        self.entries
     }
 
     /// The equations.
@@ -165,27 +168,31 @@ impl Linear {
         Ok(())
     }
 
-    /// The connected components: noise laws that are products over cells factorise over them. A cell in
+    /// The connected components: noise laws that are products over entries factorise over them. An entry in
     /// no equation is a component of its own.
     pub fn components(&self) -> Vec<Component> {
         if let Some(margins) = self.margins {
-            let cells = (0..self.cells as u32).collect();
-            return vec![Component { cells, rows: self.rows.clone(), margins: Some(margins) }];
+            let entries = (0..self.entries as u32).collect();
+            return vec![Component { cells: entries, rows: self.rows.clone(), margins: Some(margins) }];
         }
         let rows: Vec<&Row> = self.rows.iter().collect();
-        connected(self.cells, &rows)
+        connected(self.entries, &rows)
             .into_iter()
-            .map(|(cells, members)| {
-                let place = |cell| cells.binary_search(&cell).expect("its own cell") as u32;
-                let local = |&i: &usize| rows[i].iter().map(|&(cell, a)| (place(cell), a)).collect();
-                Component { rows: members.iter().map(local).collect(), cells, margins: None }
+            .map(|(entries, members)| {
+                let place = |entry| entries.binary_search(&entry).expect("its own entry") as u32;
+                let local = |&i: &usize| rows[i].iter().map(|&(entry, a)| (place(entry), a)).collect();
+                Component { rows: members.iter().map(local).collect(), cells: entries, margins: None }
             })
             .collect()
     }
 
     /// Everything as one component: for laws that do not factorise.
     pub fn whole(&self) -> Component {
-        Component { cells: (0..self.cells as u32).collect(), rows: self.rows.clone(), margins: self.margins }
+        Component {
+            cells: (0..self.entries as u32).collect(),
+            rows: self.rows.clone(),
+            margins: self.margins,
+        }
     }
 }
 
@@ -200,28 +207,28 @@ pub fn check_free(invariant: &Linear) -> Result<()> {
 
 /// Rows and columns, if these equations are the margins of a two-way table row by row and nothing else: one form for
 /// one lattice, however it was given.
-fn two_way(cells: usize, rows: &[Row]) -> Option<(usize, usize)> {
+fn two_way(entries: usize, rows: &[Row]) -> Option<(usize, usize)> {
     let columns = rows.first()?.len();
     if columns < 2
-        || !cells.is_multiple_of(columns)
-        || cells / columns < 2
-        || rows.len() != cells / columns + columns
+        || !entries.is_multiple_of(columns)
+        || entries / columns < 2
+        || rows.len() != entries / columns + columns
     {
         return None;
     }
     let at = |i: usize, j: usize| ((i * columns + j) as u32, 1);
-    let r = cells / columns;
-    let is = |row: &Row, cell: &dyn Fn(usize) -> (u32, i64), n: usize| {
-        row.len() == n && row.iter().enumerate().all(|(k, &entry)| entry == cell(k))
+    let r = entries / columns;
+    let is = |row: &Row, at: &dyn Fn(usize) -> (u32, i64), n: usize| {
+        row.len() == n && row.iter().enumerate().all(|(k, &coefficient)| coefficient == at(k))
     };
     let by_row = (0..r).all(|i| is(&rows[i], &|j| at(i, j), columns));
     let by_column = (0..columns).all(|j| is(&rows[r + j], &|i| at(i, j), r));
     (by_row && by_column).then_some((r, columns))
 }
 
-/// Cells that rows tie together, ascending, with the numbers of the rows, in the order of their first cells.
-pub(super) fn connected(cells: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usize>)> {
-    let mut parent: Vec<u32> = (0..cells as u32).collect();
+/// Entries that rows tie together, ascending, with the numbers of the rows, in the order of their first entries.
+pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usize>)> {
+    let mut parent: Vec<u32> = (0..entries as u32).collect();
     fn root(parent: &mut [u32], mut v: u32) -> u32 {
         while parent[v as usize] != v {
             parent[v as usize] = parent[parent[v as usize] as usize];
@@ -231,19 +238,19 @@ pub(super) fn connected(cells: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usize
     }
     for row in rows {
         let first = root(&mut parent, row[0].0);
-        for &(cell, _) in &row[1..] {
-            let other = root(&mut parent, cell);
+        for &(entry, _) in &row[1..] {
+            let other = root(&mut parent, entry);
             parent[other as usize] = first;
         }
     }
     let mut place: HashMap<u32, usize> = HashMap::new();
     let mut parts: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
-    for cell in 0..cells as u32 {
-        let at = *place.entry(root(&mut parent, cell)).or_insert_with(|| {
+    for entry in 0..entries as u32 {
+        let at = *place.entry(root(&mut parent, entry)).or_insert_with(|| {
             parts.push((Vec::new(), Vec::new()));
             parts.len() - 1
         });
-        parts[at].0.push(cell);
+        parts[at].0.push(entry);
     }
     for (i, row) in rows.iter().enumerate() {
         parts[place[&root(&mut parent, row[0].0)]].1.push(i);
@@ -256,14 +263,14 @@ impl Component {
     pub fn matrix(&self) -> IntMatrix {
         let mut a = IntMatrix::zero(self.rows.len(), self.cells.len());
         for (i, row) in self.rows.iter().enumerate() {
-            for &(cell, coefficient) in row {
-                a[(i, cell as usize)] = coefficient;
+            for &(entry, coefficient) in row {
+                a[(i, entry as usize)] = coefficient;
             }
         }
         a
     }
 
-    /// Whether all cells are in one equation with coefficient 1 and there is no other.
+    /// Whether all entries are in one equation with coefficient 1 and there is no other.
     pub fn is_total(&self) -> bool {
         matches!(&self.rows[..], [row] if row.len() == self.cells.len() && row.iter().all(|&(_, a)| a == 1))
     }
@@ -287,30 +294,30 @@ impl Component {
         if let Some((rows, columns)) = self.margins {
             return Ok(rows == 1 || columns == 1);
         }
-        let cells = self.cells.len();
-        Ok(match cells {
+        let entries = self.cells.len();
+        Ok(match entries {
             1 => true,
             _ if self.is_total() => false,
-            _ => self.independent_rows()?.len() == cells,
+            _ => self.independent_rows()?.len() == entries,
         })
     }
 
-    /// Cells grouped by equal column of `A`, each with its column (sparse, by row).
+    /// Entries grouped by equal column of `A`, each with its column (sparse, by row).
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
         let mut columns: Vec<Row> = vec![Row::new(); self.cells.len()];
         for (i, row) in self.rows.iter().enumerate() {
-            for &(cell, a) in row {
-                columns[cell as usize].push((i as u32, a));
+            for &(entry, a) in row {
+                columns[entry as usize].push((i as u32, a));
             }
         }
         let mut place: HashMap<&Row, usize> = HashMap::new();
         let mut groups: Vec<(Row, Vec<u32>)> = Vec::new();
-        for (cell, column) in columns.iter().enumerate() {
+        for (entry, column) in columns.iter().enumerate() {
             let at = *place.entry(column).or_insert_with(|| {
                 groups.push((column.clone(), Vec::new()));
                 groups.len() - 1
             });
-            groups[at].1.push(cell as u32);
+            groups[at].1.push(entry as u32);
         }
         groups
     }
@@ -324,7 +331,7 @@ mod tests {
     #[test]
     fn long_systems_are_joined() {
         let pairs = |shift: usize| {
-            Linear::partition(&(0..400_000).map(|cell| (cell + shift) / 2).collect::<Vec<_>>()).unwrap()
+            Linear::partition(&(0..400_000).map(|entry| (entry + shift) / 2).collect::<Vec<_>>()).unwrap()
         };
         assert_eq!(pairs(0).and(pairs(0)).rows().len(), 200_000);
         assert_eq!(pairs(0).and(pairs(1)).rows().len(), 400_001);

@@ -5,10 +5,10 @@ use super::linear::Component;
 use crate::error::{Error, Result};
 use crate::lattice::{Basis, BasisKind, IntMatrix, Sparse, check_dimension, graver, inner};
 
-/// Short vectors that are written out; beyond, vectors are drawn cell by cell.
+/// Short vectors that are written out; beyond, vectors are drawn entry by entry.
 const MAX_LISTED: usize = 1 << 16;
 
-/// Cells of a total that start from pairs of neighbours.
+/// Entries of a total that start from pairs of neighbours.
 const LONG_TOTAL: usize = 10_000;
 
 /// A basis of the lattice of a component.
@@ -20,13 +20,15 @@ const LONG_TOTAL: usize = 10_000;
 /// Empty if the component has no free dimension. Errors: as [`Basis::of_kernel`].
 pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() {
-        return Ok(component.cells.iter().map(|&cell| vec![(cell, 1)]).collect());
+        return Ok(component.cells.iter().map(|&entry| vec![(entry, 1)]).collect());
     }
     if component.is_total() {
-        let cells = &component.cells;
+        let entries = &component.cells;
         return Ok(match kind {
-            BasisKind::Smith => cells[1..].iter().map(|&cell| vec![(cells[0], -1), (cell, 1)]).collect(),
-            BasisKind::Reduced => cells.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect(),
+            BasisKind::Smith => {
+                entries[1..].iter().map(|&entry| vec![(entries[0], -1), (entry, 1)]).collect()
+            }
+            BasisKind::Reduced => entries.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect(),
         });
     }
     check_dimension(component.cells.len().max(component.rows.len()))?;
@@ -36,39 +38,40 @@ pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
 /// A basis that is cheap for every named form and for many equal columns: where a chain starts.
 pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() || component.is_total() {
-        // In a long total all vectors of the Smith form meet in one cell, where starts would pile up.
+        // In a long total all vectors of the Smith form meet in one entry, where starts would pile up.
         let long = component.cells.len() > LONG_TOTAL;
         return basis(component, if long { BasisKind::Reduced } else { BasisKind::Smith });
     }
     let Some((rows, columns)) = component.margins else {
-        // The group sums on the first cell of each group, and pairs inside the groups.
+        // The group sums on the first entry of each group, and pairs inside the groups.
         let groups = groups(component);
         let first: Vec<u32> = groups.iter().map(|group| group[0]).collect();
         let sums = Basis::of_kernel(&component.distinct_columns(), BasisKind::Smith)?;
         let mut vectors = sparse(&sums.vectors, &first)?;
         for group in &groups {
-            vectors.extend(group[1..].iter().map(|&cell| vec![(group[0], -1), (cell, 1)]));
+            vectors.extend(group[1..].iter().map(|&entry| vec![(group[0], -1), (entry, 1)]));
         }
         return Ok(vectors);
     };
-    let cell = |i: usize, j: usize| component.cells[i * columns + j];
-    let corner = |i, j| vec![(cell(0, 0), 1), (cell(0, j), -1), (cell(i, 0), -1), (cell(i, j), 1)];
+    let entry = |i: usize, j: usize| component.cells[i * columns + j];
+    let corner = |i, j| vec![(entry(0, 0), 1), (entry(0, j), -1), (entry(i, 0), -1), (entry(i, j), 1)];
     Ok((1..rows).flat_map(|i| (1..columns).map(move |j| (i, j))).map(|(i, j)| corner(i, j)).collect())
 }
 
-/// Cells of the table grouped by equal column.
+/// Entries of the table grouped by equal column.
 fn groups(component: &Component) -> Vec<Vec<u32>> {
-    let cells = |members: Vec<u32>| members.into_iter().map(|cell| component.cells[cell as usize]).collect();
-    component.equal_columns().into_iter().map(|(_, members)| cells(members)).collect()
+    let entries =
+        |members: Vec<u32>| members.into_iter().map(|entry| component.cells[entry as usize]).collect();
+    component.equal_columns().into_iter().map(|(_, members)| entries(members)).collect()
 }
 
-fn sparse(vectors: &IntMatrix, cells: &[u32]) -> Result<Vec<Sparse>> {
-    let entry = |(cell, &x): (&u32, &i64)| {
+fn sparse(vectors: &IntMatrix, entries: &[u32]) -> Result<Vec<Sparse>> {
+    let coordinate = |(entry, &x): (&u32, &i64)| {
         let x = i32::try_from(x).map_err(|_| Error::Invariant("basis: an entry beyond 32 bits".into()))?;
-        Ok((*cell, x))
+        Ok((*entry, x))
     };
     (0..vectors.rows())
-        .map(|i| cells.iter().zip(vectors.row(i)).filter(|(_, x)| **x != 0).map(entry).collect())
+        .map(|i| entries.iter().zip(vectors.row(i)).filter(|(_, x)| **x != 0).map(coordinate).collect())
         .collect()
 }
 
@@ -80,29 +83,29 @@ pub(crate) enum Moves {
     Listed(Vec<Sparse>),
     /// `e_i - e_j`.
     Pairs(Vec<u32>),
-    /// 2 × 2 swaps of a two-way table, cells row by row.
-    Swaps { cells: Vec<u32>, rows: usize, columns: usize },
-    /// Two cells of one group of equal columns; or a short vector of the group sums, each group represented
-    /// by one of its cells. `pairs`: the groups, each as often as it has dimensions of its own. `spread`: every unit of
-    /// an entry goes to a cell of its own choice.
+    /// 2 × 2 swaps of a two-way table, entries row by row.
+    Swaps { entries: Vec<u32>, rows: usize, columns: usize },
+    /// Two entries of one group of equal columns; or a short vector of the group sums, each group represented
+    /// by one of its entries. `pairs`: the groups, each as often as it has dimensions of its own. `spread`: every unit of
+    /// a coefficient goes to an entry of its own choice.
     Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Vec<(u32, i32)>>, spread: bool },
 }
 
 impl Moves {
     /// Errors: as [`basis`] with a reduced basis (of the group sums).
     pub fn of(component: &Component) -> Result<Self> {
-        let cells = &component.cells;
+        let entries = &component.cells;
         if component.rows.is_empty() {
-            return Ok(Self::Listed(cells.iter().map(|&cell| vec![(cell, 1)]).collect()));
+            return Ok(Self::Listed(entries.iter().map(|&entry| vec![(entry, 1)]).collect()));
         }
         if component.is_total() {
-            return Ok(Self::Pairs(cells.clone()));
+            return Ok(Self::Pairs(entries.clone()));
         }
         if let Some((rows, columns)) = component.margins {
             return Ok(if rows * (rows - 1) / 2 * columns * (columns - 1) / 2 <= MAX_LISTED {
-                Self::Listed(all_swaps(cells, rows, columns))
+                Self::Listed(all_swaps(entries, rows, columns))
             } else {
-                Self::Swaps { cells: cells.clone(), rows, columns }
+                Self::Swaps { entries: entries.clone(), rows, columns }
             });
         }
         let groups = groups(component);
@@ -119,7 +122,7 @@ impl Moves {
 
     /// Moves that connect all points within the bounds:
     ///
-    /// - pairs, for one total under any bounds of its cells;
+    /// - pairs, for one total under any bounds of its entries;
     /// - 2 × 2 swaps, for a two-way table without upper bounds (Diaconis, Sturmfels 1998);
     /// - else pairs of equal columns and the Graver basis of the group sums and the slacks of the explicit rows.
     ///
@@ -155,19 +158,20 @@ impl Moves {
             Some(vectors) if vectors.rows() > 0 => sparse(&vectors, &indices)?,
             _ => Vec::new(),
         };
-        let place = |cells: Vec<u32>| cells.into_iter().map(|cell| component.cells[cell as usize]).collect();
-        Ok(Self::lifted(columns.into_iter().map(|(_, cells)| place(cells)).collect(), vectors, true))
+        let place =
+            |entries: Vec<u32>| entries.into_iter().map(|entry| component.cells[entry as usize]).collect();
+        Ok(Self::lifted(columns.into_iter().map(|(_, entries)| place(entries)).collect(), vectors, true))
     }
 
     /// All vectors, one of each pair ±b; `None` if there are more than `limit`.
     pub fn list(&self, limit: usize) -> Option<Vec<Sparse>> {
-        let pairs = |cells: &[u32]| -> Vec<Sparse> {
-            let before = |(k, &i): (usize, &u32)| cells[..k].iter().map(move |&j| vec![(i, 1), (j, -1)]);
-            cells.iter().enumerate().flat_map(|at| before(at).collect::<Vec<_>>()).collect()
+        let pairs = |entries: &[u32]| -> Vec<Sparse> {
+            let before = |(k, &i): (usize, &u32)| entries[..k].iter().map(move |&j| vec![(i, 1), (j, -1)]);
+            entries.iter().enumerate().flat_map(|at| before(at).collect::<Vec<_>>()).collect()
         };
         match self {
             Self::Listed(vectors) => Some(vectors.clone()),
-            Self::Pairs(cells) => (cells.len() * cells.len() / 2 <= limit).then(|| pairs(cells)),
+            Self::Pairs(entries) => (entries.len() * entries.len() / 2 <= limit).then(|| pairs(entries)),
             Self::Swaps { .. } => None,
             Self::Grouped { groups, vectors, .. } => {
                 let mut all: Vec<Sparse> = groups.iter().flat_map(|group| pairs(group)).collect();
@@ -181,11 +185,11 @@ impl Moves {
                             lifted = lifted
                                 .into_iter()
                                 .flat_map(|head| {
-                                    groups[group as usize].iter().map(move |&cell| {
+                                    groups[group as usize].iter().map(move |&entry| {
                                         let mut next = head.clone();
-                                        match next.iter_mut().find(|(other, _)| *other == cell) {
+                                        match next.iter_mut().find(|(other, _)| *other == entry) {
                                             Some((_, units)) => *units += c.signum(),
-                                            None => next.push((cell, c.signum())),
+                                            None => next.push((entry, c.signum())),
                                         }
                                         next
                                     })
@@ -215,11 +219,11 @@ impl Moves {
     }
 }
 
-fn all_swaps(cells: &[u32], rows: usize, columns: usize) -> Vec<Sparse> {
+fn all_swaps(entries: &[u32], rows: usize, columns: usize) -> Vec<Sparse> {
     let mut swaps = Vec::new();
     for (i, k) in (0..rows).flat_map(|k| (0..k).map(move |i| (i, k))) {
         for (j, l) in (0..columns).flat_map(|l| (0..l).map(move |j| (j, l))) {
-            let at = |row: usize, column: usize| cells[row * columns + column];
+            let at = |row: usize, column: usize| entries[row * columns + column];
             swaps.push(vec![(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
         }
     }
@@ -254,13 +258,13 @@ fn short_vectors(basis: Vec<Sparse>) -> Vec<Sparse> {
 
 /// `a + sign b`; `None` if an entry leaves 32 bits.
 fn combine(a: &Sparse, b: &Sparse, sign: i32) -> Option<Sparse> {
-    let mut all: Sparse = a.iter().copied().chain(b.iter().map(|&(cell, x)| (cell, sign * x))).collect();
-    all.sort_unstable_by_key(|&(cell, _)| cell);
+    let mut all: Sparse = a.iter().copied().chain(b.iter().map(|&(entry, x)| (entry, sign * x))).collect();
+    all.sort_unstable_by_key(|&(entry, _)| entry);
     let mut sum: Sparse = Vec::with_capacity(all.len());
-    for (cell, x) in all {
+    for (entry, x) in all {
         match sum.last_mut() {
-            Some(last) if last.0 == cell => last.1 = last.1.checked_add(x)?,
-            _ => sum.push((cell, x)),
+            Some(last) if last.0 == entry => last.1 = last.1.checked_add(x)?,
+            _ => sum.push((entry, x)),
         }
     }
     sum.retain(|&(_, x)| x != 0);

@@ -14,7 +14,7 @@ use crate::rng::{Rng, below, open01};
 /// 2 × 2 swaps of a two-way table, else pairs of equal columns and, for the group sums, a basis (reduced by LLL up
 /// to [`crate::lattice::MAX_REDUCED`] dimensions) with its sums and differences by pairs that are no longer than its
 /// longest vector. Components of the
-/// invariant are chosen in proportion to their cells.
+/// invariant are chosen in proportion to their entries.
 ///
 /// With inequalities the step is drawn within the interval that they leave on the line. Then the vectors must connect
 /// all points within the bounds, which a generating set need not: pairs do under one total, 2 × 2 swaps on a two-way
@@ -28,12 +28,12 @@ use crate::rng::{Rng, below, open01};
 pub struct LatticeGibbs<L: LatticeLaw> {
     law: L,
     tables: L::Tables,
-    cells: usize,
+    entries: usize,
     /// Where chains start: a basis of the lattice.
     basis: Vec<Sparse>,
     /// By component.
     moves: Vec<Moves>,
-    /// By cell: its component, if there are several.
+    /// By entry: its component, if there are several.
     owners: Vec<u32>,
     /// Inequalities, if there are any.
     region: Option<Region>,
@@ -84,13 +84,13 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             return Err(Error::no_free_dimension());
         }
         law.check_size(invariant.cells(), widest(&basis, invariant.cells()), 0.0)?;
-        let (tables, cells) = (law.tables(), invariant.cells());
-        Ok(Self { law, tables, cells, basis, moves, owners, region: region.cloned() })
+        let (tables, entries) = (law.tables(), invariant.cells());
+        Ok(Self { law, tables, entries, basis, moves, owners, region: region.cloned() })
     }
 
-    /// Moves in one sweep: the number of cells.
+    /// Moves in one sweep: the number of entries.
     pub fn sweep(&self) -> u64 {
-        self.cells as u64
+        self.entries as u64
     }
 }
 
@@ -120,10 +120,10 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
         vector.clear();
         match &self.moves[component] {
             Moves::Listed(list) => vector.extend_from_slice(&list[below(rng, list.len() as u64) as usize]),
-            Moves::Pairs(cells) => vector.extend(pair(rng, cells)),
-            Moves::Swaps { cells, rows, columns } => {
+            Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
+            Moves::Swaps { entries, rows, columns } => {
                 let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
-                let at = |row: usize, column: usize| cells[row * columns + column];
+                let at = |row: usize, column: usize| entries[row * columns + column];
                 vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
             }
             Moves::Grouped { groups, pairs, vectors, spread } => {
@@ -152,11 +152,11 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
         if t == 0 {
             return false;
         }
-        for &(cell, coefficient) in &noise.vector {
-            let entry = &mut z[cell as usize];
-            *sum -= L::part(*entry);
-            *entry += t * i64::from(coefficient);
-            *sum += L::part(*entry);
+        for &(entry, coefficient) in &noise.vector {
+            let value = &mut z[entry as usize];
+            *sum -= L::part(*value);
+            *value += t * i64::from(coefficient);
+            *sum += L::part(*value);
         }
         true
     }
@@ -168,7 +168,7 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
 
 impl<L: LatticeLaw> Dispersed for LatticeGibbs<L> {
     fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeGibbsState> {
-        let mut z = start(&self.basis, self.cells, rng, scale).1;
+        let mut z = start(&self.basis, self.entries, rng, scale).1;
         if let Some(region) = &self.region {
             self.walk_into(region, rng, &mut z)?;
         }
@@ -216,8 +216,8 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
                     first -= 1;
                 }
                 let t = first + below(rng, (last - first) as u64 + 1) as i64;
-                for &(cell, c) in &noise.vector {
-                    z[cell as usize] += t * i64::from(c);
+                for &(entry, c) in &noise.vector {
+                    z[entry as usize] += t * i64::from(c);
                 }
             }
         }
@@ -243,15 +243,15 @@ impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
     }
 }
 
-/// A vector of group sums on cells of the groups: each unit on a cell of its own choice.
+/// A vector of group sums on entries of the groups: each unit on an entry of its own choice.
 fn lift<R: Rng + ?Sized>(rng: &mut R, groups: &[Vec<u32>], sums: &[(u32, i32)], vector: &mut Sparse) {
     for &(group, c) in sums {
         let (members, from) = (&groups[group as usize], vector.len());
         for _ in 0..c.unsigned_abs() {
-            let cell = members[below(rng, members.len() as u64) as usize];
-            match vector[from..].iter_mut().find(|(other, _)| *other == cell) {
+            let entry = members[below(rng, members.len() as u64) as usize];
+            match vector[from..].iter_mut().find(|(other, _)| *other == entry) {
                 Some((_, units)) => *units += c.signum(),
-                None => vector.push((cell, c.signum())),
+                None => vector.push((entry, c.signum())),
             }
         }
     }
@@ -266,9 +266,9 @@ fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
 }
 
 #[inline]
-fn pair<R: Rng + ?Sized>(rng: &mut R, cells: &[u32]) -> [(u32, i32); 2] {
-    let (i, j) = two(rng, cells.len());
-    [(cells[i], 1), (cells[j], -1)]
+fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
+    let (i, j) = two(rng, entries.len());
+    [(entries[i], 1), (entries[j], -1)]
 }
 
 #[cfg(test)]
@@ -280,10 +280,10 @@ mod tests {
     impl Moves {
         /// Every vector that a move can take, with its probability.
         fn all(&self) -> Vec<(f64, Sparse)> {
-            let pairs = |cells: &[u32]| -> Vec<Sparse> {
+            let pairs = |entries: &[u32]| -> Vec<Sparse> {
                 let others =
-                    |&i: &u32| cells.iter().filter(move |&&j| j != i).map(move |&j| vec![(i, 1), (j, -1)]);
-                cells.iter().flat_map(others).collect()
+                    |&i: &u32| entries.iter().filter(move |&&j| j != i).map(move |&j| vec![(i, 1), (j, -1)]);
+                entries.iter().flat_map(others).collect()
             };
             let even = |list: Vec<Sparse>| -> Vec<(f64, Sparse)> {
                 let p = 1.0 / list.len() as f64;
@@ -291,7 +291,7 @@ mod tests {
             };
             match self {
                 Self::Listed(list) => even(list.clone()),
-                Self::Pairs(cells) => even(pairs(cells)),
+                Self::Pairs(entries) => even(pairs(entries)),
                 Self::Swaps { .. } => unreachable!("small tables are listed"),
                 Self::Grouped { groups, pairs: dimensions, vectors, .. } => {
                     let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
@@ -305,9 +305,9 @@ mod tests {
                             lifted = lifted
                                 .into_iter()
                                 .flat_map(|head| {
-                                    groups[group as usize].iter().map(move |&cell| {
+                                    groups[group as usize].iter().map(move |&entry| {
                                         let mut next = head.clone();
-                                        next.push((cell, c));
+                                        next.push((entry, c));
                                         next
                                     })
                                 })

@@ -21,32 +21,32 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct LatticeMetropolis<L: LatticeLaw> {
     law: L,
-    cells: usize,
+    entries: usize,
     jumps: Jumps,
     blocks: Vec<Block>,
     /// Chunks of all packed blocks.
     chunks: usize,
     basis: Vec<Sparse>,
-    /// Of the basis, by row of V: (coordinate, entry).
-    entries: Vec<(u32, i32)>,
-    /// Rows of V: the cell, and where its entries end (they begin where the last row's end).
+    /// Of the basis, by row of V: (coordinate, coefficient).
+    coefficients: Vec<(u32, i32)>,
+    /// Rows of V: the entry, and where its coefficients end (they begin where the last row's end).
     rows: Vec<(u32, u32)>,
 }
 
-/// Cells and coordinates that are accepted together.
+/// Entries and coordinates that are accepted together.
 #[derive(Debug)]
 struct Block {
     rows: Range<usize>,
     coordinates: Range<usize>,
-    first_entry: usize,
-    /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its entries are
+    first_coefficient: usize,
+    /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its coefficients are
     /// less work, or where a step could reach beyond [`SMALL`].
     packed: Vec<Packed>,
     /// Its chunks in the packed states; empty with `packed`.
     chunks: Range<usize>,
 }
 
-/// Sixteen cells: two registers of any x86-64 or arm64 processor.
+/// Sixteen entries: two registers of any x86-64 or arm64 processor.
 type Packed = [i16; LANES];
 /// Rows of a packed column.
 const LANES: usize = 16;
@@ -59,7 +59,7 @@ pub struct LatticeState {
     v: Vec<i64>,
     z: Vec<i64>,
     proposed: Vec<i64>,
-    /// The blocks with packed columns, 16 cells at a time: z as long as it is small, and what is proposed.
+    /// The blocks with packed columns, 16 entries at a time: z as long as it is small, and what is proposed.
     packed: Vec<Packed>,
     packed_proposed: Vec<Packed>,
     /// By block: `Σ part(z)`.
@@ -82,39 +82,54 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
         let (mut blocks, mut vectors, mut chunks) = (Vec::new(), Vec::new(), 0);
         let mut rows: Vec<(u32, u32)> = Vec::new();
-        let mut entries: Vec<(u32, i32)> = Vec::new();
+        let mut coefficients: Vec<(u32, i32)> = Vec::new();
         for component in &components {
             let new = basis(component, kind)?;
             if new.is_empty() {
                 continue;
             }
             let first = vectors.len();
-            let mut by_cell: Vec<(u32, u32, i32)> = Vec::new();
+            let mut by_entry: Vec<(u32, u32, i32)> = Vec::new();
             for (j, vector) in new.iter().enumerate() {
-                by_cell.extend(vector.iter().map(|&(cell, x)| (cell, (first + j) as u32, x)));
+                by_entry.extend(vector.iter().map(|&(entry, x)| (entry, (first + j) as u32, x)));
             }
-            by_cell.sort_unstable();
-            let (first_row, first_entry) = (rows.len(), entries.len());
-            for (cell, j, x) in by_cell {
-                if rows.len() == first_row || rows[rows.len() - 1].0 != cell {
-                    rows.push((cell, 0));
+            by_entry.sort_unstable();
+            let (first_row, first_coefficient) = (rows.len(), coefficients.len());
+            for (entry, j, x) in by_entry {
+                if rows.len() == first_row || rows[rows.len() - 1].0 != entry {
+                    rows.push((entry, 0));
                 }
-                entries.push((j, x));
-                rows.last_mut().expect("just pushed").1 = entries.len() as u32;
+                coefficients.push((j, x));
+                rows.last_mut().expect("just pushed").1 = coefficients.len() as u32;
             }
             vectors.extend(new);
             let (own_rows, coordinates) = (first_row..rows.len(), first..vectors.len());
-            let packed =
-                pack(&rows, &entries, own_rows.clone(), coordinates.clone(), first_entry, jumps.reach);
+            let packed = pack(
+                &rows,
+                &coefficients,
+                own_rows.clone(),
+                coordinates.clone(),
+                first_coefficient,
+                jumps.reach,
+            );
             let own_chunks = chunks..chunks + packed.len() / coordinates.len();
             chunks = own_chunks.end;
-            blocks.push(Block { rows: own_rows, coordinates, first_entry, packed, chunks: own_chunks });
+            blocks.push(Block { rows: own_rows, coordinates, first_coefficient, packed, chunks: own_chunks });
         }
         if blocks.is_empty() {
             return Err(Error::no_free_dimension());
         }
         law.check_size(invariant.cells(), widest(&vectors, invariant.cells()), f64::from(jumps.reach))?;
-        Ok(Self { law, cells: invariant.cells(), jumps, blocks, chunks, basis: vectors, entries, rows })
+        Ok(Self {
+            law,
+            entries: invariant.cells(),
+            jumps,
+            blocks,
+            chunks,
+            basis: vectors,
+            coefficients,
+            rows,
+        })
     }
 
     /// Free dimensions.
@@ -126,21 +141,21 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
 /// The block's packed columns; empty where they do not serve.
 fn pack(
     rows: &[(u32, u32)],
-    entries: &[(u32, i32)],
+    coefficients: &[(u32, i32)],
     own_rows: Range<usize>,
     coordinates: Range<usize>,
-    first_entry: usize,
+    first_coefficient: usize,
     reach: i32,
 ) -> Vec<Packed> {
     let own = &rows[own_rows];
-    let entries_here = own.last().map_or(0, |&(_, end)| end as usize - first_entry);
-    if 2 * own.len().div_ceil(LANES) * coordinates.len() > entries_here {
+    let coefficients_here = own.last().map_or(0, |&(_, end)| end as usize - first_coefficient);
+    if 2 * own.len().div_ceil(LANES) * coordinates.len() > coefficients_here {
         return Vec::new();
     }
     let mut packed = vec![[0; LANES]; own.len().div_ceil(LANES) * coordinates.len()];
-    let mut start = first_entry;
+    let mut start = first_coefficient;
     for (i, &(_, end)) in own.iter().enumerate() {
-        let row = &entries[start..end as usize];
+        let row = &coefficients[start..end as usize];
         let largest: i64 = row.iter().map(|&(_, x)| i64::from(x.abs())).sum();
         if largest * i64::from(reach) > SMALL {
             return Vec::new();
@@ -172,7 +187,7 @@ fn propose_packed<L: LatticeLaw>(
     for ((z, out), columns) in z.iter().zip(proposed).zip(columns.chunks_exact(jumps.len())) {
         let mut value = *z;
         for (column, &jump) in columns.iter().zip(jumps) {
-            // Opaque, so that the compiler works on the 16 cells at once and not on several columns.
+            // Opaque, so that the compiler works on the 16 entries at once and not on several columns.
             let jump = std::hint::black_box(jump as i16);
             for l in 0..LANES {
                 // No overflow: z is small, and so is every step of a block that has packed columns.
@@ -186,7 +201,7 @@ fn propose_packed<L: LatticeLaw>(
 }
 
 impl<L: LatticeLaw> LatticeMetropolis<L> {
-    /// `z + V e` by the entries of V into `proposed`; the sum of its parts.
+    /// `z + V e` by the coefficients of V into `proposed`; the sum of its parts.
     #[inline]
     fn propose_sparse(
         &self,
@@ -196,10 +211,10 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         jumps: &[i32],
         proposed: &mut [i64],
     ) -> i64 {
-        let (mut sum, mut start) = (0, block.first_entry);
-        for (&(cell, end), out) in rows.iter().zip(proposed) {
-            let mut value = z[cell as usize];
-            for &(j, x) in &self.entries[start..end as usize] {
+        let (mut sum, mut start) = (0, block.first_coefficient);
+        for (&(entry, end), out) in rows.iter().zip(proposed) {
+            let mut value = z[entry as usize];
+            for &(j, x) in &self.coefficients[start..end as usize] {
                 value += i64::from(jumps[j as usize]) * i64::from(x);
             }
             start = end as usize;
@@ -219,7 +234,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
     /// `position`: a point of the lattice. The state's coordinates are counted from it; chains that are to be
     /// coupled need them from the same origin: [`Dispersed::start`].
     fn init(&self, position: &[i64]) -> LatticeState {
-        let part = |&(cell, _): &(u32, u32)| L::part(position[cell as usize]);
+        let part = |&(entry, _): &(u32, u32)| L::part(position[entry as usize]);
         let sums: Vec<i64> =
             self.blocks.iter().map(|block| self.rows[block.rows.clone()].iter().map(part).sum()).collect();
         let mut packed = vec![[0; LANES]; self.chunks];
@@ -227,7 +242,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
             if !block.packed.is_empty() && L::is_within(sum, SMALL) {
                 let rows = self.rows[block.rows.clone()].chunks(LANES);
                 for (rows, words) in rows.zip(&mut packed[block.chunks.clone()]) {
-                    *words = pack_values(rows.iter().map(|&(cell, _)| position[cell as usize]));
+                    *words = pack_values(rows.iter().map(|&(entry, _)| position[entry as usize]));
                 }
             }
         }
@@ -275,13 +290,13 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
             let rows = &self.rows[block.rows.clone()];
             if small {
                 packed.copy_from_slice(packed_proposed);
-                for (&(cell, _), &value) in rows.iter().zip(packed.as_flattened()) {
-                    z[cell as usize] = i64::from(value);
+                for (&(entry, _), &value) in rows.iter().zip(packed.as_flattened()) {
+                    z[entry as usize] = i64::from(value);
                 }
             } else {
                 let proposed = &proposed[block.rows.clone()];
-                for (&(cell, _), &value) in rows.iter().zip(proposed) {
-                    z[cell as usize] = value;
+                for (&(entry, _), &value) in rows.iter().zip(proposed) {
+                    z[entry as usize] = value;
                 }
                 if L::is_within(new_sum, SMALL) {
                     for (values, words) in proposed.chunks(LANES).zip(packed) {
@@ -307,7 +322,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 /// it belongs before it, as in Algorithm 1.
 impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
     fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeState> {
-        let (v, z) = start(&self.basis, self.cells, rng, scale);
+        let (v, z) = start(&self.basis, self.entries, rng, scale);
         Ok(LatticeState { v, ..self.init(&z) })
     }
 }
@@ -337,7 +352,7 @@ mod tests {
     use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
     use crate::testing::{assert_stationary, lattice_points, small_lattices, test_stream};
 
-    /// The plain reference of the packed columns: the sparse entries.
+    /// The plain reference of the packed columns: the sparse coefficients.
     #[test]
     fn packed_and_sparse_proposals_agree() {
         fn agree<L: LatticeLaw>(law: L, start_scale: f64) {
@@ -379,9 +394,9 @@ mod tests {
             let points = lattice_points(&invariant, 7);
             // Coordinates of the points: V has full column rank, so small ones are found by listing.
             let at = |v: &[i64]| {
-                let mut z = vec![0i64; kernel.cells];
+                let mut z = vec![0i64; kernel.entries];
                 for (vector, v) in kernel.basis.iter().zip(v) {
-                    vector.iter().for_each(|&(cell, x)| z[cell as usize] += i64::from(x) * v);
+                    vector.iter().for_each(|&(entry, x)| z[entry as usize] += i64::from(x) * v);
                 }
                 z
             };

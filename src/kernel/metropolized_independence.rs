@@ -10,7 +10,7 @@ use crate::rng::{Rng, below, open01};
 /// Metropolized independence sampler of a [`LatticeLaw`] given equations and inequalities (Gong, Meng, "Congenial
 /// differential privacy under mandated disclosure", Algorithm 1).
 ///
-/// The free cells `I` are proposed from independent double geometric laws `q` with their own inverse scale ε~, the
+/// The free entries `I` are proposed from independent double geometric laws `q` with their own inverse scale ε~, the
 /// others solved from `A z = 0`, and the whole is accepted with probability
 ///
 /// `min{1, p(z~) 1(B z~ >= b) q(z_I) / (p(z) q(z~_I))}`
@@ -25,20 +25,20 @@ use crate::rng::{Rng, below, open01};
 pub struct MetropolizedIndependence<L: LatticeLaw> {
     law: L,
     proposal: DoubleGeometric,
-    cells: usize,
+    entries: usize,
     parts: Vec<Part>,
 }
 
 #[derive(Debug)]
 struct Part {
     bounded: Bounded,
-    /// Cells of the part that are proposed.
+    /// Entries of the part that are proposed.
     free: Vec<u32>,
-    /// Cells that are solved for.
+    /// Entries that are solved for.
     dependent: Vec<u32>,
-    /// By independent equation: its coefficients on the free cells.
+    /// By independent equation: its coefficients on the free entries.
     rows: Vec<Row>,
-    /// `det` times the inverse of the equations on the dependent cells, row by row.
+    /// `det` times the inverse of the equations on the dependent entries, row by row.
     adjugate: Vec<Vec<i128>>,
     det: i128,
     /// Larger values are rejected: their statistic could leave 64 bits.
@@ -57,7 +57,7 @@ pub struct IndependenceState {
 #[derive(Debug, Clone)]
 pub struct IndependenceNoise {
     part: usize,
-    /// By cell of the part; meaningless unless `feasible`.
+    /// By entry of the part; meaningless unless `feasible`.
     z: Vec<i64>,
     feasible: bool,
     log_weight: f64,
@@ -70,10 +70,10 @@ const STARTS: u64 = 1 << 22;
 
 impl<L: LatticeLaw> MetropolizedIndependence<L> {
     /// - `rate`: ε~, the inverse scale of the proposals, > 0.
-    /// - `dependent`: the cells that are solved for, as many as there are independent equations (from 0); `None` for the
+    /// - `dependent`: the entries that are solved for, as many as there are independent equations (from 0); `None` for the
     ///   last ones whose columns are independent.
     ///
-    /// Errors: dependent cells whose columns are dependent or too few, a system beyond 64 bits.
+    /// Errors: dependent entries whose columns are dependent or too few, a system beyond 64 bits.
     pub fn new(
         invariant: &Linear,
         region: Option<&Region>,
@@ -86,8 +86,8 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         let bounded =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
         // The statistic of a value is its size or its square.
-        let (cells, square) = (invariant.cells() as f64, L::part(2) == 4);
-        let room = (1u64 << 62) as f64 / cells;
+        let (entries, square) = (invariant.cells() as f64, L::part(2) == 4);
+        let room = (1u64 << 62) as f64 / entries;
         let largest = if square { libm::sqrt(room) } else { room } as u64;
         let mut parts = Vec::new();
         for bounded in bounded {
@@ -98,15 +98,16 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
                 parts.push(part);
             }
         }
-        if let Some(&cell) = dependent.unwrap_or_default().iter().find(|&&cell| cell >= invariant.cells()) {
-            return Err(Error::parameter("dependent", cell + 1, "numbers of cells of the table"));
+        if let Some(&entry) = dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.cells())
+        {
+            return Err(Error::parameter("dependent", entry + 1, "numbers of entries of the table"));
         }
         if parts.is_empty() {
             return Err(Error::no_free_dimension());
         }
         let proposal = DoubleGeometric::new(1.0 / rate)?;
         law.check_size(invariant.cells(), 1.0, 45.0 / rate)?;
-        Ok(Self { law, proposal, cells: invariant.cells(), parts })
+        Ok(Self { law, proposal, entries: invariant.cells(), parts })
     }
 
     /// Parts that are sampled side by side: a step proposes in one of them.
@@ -122,30 +123,30 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         noise.feasible = false;
         z.resize(component.cells.len(), 0);
         let mut size = 0u64;
-        for &cell in &part.free {
+        for &entry in &part.free {
             let value = self.proposal.sample(rng);
             // The proposal does not depend on the state: one that is out of bounds already is rejected at once.
-            if value < region.lower[cell as usize] || value > region.upper[cell as usize] {
+            if value < region.lower[entry as usize] || value > region.upper[entry as usize] {
                 return;
             }
-            z[cell as usize] = value;
+            z[entry as usize] = value;
             size += value.unsigned_abs();
         }
         sums.clear();
         sums.extend(part.rows.iter().map(|row| value(row, z)));
-        for (&cell, inverse) in part.dependent.iter().zip(&part.adjugate) {
+        for (&entry, inverse) in part.dependent.iter().zip(&part.adjugate) {
             let mut terms = inverse.iter().zip(&*sums);
             let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
             // What leaves 128 bits has no weight to speak of.
             let Some(times_det) = solved else { return };
             let Ok(solved) = i64::try_from(times_det / part.det) else { return };
             if times_det % part.det != 0
-                || solved < region.lower[cell as usize]
-                || solved > region.upper[cell as usize]
+                || solved < region.lower[entry as usize]
+                || solved > region.upper[entry as usize]
             {
                 return;
             }
-            z[cell as usize] = solved;
+            z[entry as usize] = solved;
         }
         let meets = |(row, least): &(Row, i64)| value(row, z) >= i128::from(*least);
         let small = |z: &i64| z.unsigned_abs() <= part.largest;
@@ -180,19 +181,19 @@ impl Part {
         let candidates: Vec<u32> = match dependent {
             None => (0..n).rev().collect(),
             Some(list) => {
-                (0..n).filter(|&cell| list.contains(&(component.cells[cell as usize] as usize))).collect()
+                (0..n).filter(|&entry| list.contains(&(component.cells[entry as usize] as usize))).collect()
             }
         };
-        let column = |cell: u32| -> Vec<i128> {
-            let of = |row: &Row| row.iter().find(|(c, _)| *c == cell).map_or(0, |&(_, a)| i128::from(a));
+        let column = |entry: u32| -> Vec<i128> {
+            let of = |row: &Row| row.iter().find(|(c, _)| *c == entry).map_or(0, |&(_, a)| i128::from(a));
             rows.iter().map(of).collect()
         };
         let mut chosen: Vec<u32> = Vec::new();
         let mut echelon = Echelon::new();
         let wrong = || Error::parameter("dependent", candidates.len(), INDEPENDENT);
-        for &cell in &candidates {
-            if echelon.rank() < rows.len() && echelon.add(column(cell)).ok_or_else(overflow)? {
-                chosen.push(cell);
+        for &entry in &candidates {
+            if echelon.rank() < rows.len() && echelon.add(column(entry)).ok_or_else(overflow)? {
+                chosen.push(entry);
             } else if dependent.is_some() {
                 return Err(wrong());
             }
@@ -201,20 +202,20 @@ impl Part {
             return Err(wrong());
         }
         chosen.sort_unstable();
-        let block: Vec<Vec<i128>> = chosen.iter().map(|&cell| column(cell)).collect();
+        let block: Vec<Vec<i128>> = chosen.iter().map(|&entry| column(entry)).collect();
         let (adjugate, det) = adjugate(&block).ok_or_else(overflow)?;
-        let free: Vec<u32> = (0..n).filter(|cell| !chosen.contains(cell)).collect();
-        let kept = |row: &Row| row.iter().copied().filter(|(cell, _)| !chosen.contains(cell)).collect();
+        let free: Vec<u32> = (0..n).filter(|entry| !chosen.contains(entry)).collect();
+        let kept = |row: &Row| row.iter().copied().filter(|(entry, _)| !chosen.contains(entry)).collect();
         let rows = rows.iter().map(kept).collect();
         Ok(Self { bounded, free, dependent: chosen, rows, adjugate, det, largest })
     }
 }
 
 const INDEPENDENT: &str =
-    "in every part of the table as many cells as there are independent equations, with independent columns";
+    "in every component as many entries as there are independent equations, with independent columns";
 
 fn overflow() -> Error {
-    Error::Invariant("mis: the equations on the dependent cells leave 128 bits".into())
+    Error::Invariant("mis: the equations on the dependent entries leave 128 bits".into())
 }
 
 impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
@@ -226,9 +227,10 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     /// `position`: a point that satisfies everything.
     fn init(&self, position: &[i64]) -> IndependenceState {
         let weight = |part: &Part| {
-            let z = |cell: u32| position[part.bounded.component.cells[cell as usize] as usize];
-            let size: u64 = part.free.iter().map(|&cell| z(cell).unsigned_abs()).sum();
-            let sum: i64 = (0..part.bounded.component.cells.len() as u32).map(|cell| L::part(z(cell))).sum();
+            let z = |entry: u32| position[part.bounded.component.cells[entry as usize] as usize];
+            let size: u64 = part.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
+            let sum: i64 =
+                (0..part.bounded.component.cells.len() as u32).map(|entry| L::part(z(entry))).sum();
             (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
         };
         IndependenceState { z: position.to_vec(), parts: self.parts.iter().map(weight).collect() }
@@ -259,9 +261,9 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
         }
         *weight = noise.log_weight;
         let mut changed = false;
-        for (&cell, &z) in self.parts[noise.part].bounded.component.cells.iter().zip(&noise.z) {
-            changed |= state.z[cell as usize] != z;
-            state.z[cell as usize] = z;
+        for (&entry, &z) in self.parts[noise.part].bounded.component.cells.iter().zip(&noise.z) {
+            changed |= state.z[entry as usize] != z;
+            state.z[entry as usize] = z;
         }
         *moved |= changed;
         changed
@@ -279,7 +281,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
 impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
     /// The first proposal of each part that satisfies everything; the scale is that of the proposals.
     fn start<R: Rng + ?Sized>(&self, rng: &mut R, _: f64) -> Result<IndependenceState> {
-        let mut z = vec![0; self.cells];
+        let mut z = vec![0; self.entries];
         let mut noise = self.noise();
         for (i, part) in self.parts.iter().enumerate() {
             noise.part = i;
@@ -290,12 +292,12 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
             if !found {
                 return Err(Error::Unsupported {
                     method: "mis",
-                    what: format!("a part of {} cells", part.bounded.component.cells.len()),
+                    what: format!("a component of {} entries", part.bounded.component.cells.len()),
                     reason: "none of 2^22 proposals satisfies the invariant: another proposal-epsilon or method",
                 });
             }
-            for (&cell, &value) in part.bounded.component.cells.iter().zip(&noise.z) {
-                z[cell as usize] = value;
+            for (&entry, &value) in part.bounded.component.cells.iter().zip(&noise.z) {
+                z[entry as usize] = value;
             }
         }
         Ok(self.init(&z))

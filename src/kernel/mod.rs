@@ -67,22 +67,22 @@ pub trait Coupled: Dispersed {
     );
 }
 
-/// The largest sum of absolute entries of a basis over one cell.
-fn widest(basis: &[Sparse], cells: usize) -> f64 {
-    let mut sums = vec![0.0f64; cells];
-    for &(cell, x) in basis.iter().flatten() {
-        sums[cell as usize] += f64::from(x).abs();
+/// The largest sum of absolute coefficients of a basis over one entry.
+fn widest(basis: &[Sparse], entries: usize) -> f64 {
+    let mut sums = vec![0.0f64; entries];
+    for &(entry, x) in basis.iter().flatten() {
+        sums[entry as usize] += f64::from(x).abs();
     }
     sums.into_iter().fold(0.0, f64::max)
 }
 
 /// `v` of independent double geometric coordinates, and the lattice point `V v`.
-fn start<R: Rng + ?Sized>(basis: &[Sparse], cells: usize, rng: &mut R, scale: f64) -> (Vec<i64>, Vec<i64>) {
+fn start<R: Rng + ?Sized>(basis: &[Sparse], entries: usize, rng: &mut R, scale: f64) -> (Vec<i64>, Vec<i64>) {
     let v: Vec<i64> = basis.iter().map(|_| geometric(rng, scale) - geometric(rng, scale)).collect();
-    let mut z = vec![0; cells];
+    let mut z = vec![0; entries];
     for (vector, v) in basis.iter().zip(&v) {
-        for &(cell, x) in vector {
-            z[cell as usize] += i64::from(x) * v;
+        for &(entry, x) in vector {
+            z[entry as usize] += i64::from(x) * v;
         }
     }
     (v, z)

@@ -4,7 +4,7 @@ use super::positive_scale;
 use crate::error::Result;
 
 /// `q(z) ∝ exp(-epsilon ‖z‖₂)`: the generalised Laplace mechanism with the ℓ2 norm (Dharangutte, Gao, Gong,
-/// Yu, "Integer subspace differential privacy", Def. 9). Not a product over cells.
+/// Yu, "Integer subspace differential privacy", Def. 9). Not a product over entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EuclideanLaplace {
     rate: f64,

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 ///
 /// The statistic `Σ part(z_i)` is an integer, so that chains can carry it without rounding.
 pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// Whether the weight is a product over cells.
+    /// Whether the weight is a product over entries.
     const FACTORISES: bool;
     /// What line draws look up.
     type Tables: Send + Sync + Debug;
@@ -39,22 +39,22 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
         within: (i64, i64),
         u: f64,
     ) -> i64;
-    /// Scale of the double geometric coordinates of an over-dispersed start on a table of `cells`: twice the
-    /// standard deviation that the law gives a free cell.
-    fn start_scale(&self, cells: usize) -> f64;
-    /// Refuses what could carry the statistic of `cells` values out of 64 bits: values of 100 scales, and those that
+    /// Scale of the double geometric coordinates of an over-dispersed start on a table of `entries`: twice the
+    /// standard deviation that the law gives a free entry.
+    fn start_scale(&self, entries: usize) -> f64;
+    /// Refuses what could carry the statistic of `entries` values out of 64 bits: values of 100 scales, and those that
     /// coordinates of the start's scale or of a jump give on a basis.
     ///
-    /// `widest`: the largest sum of absolute basis entries over one cell; `jump`: the largest jump of a coordinate.
-    fn check_size(&self, cells: usize, widest: f64, jump: f64) -> Result<()> {
-        let coordinate = (45.0 * self.start_scale(cells)).max(jump).max(1.0);
+    /// `widest`: the largest sum of absolute coefficients of a basis over one entry; `jump`: the largest jump of a coordinate.
+    fn check_size(&self, entries: usize, widest: f64, jump: f64) -> Result<()> {
+        let coordinate = (45.0 * self.start_scale(entries)).max(jump).max(1.0);
         let largest = 100.0 * self.scale() + widest * coordinate;
-        let sum = largest * largest * cells as f64;
+        let sum = largest * largest * entries as f64;
         if sum < (1u64 << 62) as f64 {
             Ok(())
         } else {
             Err(Error::TooLarge {
-                what: format!("a sum of {cells} squares of values up to {largest:.0}"),
+                what: format!("a sum of {entries} squares of values up to {largest:.0}"),
                 needed: sum as u64,
                 limit: 1 << 62,
                 unit: "(it must fit into 64 bits)",
@@ -92,7 +92,7 @@ impl LatticeLaw for DoubleGeometric {
         <Self as LineLaw>::tables(&[*self])
     }
 
-    /// Closed form where all entries of `b` are ±1, else by search: O(lambda).
+    /// Closed form where all coefficients of `b` are ±1, else by search: O(lambda).
     #[inline]
     fn line(
         &self,
@@ -105,16 +105,16 @@ impl LatticeLaw for DoubleGeometric {
     ) -> i64 {
         line.terms.clear();
         let mut unit = true;
-        for &(cell, coefficient) in b {
+        for &(entry, coefficient) in b {
             unit &= coefficient.abs() == 1;
-            line.terms.push(Term { level: 0, at: z[cell as usize] * i64::from(coefficient) });
+            line.terms.push(Term { level: 0, at: z[entry as usize] * i64::from(coefficient) });
         }
         if unit {
             return <Self as LineLaw>::line(tables, line, within.0, within.1, u);
         }
-        let outside = sum - b.iter().map(|&(cell, _)| z[cell as usize].abs()).sum::<i64>();
+        let outside = sum - b.iter().map(|&(entry, _)| z[entry as usize].abs()).sum::<i64>();
         let inside =
-            |t: i64| b.iter().map(|&(cell, c)| (z[cell as usize] + i64::from(c) * t).abs()).sum::<i64>();
+            |t: i64| b.iter().map(|&(entry, c)| (z[entry as usize] + i64::from(c) * t).abs()).sum::<i64>();
         search(line, within, u, |t| self.energy(outside + inside(t)))
     }
 }
@@ -172,9 +172,9 @@ const TABLED: usize = 1 << 17;
 
 impl LatticeLaw for EuclideanLaplace {
     const FACTORISES: bool = false;
-    /// The norm is near d/epsilon, a cell near its share of it.
-    fn start_scale(&self, cells: usize) -> f64 {
-        libm::sqrt(2.0 * (cells as f64 + 1.0)) / self.rate()
+    /// The norm is near d/epsilon, an entry near its share of it.
+    fn start_scale(&self, entries: usize) -> f64 {
+        libm::sqrt(2.0 * (entries as f64 + 1.0)) / self.rate()
     }
     /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
     type Tables = Vec<f64>;
@@ -228,9 +228,9 @@ impl LatticeLaw for EuclideanLaplace {
 /// `Σ b²` and `Σ b z`.
 #[inline]
 fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
-    b.iter().fold((0, 0), |(square, product), &(cell, c)| {
+    b.iter().fold((0, 0), |(square, product), &(entry, c)| {
         let c = i64::from(c);
-        (square + c * c, product + c * z[cell as usize])
+        (square + c * c, product + c * z[entry as usize])
     })
 }
 

@@ -220,7 +220,7 @@ pub fn topdown<R: Rng + ?Sized>(
         }
         let real: Vec<f64> = at(0.5 * (low + high)).collect();
         let everyone = vec![(0..real.len()).collect::<Vec<_>>()];
-        // What is 0 stays 0: it is no cell of the face.
+        // What is 0 stays 0: it is no entry of the face.
         let positive: Vec<usize> = (0..real.len()).filter(|&k| real[k] > 1e-9).collect();
         let set = if positive.is_empty() { everyone } else { vec![positive] };
         let whole = rounded(rng, &real, &set, &vec![0.0; real.len()]);

@@ -40,8 +40,8 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64)
     let d = invariant.cells();
     let mut last = vec![Vec::new(); d];
     for row in invariant.rows() {
-        let (cell, a) = *row.last().expect("rows are not empty");
-        last[cell as usize].push((row, a));
+        let (entry, a) = *row.last().expect("rows are not empty");
+        last[entry as usize].push((row, a));
     }
     let mut listing = Listing {
         region,

@@ -61,7 +61,7 @@ impl Search {
 pub struct Conditioning<'a> {
     bounded: &'a Bounded,
     law: DoubleGeometric,
-    /// By cell: the number of its group of equal columns.
+    /// By entry: the number of its group of equal columns.
     group: Vec<u32>,
     /// `ln c`, by the bounds of the noise up to exchanges within groups.
     known: HashMap<Vec<(u32, i64, i64)>, f64>,
@@ -71,8 +71,8 @@ impl<'a> Conditioning<'a> {
     /// `bounded`: the region is that of the given table's noise.
     pub fn new(bounded: &'a Bounded, law: DoubleGeometric) -> Self {
         let mut group = vec![0; bounded.component.cells.len()];
-        for (g, (_, cells)) in (0..).zip(bounded.equal_columns()) {
-            cells.iter().for_each(|&cell| group[cell as usize] = g);
+        for (g, (_, entries)) in (0..).zip(bounded.equal_columns()) {
+            entries.iter().for_each(|&entry| group[entry as usize] = g);
         }
         Self { bounded, law, group, known: HashMap::new() }
     }
@@ -97,7 +97,7 @@ impl<'a> Conditioning<'a> {
     }
 
     /// The worst pair of x + v and a neighbour of it that satisfies everything, in either order: tables that differ by
-    /// one record that changed its cell within a group of equal columns; where there are none, by one of the vectors
+    /// one record that changed its entry within a group of equal columns; where there are none, by one of the vectors
     /// that connect all tables.
     ///
     /// `None` if x + v has no such neighbour. Errors: as [`Truncated::new`]; too many vectors to list.
@@ -121,17 +121,17 @@ impl<'a> Conditioning<'a> {
         Ok(worst)
     }
 
-    /// Steps to the neighbours of x + v, one for each kind, with the number of its kind: cells of one group with equal
+    /// Steps to the neighbours of x + v, one for each kind, with the number of its kind: entries of one group with equal
     /// bounds can be exchanged.
     fn neighbours(&self, v: &[i64]) -> Result<Vec<(Sparse, u64)>> {
         let bounds = self.bounded.region.around_moved(v);
         let mut kinds: HashMap<(u32, i64, i64), (u32, u32, u64)> = HashMap::new();
         for i in 0..v.len() {
-            let cell = i as u32;
-            // Two cells of the kind, and how many there are.
+            let entry = i as u32;
+            // Two entries of the kind, and how many there are.
             let kind =
-                kinds.entry((self.group[i], bounds.lower[i], bounds.upper[i])).or_insert((cell, cell, 0));
-            kind.1 = cell;
+                kinds.entry((self.group[i], bounds.lower[i], bounds.upper[i])).or_insert((entry, entry, 0));
+            kind.1 = entry;
             kind.2 += 1;
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
@@ -197,17 +197,17 @@ impl<'a> Conditioning<'a> {
         Ok(worst.map_or(Search::Single, Search::Worst))
     }
 
-    /// The table with all counts of every group of equal columns in its largest cell, as moves from the given one: its
+    /// The table with all counts of every group of equal columns in its largest entry, as moves from the given one: its
     /// noise is pressed against the most bounds, so that what it pays is a good lower bound of the worst. `None` if it
-    /// does not satisfy everything, or cells have no lower bound.
+    /// does not satisfy everything, or entries have no lower bound.
     pub fn corner(&self) -> Option<Vec<i64>> {
         let region = &self.bounded.region;
         let mut v = vec![0; self.group.len()];
         for g in 0..=self.group.iter().copied().max()? {
-            let cells: Vec<usize> = (0..v.len()).filter(|&i| self.group[i] == g).collect();
+            let entries: Vec<usize> = (0..v.len()).filter(|&i| self.group[i] == g).collect();
             // The lower bound of the noise is -(count above its own bound).
-            let largest = *cells.iter().min_by_key(|&&i| region.lower[i])?;
-            for &i in cells.iter().filter(|&&i| i != largest) {
+            let largest = *entries.iter().min_by_key(|&&i| region.lower[i])?;
+            for &i in entries.iter().filter(|&&i| i != largest) {
                 if region.lower[i] == crate::invariant::NO_LOWER {
                     return None;
                 }
@@ -231,11 +231,11 @@ fn keep(worst: &mut Option<WorstPair>, log_ratio: f64, rate: f64, from: &[i64], 
 
 fn moved(v: &[i64], step: &Sparse) -> Vec<i64> {
     let mut next = v.to_vec();
-    step.iter().for_each(|&(cell, c)| next[cell as usize] += i64::from(c));
+    step.iter().for_each(|&(entry, c)| next[entry as usize] += i64::from(c));
     next
 }
 
-/// The part with its cells numbered as they stand in it, so that vectors are on its own cells.
+/// The part with its entries numbered as they stand in it, so that vectors are on its own entries.
 fn own(bounded: &Bounded) -> Bounded {
     let mut own = bounded.clone();
     own.component.cells = (0..own.component.cells.len() as u32).collect();
@@ -246,23 +246,23 @@ fn own(bounded: &Bounded) -> Bounded {
 fn connecting(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Sparse>>> {
     let listed = Moves::within(&own(bounded))?.list(limit.saturating_mul(64));
     Ok(listed.map(|vectors| {
-        let minus = |v: &Sparse| v.iter().map(|&(cell, c)| (cell, -c)).collect();
+        let minus = |v: &Sparse| v.iter().map(|&(entry, c)| (entry, -c)).collect();
         vectors.iter().map(minus).chain(vectors.iter().cloned()).collect()
     }))
 }
 
-/// A bound on gamma for bounds by cell: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
-/// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any cell ([`longest_step`]).
+/// A bound on gamma for bounds by entry: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
+/// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any entry ([`longest_step`]).
 ///
 /// Proof. With S* the same for both, `c(x) ∝ W(x) = Σ_{y in S*} a^‖y-x‖₁`. On a line `y + t v` within S*, t runs over an
 /// interval from some `lo`; with `f(t) = a^‖y+tv-x‖₁`, the line has `Σ f(t-1)` in W(x + v) and `Σ f(t)` in W(x). f is log-concave
-/// and falls by at most `a^m` a step. At `lo` some cell is at its bound, with x and one step beyond the bound on different
-/// sides of it, so that stepping back brings this cell no nearer to x than it takes the others: `f(lo-1)/f(lo) <=
+/// and falls by at most `a^m` a step. At `lo` some entry is at its bound, with x and one step beyond the bound on different
+/// sides of it, so that stepping back brings this entry no nearer to x than it takes the others: `f(lo-1)/f(lo) <=
 /// a^(2-m)`. `Σ f(t-1)/Σ f(t) = 1 + (f(lo-1) - f(hi))/Σ f` is then largest if f falls as fast as it can and hi is infinite:
 /// `1 + a^(2-m) (1 - a^m)`. This bounds `ln c(x+v)/c(x)` against the loss `m rate`; the bound grows with m, and along the steps
 /// that join two tables both add up.
 ///
-/// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many cells comes close.
+/// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many entries comes close.
 pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
     let m = longest as f64;
     // ln(1 + a^(2-m) - a²) = (m-2) rate + ln1p(a^(m-2) - a^m), without overflow.
@@ -270,7 +270,7 @@ pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
     (log / (m * rate)).min(1.0)
 }
 
-/// The largest `‖v‖₁` of the steps that join every two tables within bounds by cell, each towards the other in every cell:
+/// The largest `‖v‖₁` of the steps that join every two tables within bounds by entry, each towards the other in every entry:
 /// the Graver basis. `None` with explicit rows, or if it is not known.
 pub fn longest_step(bounded: &Bounded) -> Option<u64> {
     let component = &bounded.component;
@@ -288,7 +288,7 @@ pub fn longest_step(bounded: &Bounded) -> Option<u64> {
         return Some(2 * rows.min(columns) as u64);
     }
     let basis = Basis::of_kernel(&component.distinct_columns(), BasisKind::Reduced).ok()?;
-    let pairs = component.equal_columns().iter().any(|(_, cells)| cells.len() > 1);
+    let pairs = component.equal_columns().iter().any(|(_, entries)| entries.len() > 1);
     let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
     let longest = graver(&basis.vectors).ok()?.into_iter().map(length).max().unwrap_or(0);
     Some(longest.max(if pairs { 2 } else { 0 })).filter(|&m| m >= 2)

@@ -11,9 +11,9 @@ pub(super) struct Face<'a> {
     pub(super) z: Vec<f64>,
     /// Of the tight rows.
     multipliers: Vec<f64>,
-    /// By cell.
+    /// By entry.
     at_bound: Vec<f64>,
-    /// The tight rows on the cells that are not at a bound.
+    /// The tight rows on the entries that are not at a bound.
     factored: Factored,
 }
 
@@ -54,9 +54,9 @@ impl<'a> Face<'a> {
         for (j, multiplier) in rows.into_iter().zip(multipliers) {
             let Constraint { row, length, .. } = &self.problem.constraints[j];
             let mut rest = vec![0.0; self.z.len()];
-            for &(cell, a) in row {
-                if self.tight.sides[cell as usize] == 0 {
-                    rest[cell as usize] = a as f64;
+            for &(entry, a) in row {
+                if self.tight.sides[entry as usize] == 0 {
+                    rest[entry as usize] = a as f64;
                 }
             }
             if self.factored.add(rest, 1e-10 * length) {
@@ -89,8 +89,8 @@ impl<'a> Face<'a> {
             *multiplier = z - u;
         }
         for (&j, &multiplier) in self.tight.rows.iter().zip(&self.multipliers) {
-            for &(cell, a) in &constraints[j].row {
-                self.at_bound[cell as usize] -= multiplier * a as f64;
+            for &(entry, a) in &constraints[j].row {
+                self.at_bound[entry as usize] -= multiplier * a as f64;
             }
         }
         for (multiplier, &side) in self.at_bound.iter_mut().zip(&self.tight.sides) {
@@ -174,8 +174,8 @@ impl<'a> Face<'a> {
                 f64::from(side) * (self.problem.bound(i, side) as f64 - self.z[i])
             }
             Entering::Row(j, sign) => {
-                for &(cell, a) in &constraints[j].row {
-                    normal[cell as usize] = sign * a as f64;
+                for &(entry, a) in &constraints[j].row {
+                    normal[entry as usize] = sign * a as f64;
                 }
                 -sign * self.problem.slack(j, &self.z)
             }
@@ -189,17 +189,17 @@ impl<'a> Face<'a> {
         }
         let along = self.factored.remove_span(&mut direction);
         let by_row = self.factored.combine(along);
-        let mut by_cell = normal;
+        let mut by_entry = normal;
         for (&j, share) in self.tight.rows.iter().zip(&by_row) {
-            for &(cell, a) in &constraints[j].row {
-                by_cell[cell as usize] -= share * a as f64;
+            for &(entry, a) in &constraints[j].row {
+                by_entry[entry as usize] -= share * a as f64;
             }
         }
         let (mut step, mut leaving) = (f64::INFINITY, None);
         for (i, &side) in self.tight.sides.iter().enumerate() {
-            by_cell[i] *= f64::from(side);
-            let length = self.at_bound[i].max(0.0) / by_cell[i];
-            if by_cell[i] > 1e-12 && length < step {
+            by_entry[i] *= f64::from(side);
+            let length = self.at_bound[i].max(0.0) / by_entry[i];
+            if by_entry[i] > 1e-12 && length < step {
                 (step, leaving) = (length, Some(Entering::Bound(i, 0)));
             }
         }
@@ -227,7 +227,7 @@ impl<'a> Face<'a> {
         if full < f64::INFINITY {
             self.z.iter_mut().zip(&direction).for_each(|(z, d)| *z += step * d);
         }
-        self.at_bound.iter_mut().zip(&by_cell).for_each(|(m, share)| *m -= step * share);
+        self.at_bound.iter_mut().zip(&by_entry).for_each(|(m, share)| *m -= step * share);
         self.multipliers.iter_mut().zip(&by_row).for_each(|(m, share)| *m -= step * share);
         match leaving? {
             Entering::Bound(i, _) => self.tight.sides[i] = 0,

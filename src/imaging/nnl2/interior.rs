@@ -18,9 +18,9 @@ impl Problem<'_> {
             if *least as f64 <= -reach * length {
                 continue;
             }
-            for &(cell, a) in row {
+            for &(entry, a) in row {
                 places.push(right.len());
-                columns.push(cell as usize);
+                columns.push(entry as usize);
                 values.push(-a as f64);
             }
             right.push(-(*least as f64) / self.scale);

@@ -21,7 +21,7 @@ const MAX_NOISE: f64 = (1u64 << 40) as f64;
 const MAX_ENTRIES: usize = 1 << 22;
 
 /// Projects noise onto `{z : A z = 0, lower <= z <= upper, b·z >= c}` in least squares, on one connected component:
-/// its equations and what bounds its cells; cells renumbered from 0 (`component.cells` gives the places in the
+/// its equations and what bounds its entries; entries renumbered from 0 (`component.cells` gives the places in the
 /// whole table).
 ///
 /// Acts on the noise u, since the confidential counts satisfy the constraints: z = 0 is always feasible, and
@@ -31,17 +31,17 @@ const MAX_ENTRIES: usize = 1 << 22;
 /// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, `theta` from sorted breakpoints,
 ///   O(n log n) without allocation;
 /// - anything else: a dual active-set method (Goldfarb and Idnani 1983) finds which constraints are tight and solves
-///   their equations by orthonormalisation; beyond 128 cells it begins at what an interior-point solver takes for
+///   their equations by orthonormalisation; beyond 128 entries it begins at what an interior-point solver takes for
 ///   tight. The conditions of optimality are checked: residual <= 1e-9 relative to `1 + ‖u‖∞`.
 ///
 /// Then the result is moved to a dyadic grid, at most by 1e-5 of `1 + ‖u‖∞` (as a rule by less than 1e-6 counts), so
 /// that the values, as real numbers, meet every constraint exactly. The grid is `2^-24` unless values beyond
-/// `2^27` (coarser), or equations of many cells with large minors (finer), need another; on it sums of counts and
+/// `2^27` (coarser), or equations of many entries with large minors (finer), need another; on it sums of counts and
 /// noise below `2^28` are exact in `f64`. Where equations and integer bounds meet in a point that no binary fraction
 /// holds, such as `z_1 = 1/3`, the result is the projection of the same noise within bounds that are tighter by at most
 /// `2^-17`: like the projection itself a function of the noisy counts and the constraints alone. Deterministic.
 ///
-/// The projection is post-processing and costs no privacy. The rounding is where every equation can be solved for a cell
+/// The projection is post-processing and costs no privacy. The rounding is where every equation can be solved for an entry
 /// with the coefficient ±1 or another power of two (totals, partitions, margins): it then commutes with integer shifts of
 /// the counts. Elsewhere the last digits, near `2^-24`, are multiples of an odd pivot *relative to the confidential
 /// counts*, and tell them modulo that pivot: read such releases to fewer digits.
@@ -58,7 +58,7 @@ pub struct Nnl2 {
 enum Route {
     Clamp,
     Total,
-    /// Independent equations, then the rows; the number of the former; cells that have one value.
+    /// Independent equations, then the rows; the number of the former; entries that have one value.
     General(Vec<Constraint>, usize, Vec<bool>),
 }
 
@@ -72,17 +72,17 @@ pub struct Nnl2Scratch {
 }
 
 impl Nnl2 {
-    /// - `component`: its equations; `component.rows` may be empty (free cells).
-    /// - `lower`, `upper`: one per cell of the component, `lower <= 0 <= upper`; `i64::MIN` and `i64::MAX` mean none.
-    /// - `rows`: coefficients on the renumbered cells, and the least value c <= 0.
+    /// - `component`: its equations; `component.rows` may be empty (free entries).
+    /// - `lower`, `upper`: one per entry of the component, `lower <= 0 <= upper`; `i64::MIN` and `i64::MAX` mean none.
+    /// - `rows`: coefficients on the renumbered entries, and the least value c <= 0.
     ///
     /// Errors: bounds or rows that exclude z = 0 or do not fit the component; equations beyond
-    /// [`crate::lattice::MAX_DIMENSION`], or equations and rows times cells beyond 2^22, unless it is one total.
+    /// [`crate::lattice::MAX_DIMENSION`], or equations and rows times entries beyond 2^22, unless it is one total.
     pub fn new(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Self> {
         let n = component.cells.len();
         for (name, bounds) in [("lower bounds", lower), ("upper bounds", upper)] {
             if bounds.len() != n {
-                return Err(Error::parameter(name, bounds.len(), "one per cell of the component"));
+                return Err(Error::parameter(name, bounds.len(), "one per entry of the component"));
             }
         }
         if let Some(bad) = lower.iter().find(|&&bound| bound > 0) {
@@ -95,11 +95,12 @@ impl Nnl2 {
             if *least > 0 {
                 return Err(Error::parameter("least value of a row of the noise", least, "a number <= 0"));
             }
-            let mut cells: Vec<u32> = row.iter().map(|&(cell, _)| cell).collect();
-            cells.sort_unstable();
-            let fits = cells.last().is_some_and(|&cell| (cell as usize) < n);
-            if !fits || cells.windows(2).any(|pair| pair[0] == pair[1]) || row.iter().any(|&(_, a)| a == 0) {
-                let want = "want different cells of the component with coefficients other than 0";
+            let mut entries: Vec<u32> = row.iter().map(|&(entry, _)| entry).collect();
+            entries.sort_unstable();
+            let fits = entries.last().is_some_and(|&entry| (entry as usize) < n);
+            if !fits || entries.windows(2).any(|pair| pair[0] == pair[1]) || row.iter().any(|&(_, a)| a == 0)
+            {
+                let want = "want different entries of the component with coefficients other than 0";
                 return Err(Error::Invariant(format!("inequality {}: {want}", i + 1)));
             }
         }
@@ -143,14 +144,14 @@ impl Nnl2 {
         Ok(Route::General(constraints, equations, pinned))
     }
 
-    /// Replaces the noise of the component's cells, within the vector of the whole table, by its projection.
+    /// Replaces the noise of the component's entries, within the vector of the whole table, by its projection.
     ///
     /// Errors: noise that is not finite or beyond 2^40; [`Error::NotConverged`] if no point passes the conditions of
     /// optimality, or none that meets the constraints exactly is within 1e-5 of it. On error nothing is replaced.
     pub fn project(&self, scratch: &mut Nnl2Scratch, noise: &mut [f64]) -> Result<()> {
-        let cells = &self.component.cells;
+        let entries = &self.component.cells;
         scratch.values.clear();
-        scratch.values.extend(cells.iter().map(|&cell| noise[cell as usize]));
+        scratch.values.extend(entries.iter().map(|&entry| noise[entry as usize]));
         if let Some(bad) = scratch.values.iter().find(|u| u.is_nan() || u.abs() > MAX_NOISE) {
             return Err(Error::parameter("noise", bad, "a number within ±2^40"));
         }
@@ -175,8 +176,8 @@ impl Nnl2 {
             }
         };
         self.check(bits, |i| i128::from(scratch.units[i]))?;
-        for (&cell, &units) in cells.iter().zip(&scratch.units) {
-            noise[cell as usize] = units as f64 / power(bits);
+        for (&entry, &units) in entries.iter().zip(&scratch.units) {
+            noise[entry as usize] = units as f64 / power(bits);
         }
         Ok(())
     }
@@ -239,7 +240,7 @@ impl Nnl2 {
             }
             theta = next;
         }
-        // Once more from the cells that are free: without the rounding of many steps.
+        // Once more from the entries that are free: without the rounding of many steps.
         let between = |u: f64, lower: i64, upper: i64, theta: f64| {
             let z = u - theta;
             z > lower as f64 && z < upper as f64
@@ -262,7 +263,7 @@ impl Nnl2 {
             let z = clamp(u - theta, lower, upper);
             libm::rint(z * power(bits)) as i64
         }));
-        // What rounding left, spread over the free cells; z = 0 is feasible, so that all cells have room for it.
+        // What rounding left, spread over the free entries; z = 0 is feasible, so that all entries have room for it.
         let mut left = -units.iter().map(|&m| i128::from(m)).sum::<i128>();
         for only_free in [true, false] {
             let each = if only_free { left.abs() / i128::from(count.max(1)) + 1 } else { left.abs() };
@@ -304,8 +305,8 @@ pub fn check_exact(
     rows: &[(Row, i64)],
     noise: &[f64],
 ) -> Result<()> {
-    for &cell in &component.cells {
-        let z = noise[cell as usize];
+    for &entry in &component.cells {
+        let z = noise[entry as usize];
         let units = z * power(FINEST);
         if z.is_nan() || z.abs() > power(53) || libm::rint(units) != units {
             return Err(Error::parameter("noise", z, "a multiple of 2^-50 within ±2^53"));
@@ -326,8 +327,8 @@ fn check_units(
     unit: impl Fn(usize) -> i128,
 ) -> Result<()> {
     let sum = |row: &Row| {
-        row.iter().try_fold(0i128, |sum, &(cell, a)| {
-            let term = i128::from(a).checked_mul(unit(cell as usize)).and_then(|term| sum.checked_add(term));
+        row.iter().try_fold(0i128, |sum, &(entry, a)| {
+            let term = i128::from(a).checked_mul(unit(entry as usize)).and_then(|term| sum.checked_add(term));
             term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
         })
     };
@@ -347,7 +348,7 @@ fn check_units(
     for (i, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
         let (above, below) = (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
         if above.min(below) < 0 {
-            return violated(format!("cell {}", component.cells[i] + 1), above.min(below));
+            return violated(format!("entry {}", component.cells[i] + 1), above.min(below));
         }
     }
     Ok(())
@@ -423,10 +424,10 @@ mod tests {
                     let mut right = DVector::zeros(equal.len());
                     for (j, (row, least)) in equal.iter().enumerate() {
                         right[j] = *least as f64;
-                        for &(cell, x) in *row {
-                            right[j] -= x as f64 * z[cell as usize];
-                            if fixed[cell as usize].is_none() {
-                                a[(j, cell as usize)] = x as f64;
+                        for &(entry, x) in *row {
+                            right[j] -= x as f64 * z[entry as usize];
+                            if fixed[entry as usize].is_none() {
+                                a[(j, entry as usize)] = x as f64;
                             }
                         }
                     }
@@ -459,11 +460,11 @@ mod tests {
         }
     }
 
-    fn random_case(rng: &mut Stream, cells: (i64, i64), equations: i64, rows: i64) -> Case {
-        let n = between(rng, cells.0, cells.1) as usize;
-        let cells = (10..10 + n as u32).collect();
+    fn random_case(rng: &mut Stream, entries: (i64, i64), equations: i64, rows: i64) -> Case {
+        let n = between(rng, entries.0, entries.1) as usize;
+        let entries = (10..10 + n as u32).collect();
         let equations = (0..between(rng, 0, equations)).map(|_| random_row(rng, n)).collect();
-        let component = Component { cells, rows: equations, margins: None };
+        let component = Component { cells: entries, rows: equations, margins: None };
         let lower = (0..n).map(|_| if below(rng, 4) == 0 { NONE.0 } else { -between(rng, 0, 5) }).collect();
         let upper = (0..n).map(|_| if below(rng, 2) == 0 { NONE.1 } else { between(rng, 0, 5) }).collect();
         let rows = (0..between(rng, 0, rows)).map(|_| (random_row(rng, n), -between(rng, 0, 4))).collect();
@@ -540,7 +541,7 @@ mod tests {
         }
     }
 
-    /// A simplex of 10^5 cells, and a box with one sum, against bisection on theta.
+    /// A simplex of 10^5 entries, and a box with one sum, against bisection on theta.
     #[test]
     fn many_cells_against_bisection() {
         let mut rng = test_stream(4);
@@ -680,8 +681,8 @@ mod tests {
         };
         assert_eq!(place([2.0 + tiny, -1.0, -1.0, 1.0]), "equation 1");
         assert_eq!(place([2.0 + tiny, -1.0, -1.0 - tiny, 1.0]), "equation 2");
-        assert_eq!(place([2.0 + tiny, -1.0, -1.0 - tiny, 1.0 + tiny]), "cell 3");
-        assert_eq!(place([0.0, 1.0 + tiny, -1.0 - tiny, 1.0 + tiny]), "cell 2");
+        assert_eq!(place([2.0 + tiny, -1.0, -1.0 - tiny, 1.0 + tiny]), "entry 3");
+        assert_eq!(place([0.0, 1.0 + tiny, -1.0 - tiny, 1.0 + tiny]), "entry 2");
         assert_eq!(place([-1.0, -1.0 + tiny, 2.0 - tiny, -2.0 + tiny]), "inequality 1");
         assert!(matches!(check([0.1, -0.1, 0.0, 0.0]), Err(Error::Parameter { .. })));
         assert!(matches!(check([f64::NAN, 0.0, 0.0, 0.0]), Err(Error::Parameter { .. })));

@@ -21,7 +21,7 @@ pub(super) struct Problem<'a> {
     pub(super) scale: f64,
 }
 
-/// Constraints that are taken to hold with equality: by cell 1 at its lower bound, -1 at its upper; rows.
+/// Constraints that are taken to hold with equality: by entry 1 at its lower bound, -1 at its upper; rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tight {
     pub(super) sides: Vec<i8>,
@@ -35,13 +35,13 @@ pub(super) struct Solution {
 }
 
 impl Problem<'_> {
-    pub(super) fn bound(&self, cell: usize, side: i8) -> i64 {
-        if side > 0 { self.lower[cell] } else { self.upper[cell] }
+    pub(super) fn bound(&self, entry: usize, side: i8) -> i64 {
+        if side > 0 { self.lower[entry] } else { self.upper[entry] }
     }
 
     /// Of the values in units of `2^-bits`.
-    pub(super) fn bounds(&self, cell: usize, bits: u32) -> [i128; 2] {
-        [i128::from(self.lower[cell]) << bits, i128::from(self.upper[cell]) << bits]
+    pub(super) fn bounds(&self, entry: usize, bits: u32) -> [i128; 2] {
+        [i128::from(self.lower[entry]) << bits, i128::from(self.upper[entry]) << bits]
     }
 
     /// `row·z - least`.
@@ -59,8 +59,8 @@ impl Problem<'_> {
             let slack = self.slack(j, z) / constraint.length;
             let own = if j < self.equations { slack } else { slack.min(multiplier * constraint.length) };
             worst = if own.is_nan() { f64::INFINITY } else { worst.max(own.abs()) };
-            for &(cell, a) in &constraint.row {
-                gradient[cell as usize] -= multiplier * a as f64;
+            for &(entry, a) in &constraint.row {
+                gradient[entry as usize] -= multiplier * a as f64;
             }
         }
         for (i, (&z, g)) in z.iter().zip(gradient).enumerate() {

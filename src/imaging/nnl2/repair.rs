@@ -12,10 +12,10 @@ impl Problem<'_> {
     /// Moves a solution to a dyadic grid on which all constraints hold exactly: the values in units of the grid, and
     /// its bits. `exact`: the check of all of them.
     ///
-    /// Cells at a bound stay there. Of the others, cells far from their bounds solve the equations, in integers; the
+    /// Entries at a bound stay there. Of the others, entries far from their bounds solve the equations, in integers; the
     /// rest is rounded. A bound or row that this violates joins those that hold with equality. If no point of the
     /// grid meets the equations and the bounds, it is the same noise's solution within bounds that are tighter by a
-    /// power of two that is moved, see [`Problem::inside`]. `pinned`: cells that the equations and bounds leave one value.
+    /// power of two that is moved, see [`Problem::inside`]. `pinned`: entries that the equations and bounds leave one value.
     pub(super) fn repair(
         &self,
         solution: &Solution,
@@ -38,7 +38,7 @@ impl Problem<'_> {
     }
 
     /// The solution within bounds and rows that are tighter by `2^-bits`, on the grid: nothing but the equations needs to
-    /// hold with equality there. Bounds of pinned cells stay. `None`: there is none.
+    /// hold with equality there. Bounds of pinned entries stay. `None`: there is none.
     ///
     /// Like the solution itself it is made of the noisy counts and the constraints alone, unlike a point between the solution
     /// and the confidential counts. What remains is the grid, see [`super::Nnl2`].
@@ -113,11 +113,11 @@ impl Problem<'_> {
             let Constraint { row, least, .. } = &self.constraints[j];
             let mut dense = vec![0i128; n + 1];
             dense[n] = i128::from(*least);
-            for &(cell, a) in row {
-                let cell = cell as usize;
-                match held.sides[cell] {
-                    0 => dense[cell] = i128::from(a),
-                    side => dense[n] -= i128::from(a).checked_mul(self.bound(cell, side).into())?,
+            for &(entry, a) in row {
+                let entry = entry as usize;
+                match held.sides[entry] {
+                    0 => dense[entry] = i128::from(a),
+                    side => dense[n] -= i128::from(a).checked_mul(self.bound(entry, side).into())?,
                 }
             }
             system.push(dense);
@@ -126,7 +126,7 @@ impl Problem<'_> {
         let mut order: Vec<(f64, usize)> =
             (0..n).filter(|&i| held.sides[i] == 0).map(|i| (room(i), i)).collect();
         order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        // Cells far from their bounds can take up the rounding of others.
+        // Entries far from their bounds can take up the rounding of others.
         let order: Vec<(usize, bool)> = order.into_iter().map(|(room, i)| (i, room >= 1e-3)).collect();
         let pivots = gauss_jordan(&mut system, &order)?;
         let mut step = 1i128;
@@ -137,7 +137,7 @@ impl Problem<'_> {
                 return None;
             }
         }
-        // The pivots collect the rounding of all other cells.
+        // The pivots collect the rounding of all other entries.
         let collected = (step as u128 * n as u128) >> 8;
         let wanted = GRID + (u128::BITS - collected.leading_zeros());
         let bits = grid(1.0 + largest(z), wanted);
@@ -157,8 +157,8 @@ impl Problem<'_> {
         for &(i, column) in &pivots {
             let row = &system[i];
             let mut right = row[n].checked_mul(1 << bits)?;
-            for cell in (0..n).filter(|&cell| cell != column && row[cell] != 0) {
-                right = right.checked_sub(row[cell].checked_mul(units[cell])?)?;
+            for entry in (0..n).filter(|&entry| entry != column && row[entry] != 0) {
+                right = right.checked_sub(row[entry].checked_mul(units[entry])?)?;
             }
             if right % row[column] != 0 {
                 return None;

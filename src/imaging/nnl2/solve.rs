@@ -4,7 +4,7 @@ use super::face::Face;
 use super::problem::{Problem, Solution, Tight};
 use crate::error::{Error, Result};
 
-/// Cells up to which the active set is found from nothing.
+/// Entries up to which the active set is found from nothing.
 const FEW_CELLS: usize = 128;
 
 /// Largest residual of the optimality conditions, relative to `1 + ‖u‖∞`: of the refined point, and of the
@@ -13,7 +13,7 @@ pub(super) const REFINED: f64 = 1e-9;
 pub(super) const UNREFINED: f64 = 1e-6;
 
 impl Problem<'_> {
-    /// The projection: by the active set alone for few cells, from the interior point's guess of it for many.
+    /// The projection: by the active set alone for few entries, from the interior point's guess of it for many.
     ///
     /// Errors: no point passes the conditions of optimality.
     pub(super) fn solve(&self) -> Result<Solution> {
