@@ -15,11 +15,12 @@ pub trait ContinuousExact: Law<Value = f64> {
 /// Exact sampler of independent real noise given `A z = 0`.
 #[derive(Debug)]
 pub struct ContinuousSampler {
-    parts: Vec<Part>,
+    components: Vec<RealComponent>,
 }
 
+/// How one component is drawn.
 #[derive(Debug)]
-enum Part {
+enum RealComponent {
     /// Laplace entries with one sum: lambda.
     LaplaceTotal(Vec<u32>, f64),
     /// Laplace entries in no equation.
@@ -35,14 +36,14 @@ impl ContinuousExact for Laplace {
     /// parts sum to S, as do the minus parts, with density `∝ s^(2n-2) e^(-2s/lambda)`: `S ~ Gamma(2n - 1, rate
     /// 2/lambda)` and `z = S (D - D')` with D, D' independent and uniform on the simplex.
     fn given(self, invariant: &Linear) -> Result<ContinuousSampler> {
-        let parts = invariant
+        let components = invariant
             .components()
             .into_iter()
             .map(|component| {
                 if component.rows.is_empty() {
-                    Ok(Part::LaplaceFree(component.cells[0], self))
+                    Ok(RealComponent::LaplaceFree(component.cells[0], self))
                 } else if component.is_total() {
-                    Ok(Part::LaplaceTotal(component.cells, self.scale()))
+                    Ok(RealComponent::LaplaceTotal(component.cells, self.scale()))
                 } else {
                     Err(Error::Unsupported {
                         method: "exact",
@@ -52,7 +53,7 @@ impl ContinuousExact for Laplace {
                 }
             })
             .collect::<Result<_>>()?;
-        Ok(ContinuousSampler { parts })
+        Ok(ContinuousSampler { components })
     }
 }
 
@@ -60,30 +61,30 @@ impl ContinuousExact for Gaussian {
     /// Any equations: entry by entry given those before for a total, else `sigma N ξ` with an orthonormal basis N of the
     /// kernel and standard normal ξ.
     fn given(self, invariant: &Linear) -> Result<ContinuousSampler> {
-        let parts = invariant
+        let components = invariant
             .components()
             .into_iter()
             .map(|component| {
                 if component.is_total() {
-                    return Ok(Part::GaussianTotal(component.cells, self.scale()));
+                    return Ok(RealComponent::GaussianTotal(component.cells, self.scale()));
                 }
                 let vectors =
                     basis(&component, BasisKind::Reduced).or_else(|_| basis(&component, BasisKind::Smith))?;
                 let vectors = orthonormal(&IntMatrix::from_vectors(&vectors, &component.cells));
-                Ok(Part::Gaussian(component.cells, self.scale(), vectors))
+                Ok(RealComponent::Gaussian(component.cells, self.scale(), vectors))
             })
             .collect::<Result<_>>()?;
-        Ok(ContinuousSampler { parts })
+        Ok(ContinuousSampler { components })
     }
 }
 
 impl ContinuousSampler {
     /// One draw, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
-        for part in &self.parts {
-            match part {
-                Part::LaplaceFree(entry, law) => noise[*entry as usize] = law.sample(rng),
-                Part::LaplaceTotal(entries, lambda) => {
+        for component in &self.components {
+            match component {
+                RealComponent::LaplaceFree(entry, law) => noise[*entry as usize] = law.sample(rng),
+                RealComponent::LaplaceTotal(entries, lambda) => {
                     let n = entries.len() as f64;
                     if entries.len() == 1 {
                         noise[entries[0] as usize] = 0.0;
@@ -103,7 +104,7 @@ impl ContinuousSampler {
                         *z = size * (*z / sums[0] - minus / sums[1]);
                     }
                 }
-                Part::GaussianTotal(entries, sigma) => {
+                RealComponent::GaussianTotal(entries, sigma) => {
                     // Given the entries so far, the next has mean -sum/left and variance sigma² (1 - 1/left).
                     let mut sum = 0.0;
                     for (left, &entry) in (1..=entries.len()).rev().zip(entries) {
@@ -113,7 +114,7 @@ impl ContinuousSampler {
                         sum += z;
                     }
                 }
-                Part::Gaussian(entries, sigma, vectors) => {
+                RealComponent::Gaussian(entries, sigma, vectors) => {
                     entries.iter().for_each(|&entry| noise[entry as usize] = 0.0);
                     for vector in vectors {
                         let along = sigma * normal(rng);

@@ -36,7 +36,7 @@ pub trait ExactLattice: LatticeLaw {
 /// | with inequalities | [`Truncated`] | [`Truncated`] | none |
 #[derive(Debug)]
 pub struct LatticeExact {
-    parts: Vec<ComponentSampler>,
+    samplers: Vec<ComponentSampler>,
     tv_error: f64,
 }
 
@@ -161,10 +161,10 @@ impl LatticeExact {
             |bounded: &&Bounded| bounded.component.cells.len() > 1 && !bounded.region.is_everything();
         let aliases = MAX_ALIASES / components.iter().filter(several).count().max(1);
         let mut tables: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
-        let mut parts = Vec::new();
+        let mut samplers = Vec::new();
         for bounded in &components {
             let (component, region) = (&bounded.component, &bounded.region);
-            parts.push(if region.is_everything() {
+            samplers.push(if region.is_everything() {
                 ComponentSampler::new(component, law)?
             } else if component.rows.is_empty() && component.cells.len() == 1 && region.rows.is_empty() {
                 let bounds = (region.lower[0], region.upper[0]);
@@ -178,21 +178,21 @@ impl LatticeExact {
                 law.bounded(bounded, aliases)?
             });
         }
-        if parts.iter().all(|part| matches!(part, ComponentSampler::Fixed(_))) {
+        if samplers.iter().all(|sampler| matches!(sampler, ComponentSampler::Fixed(_))) {
             return Err(Error::no_free_dimension());
         }
-        let tv_error = parts.iter().map(ComponentSampler::tv_error).sum();
-        Ok(Self { parts, tv_error })
+        let tv_error = samplers.iter().map(ComponentSampler::tv_error).sum();
+        Ok(Self { samplers, tv_error })
     }
 
     /// One draw, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
-        for part in &self.parts {
-            part.draw(rng, scratch, noise);
+        for sampler in &self.samplers {
+            sampler.draw(rng, scratch, noise);
         }
     }
 
-    /// Estimate of the total variation distance of a draw to the law, from truncated tables (see the parts); 0 for
+    /// Estimate of the total variation distance of a draw to the law, from truncated tables (see the samplers); 0 for
     /// the samplers by rejection.
     pub fn tv_error(&self) -> f64 {
         self.tv_error

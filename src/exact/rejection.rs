@@ -16,18 +16,18 @@ pub enum Source {
 }
 
 /// Exact sampler of noise given equations and inequalities: proposals of the unconstrained mechanism, or of the
-/// mechanism conditioned on the equations, until one satisfies everything; each part of the table that nothing ties to
+/// mechanism conditioned on the equations, until one satisfies everything; each component, which nothing ties to
 /// the rest by itself.
 ///
 /// Its acceptance is the probability of the event: it is measured before it is used, and refused where fewer than 10
 /// proposals out of 100,000 are kept.
 #[derive(Debug)]
 pub struct Rejection {
-    parts: Vec<Part>,
+    components: Vec<ComponentRejection>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ComponentRejection {
     samplers: Vec<ComponentSampler>,
     bounded: Bounded,
     /// Estimated from the trials.
@@ -60,58 +60,64 @@ impl Rejection {
             Source::Equations => vec![invariant.whole()],
         };
         let mut owner = vec![0; invariant.cells()];
-        for (i, part) in bounded.iter().enumerate() {
-            part.component.cells.iter().for_each(|&entry| owner[entry as usize] = i);
+        for (i, bounded) in bounded.iter().enumerate() {
+            bounded.component.cells.iter().for_each(|&entry| owner[entry as usize] = i);
         }
-        let mut parts: Vec<Part> = bounded
+        let mut components: Vec<ComponentRejection> = bounded
             .into_iter()
-            .map(|bounded| Part { samplers: Vec::new(), bounded, acceptance: 1.0 })
+            .map(|bounded| ComponentRejection { samplers: Vec::new(), bounded, acceptance: 1.0 })
             .collect();
         for component in &equations {
             let sampler = ComponentSampler::new(component, law)?;
-            parts[owner[component.cells[0] as usize]].samplers.push(sampler);
+            components[owner[component.cells[0] as usize]].samplers.push(sampler);
         }
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
         let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
-        for part in &mut parts {
+        for component in &mut components {
             let mut tries = 0;
             for _ in 0..KEPT {
-                match part.attempt(TRIALS - tries, &mut rng, &mut scratch, &mut noise) {
+                match component.attempt(TRIALS - tries, &mut rng, &mut scratch, &mut noise) {
                     Some(n) => tries += n,
                     None => {
                         return Err(Error::Unsupported {
                             method: "rejection",
-                            what: format!("a component of {} entries", part.bounded.component.cells.len()),
+                            what: format!(
+                                "a component of {} entries",
+                                component.bounded.component.cells.len()
+                            ),
                             reason: "fewer than 10 of 100,000 proposals were kept: the acceptance cannot be measured",
                         });
                     }
                 }
             }
-            part.acceptance = KEPT as f64 / tries as f64;
+            component.acceptance = KEPT as f64 / tries as f64;
         }
-        Ok(Self { parts })
+        Ok(Self { components })
     }
 
-    /// One draw, into `noise` (one value per entry); returns the proposals that it took, all parts together.
+    /// One draw, into `noise` (one value per entry); returns the proposals that it took, all components together.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) -> u64 {
-        let one = |part: &Part| part.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX);
-        self.parts.iter().map(one).fold(0, u64::saturating_add)
+        let one = |component: &ComponentRejection| {
+            component.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX)
+        };
+        self.components.iter().map(one).fold(0, u64::saturating_add)
     }
 
     /// Estimate of the total variation distance of a draw to the law: that of the proposals, over the acceptance.
     pub fn tv_error(&self) -> f64 {
-        let part =
-            |part: &Part| part.samplers.iter().map(ComponentSampler::tv_error).sum::<f64>() / part.acceptance;
-        self.parts.iter().map(part).sum::<f64>().min(1.0)
+        let error = |component: &ComponentRejection| {
+            component.samplers.iter().map(ComponentSampler::tv_error).sum::<f64>() / component.acceptance
+        };
+        self.components.iter().map(error).sum::<f64>().min(1.0)
     }
 
-    /// Parts that are accepted by themselves: as many proposals are kept in every draw.
+    /// Components, each accepted by itself: as many proposals are kept in every draw.
     pub fn parts(&self) -> u64 {
-        self.parts.len() as u64
+        self.components.len() as u64
     }
 }
 
-impl Part {
+impl ComponentRejection {
     /// Proposes until one is kept: how many it took, or `None` after `limit`.
     fn attempt<R: Rng + ?Sized>(
         &self,

@@ -15,7 +15,7 @@ use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
 /// Lap(2/epsilon) noise it is `epsilon / (2 max(beta, 1 - beta))`-private.
 #[derive(Debug)]
 pub struct LatticeL1 {
-    parts: Vec<Bounded>,
+    components: Vec<Bounded>,
     beta: f64,
 }
 
@@ -27,12 +27,13 @@ impl LatticeL1 {
         if !(0.0..=1.0).contains(&beta) {
             return Err(Error::parameter("beta", beta, "a number in [0, 1]"));
         }
-        let parts = region.components(invariant);
-        let serves = |part: &Bounded| {
-            part.region.rows.is_empty() && (part.component.rows.is_empty() || part.component.is_total())
+        let components = region.components(invariant);
+        let serves = |bounded: &Bounded| {
+            bounded.region.rows.is_empty()
+                && (bounded.component.rows.is_empty() || bounded.component.is_total())
         };
-        match parts.iter().all(serves) {
-            true => Ok(Self { parts, beta }),
+        match components.iter().all(serves) {
+            true => Ok(Self { components, beta }),
             false => Err(Error::Unsupported {
                 method: "l1",
                 what: "equations that share entries, or explicit inequalities".into(),
@@ -43,7 +44,7 @@ impl LatticeL1 {
 
     /// Replaces the noise by its image: sums to rounding, bounds exactly.
     pub fn project(&self, noise: &mut [f64]) {
-        for Bounded { component, region } in &self.parts {
+        for Bounded { component, region } in &self.components {
             let n = component.cells.len();
             let at = |i: usize| component.cells[i] as usize;
             let low = |i: usize| {

@@ -9,12 +9,13 @@ use crate::rng::{Rng, below};
 /// noise alone, since the confidential counts satisfy the invariant. Dependent rows are dropped.
 #[derive(Debug)]
 pub struct LatticeL2 {
-    parts: Vec<Part>,
+    components: Vec<Projection>,
     invariant: Linear,
 }
 
+/// How one component is projected.
 #[derive(Debug)]
-enum Part {
+enum Projection {
     /// Entries with one sum.
     Total(Vec<u32>),
     /// Entries and an orthonormal basis of the equations.
@@ -24,13 +25,13 @@ enum Part {
 impl LatticeL2 {
     /// Errors: a component of more than [`MAX_DIMENSION`] entries that is not one total.
     pub fn new(invariant: &Linear) -> Result<Self> {
-        let mut parts = Vec::new();
+        let mut components = Vec::new();
         for component in invariant.components() {
             if component.rows.is_empty() {
                 continue;
             }
             if component.is_total() {
-                parts.push(Part::Total(component.cells));
+                components.push(Projection::Total(component.cells));
                 continue;
             }
             if component.cells.len() > MAX_DIMENSION {
@@ -42,20 +43,20 @@ impl LatticeL2 {
                 });
             }
             let vectors = orthonormal(&component.matrix().select(&component.independent_rows()?));
-            parts.push(Part::General(component.cells, vectors));
+            components.push(Projection::General(component.cells, vectors));
         }
-        Ok(Self { parts, invariant: invariant.clone() })
+        Ok(Self { components, invariant: invariant.clone() })
     }
 
     /// Replaces the noise by its projection.
     pub fn project(&self, noise: &mut [f64]) {
-        for part in &self.parts {
-            match part {
-                Part::Total(entries) => {
+        for component in &self.components {
+            match component {
+                Projection::Total(entries) => {
                     let mean = entries.iter().map(|&c| noise[c as usize]).sum::<f64>() / entries.len() as f64;
                     entries.iter().for_each(|&c| noise[c as usize] -= mean);
                 }
-                Part::General(entries, vectors) => {
+                Projection::General(entries, vectors) => {
                     for vector in vectors {
                         let along: f64 =
                             entries.iter().zip(vector).map(|(&c, a)| a * noise[c as usize]).sum();
@@ -84,7 +85,7 @@ impl LatticeL2 {
 
     /// Whether [`LatticeL2::round`] serves the invariant. Errors: a component that is not one total.
     pub fn check_rounding(&self) -> Result<()> {
-        match self.parts.iter().find(|part| matches!(part, Part::General(..))) {
+        match self.components.iter().find(|component| matches!(component, Projection::General(..))) {
             None => Ok(()),
             Some(_) => Err(Error::Unsupported {
                 method: "l2-then-integer-l1",
@@ -109,8 +110,8 @@ impl LatticeL2 {
         if !whole {
             out.iter_mut().zip(noise).for_each(|(out, z)| *out = libm::rint(*z) as i64);
         }
-        for part in &self.parts {
-            let Part::Total(entries) = part else { unreachable!("the caller checked the form") };
+        for component in &self.components {
+            let Projection::Total(entries) = component else { unreachable!("the caller checked the form") };
             if !whole && entries.iter().any(|&c| noise[c as usize] != out[c as usize] as f64) {
                 largest_remainders(entries, noise, out);
                 continue;

@@ -6,36 +6,37 @@ use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::rng::Rng;
 
-/// [`Nnl2`] for every part of a table that nothing ties to the rest.
+/// [`Nnl2`] for every component.
 #[derive(Debug)]
 pub struct LatticeNnl2 {
-    parts: Vec<(Bounded, Nnl2)>,
+    components: Vec<(Bounded, Nnl2)>,
 }
 
 impl LatticeNnl2 {
     /// Errors: as [`Nnl2::new`].
     pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
-        let part = |bounded: Bounded| {
+        let projected = |bounded: Bounded| {
             let Region { lower, upper, rows } = &bounded.region;
             Ok((Nnl2::new(&bounded.component, lower, upper, rows)?, bounded))
         };
-        let parts = region.components(invariant).into_iter().map(part).collect::<Result<Vec<_>>>()?;
-        Ok(Self { parts: parts.into_iter().map(|(nnl2, bounded)| (bounded, nnl2)).collect() })
+        let components =
+            region.components(invariant).into_iter().map(projected).collect::<Result<Vec<_>>>()?;
+        Ok(Self { components: components.into_iter().map(|(nnl2, bounded)| (bounded, nnl2)).collect() })
     }
 
     /// Replaces the noise by its projection. Errors: as [`Nnl2::project`].
     pub fn project(&self, scratch: &mut Nnl2Scratch, noise: &mut [f64]) -> Result<()> {
-        self.parts.iter().try_for_each(|(_, nnl2)| nnl2.project(scratch, noise))
+        self.components.iter().try_for_each(|(_, nnl2)| nnl2.project(scratch, noise))
     }
 
     /// Checks a projection in exact arithmetic. Errors: [`Error::InvariantViolated`].
     pub fn check(&self, noise: &[f64]) -> Result<()> {
-        self.parts.iter().try_for_each(|(Bounded { component, region }, _)| {
+        self.components.iter().try_for_each(|(Bounded { component, region }, _)| {
             super::nnl2::check_exact(component, &region.lower, &region.upper, &region.rows, noise)
         })
     }
 
-    /// Whether [`LatticeNnl2::round`] serves the invariant. Errors: a part that is not one total with a lower bound of
+    /// Whether [`LatticeNnl2::round`] serves the invariant. Errors: a component that is not one total with a lower bound of
     /// every entry, or entries that nothing bounds.
     pub fn check_rounding(&self) -> Result<()> {
         let serves = |(Bounded { component, region }, _): &&(Bounded, Nnl2)| {
@@ -43,7 +44,7 @@ impl LatticeNnl2 {
             let open = region.upper.iter().all(|&bound| bound == NO_UPPER) && region.rows.is_empty();
             component.is_total() && floors && open
         };
-        match self.parts.iter().all(|part| serves(&part)) {
+        match self.components.iter().all(|component| serves(&component)) {
             true => Ok(()),
             false => Err(Error::Unsupported {
                 method: "nnl2-then-integer-l1",
@@ -58,7 +59,7 @@ impl LatticeNnl2 {
     /// `out`: [`SimplexValue::project`] of what each entry is above its lower bound.
     pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
         let (mut reals, mut integers) = (SimplexScratch::default(), SimplexScratch::default());
-        for (Bounded { component, region }, _) in &self.parts {
+        for (Bounded { component, region }, _) in &self.components {
             let at = |i: usize| component.cells[i] as usize;
             let n = component.cells.len();
             // No value of the projection is further below than the noise is wide: bounds beyond do not matter, and raw

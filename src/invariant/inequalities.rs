@@ -365,9 +365,9 @@ impl Region {
             return equations.components().into_iter().map(|component| self.restricted(component)).collect();
         }
         let rows: Vec<&Row> = equations.rows().iter().chain(self.rows.iter().map(|(row, _)| row)).collect();
-        let parts = connected(equations.cells(), &rows);
+        let components = connected(equations.cells(), &rows);
         let split = equations.rows().len();
-        parts
+        components
             .into_iter()
             .map(|(entries, members)| {
                 let local = |row: &Row| -> Row {
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(capped.conflict(&total, &[4, 1]), None);
     }
 
-    /// Explicit rows tie components together, and every part keeps its own.
+    /// Explicit rows tie components together, and every component keeps its own.
     #[test]
     fn rows_join_components() {
         let equations = Linear::partition(&[0, 0, 1, 1, 2, 2]).unwrap();
@@ -555,12 +555,12 @@ mod tests {
             .and(Inequalities::rows(vec![(vec![(1, 1), (4, -1)], -9)]).unwrap())
             .around(&[1, 2, 3, 4, 5, 6])
             .unwrap();
-        let parts = region.components(&equations);
-        let entries: Vec<_> = parts.iter().map(|part| part.component.cells.clone()).collect();
+        let components = region.components(&equations);
+        let entries: Vec<_> = components.iter().map(|bounded| bounded.component.cells.clone()).collect();
         assert_eq!(entries, [vec![0, 1, 4, 5], vec![2, 3]]);
-        assert_eq!(parts[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
-        assert_eq!(parts[0].region.lower, [-1, -2, -5, -6]);
-        assert_eq!((parts[0].component.rows.len(), parts[1].component.rows.len()), (2, 1));
-        assert!(parts[1].region.rows.is_empty());
+        assert_eq!(components[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
+        assert_eq!(components[0].region.lower, [-1, -2, -5, -6]);
+        assert_eq!((components[0].component.rows.len(), components[1].component.rows.len()), (2, 1));
+        assert!(components[1].region.rows.is_empty());
     }
 }

@@ -244,18 +244,18 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usi
         }
     }
     let mut place: HashMap<u32, usize> = HashMap::new();
-    let mut parts: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
+    let mut components: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
     for entry in 0..entries as u32 {
         let at = *place.entry(root(&mut parent, entry)).or_insert_with(|| {
-            parts.push((Vec::new(), Vec::new()));
-            parts.len() - 1
+            components.push((Vec::new(), Vec::new()));
+            components.len() - 1
         });
-        parts[at].0.push(entry);
+        components[at].0.push(entry);
     }
     for (i, row) in rows.iter().enumerate() {
-        parts[place[&root(&mut parent, row[0].0)]].1.push(i);
+        components[place[&root(&mut parent, row[0].0)]].1.push(i);
     }
-    parts
+    components
 }
 
 impl Component {

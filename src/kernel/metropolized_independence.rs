@@ -16,7 +16,7 @@ use crate::rng::{Rng, below, open01};
 /// `min{1, p(z~) 1(B z~ >= b) q(z_I) / (p(z) q(z~_I))}`
 ///
 /// (the printed formula has `q(s)` where the subvector `s_I` is meant). A solution that is no integer vector has
-/// probability 0. Parts of the table that nothing ties together are sampled side by side: one step proposes in one of
+/// probability 0. The components are sampled side by side: one step proposes in one of
 /// them, chosen uniformly.
 ///
 /// The chain starts at its first proposal that satisfies everything, never at the confidential table, where its weight
@@ -26,13 +26,13 @@ pub struct MetropolizedIndependence<L: LatticeLaw> {
     law: L,
     proposal: DoubleGeometric,
     entries: usize,
-    parts: Vec<Part>,
+    components: Vec<ComponentProposal>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ComponentProposal {
     bounded: Bounded,
-    /// Entries of the part that are proposed.
+    /// Entries that are proposed.
     free: Vec<u32>,
     /// Entries that are solved for.
     dependent: Vec<u32>,
@@ -49,15 +49,15 @@ struct Part {
 #[derive(Debug, Clone)]
 pub struct IndependenceState {
     z: Vec<i64>,
-    /// By part: `ln p(z) - ln q(z_I)`, and whether it has ever moved.
-    parts: Vec<(f64, bool)>,
+    /// By component: `ln p(z) - ln q(z_I)`, and whether it has ever moved.
+    components: Vec<(f64, bool)>,
 }
 
 /// A proposal.
 #[derive(Debug, Clone)]
 pub struct IndependenceNoise {
-    part: usize,
-    /// By entry of the part; meaningless unless `feasible`.
+    component: usize,
+    /// By entry of the component; meaningless unless `feasible`.
     z: Vec<i64>,
     feasible: bool,
     log_weight: f64,
@@ -89,41 +89,41 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         let (entries, square) = (invariant.cells() as f64, L::part(2) == 4);
         let room = (1u64 << 62) as f64 / entries;
         let largest = if square { libm::sqrt(room) } else { room } as u64;
-        let mut parts = Vec::new();
+        let mut components = Vec::new();
         for bounded in bounded {
             let bounded = Bounded { region: bounded.tightened(), ..bounded };
-            let part = Part::new(bounded, dependent, largest)?;
+            let own = ComponentProposal::new(bounded, dependent, largest)?;
             // Nothing moves where the bounds leave one point.
-            if !part.free.is_empty() && !part.bounded.region.is_point() {
-                parts.push(part);
+            if !own.free.is_empty() && !own.bounded.region.is_point() {
+                components.push(own);
             }
         }
         if let Some(&entry) = dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.cells())
         {
             return Err(Error::parameter("dependent", entry + 1, "numbers of entries of the table"));
         }
-        if parts.is_empty() {
+        if components.is_empty() {
             return Err(Error::no_free_dimension());
         }
         let proposal = DoubleGeometric::new(1.0 / rate)?;
         law.check_size(invariant.cells(), 1.0, 45.0 / rate)?;
-        Ok(Self { law, proposal, entries: invariant.cells(), parts })
+        Ok(Self { law, proposal, entries: invariant.cells(), components })
     }
 
-    /// Parts that are sampled side by side: a step proposes in one of them.
+    /// Components that are sampled side by side: a step proposes in one of them.
     pub fn parts(&self) -> u64 {
-        self.parts.len() as u64
+        self.components.len() as u64
     }
 
-    /// A proposal for one part.
+    /// A proposal for one component.
     fn propose<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut IndependenceNoise) {
-        let part = &self.parts[noise.part];
-        let Bounded { component, region } = &part.bounded;
+        let own = &self.components[noise.component];
+        let Bounded { component, region } = &own.bounded;
         let IndependenceNoise { z, sums, .. } = noise;
         noise.feasible = false;
         z.resize(component.cells.len(), 0);
         let mut size = 0u64;
-        for &entry in &part.free {
+        for &entry in &own.free {
             let value = self.proposal.sample(rng);
             // The proposal does not depend on the state: one that is out of bounds already is rejected at once.
             if value < region.lower[entry as usize] || value > region.upper[entry as usize] {
@@ -133,14 +133,14 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             size += value.unsigned_abs();
         }
         sums.clear();
-        sums.extend(part.rows.iter().map(|row| value(row, z)));
-        for (&entry, inverse) in part.dependent.iter().zip(&part.adjugate) {
+        sums.extend(own.rows.iter().map(|row| value(row, z)));
+        for (&entry, inverse) in own.dependent.iter().zip(&own.adjugate) {
             let mut terms = inverse.iter().zip(&*sums);
             let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
             // What leaves 128 bits has no weight to speak of.
             let Some(times_det) = solved else { return };
-            let Ok(solved) = i64::try_from(times_det / part.det) else { return };
-            if times_det % part.det != 0
+            let Ok(solved) = i64::try_from(times_det / own.det) else { return };
+            if times_det % own.det != 0
                 || solved < region.lower[entry as usize]
                 || solved > region.upper[entry as usize]
             {
@@ -149,7 +149,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             z[entry as usize] = solved;
         }
         let meets = |(row, least): &(Row, i64)| value(row, z) >= i128::from(*least);
-        let small = |z: &i64| z.unsigned_abs() <= part.largest;
+        let small = |z: &i64| z.unsigned_abs() <= own.largest;
         noise.feasible = z.iter().all(small) && region.rows.iter().all(meets);
         if !noise.feasible {
             return;
@@ -159,7 +159,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
     }
 }
 
-impl Part {
+impl ComponentProposal {
     fn new(bounded: Bounded, dependent: Option<&[usize]>, largest: u64) -> Result<Self> {
         let component = &bounded.component;
         let n = component.cells.len() as u32;
@@ -226,24 +226,23 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
 
     /// `position`: a point that satisfies everything.
     fn init(&self, position: &[i64]) -> IndependenceState {
-        let weight = |part: &Part| {
-            let z = |entry: u32| position[part.bounded.component.cells[entry as usize] as usize];
-            let size: u64 = part.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
-            let sum: i64 =
-                (0..part.bounded.component.cells.len() as u32).map(|entry| L::part(z(entry))).sum();
+        let weight = |own: &ComponentProposal| {
+            let z = |entry: u32| position[own.bounded.component.cells[entry as usize] as usize];
+            let size: u64 = own.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
+            let sum: i64 = (0..own.bounded.component.cells.len() as u32).map(|entry| L::part(z(entry))).sum();
             (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
         };
-        IndependenceState { z: position.to_vec(), parts: self.parts.iter().map(weight).collect() }
+        IndependenceState { z: position.to_vec(), components: self.components.iter().map(weight).collect() }
     }
 
     fn noise(&self) -> IndependenceNoise {
         let (z, sums) = (Vec::new(), Vec::new());
-        IndependenceNoise { part: 0, z, feasible: false, log_weight: 0.0, log_u: 0.0, sums }
+        IndependenceNoise { component: 0, z, feasible: false, log_weight: 0.0, log_u: 0.0, sums }
     }
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut IndependenceNoise) {
-        noise.part = match self.parts.len() {
+        noise.component = match self.components.len() {
             1 => 0,
             n => below(rng, n as u64) as usize,
         };
@@ -255,13 +254,13 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
 
     #[inline]
     fn apply(&self, state: &mut IndependenceState, noise: &IndependenceNoise) -> bool {
-        let (weight, moved) = &mut state.parts[noise.part];
+        let (weight, moved) = &mut state.components[noise.component];
         if !noise.feasible || noise.log_u >= noise.log_weight - *weight {
             return false;
         }
         *weight = noise.log_weight;
         let mut changed = false;
-        for (&entry, &z) in self.parts[noise.part].bounded.component.cells.iter().zip(&noise.z) {
+        for (&entry, &z) in self.components[noise.component].bounded.component.cells.iter().zip(&noise.z) {
             changed |= state.z[entry as usize] != z;
             state.z[entry as usize] = z;
         }
@@ -274,17 +273,17 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     }
 
     fn is_stuck(&self, state: &IndependenceState) -> bool {
-        state.parts.iter().any(|(_, moved)| !moved)
+        state.components.iter().any(|(_, moved)| !moved)
     }
 }
 
 impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
-    /// The first proposal of each part that satisfies everything; the scale is that of the proposals.
+    /// The first proposal of each component that satisfies everything; the scale is that of the proposals.
     fn start<R: Rng + ?Sized>(&self, rng: &mut R, _: f64) -> Result<IndependenceState> {
         let mut z = vec![0; self.entries];
         let mut noise = self.noise();
-        for (i, part) in self.parts.iter().enumerate() {
-            noise.part = i;
+        for (i, own) in self.components.iter().enumerate() {
+            noise.component = i;
             let found = (0..STARTS).any(|_| {
                 self.propose(rng, &mut noise);
                 noise.feasible
@@ -292,11 +291,11 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
             if !found {
                 return Err(Error::Unsupported {
                     method: "mis",
-                    what: format!("a component of {} entries", part.bounded.component.cells.len()),
+                    what: format!("a component of {} entries", own.bounded.component.cells.len()),
                     reason: "none of 2^22 proposals satisfies the invariant: another proposal-epsilon or method",
                 });
             }
-            for (&entry, &value) in part.bounded.component.cells.iter().zip(&noise.z) {
+            for (&entry, &value) in own.bounded.component.cells.iter().zip(&noise.z) {
                 z[entry as usize] = value;
             }
         }

@@ -39,7 +39,7 @@ pub trait Kernel {
     fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool;
     /// The current noise of all nodes.
     fn position<'a>(&self, state: &'a Self::State) -> &'a [Self::Value];
-    /// Whether a part of the state has never changed although its steps can be rejected.
+    /// Whether the state on some component has never changed although its steps can be rejected.
     fn is_stuck(&self, _: &Self::State) -> bool {
         false
     }

@@ -22,9 +22,9 @@ impl LatticeShape {
     pub fn of(invariant: &Linear) -> Result<Self> {
         let mut shape = Self { dimension: 0, log_volume: 0.0 };
         for component in invariant.components() {
-            let part = of_component(&component)?;
-            shape.dimension += part.dimension;
-            shape.log_volume += part.log_volume;
+            let own = of_component(&component)?;
+            shape.dimension += own.dimension;
+            shape.log_volume += own.log_volume;
         }
         if shape.dimension == 0 {
             return Err(Error::no_free_dimension());

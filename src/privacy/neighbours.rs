@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// The conditioning of one part of a table ([`crate::invariant::Region::components`]) on everything that ties it.
+/// The conditioning of one component ([`crate::invariant::Region::components`]) on everything that ties it.
 #[derive(Debug)]
 pub struct Conditioning<'a> {
     bounded: &'a Bounded,
@@ -235,7 +235,7 @@ fn moved(v: &[i64], step: &Sparse) -> Vec<i64> {
     next
 }
 
-/// The part with its entries numbered as they stand in it, so that vectors are on its own entries.
+/// The component with its entries numbered as they stand in it, so that vectors are on its own entries.
 fn own(bounded: &Bounded) -> Bounded {
     let mut own = bounded.clone();
     own.component.cells = (0..own.component.cells.len() as u32).collect();
@@ -392,12 +392,12 @@ mod tests {
                     }
                 }
                 let (mut got, mut tables) = (0.0f64, 1);
-                for part in &region.components(&invariant) {
-                    if let Some(worst) = Conditioning::new(part, law).worst_pair(1000).unwrap().pair() {
+                for bounded in &region.components(&invariant) {
+                    if let Some(worst) = Conditioning::new(bounded, law).worst_pair(1000).unwrap().pair() {
                         tables *= worst.tables;
                         got = got.max(worst.gamma);
-                        bound = bound.max(gamma_bound(rate, longest_step(part).unwrap()));
-                        let mut conditioning = Conditioning::new(part, law);
+                        bound = bound.max(gamma_bound(rate, longest_step(bounded).unwrap()));
+                        let mut conditioning = Conditioning::new(bounded, law);
                         let from = conditioning.log_probability(&worst.from).unwrap();
                         let to = conditioning.log_probability(&worst.to).unwrap();
                         assert!((to - from - worst.log_ratio).abs() < 1e-12);
@@ -417,8 +417,8 @@ mod tests {
         let (invariant, counts) = (Linear::total(3).unwrap(), vec![4, 0, 0]);
         let law = DoubleGeometric::new(2.0).unwrap();
         let region = Inequalities::nonnegative(3).around(&counts).unwrap();
-        let parts = region.components(&invariant);
-        let worst = Conditioning::new(&parts[0], law).worst_pair(100).unwrap().pair().unwrap();
+        let components = region.components(&invariant);
+        let worst = Conditioning::new(&components[0], law).worst_pair(100).unwrap().pair().unwrap();
         let all = brute(&invariant, &counts, 4, 0.5);
         let table = |v: &[i64]| -> Vec<i64> { v.iter().zip(&counts).map(|(v, x)| v + x).collect() };
         let (x, y) = (table(&worst.from), table(&worst.to));
@@ -475,9 +475,9 @@ mod tests {
     fn a_single_table_pays_nothing() {
         let invariant = Linear::total(2).unwrap();
         let region = Inequalities::bounds(vec![5, 0], vec![5, 9]).unwrap().around(&[5, 2]).unwrap();
-        let parts = region.components(&invariant);
+        let components = region.components(&invariant);
         assert_eq!(
-            Conditioning::new(&parts[0], DoubleGeometric::new(1.0).unwrap()).worst_pair(10).unwrap(),
+            Conditioning::new(&components[0], DoubleGeometric::new(1.0).unwrap()).worst_pair(10).unwrap(),
             Search::Single
         );
     }

@@ -39,7 +39,7 @@ fn level(log_weights: &[[f64; 2]], sums: [f64; 2]) -> f64 {
     log_weights.iter().map(|[first, second]| (first - second - shift).abs()).fold(0.0, f64::max)
 }
 
-/// As many equations as cells but one, all integer: the solutions are the multiples of one vector `g`. The true values
+/// As many equations as entries but one, all integer: the solutions are the multiples of one vector `g`. The true values
 /// are `steps[0] g` and `steps[1] g` from a common origin, the noise is as private as `epsilon` for this pair. Beyond
 /// the window every weight is `a^|g|` times the one before, so the ends are geometric series and the log ratio of
 /// the weights is constant.
@@ -66,7 +66,7 @@ fn linear_tail(start: i64, shift: f64, rate: f64) -> f64 {
     libm::exp(-rate * start as f64) * ((start as f64 + shift) / gap + q / (gap * gap))
 }
 
-/// Three cells with a fixed total, two true values `x`. For the first output `y_1` fixed the sum over the second is one
+/// Three entries with a fixed total, two true values `x`. For the first output `y_1` fixed the sum over the second is one
 /// of two kinks, point by point between them and geometric outside; for `y_1` beyond the window,
 /// at distance `d` from `x_1`, it is `a^d (d + (1 + q) / (1 - q))` with `q = a²`, and the sum over `d` is
 /// again a closed form.
@@ -96,7 +96,7 @@ fn total_of_three(x: [[i64; 3]; 2], epsilon: f64) -> Pair {
 }
 
 /// Lemma 3.3: for additive noise conditioning on `A y = A x` preserves `epsilon`. Random coefficients with a solution
-/// space of dimension 1 in `worlds` cells, and totals of three cells (dimension 2), in turn.
+/// space of dimension 1 in `worlds` entries, and totals of three entries (dimension 2), in turn.
 ///
 /// The deviation is the largest of `|ln(K(x) / K(x'))|` and the level given `C` minus `epsilon`. Outside the window
 /// the log ratio is at most `epsilon` plus the former, by the triangle inequality.
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::testing::test_stream;
 
-    /// `K` of three cells: 1 + 6 sum m q^m = (1 + 4q + q²) / (1 - q)²; of a vector: (1 + b) / (1 - b), b = a^|g|.
+    /// `K` of three entries: 1 + 6 sum m q^m = (1 + 4q + q²) / (1 - q)²; of a vector: (1 + b) / (1 - b), b = a^|g|.
     #[test]
     fn sums_are_the_closed_forms() {
         for epsilon in [1e-3, 0.3, 2.0, 10.0] {
