@@ -365,23 +365,15 @@ impl Region {
             return equations.components().into_iter().map(|component| self.restricted(component)).collect();
         }
         let rows: Vec<&Row> = equations.rows().iter().chain(self.rows.iter().map(|(row, _)| row)).collect();
-        let components = connected(equations.cells(), &rows);
         let split = equations.rows().len();
-        components
+        connected(equations.cells(), &rows)
             .into_iter()
-            .map(|(entries, members)| {
-                let local = |row: &Row| -> Row {
-                    let place = |entry| entries.binary_search(&entry).expect("its own entry") as u32;
-                    row.iter().map(|&(entry, b)| (place(entry), b)).collect()
-                };
-                let equations = members.iter().filter(|&&i| i < split).map(|&i| local(rows[i])).collect();
-                let explicit = members.iter().filter(|&&i| i >= split);
-                let explicit = explicit.map(|&i| (local(rows[i]), self.rows[i - split].1)).collect();
-                let component = Component { cells: entries.clone(), rows: equations, margins: None };
-                Bounded {
-                    region: Region { rows: explicit, ..self.restricted(component.clone()).region },
-                    component,
-                }
+            .map(|(mut component, members)| {
+                let first = members.partition_point(|&i| i < split);
+                let explicit = component.rows.split_off(first).into_iter().zip(&members[first..]);
+                let rows = explicit.map(|(row, &i)| (row, self.rows[i - split].1)).collect();
+                let Bounded { component, region } = self.restricted(component);
+                Bounded { component, region: Region { rows, ..region } }
             })
             .collect()
     }

@@ -176,14 +176,7 @@ impl Linear {
             return vec![Component { cells: entries, rows: self.rows.clone(), margins: Some(margins) }];
         }
         let rows: Vec<&Row> = self.rows.iter().collect();
-        connected(self.entries, &rows)
-            .into_iter()
-            .map(|(entries, members)| {
-                let place = |entry| entries.binary_search(&entry).expect("its own entry") as u32;
-                let local = |&i: &usize| rows[i].iter().map(|&(entry, a)| (place(entry), a)).collect();
-                Component { rows: members.iter().map(local).collect(), cells: entries, margins: None }
-            })
-            .collect()
+        connected(self.entries, &rows).into_iter().map(|(component, _)| component).collect()
     }
 
     /// Everything as one component: for laws that do not factorise.
@@ -226,8 +219,8 @@ fn two_way(entries: usize, rows: &[Row]) -> Option<(usize, usize)> {
     (by_row && by_column).then_some((r, columns))
 }
 
-/// Entries that rows tie together, ascending, with the numbers of the rows, in the order of their first entries.
-pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usize>)> {
+/// What rows tie together, in the order of the first entries; each with the numbers of its rows.
+pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<usize>)> {
     let mut parent: Vec<u32> = (0..entries as u32).collect();
     fn root(parent: &mut [u32], mut v: u32) -> u32 {
         while parent[v as usize] != v {
@@ -255,7 +248,12 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Vec<u32>, Vec<usi
     for (i, row) in rows.iter().enumerate() {
         components[place[&root(&mut parent, row[0].0)]].1.push(i);
     }
-    components
+    let renumbered = |(cells, members): (Vec<u32>, Vec<usize>)| {
+        let place = |entry| cells.binary_search(&entry).expect("its own entry") as u32;
+        let local = |&i: &usize| rows[i].iter().map(|&(entry, a)| (place(entry), a)).collect();
+        (Component { rows: members.iter().map(local).collect(), cells, margins: None }, members)
+    };
+    components.into_iter().map(renumbered).collect()
 }
 
 impl Component {

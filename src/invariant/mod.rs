@@ -1,4 +1,4 @@
-//! Invariants: what every release must satisfy.
+//! Invariants: what every release must satisfy, and the lattice vectors along which its noise is free to move.
 
 mod hierarchy;
 mod inequalities;

@@ -1,7 +1,8 @@
 //! Lattices of integer vectors that meet linear equations, in exact arithmetic.
 //!
-//! Every algorithm runs on checked `i128` first and again on big integers if that overflows; what does
-//! not fit into `i64` in the end is refused. Nothing wraps.
+//! Every normal form runs on checked `i128` first and again on big integers if that overflows; what does
+//! not fit into `i64` in the end is refused. Nothing wraps. Floating point is for lengths and orthonormal bases alone, and
+//! for real systems.
 
 mod basis;
 mod elimination;
