@@ -28,8 +28,8 @@ pub struct LatticeMetropolis<L: LatticeLaw> {
     chunks: usize,
     basis: Vec<Sparse>,
     /// Of the basis, by row of V: (coordinate, coefficient).
-    coefficients: Vec<(u32, i32)>,
-    /// Rows of V: the entry, and where its coefficients end (they begin where the last row's end).
+    terms: Vec<(u32, i32)>,
+    /// Rows of V: the entry, and where its terms end (they begin where the last row's end).
     rows: Vec<(u32, u32)>,
 }
 
@@ -38,8 +38,8 @@ pub struct LatticeMetropolis<L: LatticeLaw> {
 struct Block {
     rows: Range<usize>,
     coordinates: Range<usize>,
-    first_coefficient: usize,
-    /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its coefficients are
+    first_term: usize,
+    /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its terms are
     /// less work, or where a step could reach beyond [`SMALL`].
     packed: Vec<Packed>,
     /// Its chunks in the packed states; empty with `packed`.
@@ -82,7 +82,7 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         let components = if L::FACTORISES { invariant.components() } else { vec![invariant.whole()] };
         let (mut blocks, mut vectors, mut chunks) = (Vec::new(), Vec::new(), 0);
         let mut rows: Vec<(u32, u32)> = Vec::new();
-        let mut coefficients: Vec<(u32, i32)> = Vec::new();
+        let mut terms: Vec<(u32, i32)> = Vec::new();
         for component in &components {
             let new = basis(component, kind)?;
             if new.is_empty() {
@@ -94,42 +94,26 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
                 by_entry.extend(vector.iter().map(|&(entry, x)| (entry, (first + j) as u32, x)));
             }
             by_entry.sort_unstable();
-            let (first_row, first_coefficient) = (rows.len(), coefficients.len());
+            let (first_row, first_term) = (rows.len(), terms.len());
             for (entry, j, x) in by_entry {
                 if rows.len() == first_row || rows[rows.len() - 1].0 != entry {
                     rows.push((entry, 0));
                 }
-                coefficients.push((j, x));
-                rows.last_mut().expect("just pushed").1 = coefficients.len() as u32;
+                terms.push((j, x));
+                rows.last_mut().expect("just pushed").1 = terms.len() as u32;
             }
             vectors.extend(new);
             let (own_rows, coordinates) = (first_row..rows.len(), first..vectors.len());
-            let packed = pack(
-                &rows,
-                &coefficients,
-                own_rows.clone(),
-                coordinates.clone(),
-                first_coefficient,
-                jumps.reach,
-            );
+            let packed = pack(&rows, &terms, own_rows.clone(), coordinates.clone(), first_term, jumps.reach);
             let own_chunks = chunks..chunks + packed.len() / coordinates.len();
             chunks = own_chunks.end;
-            blocks.push(Block { rows: own_rows, coordinates, first_coefficient, packed, chunks: own_chunks });
+            blocks.push(Block { rows: own_rows, coordinates, first_term, packed, chunks: own_chunks });
         }
         if blocks.is_empty() {
             return Err(Error::no_free_dimension());
         }
         law.check_size(invariant.cells(), widest(&vectors, invariant.cells()), f64::from(jumps.reach))?;
-        Ok(Self {
-            law,
-            entries: invariant.cells(),
-            jumps,
-            blocks,
-            chunks,
-            basis: vectors,
-            coefficients,
-            rows,
-        })
+        Ok(Self { law, entries: invariant.cells(), jumps, blocks, chunks, basis: vectors, terms, rows })
     }
 
     /// Free dimensions.
@@ -141,21 +125,21 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
 /// The block's packed columns; empty where they do not serve.
 fn pack(
     rows: &[(u32, u32)],
-    coefficients: &[(u32, i32)],
+    terms: &[(u32, i32)],
     own_rows: Range<usize>,
     coordinates: Range<usize>,
-    first_coefficient: usize,
+    first_term: usize,
     reach: i32,
 ) -> Vec<Packed> {
     let own = &rows[own_rows];
-    let coefficients_here = own.last().map_or(0, |&(_, end)| end as usize - first_coefficient);
-    if 2 * own.len().div_ceil(LANES) * coordinates.len() > coefficients_here {
+    let terms_here = own.last().map_or(0, |&(_, end)| end as usize - first_term);
+    if 2 * own.len().div_ceil(LANES) * coordinates.len() > terms_here {
         return Vec::new();
     }
     let mut packed = vec![[0; LANES]; own.len().div_ceil(LANES) * coordinates.len()];
-    let mut start = first_coefficient;
+    let mut start = first_term;
     for (i, &(_, end)) in own.iter().enumerate() {
-        let row = &coefficients[start..end as usize];
+        let row = &terms[start..end as usize];
         let largest: i64 = row.iter().map(|&(_, x)| i64::from(x.abs())).sum();
         if largest * i64::from(reach) > SMALL {
             return Vec::new();
@@ -201,7 +185,7 @@ fn propose_packed<L: LatticeLaw>(
 }
 
 impl<L: LatticeLaw> LatticeMetropolis<L> {
-    /// `z + V e` by the coefficients of V into `proposed`; the sum of its parts.
+    /// `z + V e` by the terms of V into `proposed`; the sum of its parts.
     #[inline]
     fn propose_sparse(
         &self,
@@ -211,10 +195,10 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         jumps: &[i32],
         proposed: &mut [i64],
     ) -> i64 {
-        let (mut sum, mut start) = (0, block.first_coefficient);
+        let (mut sum, mut start) = (0, block.first_term);
         for (&(entry, end), out) in rows.iter().zip(proposed) {
             let mut value = z[entry as usize];
-            for &(j, x) in &self.coefficients[start..end as usize] {
+            for &(j, x) in &self.terms[start..end as usize] {
                 value += i64::from(jumps[j as usize]) * i64::from(x);
             }
             start = end as usize;
@@ -352,7 +336,7 @@ mod tests {
     use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
     use crate::testing::{assert_stationary, lattice_points, small_lattices, test_stream};
 
-    /// The plain reference of the packed columns: the sparse coefficients.
+    /// The plain reference of the packed columns: the sparse terms.
     #[test]
     fn packed_and_sparse_proposals_agree() {
         fn agree<L: LatticeLaw>(law: L, start_scale: f64) {

@@ -2,7 +2,7 @@
 
 use super::exact::{Exact, entries, exactly};
 use super::matrix::IntMatrix;
-use super::smith::{subtract, swap};
+use super::row::{identity, negate, subtract, swap};
 use crate::error::Result;
 use std::cmp::Ordering;
 
@@ -28,7 +28,7 @@ pub fn hermite(a: &IntMatrix) -> Result<Hermite> {
 fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Hermite>> {
     let (k, d) = (matrix.rows(), matrix.columns());
     let mut h: Vec<T> = matrix.entries().iter().map(|&x| T::of(x)).collect();
-    let mut u: Vec<T> = (0..k * k).map(|i| T::of(i64::from(i % (k + 1) == 0))).collect();
+    let mut u: Vec<T> = identity(k);
     let mut pivots = Vec::new();
     for column in 0..d {
         let top = pivots.len();
@@ -41,11 +41,8 @@ fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Hermite>> {
             swap(&mut h, d, top, smallest);
             swap(&mut u, k, top, smallest);
             if h[top * d + column].is_negative() {
-                for (values, width) in [(&mut h, d), (&mut u, k)] {
-                    for x in &mut values[top * width..(top + 1) * width] {
-                        *x = x.neg()?;
-                    }
-                }
+                negate(&mut h, d, top)?;
+                negate(&mut u, k, top)?;
             }
             let mut clean = true;
             for i in top + 1..k {

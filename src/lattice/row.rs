@@ -62,3 +62,35 @@ pub(super) fn make_primitive<T: Exact>(row: &mut [T]) -> Option<()> {
     }
     Some(())
 }
+
+/// The identity as a dense matrix.
+pub(super) fn identity<T: Exact>(n: usize) -> Vec<T> {
+    (0..n * n).map(|i| T::of(i64::from(i % (n + 1) == 0))).collect()
+}
+
+/// Swaps two rows of a dense matrix of this width.
+pub(super) fn swap<T>(values: &mut [T], width: usize, i: usize, j: usize) {
+    if i != j {
+        let (low, high) = (i.min(j), i.max(j));
+        let (head, tail) = values.split_at_mut(high * width);
+        head[low * width..(low + 1) * width].swap_with_slice(&mut tail[..width]);
+    }
+}
+
+/// Row `i` minus `q` times row `j`.
+pub(super) fn subtract<T: Exact>(values: &mut [T], width: usize, i: usize, j: usize, q: &T) -> Option<()> {
+    for c in 0..width {
+        if !values[j * width + c].is_zero() {
+            values[i * width + c] = values[i * width + c].minus(q, &values[j * width + c])?;
+        }
+    }
+    Some(())
+}
+
+/// Row `i` with the other sign.
+pub(super) fn negate<T: Exact>(values: &mut [T], width: usize, i: usize) -> Option<()> {
+    for x in &mut values[i * width..(i + 1) * width] {
+        *x = x.neg()?;
+    }
+    Some(())
+}

@@ -2,6 +2,7 @@
 
 use super::exact::{Exact, entries, exactly};
 use super::matrix::IntMatrix;
+use super::row::{identity, negate, subtract, swap};
 use crate::error::Result;
 use std::cmp::Ordering;
 
@@ -27,7 +28,6 @@ pub fn smith(a: &IntMatrix) -> Result<Smith> {
 /// Outer `None`: overflow of `T`; inner: a result beyond `i64`.
 fn run<T: Exact>(matrix: &IntMatrix) -> Option<Option<Smith>> {
     let (k, d) = (matrix.rows(), matrix.columns());
-    let identity = |n: usize| -> Vec<T> { (0..n * n).map(|i| T::of(i64::from(i % (n + 1) == 0))).collect() };
     // V is kept transposed, so that operations on columns of A are operations on rows of it.
     let mut work = Work {
         a: matrix.entries().iter().map(|&x| T::of(x)).collect(),
@@ -143,12 +143,8 @@ impl<T: Exact> Work<T> {
     }
 
     fn negate_row(&mut self, i: usize) -> Option<()> {
-        for (values, width) in [(&mut self.a, self.d), (&mut self.u, self.k)] {
-            for x in &mut values[i * width..(i + 1) * width] {
-                *x = x.neg()?;
-            }
-        }
-        Some(())
+        negate(&mut self.a, self.d, i)?;
+        negate(&mut self.u, self.k, i)
     }
 
     /// Row `i` minus `q` times row `j`.
@@ -167,25 +163,6 @@ impl<T: Exact> Work<T> {
         }
         subtract(&mut self.vt, self.d, i, j, q)
     }
-}
-
-/// Swaps two rows.
-pub(super) fn swap<T>(values: &mut [T], width: usize, i: usize, j: usize) {
-    if i != j {
-        let (low, high) = (i.min(j), i.max(j));
-        let (head, tail) = values.split_at_mut(high * width);
-        head[low * width..(low + 1) * width].swap_with_slice(&mut tail[..width]);
-    }
-}
-
-/// Row `i` minus `q` times row `j`.
-pub(super) fn subtract<T: Exact>(values: &mut [T], width: usize, i: usize, j: usize, q: &T) -> Option<()> {
-    for c in 0..width {
-        if !values[j * width + c].is_zero() {
-            values[i * width + c] = values[i * width + c].minus(q, &values[j * width + c])?;
-        }
-    }
-    Some(())
 }
 
 #[cfg(test)]

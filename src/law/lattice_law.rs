@@ -14,18 +14,27 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     type Tables: Send + Sync + Debug;
     /// The scale parameter, in counts.
     fn scale(&self) -> f64;
-    /// `|z|` or `z²`.
-    fn part(z: i64) -> i64;
+    /// `|z|` or `z²`: the latter unless the law says otherwise, here and in the next two.
+    #[inline]
+    fn part(z: i64) -> i64 {
+        z * z
+    }
     /// The same of a value that [`LatticeLaw::is_within`] 2^13.
-    fn part_of_small(z: i16) -> i32;
+    #[inline]
+    fn part_of_small(z: i16) -> i32 {
+        i32::from(z) * i32::from(z)
+    }
     /// Whether a sum of parts says that every value lies within ±bound.
-    fn is_within(sum: i64, bound: i64) -> bool;
+    #[inline]
+    fn is_within(sum: i64, bound: i64) -> bool {
+        sum <= bound * bound
+    }
     /// `-ln q` up to a constant, of the sum of the parts; 0 at 0, increasing.
     fn energy(&self, sum: i64) -> f64;
     /// Builds the tables.
     fn tables(&self) -> Self::Tables;
     /// The `u`-quantile of `p(t) ∝ q(z + t b)` over the integers `first <= t <= last`, with `b` given by its non-zero
-    /// entries.
+    /// coefficients.
     ///
     /// `at`: z and its statistic. `u`: in (0, 1). The result increases with `u`; with uniform `u` it has the law `p`.
     /// `within`: first <= 0 <= last;
@@ -129,18 +138,6 @@ impl LatticeLaw for DiscreteGaussian {
         Law::scale(self)
     }
     #[inline]
-    fn part(z: i64) -> i64 {
-        z * z
-    }
-    #[inline]
-    fn part_of_small(z: i16) -> i32 {
-        i32::from(z) * i32::from(z)
-    }
-    #[inline]
-    fn is_within(sum: i64, bound: i64) -> bool {
-        sum <= bound * bound
-    }
-    #[inline]
     fn energy(&self, sum: i64) -> f64 {
         let sigma = Law::scale(self);
         0.5 * sum as f64 / (sigma * sigma)
@@ -180,18 +177,6 @@ impl LatticeLaw for EuclideanLaplace {
     type Tables = Vec<f64>;
     fn scale(&self) -> f64 {
         1.0 / self.rate()
-    }
-    #[inline]
-    fn part(z: i64) -> i64 {
-        z * z
-    }
-    #[inline]
-    fn part_of_small(z: i16) -> i32 {
-        i32::from(z) * i32::from(z)
-    }
-    #[inline]
-    fn is_within(sum: i64, bound: i64) -> bool {
-        sum <= bound * bound
     }
     #[inline]
     fn energy(&self, sum: i64) -> f64 {
