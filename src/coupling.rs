@@ -3,10 +3,11 @@
 //! Biswas, Jacob, Vanetti (2019), Estimating convergence of Markov chains with L-lag couplings. The driver knows
 //! the kernel by its trait alone.
 
-use crate::diagnostics::{Estimate, Moments};
+use crate::diagnostics::Estimate;
 use crate::error::Result;
 use crate::kernel::Coupled;
 use crate::rng::Rng;
+use std::collections::BTreeMap;
 
 /// One coupled pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,34 +61,93 @@ where
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps
 /// to its target (Biswas, Jacob, Vanetti 2019, Thm. 2.5).
-pub fn bound_term(tau: u64, lag: u64, t: u64) -> u64 {
-    tau.saturating_sub(lag).saturating_sub(t).div_ceil(lag)
+pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
+    beyond.saturating_sub(t).div_ceil(lag)
 }
 
-/// Mean of the bound over pairs that all met, with its standard error. It may exceed 1, where it says
-/// nothing.
-pub fn tv_bound(taus: &[u64], lag: u64, t: u64) -> Estimate {
-    let mut moments = Moments::default();
-    taus.iter().for_each(|&tau| moments.push(bound_term(tau, lag, t) as f64));
-    moments.estimate()
+/// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeetingTimes {
+    lag: u64,
+    /// By `τ - L`.
+    met: BTreeMap<u64, u64>,
+    censored: u64,
 }
 
-/// The first `t` with `tv_bound(t) <= level`.
-pub fn first_below(taus: &[u64], lag: u64, level: f64) -> u64 {
-    let (mut above, mut below) = (0, taus.iter().map(|tau| tau - lag).max().unwrap_or(0));
-    if tv_bound(taus, lag, 0).mean <= level {
-        return 0;
+impl MeetingTimes {
+    /// No pairs yet; `lag` >= 1.
+    pub fn new(lag: u64) -> Self {
+        Self { lag: lag.max(1), met: BTreeMap::new(), censored: 0 }
     }
-    // The bound falls with t: bisection.
-    while below - above > 1 {
-        let middle = above + (below - above) / 2;
-        if tv_bound(taus, lag, middle).mean <= level {
-            below = middle;
-        } else {
-            above = middle;
+
+    /// Adds a pair; `None`: it was cut short.
+    pub fn push(&mut self, tau: Option<u64>) {
+        match tau {
+            Some(tau) => *self.met.entry(tau.saturating_sub(self.lag)).or_default() += 1,
+            None => self.censored += 1,
         }
     }
-    below
+
+    /// Pairs that met.
+    pub fn met(&self) -> u64 {
+        self.met.values().sum()
+    }
+
+    /// Pairs that were cut short.
+    pub fn censored(&self) -> u64 {
+        self.censored
+    }
+
+    /// A bound exists where every pair met.
+    pub fn is_bounded(&self) -> bool {
+        self.censored == 0 && !self.met.is_empty()
+    }
+
+    /// The largest `τ - L` of a pair that met.
+    pub fn longest(&self) -> Option<u64> {
+        self.met.keys().next_back().copied()
+    }
+
+    /// `τ - L` of the pair with this number when they are sorted, from 0; pairs that were cut short come last and have none.
+    pub fn sorted(&self, number: u64) -> Option<u64> {
+        let mut before = 0;
+        self.met.iter().find_map(|(&beyond, &pairs)| {
+            before += pairs;
+            (number < before).then_some(beyond)
+        })
+    }
+
+    /// Mean of the bound after `t` steps over the pairs that met, with its standard error. It may exceed 1, where it says
+    /// nothing; where a pair was cut short it is none.
+    pub fn bound(&self, t: u64) -> Estimate {
+        let terms =
+            || self.met.iter().map(|(&beyond, &pairs)| (bound_term(beyond, self.lag, t), pairs as f64));
+        let n = self.met() as f64;
+        let mean = terms().map(|(term, pairs)| term as f64 * pairs).sum::<f64>() / n;
+        let squares: f64 =
+            terms().map(|(term, pairs)| pairs * (term as f64 - mean) * (term as f64 - mean)).sum();
+        // A single pair says nothing of its error.
+        let deviation = if n < 2.0 { f64::NAN } else { libm::sqrt(squares / (n - 1.0)) };
+        Estimate { mean, standard_error: deviation / libm::sqrt(n) }
+    }
+
+    /// The first `t` at which the bound is at most `level`.
+    pub fn first_below(&self, level: f64) -> u64 {
+        let (mut above, mut below) = (0, self.longest().unwrap_or(0));
+        if self.met.is_empty() || self.bound(0).mean <= level {
+            return 0;
+        }
+        // The bound falls with t: bisection.
+        while below - above > 1 {
+            let middle = above + (below - above) / 2;
+            if self.bound(middle).mean <= level {
+                below = middle;
+            } else {
+                above = middle;
+            }
+        }
+        below
+    }
 }
 
 #[cfg(test)]
@@ -97,11 +157,17 @@ mod tests {
     #[test]
     fn bounds_by_hand() {
         // ceil((15 - 10 - t)/10) = 1 for t < 5, ceil((32 - 10 - t)/10) = 3, 2 from t = 2, 1 from 12, 0 from 22.
-        let taus = [15, 32];
-        let mean = |t| tv_bound(&taus, 10, t).mean;
+        let mut times = MeetingTimes::new(10);
+        times.push(Some(32));
+        times.push(Some(15));
+        let mean = |t| times.bound(t).mean;
         assert_eq!([mean(0), mean(2), mean(5), mean(12), mean(22)], [2.0, 1.5, 1.0, 0.5, 0.0]);
-        assert_eq!(tv_bound(&taus, 10, 0).standard_error, 1.0);
-        assert_eq!([first_below(&taus, 10, 1.0), first_below(&taus, 10, 0.1)], [5, 22]);
-        assert_eq!(first_below(&taus, 10, 2.0), 0);
+        assert_eq!(times.bound(0).standard_error, 1.0);
+        assert_eq!([times.first_below(1.0), times.first_below(0.1)], [5, 22]);
+        assert_eq!(times.first_below(2.0), 0);
+        assert_eq!([times.sorted(0), times.sorted(1), times.sorted(2)], [Some(5), Some(22), None]);
+        assert!(times.is_bounded());
+        times.push(None);
+        assert!(!times.is_bounded() && (times.met(), times.longest()) == (2, Some(22)));
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! # The data flow
 //!
-//! Arrows point one way: a TOML file is checked (`config`), expanded to cells with keys (`grid`), every
-//! cell is prepared and drawn many times (`runner`: law + invariant + method, chains or coupled pairs and their
-//! [`diagnostics`], what it pays: [`privacy`]), the rows are written (`results`) and become tables
-//! (`report`). The modules linked above are the pure core: no files, threads, tables or clock. The
+//! Arrows point one way: a TOML file is checked (`config`), expanded to cells with keys (`grid`), and planned as a `study`
+//! (releases, meetings, privacy, composition), which says how a cell is drawn (law + invariant + method, chains or coupled
+//! pairs and their [`diagnostics`], what it pays: [`privacy`]) and which tables its rows fill. The `engine` draws the cells
+//! of any study in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules linked above are the pure core: no files, threads, tables or clock. The
 //! harness sits on it behind the feature `harness` (on by default).
 //!
 //! # Not for releasing real data
@@ -52,6 +52,8 @@ pub mod cluster;
 #[cfg(feature = "harness")]
 pub mod config;
 #[cfg(feature = "harness")]
+pub mod engine;
+#[cfg(feature = "harness")]
 pub mod failure;
 #[cfg(feature = "harness")]
 pub mod grid;
@@ -60,11 +62,15 @@ mod hash;
 #[cfg(feature = "harness")]
 pub mod input;
 #[cfg(feature = "harness")]
+pub mod page;
+#[cfg(feature = "harness")]
 pub mod report;
 #[cfg(feature = "harness")]
-pub mod results;
+pub mod store;
 #[cfg(feature = "harness")]
-pub mod runner;
+pub mod study;
+#[cfg(feature = "harness")]
+pub mod table;
 #[cfg(feature = "harness")]
 pub mod verify;
 

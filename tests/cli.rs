@@ -2,7 +2,9 @@
 
 mod place;
 
-use congenial::results::{ErrorRow, read_chains, read_errors};
+use congenial::study::cells::CellRow;
+use congenial::study::release::{ChainRow, ErrorRow, LevelRow};
+use congenial::table::Writer;
 use place::Place;
 use std::path::Path;
 
@@ -47,23 +49,23 @@ fn run(place: &Place, out: &str, more: &[&str]) -> Vec<ErrorRow> {
     let mut arguments = vec!["run", "config.toml", "--out", out];
     arguments.extend(more);
     place.command(&arguments).assert().success();
-    read_errors(&place.path(out)).unwrap()
+    place.rows(out)
 }
 
 #[test]
 fn a_run_leaves_rows_that_keep_the_invariant() {
     let place = tiny();
     let rows = run(&place, "out", &[]);
-    let value = |row: &ErrorRow| row.value.expect("no cell fails");
-    assert!(rows.iter().all(|row| row.error.is_none()));
+    assert!(place.failures("out").is_empty());
     // 24 cells of 20 replicates, 4 of 3, 20 of 3; 3 levels each.
     assert_eq!(rows.len(), (24 * 20 + 4 * 3 + 20 * 3) * 3);
-    assert_eq!(rows.iter().map(|row| value(row).nodes).max(), Some(6));
+    assert_eq!(place.rows("out").iter().map(|row: &LevelRow| row.nodes).max(), Some(6));
     // The root's error cannot exceed the sum of its children's where the invariant holds.
-    for three in rows.chunks(3).filter(|three| three[0].group.method != "unconstrained") {
-        assert!(value(&three[0]).l1 <= value(&three[1]).l1 + 1e-9, "{three:?}");
+    let cells = place.cells("out");
+    for three in rows.chunks(3).filter(|three| cells[&three[0].cell].method.name() != "unconstrained") {
+        assert!(three[0].l1 <= three[1].l1 + 1e-9, "{three:?}");
     }
-    assert!(!read_chains(&place.path("out")).unwrap().is_empty());
+    assert!(!place.rows::<ChainRow>("out").is_empty());
     for file in ["manifest.json", "config.toml", "config.resolved.toml"] {
         assert!(place.path("out").join(file).exists(), "{file}");
     }
@@ -82,9 +84,9 @@ fn rows_do_not_depend_on_threads_nor_on_the_rest_of_the_grid() {
     // The resolved config is the same plan.
     let resolved = place.path("one").join("config.resolved.toml");
     place.command(&["run", resolved.to_str().unwrap(), "--out", "again"]).assert().success();
-    let mut again = read_errors(&place.path("again")).unwrap();
+    let mut again: Vec<ErrorRow> = place.rows("again");
     let mut first = one.clone();
-    let key = |row: &ErrorRow| (row.group.cell.clone(), row.value.map(|v| v.level));
+    let key = |row: &ErrorRow| (row.cell, row.replicate, row.level);
     again.sort_by_key(key);
     first.sort_by_key(key);
     assert_eq!(first, again);
@@ -199,11 +201,12 @@ fn a_failed_cell_is_a_row_and_the_others_go_on() {
     assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("2 of 46 cells failed"));
     assert!(String::from_utf8_lossy(&output.stdout).contains("never moved in 1 steps"));
-    let rows = read_errors(&place.path("out")).unwrap();
-    let failed: Vec<&ErrorRow> = rows.iter().filter(|row| row.error.is_some()).collect();
-    assert_eq!(failed.len(), 2);
-    assert!(failed.iter().all(|row| row.group.method == "hierarchical-mh" && row.value.is_none()));
-    assert!(rows.iter().filter(|row| row.group.method == "exact").count() > 100);
+    assert_eq!(place.failures("out").len(), 2);
+    let with_rows = place.with_cells("out", |row: &ErrorRow| row.cell);
+    assert!(with_rows.iter().all(|(cell, _)| cell.epsilon != 1.0
+        || cell.method.name() != "hierarchical-mh"
+        || cell.law.needs_delta()));
+    assert!(with_rows.iter().filter(|(cell, _)| cell.method.name() == "exact").count() > 100);
 }
 
 #[test]
@@ -227,7 +230,7 @@ fn reports_come_in_four_formats_and_from_several_runs() {
     assert_eq!(std::fs::read_to_string(place.path("tables/l1_error.csv")).unwrap(), csv);
     place.refuses(&["report", "nowhere"], &["nowhere", "complete run"]);
     let manifest = std::fs::read_to_string(place.path("a/manifest.json")).unwrap();
-    place.write("a/manifest.json", &manifest.replace("\"schema_version\": 4", "\"schema_version\": 99"));
+    place.write("a/manifest.json", &manifest.replace("\"schema_version\": 5", "\"schema_version\": 99"));
     place.refuses(&["report", "a"], &["schema version 99"]);
     place.write("b/errors.parquet", "not parquet");
     place.refuses(&["report", "b"], &["errors.parquet", "not a readable parquet file"]);
@@ -298,11 +301,15 @@ fn aggregate_counts_parquet_and_csv_alike() {
 }
 
 fn write_parquet(path: &Path, keys: &[Option<i64>]) {
-    use polars::prelude::{Column, DataFrame, NamedFrom, ParquetWriter, Series};
-    let key: Column = Series::new("pu".into(), keys.to_vec()).into();
-    let fare: Column = Series::new("fare".into(), vec![1.5f64; keys.len()]).into();
-    let mut frame = DataFrame::new_infer_height(vec![key, fare]).unwrap();
-    ParquetWriter::new(std::fs::File::create(path).unwrap()).finish(&mut frame).unwrap();
+    use congenial::table::{Field, Kind, Value};
+    let fields = vec![Field { optional: true, ..Field::new("pu", Kind::I64) }, Field::new("fare", Kind::F64)];
+    let mut writer = Writer::new(std::fs::File::create(path).unwrap(), fields, &[]).unwrap();
+    for key in keys {
+        let columns = writer.row().unwrap();
+        key.put(&mut columns[0]);
+        1.5f64.put(&mut columns[1]);
+    }
+    writer.finish().unwrap();
 }
 
 /// The project's own configs plan.
@@ -363,12 +370,11 @@ fn the_other_verbs_say_what_they_are_asked() {
         serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
     let cells = plan["cells"].as_array().unwrap();
     run(&place, "out", &[]);
-    let rows = read_errors(&place.path("out")).unwrap();
-    for cell in cells {
-        let key = cell["cell"].as_str().unwrap();
-        let row = rows.iter().find(|row| row.group.cell == key).unwrap();
-        assert_eq!(cell["method"], row.group.method);
-        assert_eq!(cell["epsilon"].as_f64(), Some(row.group.epsilon));
+    let rows: Vec<CellRow> = place.rows("out");
+    for (cell, row) in cells.iter().zip(&rows) {
+        assert_eq!(cell["cell"], row.cell.to_string());
+        assert_eq!(cell["method"], row.method.name());
+        assert_eq!(cell["epsilon"].as_f64(), Some(row.epsilon));
     }
     assert_eq!(plan["folder"], format!("results/tiny-{}", &plan["config_hash"].as_str().unwrap()[..8]));
     let schema: serde_json::Value = serde_json::from_str(&place.prints(&["schema"])).unwrap();
@@ -408,5 +414,5 @@ fn families_that_cancel_are_no_violation() {
                   [[grid]]\nepsilon = 0.7\nlaw = [\"laplace\", \"gaussian\"]\ndelta = 1e-6\nmethod = [\"exact\", \"l2\"]\n";
     let place = Place::new(&[("config.toml", config), ("table.csv", &table)]);
     place.prints(&["run", "config.toml", "--out", "out"]);
-    assert!(read_errors(&place.path("out")).unwrap().iter().all(|row| row.error.is_none()));
+    assert!(place.failures("out").is_empty());
 }

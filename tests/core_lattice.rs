@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use congenial::coupling::{meet, tv_bound};
+use congenial::coupling::{MeetingTimes, meet};
 use congenial::diagnostics::Moments;
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use congenial::invariant::{Component, Hierarchy, Linear};
@@ -422,18 +422,19 @@ fn meeting_times_on_four_by_four() {
     let (invariant, law) = (four_by_four(), DoubleGeometric::new(4.0).unwrap());
     let gibbs = LatticeGibbs::new(&invariant, None, law).unwrap();
     let metropolis = LatticeMetropolis::new(&invariant, law, (-1f64).exp(), BasisKind::Smith).unwrap();
-    fn taus<K: Coupled<Value = i64>>(kernel: &K, lag: u64, pairs: u64) -> Vec<u64> {
-        (0..pairs)
-            .map(|pair| {
-                let (mut starts, mut moves) = (test_stream(2 * pair), test_stream(2 * pair + 1));
-                meet(kernel, lag, 1_000_000, 4.0, (&mut starts, &mut moves)).unwrap().tau.expect("they meet")
-            })
-            .collect()
+    fn times<K: Coupled<Value = i64>>(kernel: &K, lag: u64, pairs: u64) -> MeetingTimes {
+        let mut times = MeetingTimes::new(lag);
+        for pair in 0..pairs {
+            let (mut starts, mut moves) = (test_stream(2 * pair), test_stream(2 * pair + 1));
+            times.push(meet(kernel, lag, 1_000_000, 4.0, (&mut starts, &mut moves)).unwrap().tau);
+        }
+        assert!(times.is_bounded());
+        times
     }
-    let fast = taus(&gibbs, 300, 200);
-    let slow = taus(&metropolis, 10_000, 60);
-    assert!(tv_bound(&fast, 300, 1_000).mean <= 0.01);
-    assert!(tv_bound(&slow, 10_000, 500).mean > 0.25);
+    let fast = times(&gibbs, 300, 200);
+    let slow = times(&metropolis, 10_000, 60);
+    assert!(fast.bound(1_000).mean <= 0.01);
+    assert!(slow.bound(500).mean > 0.25);
 }
 
 /// Margins keep their form beside a total, which they imply, in either order.

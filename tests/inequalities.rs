@@ -3,9 +3,10 @@
 
 mod place;
 
-use congenial::results::{
-    read_agreement, read_entries, read_errors, read_findings, read_parts, read_privacy,
-};
+use congenial::study::cells::CellRow;
+use congenial::study::composition::FindingRow;
+use congenial::study::privacy::PaidRow;
+use congenial::study::release::{AgreementRow, EntryRow, ErrorRow, PartRow};
 use place::Place;
 
 const TABLE: &str = "\
@@ -126,54 +127,55 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     let text = place.prints(&["run", "config.toml", "--out", "out"]);
     assert!(text.contains("What a release pays") && text.contains("methods with the same noise"), "{text}");
     assert!(text.contains("L1 distance of a release to its table, over 2 parts of 4 cells"), "{text}");
-    let rows = read_errors(&place.path("out")).unwrap();
-    assert!(rows.iter().all(|row| row.error.is_none()));
+    assert!(place.failures("out").is_empty());
+    let rows: Vec<ErrorRow> = place.rows("out");
     assert_eq!(rows.len(), (11 + 3 + 4) * 400);
     let (mut kept, mut chains) = (0, 0);
-    for row in &rows {
-        let (method, paid) = (row.group.method.as_str(), &row.paid);
+    for paid in place.rows::<CellRow>("out") {
+        let method = paid.method.name();
         let conditions = matches!(method, "exact" | "rejection" | "line-gibbs" | "mis");
-        assert_eq!(row.group.nonnegative, method != "unconstrained");
-        match (conditions, row.group.law.as_str()) {
-            (false, _) => assert_eq!((paid.gamma, paid.known.as_str()), (Some(0.0), "proved")),
-            (true, "l2") => assert_eq!((paid.gamma, paid.known.as_str()), (Some(1.0), "bounded")),
+        assert_eq!(paid.nonnegative, method != "unconstrained");
+        match (conditions, paid.law.name()) {
+            (false, _) => assert_eq!((paid.gamma, paid.gamma_known.as_str()), (Some(0.0), "proved")),
+            (true, "l2") => assert_eq!((paid.gamma, paid.gamma_known.as_str()), (Some(1.0), "bounded")),
             (true, _) => {
                 // Few tables: all pairs were searched; below ln(2 - a²)/(2 rate) for one total.
-                assert_eq!(paid.known, "computed");
+                assert_eq!(paid.gamma_known, "computed");
                 let bound = (2.0 - f64::exp(-1.0)).ln();
                 assert!(paid.gamma.unwrap() > 0.2 && paid.gamma.unwrap() < bound, "{paid:?}");
             }
         }
         let sampled = matches!(method, "line-gibbs" | "mis");
-        assert_eq!(paid.sampling.is_none(), sampled, "{method}");
-        assert!(paid.sampling.unwrap_or(0.0) < 1e-9);
+        assert_eq!(paid.delta_sampling.is_none(), sampled, "{method}");
+        assert!(paid.delta_sampling.unwrap_or(0.0) < 1e-9);
         chains += usize::from(sampled);
         kept += usize::from(conditions);
     }
     assert!(kept > 0 && chains > 0);
-    let entries = read_entries(&place.path("out")).unwrap();
-    for row in entries.iter().filter(|row| row.group.method != "unconstrained") {
-        assert_eq!(row.negative, 0.0, "{} {}", row.group.method, row.name);
+    let (entries, cells): (Vec<EntryRow>, _) = (place.rows("out"), place.cells("out"));
+    let method = |key| cells[&key].method.name();
+    for row in entries.iter().filter(|row| method(row.cell) != "unconstrained") {
+        assert_eq!(row.negative, 0.0, "{} {}", method(row.cell), row.name);
     }
     // The samplers of one law agree, and all of them differ from imaging.
-    let agreement = read_agreement(&place.path("out")).unwrap();
+    let agreement: Vec<AgreementRow> = place.rows("out");
     let samplers = ["exact", "rejection", "line-gibbs", "mis"];
     let mut same = 0;
-    for row in agreement.iter().filter(|row| samplers.contains(&row.group.method.as_str())) {
+    for row in agreement.iter().filter(|row| samplers.contains(&method(row.cell))) {
         let other = row.other.split(' ').next().unwrap();
         if samplers.contains(&other) {
-            assert!(row.agreement.p > 1e-6, "{} {}: {row:?}", row.group.method, row.other);
+            assert!(row.p > 1e-6, "{} {}: {row:?}", method(row.cell), row.other);
             same += 1;
         }
     }
     assert!(same > 10);
-    let apart = agreement.iter().find(|row| row.group.method == "exact" && row.other == "nnl2").unwrap();
-    assert!(apart.agreement.p < 1e-6, "{apart:?}");
+    let apart = agreement.iter().find(|row| method(row.cell) == "exact" && row.other == "nnl2").unwrap();
+    assert!(apart.p < 1e-6, "{apart:?}");
     // The same rows on one thread, and from the resolved config.
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(entries, read_entries(&place.path("one")).unwrap());
+    assert_eq!(entries, place.rows("one"));
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
-    assert_eq!(rows.len(), read_errors(&place.path("again")).unwrap().len());
+    assert_eq!(rows.len(), place.rows::<ErrorRow>("again").len());
     place.prints(&["report", "out", "--out", "tables"]);
     for file in ["parts.csv", "agreement.csv", "entries.csv"] {
         assert!(place.path(&format!("tables/{file}")).exists());
@@ -185,19 +187,19 @@ fn variances_are_beside_their_closed_forms() {
     let place = place();
     let text = place.prints(&["run", "equations.toml", "--out", "out"]);
     assert!(text.contains("conditioning / least squares"), "{text}");
-    let parts = read_parts(&place.path("out")).unwrap();
+    let parts = place.with_cells("out", |row: &PartRow| row.cell);
     assert_eq!(parts.len(), 2 * 5 * 2);
-    for row in &parts {
-        let expected = row.expected.unwrap();
+    for (cell, row) in &parts {
+        let expected = row.mse_expected.unwrap();
         // At level 1e-6; the tails of squares of Laplace noise are wide.
-        assert!((row.mse.mean - expected).abs() < 6.0 * row.mse.standard_error, "{row:?}");
-        let two = row.group.law == "laplace" && row.group.method != "unconstrained";
+        assert!((row.mse - expected).abs() < 6.0 * row.mse_se.unwrap(), "{row:?}");
+        let two = cell.law.name() == "laplace" && cell.method.name() != "unconstrained";
         assert_eq!(row.ks.is_some(), two);
         if two {
             // Massart's bound at 1e-6.
             assert!(row.ks.unwrap() < ((2e6f64).ln() / (2.0 * row.draws as f64)).sqrt(), "{row:?}");
-            let attained = if row.group.options == "beta=0.9" { 0.5 / 1.8 } else { 0.5 };
-            assert!((row.epsilon.unwrap() - attained).abs() < 1e-9);
+            let attained = if cell.options == "beta=0.9" { 0.5 / 1.8 } else { 0.5 };
+            assert!((row.epsilon_attained.unwrap() - attained).abs() < 1e-9);
         }
     }
 }
@@ -207,9 +209,10 @@ fn gamma_is_found_by_a_study_of_privacy() {
     let place = place();
     let text = place.prints(&["run", "privacy.toml", "--out", "out"]);
     assert!(text.contains("gamma over all pairs of tables"), "{text}");
-    let rows = read_privacy(&place.path("out")).unwrap();
+    assert!(place.failures("out").is_empty());
+    let rows: Vec<PaidRow> = place.rows("out");
     // Two parts, each over the table, (no corner: no equal columns in a 2 × 2 table, so every table is one,) and all pairs.
-    assert!(rows.iter().all(|row| row.error.is_none() && row.gamma <= row.bound && row.bound < 1.0));
+    assert!(rows.iter().all(|row| row.gamma <= row.gamma_bound && row.gamma_bound < 1.0));
     for part in [1, 2] {
         let of = |scope: &str| rows.iter().find(|row| row.part == part && row.scope == scope).unwrap();
         assert!(of("table").gamma <= of("all").gamma);
@@ -229,14 +232,14 @@ fn the_theory_is_checked_statement_by_statement() {
     let text = place.prints(&["run", "theory.toml", "--out", "out"]);
     assert!(text.contains("Table 1 of \"Two views\" as computed (4 worlds"), "{text}");
     assert!(text.contains("Theorem 3.5 (2) (conditioning; printed as true)"), "{text}");
-    let rows = read_findings(&place.path("out")).unwrap();
+    let rows: Vec<FindingRow> = place.rows("out");
     let refuted: Vec<&str> =
         rows.iter().filter(|row| row.claim && !row.holds).map(|row| row.statement.as_str()).collect();
     assert!(refuted.iter().all(|s| s.contains("3.5 (2)") || s.contains("by the letter")), "{refuted:?}");
     let again = place.prints(&["run", "theory.toml", "--out", "out"]);
     assert_eq!(again, text);
     place.prints(&["run", "theory.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(rows, read_findings(&place.path("one")).unwrap());
+    assert_eq!(rows, place.rows("one"));
     let wrong = |from: &str, to: &str, wanted: &[&str]| {
         place.write("wrong.toml", &THEORY.replacen(from, to, 1));
         place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
@@ -335,8 +338,7 @@ fn every_kind_of_inequality_runs() {
             place.write("kind.toml", &text);
             let name = format!("out-{}", equation.len() * 1000 + kind.len());
             place.prints(&["run", "kind.toml", "--out", &name]);
-            let rows = read_errors(&place.path(&name)).unwrap();
-            assert!(rows.iter().all(|row| row.error.is_none()), "{kind} {equation}");
+            assert!(place.failures(&name).is_empty(), "{kind} {equation}");
         }
     }
 }

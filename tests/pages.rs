@@ -6,9 +6,11 @@
 
 mod place;
 
-use congenial::results::read_errors;
+use congenial::study::composition::FindingRow;
+use congenial::study::meeting::{MarginalRow, PairRow};
+use congenial::study::privacy::PaidRow;
+use congenial::study::release::ErrorRow;
 use place::Place;
-use polars::prelude::{DataFrame, NamedFrom, ParquetReader, ParquetWriter, SerReader, Series};
 
 /// Compares a page with its snapshot, `tests/snapshots/pages__<name>.snap`.
 fn pin(name: &str, page: &str) {
@@ -53,11 +55,11 @@ fn run(place: &Place, config: &str, out: &str, more: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Pins the report of some runs: both pages, the CSV on standard output, and the tables that only `--out` writes.
+/// Pins the report of some runs: both pages, and of the tables that `--out` writes their columns and numbers of rows.
 fn pin_report(place: &Place, kind: &str, folders: &[&str]) -> String {
     let report = |format| place.prints(&[&["report"], folders, &["--format", format]].concat());
     let [text, markdown, csv] = ["text", "markdown", "csv"].map(report);
-    for (format, page) in [("text", &text), ("markdown", &markdown), ("csv", &csv)] {
+    for (format, page) in [("text", &text), ("markdown", &markdown)] {
         pin(&format!("{kind}_{format}"), page);
     }
     let tables = format!("{kind}-tables");
@@ -71,11 +73,14 @@ fn pin_report(place: &Place, kind: &str, folders: &[&str]) -> String {
     for name in names {
         let content = std::fs::read_to_string(place.path(&tables).join(&name)).unwrap();
         match name.as_str() {
-            "l1_error.txt" => assert_eq!(content, text),
-            "l1_error.md" => assert_eq!(content, markdown),
-            "l1_error.json" => {}
-            _ if content == csv => others += &format!("== {name}: as on standard output\n"),
-            _ => others += &format!("== {name}\n{content}"),
+            "report.txt" => assert_eq!(content, text),
+            "report.md" => assert_eq!(content, markdown),
+            "report.json" => drop(serde_json::from_str::<serde_json::Value>(&content).unwrap()),
+            _ => {
+                let printed = if content == csv { ", as on standard output" } else { "" };
+                let header = content.lines().next().unwrap_or_default();
+                others += &format!("== {name}: {} rows{printed}\n{header}\n", content.lines().count() - 1);
+            }
         }
     }
     pin(&format!("{kind}_tables"), &others);
@@ -507,7 +512,7 @@ max-steps = 100_000
     let body = format!("study = \"meeting\"\nreplicates = 20\n{TABLE_DATA}{MARGINS}{grid}");
     let place = pin_run("meetings", &config("meeting", &body), &[("table.csv", TABLE)]);
     // Distances that no bound allows.
-    scale(&place, "out", "marginals.parquet", "tv", 20.0);
+    place.edit("out", |row: &mut MarginalRow| row.tv *= 20.0);
     pin_report(&place, "meetings_below", &["out"]);
 }
 
@@ -689,40 +694,9 @@ margins = { l2 = 0.01 }
     pin_comparison(&place, "release_few", &["base", "few", "--level", "0.01"], 0);
     for (by, name, code) in [(1.4, "worse", 3), (0.6, "better", 0)] {
         run(&place, "config.toml", name, &["--set", "seed=2"]);
-        scale(&place, name, "errors.parquet", "l1", by);
+        place.edit(name, |row: &mut ErrorRow| row.l1 *= by);
         pin_comparison(&place, &format!("release_{name}"), &["base", name], code);
     }
-}
-
-/// Replaces columns of one table of a run, given all of them.
-fn edit(place: &Place, folder: &str, table: &str, change: impl Fn(&DataFrame) -> Vec<Series>) {
-    let path = place.path(folder).join(table);
-    let mut frame = ParquetReader::new(std::fs::File::open(&path).unwrap()).finish().unwrap();
-    for column in change(&frame) {
-        frame.with_column(column.into()).unwrap();
-    }
-    ParquetWriter::new(std::fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
-}
-
-/// Multiplies a column of numbers.
-fn scale(place: &Place, folder: &str, table: &str, name: &str, by: f64) {
-    edit(place, folder, table, |frame| {
-        let values = frame.column(name).unwrap().f64().unwrap();
-        vec![Series::new(name.into(), values.iter().map(|x| x.map(|x| x * by)).collect::<Vec<_>>())]
-    });
-}
-
-/// Lets the first cell fail: its rows have an error, and none of a number that every row of a cell that did not fail has.
-fn fail(place: &Place, folder: &str, table: &str, number: &str) {
-    edit(place, folder, table, |frame| {
-        let cells = frame.column("cell").unwrap().str().unwrap();
-        let first = cells.get(0);
-        let here: Vec<bool> = cells.iter().map(|cell| cell == first).collect();
-        let errors: Vec<Option<&str>> = here.iter().map(|here| here.then_some("no memory")).collect();
-        let numbers = frame.column(number).unwrap().u64().unwrap().iter().zip(&here);
-        let numbers: Vec<Option<u64>> = numbers.map(|(x, here)| x.filter(|_| !here)).collect();
-        vec![Series::new("error".into(), errors), Series::new(number.into(), numbers)]
-    });
 }
 
 /// Cells that fail with one seed and not with another: a chain of one step may never move.
@@ -740,7 +714,7 @@ method = ["exact", { kind = "hierarchical-mh", steps = 1, proposal-scale = 2.0 }
     let fails = |seed: u32| {
         let out = format!("seed-{seed}");
         run(&place, "config.toml", &out, &["--set", &format!("seed={seed}")]);
-        read_errors(&place.path(&out)).unwrap().iter().any(|row| row.error.is_some())
+        !place.failures(&out).is_empty()
     };
     let find = |wanted: bool| (1..40).find(|&seed| fails(seed) == wanted).unwrap();
     let (fine, failed) = (format!("seed-{}", find(false)), format!("seed-{}", find(true)));
@@ -769,13 +743,10 @@ fn comparisons_of_other_studies() {
     pin_comparison(&place, "meeting_seed", &["meeting", "meeting-seed"], 0);
     pin_comparison(&place, "meeting_cut", &["meeting-cut", "meeting"], 0);
     run(&place, "meeting.toml", "meeting-slow", &["--set", "seed=2"]);
-    edit(&place, "meeting-slow", "meetings.parquet", |frame| {
-        let times = frame.column("tau").unwrap().u64().unwrap();
-        vec![Series::new("tau".into(), times.iter().map(|tau| tau.map(|tau| tau + 10)).collect::<Vec<_>>())]
-    });
+    place.edit("meeting-slow", |row: &mut PairRow| row.tau = row.tau.map(|tau| tau + 10));
     pin_comparison(&place, "meeting_changed", &["meeting", "meeting-slow"], 3);
     run(&place, "meeting.toml", "meeting-failed", &[]);
-    fail(&place, "meeting-failed", "meetings.parquet", "lag");
+    place.fail("meeting-failed", |row: &PairRow| row.cell);
     pin_comparison(&place, "meeting_failed", &["meeting", "meeting-failed"], 3);
     run(&place, "worlds.toml", "worlds", &[]);
     run(&place, "worlds.toml", "worlds-seed", &["--set", "seed=2"]);
@@ -784,11 +755,9 @@ fn comparisons_of_other_studies() {
     pin_comparison(&place, "composition_seed", &["worlds", "worlds-seed"], 0);
     pin_comparison(&place, "composition_only_in_one", &["worlds", "worlds-more"], 0);
     run(&place, "worlds.toml", "worlds-changed", &[]);
-    edit(&place, "worlds-changed", "findings.parquet", |frame| {
-        let holds = frame.column("holds").unwrap().bool().unwrap();
-        let other = |(i, holds): (usize, Option<bool>)| holds.map(|holds| holds != (i < 3));
-        vec![Series::new("holds".into(), holds.iter().enumerate().map(other).collect::<Vec<_>>())]
-    });
+    let mut findings: Vec<FindingRow> = place.rows("worlds-changed");
+    findings[..3].iter_mut().for_each(|row| row.holds = !row.holds);
+    place.replace("worlds-changed", &findings);
     pin_comparison(&place, "composition_changed", &["worlds", "worlds-changed"], 3);
     // Signs in Table 1 that are not those printed.
     pin_report(&place, "composition_refuted", &["worlds-changed"]);
@@ -798,10 +767,10 @@ fn comparisons_of_other_studies() {
     pin_comparison(&place, "privacy_identical", &["privacy", "privacy"], 0);
     pin_comparison(&place, "privacy_only_in_one", &["privacy", "privacy-part"], 0);
     run(&place, "privacy.toml", "privacy-worse", &[]);
-    scale(&place, "privacy-worse", "privacy.parquet", "gamma", 1.1);
+    place.edit("privacy-worse", |row: &mut PaidRow| row.gamma *= 1.1);
     pin_comparison(&place, "privacy_changed", &["privacy", "privacy-worse"], 3);
     run(&place, "privacy.toml", "privacy-failed", &[]);
-    fail(&place, "privacy-failed", "privacy.parquet", "part");
+    place.fail("privacy-failed", |row: &PaidRow| row.cell);
     pin_comparison(&place, "privacy_failed", &["privacy", "privacy-failed"], 3);
     pin_comparison(&place, "privacy_no_longer_failed", &["privacy-failed", "privacy"], 0);
 }

@@ -3,7 +3,8 @@
 //! In CI a fixed seed and number. `scripts/random-systems [SECONDS]` runs it for as long as one likes with a fresh seed:
 //! CONGENIAL_SYSTEMS_SEED and CONGENIAL_SYSTEMS_SECONDS.
 
-use congenial::runner::{self, Manner};
+use congenial::engine::Manner;
+use congenial::study::release::draw_all;
 use congenial::verify::{OnSystem, systems};
 use std::time::Instant;
 
@@ -37,8 +38,8 @@ fn random_systems_have_their_laws() {
             refused += 1;
             continue;
         };
-        let outcomes =
-            runner::run(&plan, Manner { threads: 2, fail_fast: false, quiet: true }, None).unwrap();
+        let manner = Manner { threads: 2, fail_fast: false, quiet: true };
+        let (plan, outcomes) = draw_all(plan, manner).unwrap();
         let found = OnSystem::new(&system.name, &plan.cells[0], &plan.subject, &outcomes[0], 300_000_000);
         if let Some(broken) = &found.broken {
             wrong.push(format!("system {i}, {}: {broken}", system.name));

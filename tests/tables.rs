@@ -2,7 +2,10 @@
 
 mod place;
 
-use congenial::results::{read_entries, read_errors, read_marginals, read_meetings};
+use congenial::study::cells::CellRow;
+use congenial::study::meeting::{MarginalRow, PairRow};
+use congenial::study::release::{EntryRow, ErrorRow};
+use congenial::table::{Data, Reader};
 use place::Place;
 use proptest::prelude::*;
 
@@ -81,10 +84,10 @@ fn releases_of_a_table_leave_rows_entries_and_draws() {
     let text = place.prints(&["run", "config.toml", "--out", "out"]);
     assert!(text.contains("Errors by cell of table: exact, l1 noise"), "{text}");
     assert!(text.contains("Tail of table"), "{text}");
-    let rows = read_errors(&place.path("out")).unwrap();
-    assert!(rows.iter().all(|row| row.error.is_none()));
+    assert!(place.failures("out").is_empty());
+    let rows: Vec<ErrorRow> = place.rows("out");
     assert_eq!(rows.len(), 2 * 3 * 4 * 30 + 2 * 6 * 4);
-    let entries = read_entries(&place.path("out")).unwrap();
+    let entries: Vec<EntryRow> = place.rows("out");
     assert_eq!(entries.len(), (24 + 12) * 6);
     // Row-major order; chains with records have R-hat, the others not.
     assert_eq!(entries[0].name, "a/x");
@@ -92,24 +95,31 @@ fn releases_of_a_table_leave_rows_entries_and_draws() {
     let recorded = entries.iter().filter(|row| row.draws == 80);
     assert!(recorded.clone().count() > 0 && recorded.clone().all(|row| row.rhat.is_some()));
     // The draws keep both margins, and are what posterior and ArviZ ask for.
-    use polars::prelude::{ParquetReader, SerReader};
-    let mut checked = 0;
+    let (mut checked, cells) = (0, place.cells("out"));
     for row in entries.iter().filter(|row| row.name == "a/x") {
-        let path = place.path("out").join("cells").join(&row.group.cell).join("draws.parquet");
-        let frame = ParquetReader::new(std::fs::File::open(path).unwrap()).finish().unwrap();
-        let names: Vec<&str> = frame.get_column_names().into_iter().map(|name| name.as_str()).collect();
+        let path = place.path("out").join("cells").join(row.cell.to_string()).join("draws.parquet");
+        let reader = Reader::open(&path).unwrap();
+        let names: Vec<&str> = reader.fields().iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, [".chain", ".iteration", ".draw", "a/x", "a/y", "b/x", "b/y", "c/x", "c/y"]);
-        assert_eq!(frame.height() as u64, row.draws);
-        if matches!(row.group.method.as_str(), "l2" | "unconstrained") {
+        assert_eq!(reader.rows(), row.draws);
+        if matches!(cells[&row.cell].method.name(), "l2" | "unconstrained") {
             continue;
         }
-        let cell = |name: &str, i: usize| frame.column(name).unwrap().i64().unwrap().get(i).unwrap();
-        for i in 0..frame.height() {
-            for pair in [["a/x", "a/y"], ["b/x", "b/y"], ["c/x", "c/y"]] {
-                assert_eq!(cell(pair[0], i) + cell(pair[1], i), 0);
+        let check = |columns: &[congenial::table::Values]| {
+            let entry = |name: &str, i: usize| {
+                let place = names.iter().position(|other| *other == name).unwrap();
+                let Data::I64(values) = &columns[place].data else { panic!("integers") };
+                values[i]
+            };
+            for i in 0..columns[0].len() {
+                for pair in [["a/x", "a/y"], ["b/x", "b/y"], ["c/x", "c/y"]] {
+                    assert_eq!(entry(pair[0], i) + entry(pair[1], i), 0);
+                }
+                assert_eq!(entry("a/x", i) + entry("b/x", i) + entry("c/x", i), 0);
             }
-            assert_eq!(cell("a/x", i) + cell("b/x", i) + cell("c/x", i), 0);
-        }
+            Ok(())
+        };
+        reader.groups(check).unwrap();
         checked += 1;
     }
     assert!(checked > 20);
@@ -117,12 +127,11 @@ fn releases_of_a_table_leave_rows_entries_and_draws() {
     place.prints(&["report", "out", "--out", "tables"]);
     assert!(place.path("tables/entries.csv").exists());
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(entries, read_entries(&place.path("one")).unwrap());
+    assert_eq!(entries, place.rows("one"));
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
-    assert_eq!(rows.len(), read_errors(&place.path("again")).unwrap().len());
+    assert_eq!(rows.len(), place.rows::<ErrorRow>("again").len());
     let keys = |name: &str| {
-        let mut keys: Vec<String> =
-            read_entries(&place.path(name)).unwrap().iter().map(|row| row.group.cell.clone()).collect();
+        let mut keys: Vec<_> = place.rows(name).iter().map(|row: &EntryRow| row.cell).collect();
         keys.sort();
         keys
     };
@@ -135,20 +144,20 @@ fn meetings_leave_a_row_for_each_pair() {
     let text = place.prints(&["run", "meeting.toml", "--out", "out"]);
     assert!(text.contains("Meeting times of meeting, l1 noise"), "{text}");
     assert!(text.contains("The bound lies above the distance at every t"), "{text}");
-    let pairs = read_meetings(&place.path("out")).unwrap();
+    assert!(place.failures("out").is_empty());
+    let pairs: Vec<PairRow> = place.rows("out");
     assert_eq!(pairs.len(), 2 * 2 * 2 * 20);
     for pair in &pairs {
-        let meeting = pair.meeting.expect("no cell fails");
-        let tau = meeting.tau.expect("all meet");
-        assert!(tau > meeting.lag);
-        assert_eq!(meeting.steps, meeting.lag + 2 * (tau - meeting.lag));
-        assert!(meeting.moves <= meeting.steps);
+        let tau = pair.tau.expect("all meet");
+        assert!(tau > pair.lag);
+        assert_eq!(pair.steps, pair.lag + 2 * (tau - pair.lag));
+        assert!(pair.moves <= pair.steps);
     }
     // 1, 3, 10, 32, 100, once for each law and kernel.
-    assert_eq!(read_marginals(&place.path("out")).unwrap().len(), 4 * 5);
+    assert_eq!(place.rows::<MarginalRow>("out").len(), 4 * 5);
     place.prints(&["run", "meeting.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(pairs, read_meetings(&place.path("one")).unwrap());
-    assert_eq!(read_marginals(&place.path("out")).unwrap(), read_marginals(&place.path("one")).unwrap());
+    assert_eq!(pairs, place.rows("one"));
+    assert_eq!(place.rows::<MarginalRow>("out"), place.rows::<MarginalRow>("one"));
     place.prints(&["report", "out", "--out", "tables"]);
     let csv = place.prints(&["report", "out", "--format", "csv"]);
     assert_eq!(std::fs::read_to_string(place.path("tables/tv_bound.csv")).unwrap(), csv);
@@ -156,8 +165,7 @@ fn meetings_leave_a_row_for_each_pair() {
     let sets = ["--set", "grid.max-steps=101", "--set", "grid.epsilon=0.05"];
     let text = place.prints(&[&["run", "meeting.toml", "--out", "cut"][..], &sets].concat());
     assert!(text.contains("pairs were cut short before they met, so there is no bound"), "{text}");
-    let cut = read_meetings(&place.path("cut")).unwrap();
-    assert!(cut.iter().any(|pair| pair.meeting.unwrap().tau.is_none()));
+    assert!(place.rows::<PairRow>("cut").iter().any(|pair| pair.tau.is_none()));
 }
 
 /// Each kind of invariant, alone and combined.
@@ -192,7 +200,7 @@ fn every_kind_of_invariant_runs() {
                 String::from_utf8_lossy(&output.stderr)
             );
             // What is refused is the exact table of a large system, and it says so.
-            for error in read_errors(&place.path(&out)).unwrap().iter().filter_map(|row| row.error.as_ref()) {
+            for error in place.failures(&out) {
                 assert!(error.contains("the limit is 33554432"), "{kind}: {error}");
             }
         }
@@ -275,16 +283,14 @@ fn tables_are_as_they_were() {
     place.prints(&["run", "config.toml", "--out", "out"]);
     place.prints(&["run", "meeting.toml", "--out", "meeting"]);
     let mut lines = Vec::new();
-    for row in read_entries(&place.path("out")).unwrap() {
-        let group = &row.group;
-        let cell = format!("{} {} {} {}", group.law, group.epsilon, group.method, group.options);
-        lines.push(format!("{cell} {}: {:.9e} {:.9e}", row.name, row.first, row.mae));
+    for (cell, row) in place.with_cells("out", |row: &EntryRow| row.cell) {
+        let CellRow { law, epsilon, method, options, .. } = cell;
+        let cell = format!("{} {epsilon} {} {options}", law.name(), method.name());
+        lines.push(format!("{cell} {}: {:.9e} {:.9e}", row.name, row.first, row.mean_absolute));
     }
-    for pair in read_meetings(&place.path("meeting")).unwrap() {
-        let meeting = pair.meeting.unwrap();
-        let group = &pair.group;
-        let tau = meeting.tau.unwrap();
-        lines.push(format!("{} {} {} {tau} {}", group.law, group.method, meeting.lag, meeting.moves));
+    for (cell, pair) in place.with_cells("meeting", |row: &PairRow| row.cell) {
+        let PairRow { lag, tau, moves, .. } = pair;
+        lines.push(format!("{} {} {lag} {} {moves}", cell.law.name(), cell.method.name(), tau.unwrap()));
     }
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -304,8 +310,7 @@ fn what_does_not_fit_is_a_failed_cell_that_names_its_limit() {
     let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
     assert!(message.contains("a 5 × 5 table with margins"), "{message}");
     assert!(message.contains("limit is 16777216"), "{message}");
-    let rows = read_errors(&place.path("out")).unwrap();
-    assert_eq!(rows.iter().filter(|row| row.error.is_some()).count(), 1);
+    assert_eq!(place.failures("out").len(), 1);
 }
 
 proptest! {
@@ -356,10 +361,9 @@ fn real_noise_is_not_truncated() {
                   [[invariant]]\nkind = \"total\"\n[[grid]]\nepsilon = 2.0\nlaw = \"laplace\"\nmethod = \"l2-then-integer-l1\"\n";
     let place = Place::new(&[("config.toml", config), ("table.csv", "id,count\na,1\nb,0\nc,4\nd,9\ne,2\n")]);
     place.prints(&["run", "config.toml", "--out", "out"]);
-    let rows: Vec<_> =
-        read_errors(&place.path("out")).unwrap().into_iter().map(|row| row.value.unwrap()).collect();
+    let rows: Vec<ErrorRow> = place.rows("out");
     let (n, cells) = (rows.len() as f64, 5.0);
-    let mean = |value: &dyn Fn(&congenial::results::Errors) -> f64| {
+    let mean = |value: &dyn Fn(&ErrorRow) -> f64| {
         let values: Vec<f64> = rows.iter().map(value).collect();
         let mean = values.iter().sum::<f64>() / n;
         let square = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
@@ -428,12 +432,9 @@ fn large_budgets_have_figures() {
                   method = [\"exact\", { kind = \"line-gibbs\", sweeps = 50 }]\n";
     let place = Place::new(&[("config.toml", config), ("table.csv", "id,count\na,1\nb,2\nc,0\n")]);
     place.prints(&["run", "config.toml", "--out", "out"]);
-    for row in read_errors(&place.path("out")).unwrap() {
-        assert!(
-            row.paid.sampling.is_none_or(|delta| (0.0..=1.0).contains(&delta)),
-            "{:?}",
-            row.paid.sampling
-        );
-        assert!(row.group.epsilon < 30.0 || row.value.unwrap().l1 == 0.0);
+    for (cell, row) in place.with_cells("out", |row: &ErrorRow| row.cell) {
+        let delta = cell.delta_sampling;
+        assert!(delta.is_none_or(|delta| (0.0..=1.0).contains(&delta)), "{delta:?}");
+        assert!(cell.epsilon < 30.0 || row.l1 == 0.0);
     }
 }

@@ -5,6 +5,7 @@ use congenial::config::{self, Document};
 use congenial::failure::Failure;
 use congenial::grid::Plan;
 use congenial::input::CsvTable;
+use congenial::study;
 use std::path::Path;
 
 /// Prints a failure as the command does: spans must lie in their text.
@@ -29,7 +30,7 @@ fn expand(text: &str, sets: &[String], table: &str) -> Option<Plan> {
     let config = match config::read(Path::new("fuzz.toml"), text, sets) {
         Ok(Document::Grid(config)) => *config,
         Ok(Document::Worlds(config)) => {
-            config.hash();
+            drop(study::plan(Document::Worlds(config)));
             return None;
         }
         Err(failure) => {

@@ -1,30 +1,16 @@
-//! Parts of a journal and the records beside them; the first byte chooses the reader.
+//! Logs of a journal and the records beside them; the first byte chooses the reader.
 #![no_main]
 
 mod common;
 
-use congenial::results::{Identity, Journal, Manifest, Part};
+use congenial::store::{Identity, Manifest, hash_of, next};
+use congenial::study::release::Rows;
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use std::sync::LazyLock;
-
-/// A journal and the hash of what it belongs to.
-static JOURNAL: LazyLock<(Journal, String)> = LazyLock::new(|| {
-    let folder = std::env::temp_dir().join(format!("congenial-fuzz-{}", std::process::id()));
-    let journal = Journal::open(&folder, &Identity::new("0123", "data")).expect("a folder");
-    let identity = std::fs::read(folder.join("journal/identity.json")).expect("its identity");
-    std::fs::remove_dir_all(folder).expect("removed");
-    (journal, hex(&identity))
-});
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 fuzz_target!(|data: &[u8]| {
     let Some((&reader, bytes)) = data.split_first() else { return };
-    let (journal, identity) = &*JOURNAL;
     match reader % 4 {
         0 => {
             let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -41,19 +27,27 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         1 => drop(serde_json::from_slice::<Identity>(bytes)),
-        // What no header vouches for.
-        2 => assert!(journal.part("cell", &(0..4), bytes).is_none()),
-        // A payload under its header.
+        // What no checksum vouches for.
+        2 => {
+            let (mut source, mut record) = (bytes, Vec::new());
+            assert!(next(&mut source, &hash_of("identity"), &mut record).expect("memory").is_none());
+        }
+        // Rows under their checksum, as a log has them.
         _ => {
-            let mut file = format!("congenial part of {identity} cell 0 4 {}\n", hex(bytes)).into_bytes();
-            file.extend(bytes);
-            let Some(part) = journal.part("cell", &(0..4), &file) else { return };
-            let encoded = postcard::to_stdvec(&part).expect("memory");
-            let again: Part = postcard::from_bytes(&encoded).expect("what was written");
+            let identity = hash_of("identity");
+            let mut words = Vec::new();
+            for word in [7, 0, 4, 0, bytes.len() as u64] {
+                words.extend_from_slice(&u64::to_le_bytes(word));
+            }
+            let checksum = Sha256::digest([identity.as_bytes(), &words, bytes].concat());
+            let log = [b"records\n", &words[..], &checksum[..], bytes].concat();
+            let (mut source, mut record) = (&log[..], Vec::new());
+            assert_eq!(next(&mut source, &identity, &mut record).expect("memory"), Some(((7, 0, 4), false)));
+            assert!(source.is_empty() && record == log);
+            let Ok(rows) = postcard::from_bytes::<Rows>(bytes) else { return };
+            let encoded = postcard::to_stdvec(&rows).expect("memory");
+            let again: Rows = postcard::from_bytes(&encoded).expect("what was written");
             assert_eq!(postcard::to_stdvec(&again).expect("memory"), encoded);
-            let (mut rows, _) = part;
-            rows.append(again.0);
-            drop(rows.take_rhat());
         }
     }
 });

@@ -9,7 +9,7 @@ use congenial::failure::Failure;
 use congenial::input::{
     Aggregate, CsvTable, HierarchyTable, InvariantTable, Refusal, count_csv, join, matrix_from_reader,
 };
-use congenial::report::{beside_from, beside_source_from, published_from, write_beside};
+use congenial::study::release::{beside_from, beside_source_from, published_from, write_beside};
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 

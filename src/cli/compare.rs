@@ -2,7 +2,8 @@
 
 use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
-use crate::report::{Format, compare};
+use crate::page::Format;
+use crate::report::compare;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

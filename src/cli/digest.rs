@@ -1,7 +1,7 @@
 //! `congenial digest`
 
 use crate::failure::Result;
-use crate::results::Manifest;
+use crate::store::Run;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -11,13 +11,13 @@ pub(super) struct Arguments {
     folders: Vec<PathBuf>,
 }
 
-/// A line for each table: name of the run, file, rows, hash of the logical rows.
+/// A line for each table: name of the run, file, rows, hash of the logical rows, as they are on the disk.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     for folder in &arguments.folders {
-        let manifest = Manifest::read(folder)?;
-        for (file, table) in &manifest.tables {
-            text += &format!("{} {file} {} {}\n", manifest.name, table.rows, table.sha256);
+        let run = Run::open(folder)?;
+        for (file, table) in run.digests()? {
+            text += &format!("{} {file} {} {}\n", run.manifest.name, table.rows, table.sha256);
         }
     }
     super::print(&text)

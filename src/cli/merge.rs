@@ -1,9 +1,11 @@
 //! `congenial merge`
 
 use super::run::{self, Making};
+use crate::config;
+use crate::engine::Manner;
 use crate::failure::Result;
-use crate::results::Earlier;
-use crate::runner::Manner;
+use crate::store::Earlier;
+use crate::study;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -24,11 +26,11 @@ pub(super) struct Arguments {
     sets: Vec<String>,
 }
 
-/// Makes the run of which shards have drawn the parts: the rows of a run in one piece.
+/// Merges the shards of a run: its rows are those of a run in one piece.
 pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Arguments { config, out, shards, threads, sets } = arguments;
-    let plan = super::shard::plan("merge", &config, &sets)?;
+    let planned = study::plan(config::load(&config, &sets)?)?;
     let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
     let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
-    run::run_plan(&making, &plan)
+    run::run_plan(&making, &*planned)
 }

@@ -21,7 +21,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, a check that did not pass, a bug); 2 usage, config, data or files; \
-3 changed for the worse; 4 nothing to compare; 5 some cells failed; 6 incompatible, or parts are missing; 130, 143 interrupted.";
+3 changed for the worse; 4 nothing to compare; 5 some cells failed; 6 incompatible, or batches are missing; 130, 143 interrupted.";
 
 /// Study differentially private releases that satisfy invariants.
 ///
@@ -37,7 +37,7 @@ struct Cli {
 enum Verb {
     /// Run the grid of a config, write its results, print its table
     Run(run::Arguments),
-    /// Make the run of which shards have drawn the parts
+    /// Merge the shards of a run
     Merge(merge::Arguments),
     /// Print a script or manifest that draws the shards on a cluster and merges them
     Submit(submit::Arguments),

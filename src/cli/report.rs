@@ -1,7 +1,8 @@
 //! `congenial report`
 
 use crate::failure::{Failure, Result};
-use crate::report::{self, Format};
+use crate::page::Format;
+use crate::report::{self, Report};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -12,16 +13,16 @@ pub(super) struct Arguments {
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write the tables in every format into this folder (l1_error.txt, .md, .csv, .json; tv_bound.csv and entries.csv where they apply) instead of printing
+    /// Write the tables in every format into this folder (report.txt, .md and .json, and a CSV file for each table) instead of printing
     #[arg(long, conflicts_with = "format")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let report = report::collect(&arguments.folders)?;
-    let Some(out) = &arguments.out else { return super::print(&report::render(&report, arguments.format)) };
+    let report = Report::open(&arguments.folders)?;
+    let Some(out) = &arguments.out else { return super::print(&report::render(&report, arguments.format)?) };
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
-    for (name, content) in report::files(&report) {
+    for (name, content) in report::files(&report)? {
         let path = out.join(name);
         std::fs::write(&path, content).map_err(|e| Failure::write(&path, e))?;
         eprintln!("{}", path.display());

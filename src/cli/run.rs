@@ -1,11 +1,12 @@
 //! `congenial run`
 
-use crate::config::{self, Document, Shape, WorldsConfig};
+use crate::config;
+use crate::engine::{self, Manner, Shard};
 use crate::failure::{Failure, Result};
-use crate::grid::Plan;
-use crate::report::{self, Format};
-use crate::results::{self, About, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
-use crate::runner::{self, Manner, Shard};
+use crate::page::Format;
+use crate::report::{self, Report};
+use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
+use crate::study::{self, Planned};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(super) struct Arguments {
     /// End with the first cell that fails; what is finished stays for --resume
     #[arg(long)]
     fail_fast: bool,
-    /// Draw only the parts of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
+    /// Draw only the batches of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
     #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
     shard: Option<String>,
@@ -56,93 +57,88 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     };
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
-    if let Some(shard) = &arguments.shard {
-        let plan = super::shard::plan("--shard", &arguments.config, &arguments.sets)?;
-        return run_shard(&making, &plan, super::shard::read(shard)?);
-    }
-    match config::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(config) => run_plan(&making, &Plan::new(*config)?),
-        Document::Worlds(config) => run_worlds(&making, &config),
+    let planned = study::plan(config::load(&arguments.config, &arguments.sets)?)?;
+    match &arguments.shard {
+        Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
+        None => run_plan(&making, &*planned),
     }
 }
 
-/// Draws the parts of one shard.
-fn run_shard(making: &Making, plan: &Plan, shard: Shard) -> Result<()> {
-    let hash = plan.hash();
-    let identity = Identity::new(&hash, plan.subject.digest());
-    let target = target(making.out, &plan.config.name, &hash);
-    let Some(journal) = results::shard(&target, &identity)? else {
-        eprintln!("{}: the run is complete: {}", plan.config.name, target.display());
+/// Draws the batches of one shard.
+fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard) -> Result<()> {
+    let about = planned.about();
+    let identity = Identity::new(&about.config_hash, &about.data_digest);
+    let target = target(making.out, &about.name, &about.config_hash);
+    let Some(mut journal) = store::shard(&target, &identity, (shard.number, shard.of))? else {
+        eprintln!("{}: the run is complete: {}", about.name, target.display());
         return Ok(());
     };
+    if making.earlier == Earlier::Retried {
+        journal.forget_failed();
+    }
     journal.begin_shard(shard.number, shard.of)?;
-    interruptible(&plan.config.name, journal.parts(), "the same command goes on from here")?;
+    interruptible(&about.name, journal.batches(), "the same command goes on from here")?;
     let started = Started::now(making.manner.threads);
-    let parts = runner::run_shard(plan, making.manner, &journal, shard, making.earlier == Earlier::Retried)?;
+    let drawn = engine::run_shard(planned, making.manner, &journal, shard);
+    let batches = drawn.inspect_err(|_| drop(journal.save()))?;
     let Shard { number, of } = shard;
-    journal.note_shard(&ShardRecord { shard: number, of, parts, process: started.end() })?;
-    eprintln!("{}: shard {number} of {of} is done: {parts} parts; merge makes the run", plan.config.name);
+    journal.note_shard(&ShardRecord { shard: number, of, batches, process: started.end() })?;
+    eprintln!("{}: shard {number} of {of} is done: {batches} batches; merge makes the run", about.name);
     Ok(())
 }
 
 /// Makes a run.
-pub(super) fn run_plan(making: &Making, plan: &Plan) -> Result<()> {
-    // Read before the run, so that a mistake in it costs nothing.
-    let published = match &plan.config.published {
-        Some(path) => {
-            report::read_published(path)?;
-            Some(std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?)
-        }
-        None => None,
-    };
-    let beside = match (&plan.config.beside, &plan.config.data.shape) {
-        (None, _) => None,
-        (Some(beside), Shape::Table { cell: Some(cell), .. }) => {
-            Some(report::read_beside_source(beside, cell)?)
-        }
-        (Some(_), _) => {
-            return Err(Failure::Usage(format!(
-                "{}: report.beside needs `data.cell`, the columns that name a cell in both tables",
-                plan.config.path.display()
-            )));
-        }
-    };
-    let hash = plan.hash();
-    let identity = Identity::new(&hash, plan.subject.digest());
-    let Some(folder) = claim(making, &plan.config.name, &identity)? else { return Ok(()) };
+pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
+    // Read before the run, so that a mistake in them costs nothing.
+    let copies = planned.copies()?;
+    let about = planned.about();
+    let identity = Identity::new(&about.config_hash, &about.data_digest);
+    let Some(folder) = claim(making, &about.name, &identity)? else { return Ok(()) };
     let folder = folder.with_shards(making.merged.unwrap_or_default(), &identity)?;
     if making.merged.is_some() {
-        let missing = runner::missing(plan, folder.journal());
+        let missing = engine::missing(planned, folder.journal());
         if missing > 0 {
             let message = format!(
-                "{}: {missing} parts are missing: not all shards have run to their end (`run --resume` draws what is missing)",
-                plan.config.name
+                "{}: {missing} batches are missing: not all shards have run to their end (`run --resume` draws what is missing)",
+                about.name
             );
             return Err(Failure::Incompatible(message));
         }
     }
     // A plan that was frozen for shards has both.
-    if !(making.merged.is_some() && folder.has(results::RESOLVED)) {
-        folder.write("config.toml", plan.config.given.as_bytes())?;
-        folder.write(results::RESOLVED, plan.resolved().as_bytes())?;
+    if !(making.merged.is_some() && folder.has(store::RESOLVED)) {
+        let (given, resolved) = planned.configs();
+        folder.write("config.toml", given.as_bytes())?;
+        folder.write(store::RESOLVED, resolved.as_bytes())?;
     }
-    if let Some(published) = published {
-        folder.write("published.csv", &published)?;
-    }
-    if let Some(beside) = beside {
-        folder.write("beside.csv", &report::write_beside(&beside))?;
+    for (name, content) in copies {
+        folder.write(name, &content)?;
     }
     let manner = making.manner;
-    eprintln!("{}: {} cells on {} threads", plan.config.name, plan.cells.len(), manner.threads);
+    eprintln!("{}: {} cells on {} threads", about.name, about.cells, manner.threads);
     let started = Started::now(manner.threads);
-    let outcomes = runner::run(plan, manner, Some(folder.journal()))?;
+    let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
     let seconds = started.seconds();
-    results::write_tables(&folder, plan, &outcomes)?;
-    let failed = outcomes.iter().filter(|outcome| outcome.error.is_some()).count();
     let shards = folder.journal().shards();
-    let target = folder.commit(Manifest::new(About::plan(plan), failed, started.end(), shards))?;
+    let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
     eprintln!("done in {seconds:.1} s: {}", target.display());
     finish(&target)
+}
+
+/// Draws everything into the tables; returns how many cells failed.
+fn draw(planned: &dyn Planned, manner: Manner, folder: &RunFolder) -> Result<usize> {
+    let mut tables = planned.begin(folder)?;
+    let failed = engine::run(planned, manner, Some(folder.journal()), &mut *tables)?;
+    tables.finish()?;
+    Ok(failed)
+}
+
+/// After a failure: what was drawn is kept, on a full disk in the place of the tables.
+fn keep(folder: &RunFolder, name: &str) {
+    folder.clear();
+    if folder.journal().save().is_ok() && !folder.journal().is_untouched() {
+        eprintln!("{name}: what was drawn is kept; the same command with --resume goes on from here");
+    }
 }
 
 /// Where a run goes.
@@ -157,14 +153,14 @@ pub(super) fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
 fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
     let hash = &identity.config_hash;
     let target = target(making.out, name, hash);
-    match results::claim(&target, identity, making.earlier)? {
+    match store::claim(&target, identity, making.earlier)? {
         Claim::New(folder) => {
             let hint = match making.earlier {
                 Earlier::Refused => "the same command with --resume goes on from here",
                 _ => "the same command goes on from here",
             };
-            interruptible(name, folder.journal().parts(), hint)?;
-            Ok(Some(folder))
+            interruptible(name, folder.journal().batches(), hint)?;
+            Ok(Some(*folder))
         }
         Claim::Complete(manifest) => {
             eprintln!(
@@ -178,11 +174,11 @@ fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunF
     }
 }
 
-/// From here on SIGINT and SIGTERM end the process at once, with one line on how to go on: finished parts are safe.
-fn interruptible(name: &str, parts: usize, hint: &'static str) -> Result<()> {
+/// From here on SIGINT and SIGTERM end the process at once, with one line on how to go on: what is in the journal is safe.
+fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    if parts > 0 {
-        eprintln!("{name}: {parts} parts are done already");
+    if batches > 0 {
+        eprintln!("{name}: {batches} batches are done already");
     }
     let failed = |e: std::io::Error| Failure::Usage(format!("cannot wait for signals: {e}"));
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
@@ -200,42 +196,15 @@ pub(super) fn threads(given: Option<u16>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// A study of composition.
-fn run_worlds(making: &Making, config: &WorldsConfig) -> Result<()> {
-    let hash = config.hash();
-    let Some(folder) = claim(making, &config.name, &Identity::new(&hash, ""))? else { return Ok(()) };
-    folder.write("config.toml", config.given.as_bytes())?;
-    folder.write(results::RESOLVED, config.text.as_bytes())?;
-    let used = making.manner.threads;
-    let started = Started::now(used);
-    eprintln!("{}: {} settings on {used} threads", config.name, config.settings.len());
-    let findings = runner::check_worlds(config, used)?;
-    results::write_findings(&folder, &findings, &hash)?;
-    let about = About {
-        name: config.name.clone(),
-        study: "composition",
-        subject: "worlds",
-        config_hash: hash,
-        seed: config.seed,
-        data_digest: String::new(),
-        lattice: None,
-        cells: config.settings.len(),
-    };
-    let seconds = started.seconds();
-    let target = folder.commit(Manifest::new(about, 0, started.end(), Vec::new()))?;
-    eprintln!("done in {seconds:.1} s: {}", target.display());
-    finish(&target)
-}
-
 /// Prints the report of a finished run; cells that failed decide the exit code.
 fn finish(target: &Path) -> Result<()> {
-    let report = report::collect(&[target.to_owned()])?;
-    super::print(&report::render(&report, Format::Text))?;
+    let report = Report::open(&[target.to_owned()])?;
+    super::print(&report::render(&report, Format::Text)?)?;
     match report.failures.first() {
         None => Ok(()),
         Some((_, cell, error)) => Err(Failure::CellsFailed {
             failed: report.failures.len(),
-            cells: report.runs[0].1.cells,
+            cells: report.runs().map(|named| named.run.manifest.cells).sum(),
             first: format!("{cell}: {error}"),
         }),
     }

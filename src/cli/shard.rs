@@ -1,20 +1,7 @@
 //! Which shard a process is.
 
-use crate::config::{self, Document, Study};
+use crate::engine::Shard;
 use crate::failure::{Failure, Result};
-use crate::grid::Plan;
-use crate::runner::Shard;
-use std::path::Path;
-
-/// Reads a config and expands its plan, for what shards and merges. Refused: studies without parts.
-pub(super) fn plan(what: &str, config: &Path, sets: &[String]) -> Result<Plan> {
-    let why = match config::load(config, sets)? {
-        Document::Grid(config) if config.study != Study::Privacy => return Plan::new(*config),
-        Document::Grid(_) => "a study of privacy draws nothing, it has no parts",
-        Document::Worlds(_) => "a study of composition has no parts",
-    };
-    Err(Failure::Usage(format!("{what}: {why}")))
-}
 
 /// `m/n` (from 1); `auto`: a task of a Slurm job array; `auto/n`: a pod of an indexed Kubernetes job with n completions.
 pub(super) fn read(text: &str) -> Result<Shard> {

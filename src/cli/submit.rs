@@ -2,9 +2,11 @@
 
 use super::run;
 use crate::cluster::{self, Job, Pods};
+use crate::config;
+use crate::engine;
 use crate::failure::{Failure, Result};
-use crate::results::{self, Identity};
-use crate::runner;
+use crate::store::{self, Identity};
+use crate::study;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -64,25 +66,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if !(arguments.minutes.is_finite() && arguments.minutes > 0.0) {
         return Err(Failure::Usage(format!("--minutes: got {}, want a number > 0", arguments.minutes)));
     }
-    let plan = super::shard::plan("submit", &arguments.config, &arguments.sets)?;
-    let hash = plan.hash();
-    let out = absolute(&run::target(arguments.out.as_deref(), &plan.config.name, &hash))?;
-    let beside = plan.config.beside.as_ref().map(|beside| &beside.table);
-    let mut files = vec![out.clone(), absolute(&plan.config.data.table)?];
-    for file in plan.config.published.iter().chain(beside) {
-        files.push(absolute(file)?);
+    let planned = study::plan(config::load(&arguments.config, &arguments.sets)?)?;
+    let about = planned.about();
+    let hash = about.config_hash.clone();
+    let out = absolute(&run::target(arguments.out.as_deref(), &about.name, &hash))?;
+    let mut files = vec![out.clone()];
+    for file in planned.inputs() {
+        files.push(absolute(&file)?);
     }
     let pods = pods(arguments, &files)?;
     // Before the measurement, so that a folder that is taken costs nothing.
-    let identity = Identity::new(&hash, plan.subject.digest());
-    let config = results::freeze(&out, &identity, &plan.config.given, &plan.resolved())?;
+    let identity = Identity::new(&hash, &about.data_digest);
+    let (given, resolved) = planned.configs();
+    let config = store::freeze(&out, &identity, &given, &resolved)?;
     let here = run::threads(None);
-    eprintln!("{}: measuring {} cells", plan.config.name, plan.cells.len());
-    let costs = runner::measure(&plan, here)?;
+    eprintln!("{}: measuring {} cells", about.name, about.cells);
+    let costs = engine::measure(&*planned, here)?;
     let threads = usize::from(arguments.threads);
     let tasks = match arguments.tasks {
-        Some(of) => runner::shards(&plan, &costs, threads, of),
-        None => runner::tasks(&plan, &costs, threads, arguments.minutes * 60.0, arguments.most),
+        Some(of) => engine::shards(&*planned, &costs, threads, of),
+        None => engine::tasks(&*planned, &costs, threads, arguments.minutes * 60.0, arguments.most),
     };
     let program = match (&arguments.program, arguments.engine) {
         (Some(program), _) => program.clone(),
@@ -91,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             Failure::Usage(format!("cannot tell where this program is ({e}): give --program"))
         })?,
     };
-    let name = plan.config.name.clone();
+    let name = about.name;
     let memory = arguments.memory;
     let job =
         Job { name, config_hash: hash, program, config, out, tasks, threads: arguments.threads, memory };

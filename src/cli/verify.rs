@@ -1,9 +1,10 @@
 //! `congenial verify`
 
 use crate::config::{self, Document};
+use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
-use crate::runner;
+use crate::study::composition;
 use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
 use std::path::PathBuf;
 
@@ -21,13 +22,11 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let threads = super::run::threads(arguments.threads);
+    let manner = Manner { threads, fail_fast: false, quiet: false };
     let plan = match config::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => Plan::new(*config)?,
         Document::Worlds(config) => {
-            let findings = runner::check_worlds(&config, threads)?;
-            let all = || findings.iter().flat_map(|(_, findings)| findings);
-            let (number, wrong) =
-                (all().count(), all().filter(|finding| finding.claim != finding.holds).count());
+            let (number, wrong) = composition::verify(config, manner)?;
             // What the study finds is its result, not an error of the tool.
             return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
         }

@@ -8,7 +8,7 @@ pub use kubernetes::{Pods, kubernetes};
 pub use parallel::parallel;
 pub use slurm::slurm;
 
-use crate::runner::Task;
+use crate::engine::Task;
 use std::path::PathBuf;
 
 /// What a cluster is to do.

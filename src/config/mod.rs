@@ -14,8 +14,8 @@ mod worlds;
 pub use check::{Document, load, read};
 pub use limits::MOST_CELLS;
 pub use model::{
-    Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, Shape, SplitSpec, Study,
-    Thresholds, basis_name, source_name,
+    Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, MethodKind, Shape, SplitSpec,
+    Study, Thresholds, basis_name, source_name,
 };
 pub use schema::schema;
 pub use worlds::WorldsConfig;

@@ -193,7 +193,7 @@ pub struct Block {
 }
 
 /// A noise law by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LawKind {
     /// `laplace`
     Laplace,
@@ -234,6 +234,11 @@ impl LawKind {
             Self::L2 => "l2",
             Self::GeneralizedGaussian => "generalized-gaussian",
         }
+    }
+
+    /// The law of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|law| law.name() == name)
     }
 
     /// Whether its privacy is stated with a delta.
@@ -323,46 +328,112 @@ pub enum Method {
     },
 }
 
-impl Method {
-    pub(super) const ALL: [&str; 14] = [
-        "unconstrained",
-        "exact",
-        "line-gibbs",
-        "l2",
-        "hierarchical-mh",
-        "topdown",
-        "lattice-metropolis",
-        "klein",
-        "mis",
-        "rejection",
-        "l1",
-        "nnl2",
-        "l2-then-integer-l1",
-        "nnl2-then-integer-l1",
+/// A method without its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MethodKind {
+    /// `unconstrained`
+    Unconstrained,
+    /// `exact`
+    Exact,
+    /// `line-gibbs`
+    LineGibbs,
+    /// `l2`
+    L2,
+    /// `hierarchical-mh`
+    HierarchicalMh,
+    /// `topdown`
+    TopDown,
+    /// `lattice-metropolis`
+    LatticeMetropolis,
+    /// `klein`
+    Klein,
+    /// `mis`
+    Mis,
+    /// `rejection`
+    Rejection,
+    /// `l1`
+    L1,
+    /// `nnl2`
+    Nnl2,
+    /// `l2-then-integer-l1`
+    L2Integer,
+    /// `nnl2-then-integer-l1`
+    Nnl2Integer,
+}
+
+impl MethodKind {
+    /// Every method.
+    pub const ALL: [Self; 14] = [
+        Self::Unconstrained,
+        Self::Exact,
+        Self::LineGibbs,
+        Self::L2,
+        Self::HierarchicalMh,
+        Self::TopDown,
+        Self::LatticeMetropolis,
+        Self::Klein,
+        Self::Mis,
+        Self::Rejection,
+        Self::L1,
+        Self::Nnl2,
+        Self::L2Integer,
+        Self::Nnl2Integer,
     ];
 
+    /// The name in configs and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unconstrained => "unconstrained",
+            Self::Exact => "exact",
+            Self::LineGibbs => "line-gibbs",
+            Self::L2 => "l2",
+            Self::HierarchicalMh => "hierarchical-mh",
+            Self::TopDown => "topdown",
+            Self::LatticeMetropolis => "lattice-metropolis",
+            Self::Klein => "klein",
+            Self::Mis => "mis",
+            Self::Rejection => "rejection",
+            Self::L1 => "l1",
+            Self::Nnl2 => "nnl2",
+            Self::L2Integer => "l2-then-integer-l1",
+            Self::Nnl2Integer => "nnl2-then-integer-l1",
+        }
+    }
+
+    /// The method of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Method {
     /// The same in words.
     pub(super) const NAMES: &str = "unconstrained, exact, line-gibbs, l2, hierarchical-mh, topdown (trees), lattice-metropolis, klein, mis, \
          rejection, l1, nnl2, l2-then-integer-l1 or nnl2-then-integer-l1 (tables)";
 
+    /// The method without its options.
+    pub fn kind(&self) -> MethodKind {
+        match self {
+            Self::Unconstrained => MethodKind::Unconstrained,
+            Self::Exact { .. } => MethodKind::Exact,
+            Self::LineGibbs { .. } => MethodKind::LineGibbs,
+            Self::HierarchicalMh { .. } => MethodKind::HierarchicalMh,
+            Self::L2 => MethodKind::L2,
+            Self::TopDown => MethodKind::TopDown,
+            Self::LatticeMetropolis { .. } => MethodKind::LatticeMetropolis,
+            Self::Klein => MethodKind::Klein,
+            Self::L2Integer => MethodKind::L2Integer,
+            Self::L1 { .. } => MethodKind::L1,
+            Self::Nnl2 => MethodKind::Nnl2,
+            Self::Nnl2Integer => MethodKind::Nnl2Integer,
+            Self::Mis { .. } => MethodKind::Mis,
+            Self::Rejection { .. } => MethodKind::Rejection,
+        }
+    }
+
     /// The name in configs and results.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Unconstrained => "unconstrained",
-            Self::Exact { .. } => "exact",
-            Self::LineGibbs { .. } => "line-gibbs",
-            Self::HierarchicalMh { .. } => "hierarchical-mh",
-            Self::L2 => "l2",
-            Self::TopDown => "topdown",
-            Self::LatticeMetropolis { .. } => "lattice-metropolis",
-            Self::Klein => "klein",
-            Self::L2Integer => "l2-then-integer-l1",
-            Self::L1 { .. } => "l1",
-            Self::Nnl2 => "nnl2",
-            Self::Nnl2Integer => "nnl2-then-integer-l1",
-            Self::Mis { .. } => "mis",
-            Self::Rejection { .. } => "rejection",
-        }
+        self.kind().name()
     }
 
     /// Whether its own option says that every release is >= 0 (on hierarchies; on tables the invariant says it).
@@ -493,6 +564,20 @@ impl SplitSpec {
             Self::Even => "even".into(),
             Self::Shares(shares) => {
                 shares.iter().map(|share| format!("{share:?}")).collect::<Vec<_>>().join("/")
+            }
+        }
+    }
+}
+
+impl SplitSpec {
+    /// The split of a name in results.
+    pub fn named(label: &str) -> Option<Self> {
+        match label {
+            "each" => Some(Self::Each),
+            "even" => Some(Self::Even),
+            shares => {
+                let shares: Result<Vec<f64>, _> = shares.split('/').map(str::parse).collect();
+                shares.ok().map(Self::Shares)
             }
         }
     }

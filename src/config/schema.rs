@@ -1,6 +1,6 @@
 //! The shape of a config as a JSON schema, for editors.
 
-use super::model::{LawKind, Method, Study};
+use super::model::{LawKind, MethodKind, Study};
 use super::wire::{Axis, WireConfig, WireMethod, WireMethodTable, WireSplit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ macro_rules! names {
 
 names! {
     LawName = LawKind::ALL.map(LawKind::name);
-    MethodName = Method::ALL;
+    MethodName = MethodKind::ALL.map(MethodKind::name);
     StudyName = [Study::Release, Study::Meeting, Study::Privacy].map(Study::name);
     CompositionName = ["composition"];
     BasisName = ["smith", "reduced"];

@@ -2,7 +2,8 @@
 
 use super::CsvTable;
 use crate::failure::{Failure, Result};
-use polars::prelude::{DataType, ParquetReader, SerReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -148,31 +149,43 @@ pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<C
 
 fn count_parquet(path: &Path, key: &str) -> Result<Counts> {
     let bad =
-        |e: polars::error::PolarsError| Failure::data(path, format!("not a readable parquet file: {e}"));
-    let open = || std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e));
-    let schema = ParquetReader::new(open()?).schema().map_err(bad)?;
-    if !schema.iter_names().any(|name| name == key) {
-        return Err(no_column(path, key, schema.iter_names().map(|name| name.as_str())));
-    }
-    let frame = ParquetReader::new(open()?).with_columns(Some(vec![key.to_owned()])).finish().map_err(bad)?;
-    let column = frame.column(key).map_err(bad)?;
-    let missing = column.null_count() as u64;
-    let mut counts = HashMap::new();
-    if column.dtype().is_integer() {
-        let mut by_value: HashMap<i64, u64> = HashMap::new();
-        for value in column.cast(&DataType::Int64).map_err(bad)?.i64().map_err(bad)?.iter().flatten() {
-            *by_value.entry(value).or_default() += 1;
-        }
-        counts.extend(by_value.into_iter().map(|(value, n)| (value.to_string(), n)));
-    } else if let Ok(texts) = column.str() {
-        for value in texts.iter().flatten() {
-            *counts.entry(value.to_owned()).or_default() += 1;
-        }
-    } else {
-        return Err(Failure::data(
-            path,
-            format!("column `{key}` has the type {}, want integers or text", column.dtype()),
-        ));
+        |e: parquet::errors::ParquetError| Failure::data(path, format!("not a readable parquet file: {e}"));
+    let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+    let reader = SerializedFileReader::new(file).map_err(bad)?;
+    let schema = reader.metadata().file_metadata().schema();
+    let Some(column) = schema.get_fields().iter().find(|field| field.name() == key) else {
+        return Err(no_column(path, key, schema.get_fields().iter().map(|field| field.name())));
+    };
+    let only = parquet::schema::types::Type::group_type_builder(schema.name())
+        .with_fields(vec![column.clone()])
+        .build()
+        .map_err(bad)?;
+    let (mut counts, mut missing) = (HashMap::new(), 0);
+    for row in reader.get_row_iter(Some(only)).map_err(bad)? {
+        let row = row.map_err(bad)?;
+        let value = match row.get_column_iter().next().map(|(_, field)| field) {
+            None | Some(Field::Null) => {
+                missing += 1;
+                continue;
+            }
+            Some(Field::Byte(x)) => x.to_string(),
+            Some(Field::Short(x)) => x.to_string(),
+            Some(Field::Int(x)) => x.to_string(),
+            Some(Field::Long(x)) => x.to_string(),
+            Some(Field::UByte(x)) => x.to_string(),
+            Some(Field::UShort(x)) => x.to_string(),
+            Some(Field::UInt(x)) => x.to_string(),
+            Some(Field::ULong(x)) => x.to_string(),
+            Some(Field::Str(text)) => text.clone(),
+            Some(_) => {
+                let message = format!(
+                    "column `{key}` has the type {}, want integers or text",
+                    column.get_physical_type()
+                );
+                return Err(Failure::data(path, message));
+            }
+        };
+        *counts.entry(value).or_default() += 1;
     }
     Ok((counts, missing))
 }

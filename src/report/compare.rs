@@ -1,11 +1,12 @@
 //! Two runs side by side: the same rows, the same within a margin, changed, or undecided.
 
-use super::render::{Format, heading, table, with_error};
 use crate::config::{self, Document, Thresholds};
-use crate::diagnostics::student_quantile;
-use crate::diagnostics::{Estimate, Moments};
+use crate::diagnostics::{Estimate, student_quantile};
 use crate::failure::{Failure, Result};
-use crate::results::{Group, Manifest, RESOLVED, read_errors, read_findings, read_meetings, read_privacy};
+use crate::page::{Format, heading, table, with_error};
+use crate::store::{RESOLVED, Run};
+use crate::study::{self, Figures, Sample};
+use crate::table::Key;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,100 +100,6 @@ pub struct Comparison {
     pub clocks: [Clock; 2],
 }
 
-/// Everything of a run that is compared, by cell.
-#[derive(Debug, Default)]
-struct Cells {
-    /// By cell, place in it (level of a release, part and scope of a study of privacy) and metric: the cell in words, and a
-    /// value for each replicate, or a single one that no chance had a part in.
-    samples: BTreeMap<(String, String, &'static str), (String, Sample)>,
-    /// Errors of cells that failed, with the cells in words.
-    failed: BTreeMap<String, (String, String)>,
-}
-
-#[derive(Debug)]
-enum Sample {
-    /// By replicate; none is known beyond the cap.
-    Drawn {
-        values: Vec<f64>,
-        cap: f64,
-    },
-    Computed(f64),
-}
-
-impl Cells {
-    fn draw(&mut self, group: &Group, place: &str, metric: &'static str, value: f64, most: f64) {
-        let key = (group.cell.clone(), place.to_owned(), metric);
-        let empty = || (words(group), Sample::Drawn { values: Vec::new(), cap: most });
-        if let Sample::Drawn { values, .. } = &mut self.samples.entry(key).or_insert_with(empty).1 {
-            values.push(value);
-        }
-    }
-
-    fn compute(&mut self, cell: &str, words: String, place: String, metric: &'static str, value: f64) {
-        self.samples.insert((cell.to_owned(), place, metric), (words, Sample::Computed(value)));
-    }
-
-    fn fail(&mut self, group: &Group, error: &str) {
-        self.failed.insert(group.cell.clone(), (words(group), error.to_owned()));
-    }
-
-    /// Reads what a run of this study has.
-    fn read(folder: &Path, study: &str) -> Result<Self> {
-        let mut cells = Self::default();
-        match study {
-            "release" => {
-                for row in read_errors(folder)? {
-                    if let Some(error) = &row.error {
-                        cells.fail(&row.group, error);
-                    }
-                    let Some(value) = row.value else { continue };
-                    let place = format!("level {}", value.level);
-                    cells.draw(&row.group, &place, "l1", value.l1, f64::INFINITY);
-                    cells.draw(&row.group, &place, "l2", value.l2, f64::INFINITY);
-                }
-            }
-            "meeting" => {
-                for row in read_meetings(folder)? {
-                    if let Some(error) = &row.error {
-                        cells.fail(&row.group, error);
-                    }
-                    let Some(meeting) = row.meeting else { continue };
-                    // A pair that was cut short counts with what it was cut to.
-                    let most = row.max_steps as f64;
-                    let tau = meeting.tau.map_or(most, |tau| tau as f64);
-                    cells.draw(&row.group, &format!("lag {}", meeting.lag), "tau", tau, most);
-                }
-            }
-            "privacy" => {
-                for row in read_privacy(folder)? {
-                    match &row.error {
-                        Some(error) => cells.fail(&row.group, error),
-                        None => {
-                            let place = format!("part {} {}", row.part, row.scope);
-                            cells.compute(&row.group.cell, words(&row.group), place, "gamma", row.gamma);
-                        }
-                    }
-                }
-            }
-            _ => {
-                for row in read_findings(folder)? {
-                    let cell = format!("{} worlds, epsilon {}", row.worlds, row.epsilon);
-                    let words = format!("{}, {}", row.operator, row.property);
-                    let place = format!("{}: {words}", row.statement);
-                    let fails = f64::from(row.claim != row.holds);
-                    cells.compute(&cell, words, place, "fails", fails);
-                }
-            }
-        }
-        Ok(cells)
-    }
-}
-
-fn words(group: &Group) -> String {
-    let options = if group.options.is_empty() { String::new() } else { format!(" {}", group.options) };
-    format!("{}{options} {} epsilon {}", group.method, group.law, group.epsilon)
-}
-
 /// Compares two finished runs, cell by cell, by the thresholds of the base's config unless others are given.
 ///
 /// For every figure that is not identical the confidence interval of the difference of the means (independent
@@ -206,13 +113,16 @@ pub fn compare(
     candidate: &Path,
     adjust: impl FnOnce(Thresholds) -> Thresholds,
 ) -> Result<Comparison> {
-    let manifest = |folder| {
-        Manifest::read(folder).map_err(|e| match e {
-            Failure::Data { .. } => Failure::Incompatible(e.to_string()),
+    let open = |folder| {
+        Run::open(folder).map_err(|e| match e {
+            Failure::Data { path, message } if path.ends_with("manifest.json") => {
+                Failure::Incompatible(Failure::Data { path, message }.to_string())
+            }
             other => other,
         })
     };
-    let (a, b) = (manifest(base)?, manifest(candidate)?);
+    let runs = [&open(base)?, &open(candidate)?];
+    let [a, b] = runs.map(|run| &run.manifest);
     if (&a.study, &a.subject) != (&b.study, &b.subject) {
         let message = format!(
             "a {} of a {} and a {} of a {} cannot be compared",
@@ -224,32 +134,40 @@ pub fn compare(
         Document::Grid(config) => config.compare,
         Document::Worlds(config) => config.compare,
     });
-    let names = a.tables.keys().chain(b.tables.keys());
-    let tables: BTreeMap<String, Option<bool>> = names
-        .map(|name| (name.clone(), a.tables.get(name).zip(b.tables.get(name)).map(|(a, b)| a == b)))
+    // What the tables hold, not what the manifests say of it.
+    let [ours, theirs] = [runs[0].digests()?, runs[1].digests()?];
+    let tables: BTreeMap<String, Option<bool>> = ours
+        .keys()
+        .chain(theirs.keys())
+        .map(|name| (name.clone(), ours.get(name).zip(theirs.get(name)).map(|(a, b)| a == b)))
         .collect();
-    let (ours, theirs) = (Cells::read(base, &a.study)?, Cells::read(candidate, &a.study)?);
-    let only = |these: &Cells, those: &Cells| -> Vec<String> {
-        let mut only: Vec<String> = these
-            .samples
-            .iter()
-            .filter(|(key, _)| !those.samples.contains_key(key) && !those.failed.contains_key(&key.0))
-            .map(|((cell, ..), (words, _))| format!("{cell} {words}"))
-            .collect();
+    let [ours, theirs] = study::named(&a.study)?.figures(runs)?;
+    let only = |these: &Figures, those: &Figures| -> Vec<String> {
+        let missing = |key: &(Key, u64, &'static str)| {
+            !those.samples.contains_key(key) && !those.failed.contains_key(&key.0)
+        };
+        let only = these.samples.keys().filter(|key| missing(key));
+        let mut only: Vec<String> = only.map(|(cell, ..)| format!("{cell} {}", these.words(*cell))).collect();
         only.dedup();
         only
     };
     let (only_base, only_candidate) = (only(&ours, &theirs), only(&theirs, &ours));
-    let newly = |these: &Cells, those: &Cells| -> Vec<String> {
-        let had = |cell: &String| those.samples.keys().any(|(other, ..)| other == cell);
-        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell) && had(cell));
-        failed.map(|(cell, (words, error))| format!("{cell} {words}: {error}")).collect()
+    let newly = |these: &Figures, those: &Figures| -> Vec<String> {
+        let had = |cell: Key| {
+            let next = those.samples.range((cell, 0, "")..).next();
+            next.is_some_and(|((other, ..), _)| *other == cell)
+        };
+        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell) && had(**cell));
+        failed.map(|(cell, error)| format!("{cell} {}: {error}", these.words(*cell))).collect()
     };
     let (failed, mended) = (newly(&theirs, &ours), newly(&ours, &theirs));
     let mut figures: Vec<Compared> = ours
         .samples
         .iter()
-        .filter_map(|(key, (words, base))| Some(figure(key, words, base, &theirs.samples.get(key)?.1)))
+        .filter_map(|(key, (place, base))| {
+            let (_, candidate) = theirs.samples.get(key)?;
+            Some(figure(key.0, ours.words(key.0), place, key.2, base, candidate))
+        })
         .collect();
     let failed_twice = ours.failed.keys().any(|cell| theirs.failed.contains_key(cell));
     if figures.is_empty() && failed.is_empty() && mended.is_empty() && !failed_twice {
@@ -270,7 +188,7 @@ pub fn compare(
             Verdict::Undecided
         };
     }
-    let clocks = [&a, &b].map(|manifest| Clock {
+    let clocks = [a, b].map(|manifest| Clock {
         seconds: manifest.process.seconds
             + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>(),
         host: manifest.process.host.clone(),
@@ -282,42 +200,33 @@ pub fn compare(
 
 /// The figure as far as it does not need the others.
 fn figure(
-    (cell, place, metric): &(String, String, &'static str),
+    cell: Key,
     words: &str,
+    place: &str,
+    metric: &'static str,
     base: &Sample,
     candidate: &Sample,
 ) -> Compared {
-    let cap = |sample: &Sample| match sample {
-        Sample::Drawn { cap, .. } => *cap,
-        Sample::Computed(_) => f64::INFINITY,
-    };
-    // Pairs that were cut at different lengths are compared up to the shorter.
-    let most = cap(base).min(cap(candidate));
-    let values = |sample: &Sample| match sample {
-        Sample::Drawn { values, .. } => values.iter().map(|x| x.min(most)).collect(),
-        Sample::Computed(value) => vec![*value],
-    };
-    let (a, b) = (values(base), values(candidate));
-    let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<u64>>();
-    let verdict = if bits(&a) == bits(&b) { Verdict::Identical } else { Verdict::Undecided };
-    let freedoms = [&a, &b].map(|values| values.len() as f64 - 1.0);
-    let [a, b] = [a, b].map(|values| values.into_iter().collect::<Moments>().estimate());
+    let [a, b] = [base, candidate].map(|sample| sample.moments.estimate());
+    let counts = [base, candidate].map(|sample| sample.moments.count());
+    let same = base.bits == candidate.bits && counts[0] == counts[1];
     let errors = [a.standard_error, b.standard_error].map(|se| se * se);
-    let (standard_error, freedom) = match (base, candidate) {
-        (Sample::Computed(_), Sample::Computed(_)) => (Some(0.0), None),
+    let (standard_error, freedom) = match (base.computed, candidate.computed) {
+        (true, true) => (Some(0.0), None),
         // A sample without spread, or of one replicate, says nothing of its error.
         _ if errors.iter().any(|square| !(square.is_finite() && *square > 0.0)) => (None, None),
         _ => {
             let sum = errors[0] + errors[1];
+            let freedoms = counts.map(|count| count as f64 - 1.0);
             let welch =
                 sum * sum / (errors[0] * errors[0] / freedoms[0] + errors[1] * errors[1] / freedoms[1]);
             (Some(sum.sqrt()), Some(welch))
         }
     };
     Compared {
-        cell: cell.clone(),
+        cell: cell.to_string(),
         words: words.to_owned(),
-        place: place.clone(),
+        place: place.to_owned(),
         metric,
         base: a.mean,
         candidate: b.mean,
@@ -325,7 +234,7 @@ fn figure(
         standard_error,
         freedom,
         half_width: None,
-        verdict,
+        verdict: if same { Verdict::Identical } else { Verdict::Undecided },
     }
 }
 

@@ -7,7 +7,7 @@ use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::oracle::images::{self, TableImage};
 use crate::oracle::{Distribution, Formula, Sampler, tables, trees};
 use crate::rng::{Role, Stream, TaskKey, stream};
-use crate::runner::{CellOutcome, sorted};
+use crate::study::release::{Outcome, sorted};
 
 /// One comparison of a cell's releases with an oracle.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ const MOST_CHILDREN: usize = 6;
 pub fn judge(
     cell: &Cell,
     subject: &Subject,
-    outcome: &CellOutcome,
+    outcome: &Outcome,
     steps: u64,
 ) -> Result<Vec<Comparison>, String> {
     let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.key, replicate: 0, role: Role::Noise };
@@ -112,7 +112,7 @@ fn variance(law: Formula) -> f64 {
 fn tree(
     cell: &Cell,
     table: &HierarchyTable,
-    outcome: &CellOutcome,
+    outcome: &Outcome,
     steps: u64,
     mut rng: Stream,
 ) -> Result<Vec<Comparison>, String> {
@@ -186,7 +186,7 @@ fn tree(
 fn entries(
     cell: &Cell,
     table: &InvariantTable,
-    outcome: &CellOutcome,
+    outcome: &Outcome,
     mut rng: Stream,
 ) -> Result<Vec<Comparison>, String> {
     let law = formula(cell.law, cell.calibration.scales[0]);

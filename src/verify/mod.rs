@@ -5,11 +5,13 @@ pub mod systems;
 
 use crate::config::{LawKind, Method, SplitSpec, Study};
 use crate::diagnostics::{Agreement, Moments};
+use crate::engine::Manner;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, servable};
 use crate::input::Subject;
 use crate::rng::normal_quantile;
-use crate::runner::{self, CellOutcome, Manner, Statistics, expected};
+use crate::study::expected;
+use crate::study::release::{Outcome, Statistics, draw_all};
 pub use judge::{Comparison, judge};
 use std::collections::HashMap;
 
@@ -50,7 +52,7 @@ impl OnSystem {
     }
 
     /// Of an outcome of a cell on a subject; `steps`: of the oracle's work.
-    pub fn new(name: &str, cell: &Cell, subject: &Subject, outcome: &CellOutcome, steps: u64) -> Self {
+    pub fn new(name: &str, cell: &Cell, subject: &Subject, outcome: &Outcome, steps: u64) -> Self {
         let broken = |error: &&String| {
             error.contains("violates its invariant") || error.contains("a bug of congenial")
         };
@@ -63,8 +65,8 @@ impl OnSystem {
         if promised && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
             broken = Some("a release does not keep the invariant".into());
         }
-        if !outcome.tv_error.is_nan() && !(0.0..=1e-6).contains(&outcome.tv_error) {
-            broken = Some(format!("the stated total variation error is {}", outcome.tv_error));
+        if let Some(error) = outcome.paid.tv_error.filter(|error| !(0.0..=1e-6).contains(error)) {
+            broken = Some(format!("the stated total variation error is {error}"));
         }
         Self { name: name.to_owned(), comparisons, broken }
     }
@@ -161,7 +163,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             .collect();
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
         let small = Plan { config: plan.config.clone(), subject, cells: served };
-        let outcomes = runner::run(&small, Manner { threads, fail_fast: false, quiet: true }, None)?;
+        let (small, outcomes) = draw_all(small, Manner { threads, fail_fast: false, quiet: true })?;
         for ((i, cell), outcome) in cells.iter().zip(&outcomes) {
             let name = format!("{name}, {}", noise_words(cell));
             on_small[*i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
@@ -182,7 +184,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             plan.cells.len() - 1
         });
     }
-    let outcomes = runner::run(&plan, Manner { threads, fail_fast: false, quiet: false }, None)?;
+    let (plan, outcomes) = draw_all(plan, Manner { threads, fail_fast: false, quiet: false })?;
     let statistics = Statistics::new(&plan);
     let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
         let outcome = &outcomes[places[&cell.key]];
@@ -195,7 +197,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
                 match &theirs.error {
                     Some(error) => Oracle::None(format!("{words}: {error}")),
                     None => {
-                        let both = [outcome, theirs].map(|outcome| statistics.of(outcome));
+                        let both = [outcome, theirs].map(|outcome| statistics.of(&outcome.rows));
                         Oracle::Method(words, Agreement::of(&both[0], &both[1]))
                     }
                 }
@@ -259,7 +261,7 @@ fn oracles(cell: &Cell) -> Vec<Method> {
 
 /// The squares of the errors against their means in closed form: by level of a hierarchy for free noise, by part of a table
 /// where there is one. `None` if there is none.
-fn against_variance(cell: &Cell, plan: &Plan, outcome: &CellOutcome) -> Option<Oracle> {
+fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracle> {
     let mut shares: Vec<f64> = Vec::new();
     match &plan.subject {
         Subject::Hierarchy(_) if cell.method == Method::Unconstrained => {

@@ -2,6 +2,10 @@
 #![allow(dead_code)]
 
 use assert_cmd::Command;
+use congenial::store::Run;
+use congenial::study::cells::{CellRow, FailureRow};
+use congenial::table::{Key, Record, Writer};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -47,5 +51,57 @@ impl Place {
             assert!(message.contains(text), "{arguments:?}: no `{text}` in:\n{message}");
         }
         assert!(output.stdout.is_empty());
+    }
+}
+
+impl Place {
+    /// The rows of a table of a finished run.
+    pub fn rows<R: Record>(&self, folder: &str) -> Vec<R> {
+        Run::open(&self.path(folder)).unwrap().all().unwrap()
+    }
+
+    /// The cells of a finished run by key.
+    pub fn cells(&self, folder: &str) -> HashMap<Key, CellRow> {
+        self.rows::<CellRow>(folder).into_iter().map(|row| (row.cell, row)).collect()
+    }
+
+    /// The rows of a table, each with its cell.
+    pub fn with_cells<R: Record>(&self, folder: &str, key: impl Fn(&R) -> Key) -> Vec<(CellRow, R)> {
+        let cells = self.cells(folder);
+        self.rows::<R>(folder).into_iter().map(|row| (cells[&key(&row)].clone(), row)).collect()
+    }
+
+    /// Errors of the cells that failed.
+    pub fn failures(&self, folder: &str) -> Vec<String> {
+        self.rows::<FailureRow>(folder).into_iter().map(|row| row.error).collect()
+    }
+
+    /// Writes other rows into a table of a finished run, and says so in its manifest: a run that nobody has drawn.
+    pub fn replace<R: Record>(&self, folder: &str, rows: &[R]) {
+        let file = std::fs::File::create(self.path(folder).join(R::FILE)).unwrap();
+        let mut writer = Writer::new(file, R::fields(), &[]).unwrap();
+        rows.iter().for_each(|row| row.put(writer.row().unwrap()));
+        let (digest, _) = writer.finish().unwrap();
+        let place = format!("{folder}/manifest.json");
+        let mut manifest: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(self.path(&place)).unwrap()).unwrap();
+        manifest["tables"][R::FILE] = serde_json::to_value(digest).unwrap();
+        self.write(&place, &manifest.to_string());
+    }
+
+    /// The same, given what becomes of every row.
+    pub fn edit<R: Record>(&self, folder: &str, change: impl Fn(&mut R)) {
+        let mut rows: Vec<R> = self.rows(folder);
+        rows.iter_mut().for_each(change);
+        self.replace(folder, &rows);
+    }
+
+    /// Lets the first cell of a run fail: it loses its rows in a table.
+    pub fn fail<R: Record>(&self, folder: &str, key: impl Fn(&R) -> Key) {
+        let mut rows: Vec<R> = self.rows(folder);
+        let cell = key(&rows[0]);
+        rows.retain(|row| key(row) != cell);
+        self.replace(folder, &rows);
+        self.replace(folder, &[FailureRow { cell, error: "no memory".into() }]);
     }
 }

@@ -1,0 +1,93 @@
+//! What cells cost, measured, and the tasks of a cluster that follow.
+
+use super::{Shard, Work, attempt, batches, pool};
+use crate::failure::Result;
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// What one cell takes of one thread, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellCost {
+    /// Before the first replicate, once in every process.
+    pub prepare: f64,
+    /// Each replicate, on average.
+    pub replicate: f64,
+}
+
+/// For how long a cell is drawn to measure it, in seconds; at least one replicate.
+const MEASURED: f64 = 0.25;
+
+/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run;
+/// nothing is kept. A cell that fails costs nothing. Errors: threads.
+pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
+    let units = work.units();
+    Ok(pool(threads, units.len())?.install(|| {
+        let cells = units.par_iter().enumerate().with_max_len(1);
+        let costs = cells.map(|(cell, unit)| {
+            let clock = Instant::now();
+            let Ok(prepared) = attempt(|| work.prepare(cell)) else {
+                return CellCost { prepare: 0.0, replicate: 0.0 };
+            };
+            let prepare = clock.elapsed().as_secs_f64();
+            let (clock, mut drawn) = (Instant::now(), 0);
+            while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED {
+                let next = (2 * drawn).clamp(1, unit.replicates);
+                let _ = attempt(|| prepared.draw(drawn..next, &mut Vec::new()));
+                drawn = next;
+            }
+            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn as f64 }
+        });
+        costs.collect()
+    }))
+}
+
+/// A shard as a task of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task {
+    /// The shard.
+    pub shard: Shard,
+    /// Its batches.
+    pub batches: usize,
+    /// What it will take, in seconds.
+    pub seconds: f64,
+}
+
+/// The shards of a plan as tasks of so many threads each: as many as leave at least `least` seconds to every one of them, at
+/// most `most`.
+pub fn tasks(work: &dyn Work, costs: &[CellCost], threads: usize, least: f64, most: u64) -> Vec<Task> {
+    let total: f64 = shards(work, costs, threads, 1)[0].seconds;
+    let most = most.min(batches(work).count() as u64);
+    let mut of = ((total / least) as u64).clamp(1, most);
+    loop {
+        let tasks = shards(work, costs, threads, of);
+        if of == 1 || tasks.iter().all(|task| task.seconds >= least) {
+            return tasks;
+        }
+        of -= 1;
+    }
+}
+
+/// So many shards of a plan as tasks.
+pub fn shards(work: &dyn Work, costs: &[CellCost], threads: usize, of: u64) -> Vec<Task> {
+    let mut tasks: Vec<(Task, f64, f64)> = (1..=of)
+        .map(|number| (Task { shard: Shard { number, of }, batches: 0, seconds: 0.0 }, 0.0, 0.0))
+        .collect();
+    let mut last = vec![usize::MAX; tasks.len()];
+    for (cell, key) in batches(work) {
+        let number = Shard::owner(key, of) as usize - 1;
+        let (task, sum, longest) = &mut tasks[number];
+        task.batches += 1;
+        let seconds = costs[cell].replicate * (key.2 - key.1) as f64;
+        *sum += seconds;
+        *longest = f64::max(*longest, seconds);
+        // The batches of a cell follow each other.
+        if last[number] != cell {
+            *sum += costs[cell].prepare;
+            last[number] = cell;
+        }
+    }
+    tasks
+        .into_iter()
+        .map(|(task, sum, longest)| Task { seconds: longest.max(sum / threads as f64), ..task })
+        .collect()
+}

@@ -1,0 +1,469 @@
+//! Running a plan: cells are drawn in batches of replicates, by any number of threads, and their rows reach the tables in
+//! order.
+//!
+//! Batches are handed out in the order of the cells, so that what waits for its turn is little; what waits beyond
+//! [`WAITING`] bytes is read back from the journal when its turn comes. A cell is prepared shortly before its first batch and
+//! forgotten after its last: memory is that of the cells in flight.
+
+mod cost;
+mod progress;
+
+pub use cost::{CellCost, Task, measure, shards, tasks};
+
+use crate::failure::{Failure, Result};
+use crate::store::{Batch, BatchKey, Journal, Spot};
+use progress::Progress;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What can be drawn: cells.
+pub trait Work: Sync {
+    /// The cells, in order.
+    fn units(&self) -> &[Unit];
+    /// A cell in words, for people.
+    fn words(&self, cell: usize) -> String;
+    /// Everything of a cell that does not depend on the replicate.
+    fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>>;
+}
+
+/// A cell as the engine sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// What the cell is, hashed.
+    pub key: u64,
+    /// Its replicates.
+    pub replicates: u64,
+    /// Replicates of a batch; the last may have fewer.
+    pub batch: u64,
+    /// Rough cost of a replicate, in random words.
+    pub work: u64,
+}
+
+/// Batches of a cell at most: enough to keep every core busy to the end.
+const BATCHES: u64 = 64;
+/// Least work of a batch, in random words: about a millisecond.
+const LEAST: u64 = 1_000_000;
+/// Bytes of rows of a batch at most, unless one replicate has more.
+const MOST_BYTES: u64 = 1 << 20;
+
+impl Unit {
+    /// A cell whose replicates cost so many random words and leave so many bytes each. Batches decide no row.
+    pub fn new(key: u64, replicates: u64, work: u64, bytes: u64) -> Self {
+        let number = (replicates.saturating_mul(work) / LEAST).clamp(1, BATCHES);
+        let most = (MOST_BYTES / bytes.max(1)).max(1);
+        Self { key, replicates, batch: replicates.div_ceil(number).clamp(1, most), work }
+    }
+
+    /// Its batches, without the closing.
+    pub fn batches(&self) -> u64 {
+        self.replicates.div_ceil(self.batch)
+    }
+
+    /// The key of a batch; that after the last is of the closing.
+    fn batch_key(&self, batch: u64) -> BatchKey {
+        let start = (batch * self.batch).min(self.replicates);
+        (self.key, start, (start + self.batch).min(self.replicates))
+    }
+
+    /// All keys of a cell.
+    fn keys(&self) -> impl Iterator<Item = BatchKey> + '_ {
+        (0..=self.batches()).map(|batch| self.batch_key(batch))
+    }
+}
+
+/// A cell ready to draw.
+pub trait Prepared: Send + Sync {
+    /// Draws replicates and appends their rows, as the study encodes them. On an error what was appended is kept.
+    fn draw(&self, replicates: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()>;
+    /// What is computed once a cell, encoded.
+    fn close(&self) -> crate::Result<Vec<u8>>;
+}
+
+/// Where rows go: batches of one cell after the other, each cell's in the order of its replicates.
+pub trait Sink: Send {
+    /// The next rows of a cell.
+    fn rows(&mut self, cell: usize, rows: &[u8]) -> Result<()>;
+    /// The end of a cell: what was computed once, empty if that failed; and the first error of the cell.
+    fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()>;
+}
+
+/// How a plan is run. No row depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// Threads of the pool.
+    pub threads: usize,
+    /// Whether the first cell that fails ends the run, with what is finished left in the journal.
+    pub fail_fast: bool,
+    /// Whether no progress is printed.
+    pub quiet: bool,
+}
+
+/// One of several processes that share a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+impl Shard {
+    /// Whose batch it is among `of` shards, from 1: by a hash of what it is, so that large cells spread over all of them.
+    fn owner((key, start, _): BatchKey, of: u64) -> u64 {
+        let mixed = (key ^ start.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed >> 32) % of + 1
+    }
+
+    fn owns(&self, key: BatchKey) -> bool {
+        Self::owner(key, self.of) == self.number
+    }
+}
+
+/// Runs every cell; returns how many failed. Rows depend on the work alone: not on the threads, nor on their order, nor on what
+/// was in the journal, if there is one. Errors: threads, files; with `fail_fast` the first cell that fails.
+pub fn run(
+    work: &dyn Work,
+    manner: Manner,
+    journal: Option<&Journal>,
+    sink: &mut (dyn Sink + '_),
+) -> Result<usize> {
+    let order = Order { next: (0, 0), waiting: BTreeMap::new(), bytes: 0, busy: false };
+    let consumer = Consumer { sink, error: None, failed: 0 };
+    let engine = Engine::new(work, manner, journal, None, Some((Mutex::new(order), Mutex::new(consumer))));
+    engine.run()?;
+    Ok(engine
+        .ordered
+        .map_or(0, |(_, consumer)| consumer.into_inner().unwrap_or_else(PoisonError::into_inner).failed))
+}
+
+/// Draws the batches of one shard into the journal; returns how many are its own. Batches that are there already stay.
+///
+/// Errors: threads, files; with `fail_fast` the first cell that fails. What a cell refuses before it is drawn is left to the
+/// merge, which meets it again.
+pub fn run_shard(work: &dyn Work, manner: Manner, journal: &Journal, shard: Shard) -> Result<usize> {
+    Engine::new(work, manner, Some(journal), Some(shard), None).run()?;
+    journal.save()?;
+    let own = work.units().iter().flat_map(|unit| unit.keys()).filter(|key| shard.owns(*key));
+    Ok(own.count())
+}
+
+/// Batches that no shard has left, of cells that can be drawn at all.
+pub fn missing(work: &dyn Work, journal: &Journal) -> usize {
+    let cells = work.units().iter().enumerate();
+    let missing = cells.map(|(cell, unit)| {
+        let missing = unit.keys().filter(|key| journal.find(*key).is_none()).count();
+        if missing > 0 && attempt(|| work.prepare(cell).map(drop)).is_ok() { missing } else { 0 }
+    });
+    missing.sum()
+}
+
+/// All batches of a plan: cell and key.
+fn batches(work: &dyn Work) -> impl Iterator<Item = (usize, BatchKey)> + '_ {
+    work.units().iter().enumerate().flat_map(|(cell, unit)| unit.keys().map(move |key| (cell, key)))
+}
+
+/// What a cell does, with a panic as its error: the other cells go on.
+fn attempt<T>(work: impl FnOnce() -> crate::Result<T>) -> std::result::Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|e| e.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            Err(format!("a bug of congenial, please report it: panicked: {text}"))
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads for a number of jobs: never more than there are jobs, nor than eight for each core.
+fn pool(threads: usize, jobs: usize) -> Result<rayon::ThreadPool> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.min(jobs.max(1)).min(8 * cores))
+        .build()
+        .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
+}
+
+type Shared<'a> = Arc<std::result::Result<Box<dyn Prepared + 'a>, String>>;
+
+/// A cell in flight.
+struct Slot<'a> {
+    prepared: Mutex<Option<Shared<'a>>>,
+    /// Batches that are not done, with the closing.
+    left: AtomicU64,
+}
+
+/// What is handed out next.
+struct Queue {
+    /// The next cell to prepare.
+    prepare: usize,
+    /// The next batch: its cell, and its number in it.
+    cell: usize,
+    batch: u64,
+}
+
+enum Job {
+    Prepare(usize),
+    Batch(usize, u64),
+}
+
+/// Bytes of rows that may wait in memory.
+const WAITING: usize = 32 << 20;
+
+/// Rows that wait for their turn.
+struct Order {
+    /// Whose turn it is: cell and batch.
+    next: (usize, u64),
+    waiting: BTreeMap<(usize, u64), Waiting>,
+    bytes: usize,
+    /// Whether a thread is handing them on.
+    busy: bool,
+}
+
+enum Waiting {
+    Here(Batch),
+    Journaled(Spot),
+}
+
+/// Hands rows on; only the thread that is busy with it.
+struct Consumer<'a> {
+    sink: &'a mut (dyn Sink + 'a),
+    /// The first error of the cell.
+    error: Option<String>,
+    failed: usize,
+}
+
+struct Engine<'a, 's> {
+    work: &'a dyn Work,
+    manner: Manner,
+    journal: Option<&'a Journal>,
+    shard: Option<Shard>,
+    slots: Vec<Slot<'a>>,
+    queue: Mutex<Queue>,
+    ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
+    progress: Progress,
+    stopped: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    jobs: usize,
+}
+
+impl<'a, 's> Engine<'a, 's> {
+    fn new(
+        work: &'a dyn Work,
+        manner: Manner,
+        journal: Option<&'a Journal>,
+        shard: Option<Shard>,
+        ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
+    ) -> Self {
+        let units = work.units();
+        let slot =
+            |unit: &Unit| Slot { prepared: Mutex::default(), left: AtomicU64::new(unit.batches() + 1) };
+        let of = |unit: &Unit| match shard {
+            None => unit.replicates,
+            Some(shard) => {
+                unit.keys().filter(|key| shard.owns(*key)).map(|(_, start, end)| end - start).sum()
+            }
+        };
+        let total = units.iter().map(|unit| unit.work.saturating_mul(of(unit))).fold(0, u64::saturating_add);
+        Self {
+            work,
+            manner,
+            journal,
+            shard,
+            slots: units.iter().map(slot).collect(),
+            queue: Mutex::new(Queue { prepare: 0, cell: 0, batch: 0 }),
+            ordered,
+            progress: Progress::new(total, manner.quiet),
+            stopped: AtomicBool::new(false),
+            failure: Mutex::default(),
+            jobs: units.iter().map(|unit| unit.batches() as usize + 1).sum(),
+        }
+    }
+
+    fn run(&self) -> Result<()> {
+        pool(self.manner.threads, self.jobs)?.broadcast(|_| {
+            while !self.stopped.load(Ordering::Relaxed) {
+                let done = match self.next() {
+                    None => break,
+                    Some(Job::Prepare(cell)) => {
+                        self.prepared(cell);
+                        Ok(())
+                    }
+                    Some(Job::Batch(cell, batch)) => self.batch(cell, batch),
+                };
+                if let Err(failure) = done {
+                    self.stopped.store(true, Ordering::Relaxed);
+                    locked(&self.failure).get_or_insert(failure);
+                }
+            }
+        });
+        self.progress.finish();
+        locked(&self.failure).take().map_or(Ok(()), Err)
+    }
+
+    /// The next job, in the order of the cells; as many cells as there are threads are prepared ahead.
+    fn next(&self) -> Option<Job> {
+        let units = self.work.units();
+        let mut queue = locked(&self.queue);
+        loop {
+            if queue.prepare < units.len().min(queue.cell + self.manner.threads) {
+                queue.prepare += 1;
+                let cell = queue.prepare - 1;
+                if units[cell].keys().any(|key| self.is_own(key) && self.find(key).is_none()) {
+                    return Some(Job::Prepare(cell));
+                }
+                continue;
+            }
+            let (cell, batch) = (queue.cell, queue.batch);
+            let unit = units.get(cell)?;
+            (queue.cell, queue.batch) =
+                if batch < unit.batches() { (cell, batch + 1) } else { (cell + 1, 0) };
+            if self.is_own(unit.batch_key(batch)) {
+                return Some(Job::Batch(cell, batch));
+            }
+            self.done(cell);
+        }
+    }
+
+    fn is_own(&self, key: BatchKey) -> bool {
+        self.shard.is_none_or(|shard| shard.owns(key))
+    }
+
+    fn find(&self, key: BatchKey) -> Option<(Spot, bool)> {
+        self.journal.and_then(|journal| journal.find(key))
+    }
+
+    /// The cell, prepared by the first who asks.
+    fn prepared(&self, cell: usize) -> Shared<'a> {
+        let work = self.work;
+        let mut slot = locked(&self.slots[cell].prepared);
+        slot.get_or_insert_with(|| Arc::new(attempt(|| work.prepare(cell)))).clone()
+    }
+
+    /// One batch is done; after the last the cell is forgotten.
+    fn done(&self, cell: usize) {
+        if self.slots[cell].left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *locked(&self.slots[cell].prepared) = None;
+        }
+    }
+
+    /// Draws a batch, or closes a cell; keeps and hands on its rows.
+    fn batch(&self, cell: usize, number: u64) -> Result<()> {
+        let unit = &self.work.units()[cell];
+        let key = unit.batch_key(number);
+        let (_, start, end) = key;
+        let waiting = match self.find(key) {
+            Some((spot, failed)) => {
+                if let Some(journal) = self.journal.filter(|_| failed && self.manner.fail_fast) {
+                    self.ends(cell, journal.read(spot)?.error.as_ref())?;
+                }
+                Waiting::Journaled(spot)
+            }
+            None => match &*self.prepared(cell) {
+                Err(error) => {
+                    self.ends(cell, Some(error))?;
+                    // The closing says it, once.
+                    let error = (start == end).then(|| error.clone());
+                    Waiting::Here(Batch { rows: Vec::new(), error })
+                }
+                Ok(prepared) => {
+                    let clock = Instant::now();
+                    let mut batch = Batch::default();
+                    batch.error = match start == end {
+                        true => attempt(|| prepared.close()).map(|closing| batch.rows = closing).err(),
+                        false => attempt(|| prepared.draw(start..end, &mut batch.rows)).err(),
+                    };
+                    let seconds = clock.elapsed().as_secs_f64();
+                    let spot =
+                        self.journal.map(|journal| journal.append(key, &batch, seconds)).transpose()?;
+                    self.ends(cell, batch.error.as_ref())?;
+                    match spot.filter(|_| self.must_not_wait((cell, number))) {
+                        Some(spot) => Waiting::Journaled(spot),
+                        None => Waiting::Here(batch),
+                    }
+                }
+            },
+        };
+        self.done(cell);
+        self.progress.add(unit.work.saturating_mul(end - start));
+        self.hand_on((cell, number), waiting)
+    }
+
+    /// With `fail_fast`, what ends the run.
+    fn ends(&self, cell: usize, error: Option<&String>) -> Result<()> {
+        match error.filter(|_| self.manner.fail_fast) {
+            None => Ok(()),
+            Some(error) => Err(Failure::CellsFailed {
+                failed: 1,
+                cells: self.work.units().len(),
+                first: format!("{}: {error}", self.work.words(cell)),
+            }),
+        }
+    }
+
+    /// Whether there is no room for the rows, unless it is their turn.
+    fn must_not_wait(&self, place: (usize, u64)) -> bool {
+        self.ordered.as_ref().is_some_and(|(order, _)| {
+            let order = locked(order);
+            order.next != place && order.bytes > WAITING
+        })
+    }
+
+    /// Takes rows in and hands on those whose turn it is, unless another thread is about it.
+    fn hand_on(&self, place: (usize, u64), waiting: Waiting) -> Result<()> {
+        let Some((order, consumer)) = &self.ordered else { return Ok(()) };
+        let mut order = locked(order);
+        order.bytes += waiting.bytes();
+        order.waiting.insert(place, waiting);
+        if order.busy {
+            return Ok(());
+        }
+        order.busy = true;
+        let mut consumer = locked(consumer);
+        loop {
+            let (cell, number) = order.next;
+            let Some(waiting) = order.waiting.remove(&(cell, number)) else { break };
+            order.bytes -= waiting.bytes();
+            let last = number == self.work.units()[cell].batches();
+            order.next = if last { (cell + 1, 0) } else { (cell, number + 1) };
+            drop(order);
+            let batch = match (waiting, self.journal) {
+                (Waiting::Journaled(spot), Some(journal)) => journal.read(spot)?,
+                (Waiting::Here(batch), _) => batch,
+                (Waiting::Journaled(_), None) => unreachable!("without a journal nothing is read from it"),
+            };
+            consumer.take(cell, batch, last)?;
+            order = locked(&self.ordered.as_ref().expect("as above").0);
+        }
+        order.busy = false;
+        Ok(())
+    }
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Here(batch) => batch.rows.len(),
+            Self::Journaled(_) => 0,
+        }
+    }
+}
+
+impl Consumer<'_> {
+    fn take(&mut self, cell: usize, batch: Batch, last: bool) -> Result<()> {
+        self.error = self.error.take().or(batch.error);
+        if !last {
+            return if batch.rows.is_empty() { Ok(()) } else { self.sink.rows(cell, &batch.rows) };
+        }
+        let error = self.error.take();
+        self.failed += usize::from(error.is_some());
+        self.sink.close(cell, &batch.rows, error.as_deref())
+    }
+}

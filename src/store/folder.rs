@@ -1,0 +1,336 @@
+//! The folder of a run: written beside its final place, renamed when complete, never overwritten.
+
+use super::{Identity, Journal, Manifest, SCHEMA_VERSION};
+use crate::failure::{Failure, Result};
+use crate::table::{Field, Record, TableDigest, Values, Writer};
+use parquet::errors::ParquetError;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
+/// unless its journal holds finished parts, or somebody else made it.
+#[derive(Debug)]
+pub struct RunFolder {
+    target: PathBuf,
+    partial: PathBuf,
+    /// Whether this process made it.
+    own: bool,
+    earlier: Earlier,
+    /// Held until the end: no other process writes this folder.
+    _lock: fs::File,
+    journal: Option<Journal>,
+    /// Digests of the tables written so far.
+    tables: Mutex<BTreeMap<String, TableDigest>>,
+    config_hash: String,
+}
+
+/// Whether a run has to be made.
+#[derive(Debug)]
+pub enum Claim {
+    /// The folder is ours to fill.
+    New(Box<RunFolder>),
+    /// It holds the complete run of this very config.
+    Complete(Box<Manifest>),
+}
+
+/// What becomes of what earlier processes have left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing may be left.
+    #[default]
+    Refused,
+    /// It is taken up.
+    Resumed,
+    /// It is taken up, but for parts that failed: those are made again, also in a run that is complete otherwise.
+    Retried,
+}
+
+/// Claims `target` for the run of this identity.
+///
+/// Refused: a folder that holds anything else, one that another process is writing, or left when it was killed (unless it
+/// is to be taken up), a place that cannot be written.
+pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Claim> {
+    let config_hash = &identity.config_hash;
+    if target.exists() {
+        if !target.join("manifest.json").exists() {
+            return Err(Failure::io(
+                target,
+                "not used",
+                "exists and is not the folder of a run; choose another by --out",
+            ));
+        }
+        let manifest = Manifest::read(target)?;
+        if manifest.config_hash != *config_hash {
+            let message = format!(
+                "exists and holds the run of another config ({}, ours is {config_hash}); choose another folder by --out",
+                manifest.config_hash
+            );
+            return Err(Failure::io(target, "not used", message));
+        }
+        if manifest.failed_cells == 0 || earlier != Earlier::Retried {
+            return Ok(Claim::Complete(Box::new(manifest)));
+        }
+        Journal::check(target, identity)?;
+    }
+    let partial = partial(target)?;
+    if let Some(parent) = partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(|e| Failure::create(parent, e))?;
+    }
+    let made = match fs::create_dir(&partial) {
+        Ok(()) => true,
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => false,
+        Err(e) => return Err(Failure::create(&partial, e)),
+    };
+    let place = partial.join("lock");
+    // An empty folder was left between its creation and the next line; shards leave a journal without a lock.
+    let empty = fs::read_dir(&partial).is_ok_and(|mut entries| entries.next().is_none());
+    let left = !(made || empty);
+    let new = !left || (!place.exists() && partial.join("journal").exists());
+    let lock = fs::OpenOptions::new().create_new(new).write(true).open(&place);
+    let busy = || Failure::io(&partial, "not used", "another process is writing it");
+    let lock = lock.map_err(|e| match e.kind() {
+        ErrorKind::NotFound => {
+            Failure::io(&partial, "not used", "exists, and no run has left it: remove it, or give --out")
+        }
+        ErrorKind::AlreadyExists => busy(),
+        _ => Failure::create(&place, e),
+    })?;
+    // A file system without locks leaves the exclusive creation above.
+    if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
+        return Err(busy());
+    }
+    if left && earlier == Earlier::Refused {
+        let message = "a run that was stopped left it: give --resume to go on from there, or remove it";
+        return Err(Failure::io(&partial, "not used", message));
+    }
+    // Of a process that ended between writing it and giving the folder its name.
+    let _ = fs::remove_file(partial.join("manifest.json"));
+    let mut journal = Journal::open(&partial, identity)?;
+    if earlier == Earlier::Retried {
+        journal.adopt(target)?;
+        journal.forget_failed();
+    }
+    Ok(Claim::New(Box::new(RunFolder {
+        target: target.to_owned(),
+        partial,
+        own: !left,
+        earlier,
+        _lock: lock,
+        journal: Some(journal),
+        tables: Mutex::default(),
+        config_hash: config_hash.clone(),
+    })))
+}
+
+/// The folder that a run writes before it is complete.
+fn partial(target: &Path) -> Result<PathBuf> {
+    let mut name = target.file_name().map(|name| name.to_owned()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(Failure::io(target, "not used", "want the name of a folder"));
+    }
+    name.push(".partial");
+    Ok(target.with_file_name(name))
+}
+
+/// Opens the journal of a run for one of several shards: they may share the folder, since no two write the same batch, or
+/// have folders of their own. `number`, `of`: which shard.
+///
+/// `None` if that run is complete. Refused: another run there; a journal of another run.
+pub fn shard(target: &Path, identity: &Identity, (number, of): (u64, u64)) -> Result<Option<Journal>> {
+    if target.exists() {
+        let manifest = Manifest::read(target).ok();
+        if manifest.is_some_and(|manifest| manifest.config_hash == identity.config_hash) {
+            return Ok(None);
+        }
+        let message = "exists, and is another run: a shard writes beside it, and merge gives it its name";
+        return Err(Failure::io(target, "not used", message));
+    }
+    let partial = partial(target)?;
+    fs::create_dir_all(&partial).map_err(|e| Failure::create(&partial, e))?;
+    Journal::of_shard(&partial, identity, number, of).map(Some)
+}
+
+/// Freezes a plan for shards to come: the folder that they share, with the config as given and as resolved. Returns where
+/// the resolved config is: run from there, the shards depend on no file that somebody may edit meanwhile, but the data, which
+/// the identity knows.
+///
+/// Refused: as for a shard; a run that is complete.
+pub fn freeze(target: &Path, identity: &Identity, given: &str, resolved: &str) -> Result<PathBuf> {
+    let Some(journal) = shard(target, identity, (0, 0))? else {
+        return Err(Failure::io(target, "not used", "it is the complete run of this config already"));
+    };
+    journal.beside("config.toml", given.as_bytes())?;
+    journal.beside(RESOLVED, resolved.as_bytes())
+}
+
+/// The file with the resolved config.
+pub const RESOLVED: &str = "config.resolved.toml";
+
+impl RunFolder {
+    /// Whether a file is there already.
+    pub fn has(&self, name: &str) -> bool {
+        self.partial.join(name).exists()
+    }
+
+    /// Writes a file of the run, to the disk.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let mut file = self.create(name)?;
+        let written = file.write_all(content).and_then(|()| file.sync_all());
+        written.map_err(|e| Failure::write(&self.partial.join(name), e))
+    }
+
+    fn create(&self, name: &str) -> Result<fs::File> {
+        let path = self.partial.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|e| Failure::create(parent, e))?;
+        }
+        // An earlier process may have left half of it.
+        fs::File::create(&path).map_err(|e| Failure::write(&path, e))
+    }
+
+    /// Begins a declared table.
+    pub fn table<R: Record>(&self) -> Result<TableFile<'_, R>> {
+        let rows = self.rows(R::FILE, R::fields())?;
+        Ok(TableFile { rows, record: PhantomData })
+    }
+
+    /// Begins a table of any columns.
+    pub fn rows(&self, name: &str, fields: Vec<Field>) -> Result<RowsFile<'_>> {
+        let metadata = [
+            ("congenial.schema_version", SCHEMA_VERSION.to_string()),
+            ("congenial.config_hash", self.config_hash.clone()),
+            ("congenial.git_commit", env!("CONGENIAL_GIT_COMMIT").to_owned()),
+        ];
+        let path = self.partial.join(name);
+        let writer = Writer::new(self.create(name)?, fields, &metadata).map_err(|e| failed(&path, e))?;
+        Ok(RowsFile { folder: self, name: name.to_owned(), path, writer })
+    }
+
+    /// Removes what the run cannot use when it goes on: everything but the journal and the configs. On a full disk that makes
+    /// room for the journal.
+    pub fn clear(&self) {
+        for entry in fs::read_dir(&self.partial).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            match name.to_string_lossy().as_ref() {
+                "journal" | "lock" | "config.toml" | RESOLVED => {}
+                "cells" => drop(fs::remove_dir_all(entry.path())),
+                _ => drop(fs::remove_file(entry.path())),
+            }
+        }
+    }
+
+    /// Takes up the batches that shards have left in their own folders. Errors: as [`Journal::add`].
+    pub fn with_shards(mut self, shards: &[PathBuf], identity: &Identity) -> Result<Self> {
+        for shard in shards {
+            let journal = self.journal.as_mut().expect("it is removed by the commit alone");
+            journal.add(&partial(shard)?, identity)?;
+        }
+        Ok(self)
+    }
+
+    /// What is done already.
+    pub fn journal(&self) -> &Journal {
+        self.journal.as_ref().expect("it is removed by the commit alone")
+    }
+
+    /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
+    /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
+    pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
+        manifest.tables = std::mem::take(&mut *self.tables.lock().unwrap_or_else(PoisonError::into_inner));
+        // From here on everything is there: whatever fails, nothing is removed.
+        self.own = false;
+        if manifest.failed_cells > 0 {
+            self.journal().adopt_others()?;
+        }
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
+        super::journal::replace(&self.partial, "manifest.json", text.as_bytes())?;
+        let failed = |e: std::io::Error| Failure::write(&self.target, e);
+        if self.target.exists() {
+            let theirs = Manifest::read(&self.target).ok();
+            let retried = theirs
+                .is_some_and(|theirs| theirs.config_hash == manifest.config_hash && theirs.failed_cells > 0);
+            if self.earlier != Earlier::Retried || !retried {
+                let message =
+                    format!("it appeared while the run went on; the run is in {}", self.partial.display());
+                return Err(Failure::write(&self.target, message));
+            }
+            let name = self.target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let aside = |n: u32| self.target.with_file_name(format!("{name}.failed-{n}"));
+            let free = (1..u32::MAX).map(aside).find(|aside| !aside.exists());
+            fs::rename(&self.target, free.expect("a folder has fewer files")).map_err(failed)?;
+        }
+        fs::rename(&self.partial, &self.target).map_err(failed)?;
+        self.journal = None;
+        if manifest.failed_cells == 0 {
+            // Complete: what is left of the journal is swept out.
+            let _ = fs::remove_dir_all(self.target.join("journal"));
+        }
+        let _ = fs::remove_file(self.target.join("lock"));
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        let Some(journal) = &self.journal else { return };
+        if self.own && journal.is_untouched() {
+            // The run failed: its own half-written files are worth nothing and would block the next.
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}
+
+/// A table that is being written, of any columns.
+pub struct RowsFile<'a> {
+    folder: &'a RunFolder,
+    name: String,
+    path: PathBuf,
+    writer: Writer,
+}
+
+impl RowsFile<'_> {
+    /// The columns, to append a row of values to. Errors: the disk.
+    pub fn row(&mut self) -> Result<&mut [Values]> {
+        self.writer.row().map_err(|e| failed(&self.path, e))
+    }
+
+    /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
+    pub fn finish(self) -> Result<()> {
+        let (digest, file) = self.writer.finish().map_err(|e| failed(&self.path, e))?;
+        file.sync_all().map_err(|e| Failure::write(&self.path, e))?;
+        let mut tables = self.folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(self.name, digest);
+        Ok(())
+    }
+}
+
+/// A declared table that is being written.
+pub struct TableFile<'a, R> {
+    rows: RowsFile<'a>,
+    record: PhantomData<fn(R)>,
+}
+
+impl<R: Record> TableFile<'_, R> {
+    /// Adds a row. Errors: the disk.
+    pub fn push(&mut self, row: &R) -> Result<()> {
+        row.put(self.rows.row()?);
+        Ok(())
+    }
+
+    /// Ends the file; as [`RowsFile::finish`].
+    pub fn finish(self) -> Result<()> {
+        self.rows.finish()
+    }
+}
+
+/// What the system said, without what parquet says around it.
+fn failed(path: &Path, error: ParquetError) -> Failure {
+    match error {
+        ParquetError::External(inner) => Failure::write(path, inner),
+        other => Failure::write(path, other),
+    }
+}

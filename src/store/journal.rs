@@ -1,0 +1,567 @@
+//! The journal of a run: what is drawn already, so that a run that was stopped can go on.
+//!
+//! Every process appends to a log of its own; a log may end in the middle of a record. A record that is not whole, or of
+//! another run, is none: what it held is drawn again.
+
+use super::{SCHEMA_VERSION, ShardRecord};
+use crate::failure::{Failure, Result};
+use crate::hash::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a journal belongs to: rows of anything else are no rows of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Layout of the files.
+    pub schema_version: u32,
+    /// Hash of the resolved config.
+    pub config_hash: String,
+    /// Digest of the data.
+    pub data_digest: String,
+    /// Version and commit of the tool.
+    pub tool: String,
+}
+
+impl Identity {
+    /// That of a run by this tool.
+    pub fn new(config_hash: &str, data_digest: &str) -> Self {
+        let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("CONGENIAL_GIT_COMMIT"));
+        Self {
+            schema_version: SCHEMA_VERSION,
+            config_hash: config_hash.to_owned(),
+            data_digest: data_digest.to_owned(),
+            tool: format!("{version} {commit} {}{}", env!("CONGENIAL_GIT_DIRTY"), env!("CONGENIAL_GIT_DIFF")),
+        }
+    }
+}
+
+/// What a batch left: its rows as its study encodes them, and why it ended early if it did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The rows.
+    pub rows: Vec<u8>,
+    /// The error.
+    pub error: Option<String>,
+}
+
+/// A batch: the key of its cell and its replicates.
+pub type BatchKey = (u64, u64, u64);
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    log: usize,
+    at: u64,
+    length: usize,
+    failed: bool,
+}
+
+/// Finished batches of a run.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    identity: String,
+    /// Begins the names of the logs of this process, and of those it reads: a shard's own, or nothing.
+    prefix: String,
+    /// Logs by number, of other folders too; the own one last, once it is begun.
+    logs: Mutex<Vec<PathBuf>>,
+    index: HashMap<BatchKey, Spot>,
+    /// Logs of other folders: copied here if the journal stays.
+    others: Vec<PathBuf>,
+    own: Mutex<Option<Log>>,
+}
+
+/// The log of this process.
+#[derive(Debug, Default)]
+struct Log {
+    /// Not before something is written.
+    file: Option<File>,
+    number: usize,
+    /// Bytes in the file, all of them whole records.
+    written: u64,
+    /// Records that are not in the file yet.
+    buffer: Vec<u8>,
+    /// Work in the buffer, not synced yet, and in all: seconds of one thread.
+    unwritten: f64,
+    unsynced: f64,
+    total: f64,
+}
+
+/// Bytes of records beyond which they are written.
+const BUFFER: usize = 1 << 20;
+/// Seconds of work of one thread, in all threads together, after which records are written and synced at the latest.
+const LATEST: f64 = 10.0;
+/// Share of all work so far that may be unwritten, and the least of it in seconds: short runs write seldom, and what is
+/// lost is little beside what is done.
+const SHARE: (f64, f64) = (0.01, 0.05);
+
+/// Name of the file that says what a journal belongs to.
+const IDENTITY: &str = "identity.json";
+/// Begins every record.
+const MAGIC: &[u8; 8] = b"records\n";
+/// Bytes before the text of the error and the rows.
+const HEAD: usize = 8 + 5 * 8 + 32;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A thread that panicked with it has left whole records.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Journal {
+    /// Opens the journal in a run's folder, or begins it.
+    ///
+    /// Errors: a journal of another config, other data, another schema or another build of the tool; files.
+    pub fn open(partial: &Path, identity: &Identity) -> Result<Self> {
+        Self::open_for(partial, identity, String::new())
+    }
+
+    /// The same for one of many shards, which reads what it has left itself: no other has its batches.
+    pub fn of_shard(partial: &Path, identity: &Identity, shard: u64, of: u64) -> Result<Self> {
+        Self::open_for(partial, identity, format!("shard-{shard}-of-{of}-"))
+    }
+
+    fn open_for(partial: &Path, identity: &Identity, prefix: String) -> Result<Self> {
+        let folder = partial.join("journal");
+        let text = serde_json::to_string_pretty(identity).expect("plain fields");
+        if !Self::check(partial, identity)? {
+            fs::create_dir_all(&folder).map_err(|e| Failure::create(&folder, e))?;
+            replace(&folder, IDENTITY, text.as_bytes())?;
+        }
+        let mut journal = Self {
+            folder: folder.clone(),
+            identity: hash_of(&text),
+            prefix,
+            logs: Mutex::default(),
+            index: HashMap::new(),
+            others: Vec::new(),
+            own: Mutex::default(),
+        };
+        journal.read_logs(&folder)?;
+        Ok(journal)
+    }
+
+    /// Whether there is a journal in a run's folder. Errors: as [`Journal::open`].
+    pub fn check(partial: &Path, identity: &Identity) -> Result<bool> {
+        let place = partial.join("journal").join(IDENTITY);
+        let found = match fs::read_to_string(&place) {
+            Ok(found) => found,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(Failure::io(&place, "cannot read", e)),
+        };
+        let found: Identity = serde_json::from_str(&found)
+            .map_err(|e| Failure::data(&place, format!("cannot go on from here: {e}")))?;
+        let schema = |identity: &Identity| identity.schema_version.to_string();
+        for (what, theirs, ours) in [
+            ("the schema", schema(&found), schema(identity)),
+            ("the config", found.config_hash, identity.config_hash.clone()),
+            ("the data", found.data_digest, identity.data_digest.clone()),
+            ("the tool", found.tool, identity.tool.clone()),
+        ] {
+            if theirs != ours {
+                let message = format!(
+                    "cannot go on: it was begun with {what} {theirs}, ours is {ours}; remove the folder or give --out"
+                );
+                return Err(Failure::data(&place, message));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes up the records of all logs of a folder. A good one stands before one with an error.
+    fn read_logs(&mut self, folder: &Path) -> Result<()> {
+        for path in logs_in(folder, &self.prefix) {
+            let mut file = File::open(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+            let number = locked(&self.logs).len();
+            let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
+            let (mut at, mut record) = (0, Vec::new());
+            while let Some((key, failed)) = next(&mut file, &self.identity, &mut record).map_err(cannot)? {
+                let spot = Spot { log: number, at, length: record.len(), failed };
+                at += record.len() as u64;
+                match self.index.get(&key) {
+                    Some(known) if !known.failed || failed => {}
+                    _ => drop(self.index.insert(key, spot)),
+                }
+            }
+            locked(&self.logs).push(path);
+        }
+        Ok(())
+    }
+
+    /// Adds the records that another process of the same run has left in its own folder.
+    ///
+    /// Errors: a folder without a journal; one of another run, as [`Journal::open`].
+    pub fn add(&mut self, partial: &Path, identity: &Identity) -> Result<()> {
+        if !Self::check(partial, identity)? {
+            return Err(Failure::data(partial, "no journal of a run is here"));
+        }
+        let other = partial.join("journal");
+        self.read_logs(&other)?;
+        self.others.push(other);
+        Ok(())
+    }
+
+    /// Forgets batches that ended with an error: they are drawn again.
+    pub fn forget_failed(&mut self) {
+        self.index.retain(|_, spot| !spot.failed);
+    }
+
+    /// Copies the logs of the folders that were added: this one stays, and they may go. Errors: files.
+    pub(super) fn adopt_others(&self) -> Result<()> {
+        self.others.iter().try_for_each(|other| self.copy(other))
+    }
+
+    /// Takes up the journal of a complete run. Errors: files.
+    pub(super) fn adopt(&mut self, run: &Path) -> Result<()> {
+        self.copy(&run.join("journal"))?;
+        self.index.clear();
+        locked(&self.logs).clear();
+        self.read_logs(&self.folder.clone())
+    }
+
+    fn copy(&self, journal: &Path) -> Result<()> {
+        for path in logs_in(journal, "") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !self.folder.join(&*name).exists() {
+                let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+                replace(&self.folder, &name, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a shard has begun: what it will leave here is no other process's to remove. Errors: files.
+    pub fn begin_shard(&self, shard: u64, of: u64) -> Result<()> {
+        replace(&self.folder, &format!("shard-{shard}-of-{of}.begun"), b"")
+    }
+
+    /// Whether nothing but its identity is here.
+    pub fn is_untouched(&self) -> bool {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.into_iter().all(|entry| entry.file_name() == IDENTITY)
+    }
+
+    /// Notes that a shard has come to its end. Errors: files.
+    pub fn note_shard(&self, shard: &ShardRecord) -> Result<()> {
+        let text = serde_json::to_string_pretty(shard).expect("plain fields");
+        let ShardRecord { shard, of, .. } = shard;
+        replace(&self.folder, &format!("shard-{shard}-of-{of}.json"), text.as_bytes())
+    }
+
+    /// The shards that have come to their end, in order.
+    pub fn shards(&self) -> Vec<ShardRecord> {
+        let folders = std::iter::once(&self.folder).chain(&self.others);
+        let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        let mut shards: Vec<ShardRecord> = files
+            .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
+            .filter(|file| file.file_name() != IDENTITY)
+            .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
+            .collect();
+        shards.sort_by_key(|shard| (shard.of, shard.shard));
+        shards
+    }
+
+    /// Writes a file of the run beside the journal; returns its place. Errors: files.
+    pub(super) fn beside(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
+        let folder = self.folder.parent().expect("a journal lies in the folder of its run");
+        replace(folder, name, content).map(|()| folder.join(name))
+    }
+
+    /// Where a batch of an earlier process is, and whether it ended with an error.
+    pub fn find(&self, key: BatchKey) -> Option<(Spot, bool)> {
+        self.index.get(&key).map(|spot| (*spot, spot.failed))
+    }
+
+    /// Batches of earlier processes.
+    pub fn batches(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Reads a record. Errors: files; a record that is no longer what it was.
+    pub fn read(&self, spot: Spot) -> Result<Batch> {
+        if let Some(log) = locked(&self.own).as_mut().filter(|log| log.number == spot.log) {
+            self.write(log)?;
+        }
+        let path = locked(&self.logs)[spot.log].clone();
+        let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
+        let mut file = File::open(&path).map_err(cannot)?;
+        file.seek(SeekFrom::Start(spot.at)).map_err(cannot)?;
+        let mut record = Vec::new();
+        let found = next(&mut file, &self.identity, &mut record).map_err(cannot)?;
+        match found.filter(|_| record.len() == spot.length) {
+            Some(_) => Ok(batch(&record)),
+            None => Err(Failure::data(&path, "it has changed while the run went on")),
+        }
+    }
+
+    /// Keeps a batch that took so many seconds of one thread. It is on the disk after at most [`LATEST`] seconds of work of
+    /// all threads. Errors: files.
+    pub fn append(&self, key: BatchKey, batch: &Batch, seconds: f64) -> Result<Spot> {
+        let mut own = locked(&self.own);
+        let log = match &mut *own {
+            Some(log) => log,
+            None => {
+                let mut logs = locked(&self.logs);
+                logs.push(PathBuf::new());
+                own.insert(Log { number: logs.len() - 1, ..Log::default() })
+            }
+        };
+        let at = log.written + log.buffer.len() as u64;
+        let length = log.put(&self.identity, key, batch);
+        let spot = Spot { log: log.number, at, length, failed: batch.error.is_some() };
+        log.unwritten += seconds;
+        log.unsynced += seconds;
+        log.total += seconds;
+        let due = (SHARE.0 * log.total).clamp(SHARE.1, LATEST);
+        if log.unwritten >= due || log.buffer.len() >= BUFFER {
+            self.write(log)?;
+        }
+        if log.unsynced >= LATEST {
+            self.write(log)?;
+            log.unsynced = 0.0;
+            let failed = |e| Failure::write(&self.folder, e);
+            if let Some(file) = log.file.as_ref().map(File::try_clone).transpose().map_err(failed)? {
+                // The others go on meanwhile.
+                drop(own);
+                file.sync_data().map_err(failed)?;
+            }
+        }
+        Ok(spot)
+    }
+
+    /// Writes everything to the disk. Errors: files.
+    pub fn save(&self) -> Result<()> {
+        let mut own = locked(&self.own);
+        let Some(log) = own.as_mut() else { return Ok(()) };
+        self.write(log)?;
+        log.unsynced = 0.0;
+        let synced = log.file.as_ref().map_or(Ok(()), File::sync_all);
+        synced.map_err(|e| Failure::write(&self.folder, e))
+    }
+
+    /// Writes the buffer. What was written of it when that fails is cut off again, and the buffer stays.
+    fn write(&self, log: &mut Log) -> Result<()> {
+        if log.buffer.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut log.file {
+            Some(file) => file,
+            none => {
+                let (path, file) = create(&self.folder, &self.prefix)?;
+                locked(&self.logs)[log.number] = path;
+                none.insert(file)
+            }
+        };
+        let written = file.seek(SeekFrom::Start(log.written)).and_then(|_| file.write_all(&log.buffer));
+        if let Err(e) = written {
+            let _ = file.set_len(log.written);
+            return Err(Failure::write(&self.folder, e));
+        }
+        log.written += log.buffer.len() as u64;
+        log.buffer.clear();
+        log.unwritten = 0.0;
+        Ok(())
+    }
+}
+
+/// A new log. Processes on several machines may have the same number.
+fn create(folder: &Path, prefix: &str) -> Result<(PathBuf, File)> {
+    for attempt in 0u32.. {
+        let path = folder.join(format!("{prefix}{}-{attempt}.log", std::process::id()));
+        match File::create_new(&path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(Failure::create(&path, e)),
+            Ok(file) => return Ok((path, file)),
+        }
+    }
+    Err(Failure::create(folder, ErrorKind::AlreadyExists.into()))
+}
+
+impl Log {
+    /// Appends a record to the buffer; returns its length.
+    fn put(&mut self, identity: &str, (cell, start, end): BatchKey, batch: &Batch) -> usize {
+        let error = batch.error.as_deref().map_or(&[][..], str::as_bytes);
+        // An error is never empty: its length plus one, 0 for none.
+        let lengths =
+            [batch.error.as_ref().map_or(0, |error| error.len() as u64 + 1), batch.rows.len() as u64];
+        let mut head = [0u8; HEAD];
+        head[..8].copy_from_slice(MAGIC);
+        for (i, word) in [cell, start, end, lengths[0], lengths[1]].into_iter().enumerate() {
+            head[8 + 8 * i..16 + 8 * i].copy_from_slice(&word.to_le_bytes());
+        }
+        let digest = checksum(identity, &head[8..HEAD - 32], error, &batch.rows);
+        head[HEAD - 32..].copy_from_slice(&digest);
+        self.buffer.extend_from_slice(&head);
+        self.buffer.extend_from_slice(error);
+        self.buffer.extend_from_slice(&batch.rows);
+        HEAD + error.len() + batch.rows.len()
+    }
+}
+
+fn checksum(identity: &str, words: &[u8], error: &[u8], rows: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(identity.as_bytes());
+    hash.update(words);
+    hash.update(error);
+    hash.update(rows);
+    hash.finalize().into()
+}
+
+fn word(record: &[u8], i: usize) -> u64 {
+    u64::from_le_bytes(record[8 + 8 * i..16 + 8 * i].try_into().expect("eight bytes"))
+}
+
+/// The hash of an identity, by the text of its file.
+pub fn hash_of(identity: &str) -> String {
+    hex(Sha256::digest(identity.as_bytes()))
+}
+
+/// Reads the next record: its key, and whether it holds an error. `None` at the end, or where it is not whole.
+pub fn next(
+    source: &mut impl Read,
+    identity: &str,
+    record: &mut Vec<u8>,
+) -> std::io::Result<Option<(BatchKey, bool)>> {
+    record.clear();
+    if source.take(HEAD as u64).read_to_end(record)? < HEAD || record[..8] != *MAGIC {
+        return Ok(None);
+    }
+    let (error, rows) = (word(record, 3).saturating_sub(1), word(record, 4));
+    let Some(length) = error.checked_add(rows) else { return Ok(None) };
+    if (source.take(length).read_to_end(record)? as u64) < length {
+        return Ok(None);
+    }
+    let rest = record[HEAD..].split_at(error as usize);
+    if checksum(identity, &record[8..HEAD - 32], rest.0, rest.1) != record[HEAD - 32..HEAD] {
+        return Ok(None);
+    }
+    Ok(Some(((word(record, 0), word(record, 1), word(record, 2)), word(record, 3) > 0)))
+}
+
+/// What a whole record holds.
+fn batch(record: &[u8]) -> Batch {
+    let error = word(record, 3);
+    let (text, rows) = record[HEAD..].split_at(error.saturating_sub(1) as usize);
+    let error = (error > 0).then(|| String::from_utf8_lossy(text).into_owned());
+    Batch { rows: rows.to_vec(), error }
+}
+
+/// In the order of their names.
+fn logs_in(journal: &Path, prefix: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(journal).into_iter().flatten().flatten();
+    let logs = files.filter(|file| {
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with(prefix) && name.ends_with(".log")
+    });
+    let mut logs: Vec<PathBuf> = logs.map(|file| file.path()).collect();
+    logs.sort();
+    logs
+}
+
+/// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
+/// power goes.
+pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let place = folder.join(name);
+    let failed = |e: std::io::Error| Failure::write(&place, e);
+    let (temporary, mut file) = temporary(folder, name).map_err(failed)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    drop(file);
+    written.and_then(|()| fs::rename(&temporary, &place)).map_err(|e| {
+        // Of no use, and in the way on a full disk.
+        let _ = fs::remove_file(&temporary);
+        failed(e)
+    })?;
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems sync no folders.
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(failed(e)),
+        _ => Ok(()),
+    }
+}
+
+/// A file of our own. Processes on several machines may write the same file at the same time, some with the same number:
+/// none meets another's, nor one that was left behind.
+fn temporary(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
+    for attempt in 0u32.. {
+        let path = folder.join(format!("{name}.{}.{attempt}.tmp", std::process::id()));
+        match File::create_new(&path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+            opened => return opened.map(|file| (path, file)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: BatchKey = (7, 0, 4);
+
+    fn some() -> Batch {
+        Batch { rows: (0..200).collect(), error: Some("an error".into()) }
+    }
+
+    fn reads(journal: &Journal, key: BatchKey) -> Option<Batch> {
+        journal.find(key).map(|(spot, _)| journal.read(spot).unwrap())
+    }
+
+    /// Whole records come back; one that was cut, changed anywhere, or belongs elsewhere is none, and those before it stay.
+    #[test]
+    fn only_whole_records_of_this_run_count() {
+        let place = tempfile::tempdir().unwrap();
+        let identity = Identity::new("0123", "data");
+        let journal = Journal::open(place.path(), &identity).unwrap();
+        let good = Batch { rows: vec![1, 2, 3], error: None };
+        let first = journal.append((1, 0, 1), &good, 0.0).unwrap();
+        journal.append(KEY, &some(), 0.0).unwrap();
+        // Also before it is written.
+        assert_eq!(journal.read(first).unwrap(), good);
+        journal.save().unwrap();
+        let open = || Journal::open(place.path(), &identity).unwrap();
+        assert_eq!((reads(&open(), (1, 0, 1)), reads(&open(), KEY)), (Some(good.clone()), Some(some())));
+        assert_eq!(open().batches(), 2);
+        let path = logs_in(&place.path().join("journal"), "").remove(0);
+        let whole = fs::read(&path).unwrap();
+        for i in HEAD + 3..whole.len() {
+            fs::write(&path, &whole[..i]).unwrap();
+            assert_eq!((open().batches(), reads(&open(), KEY)), (1, None), "cut at {i}");
+            let mut flipped = whole.clone();
+            flipped[i] ^= 0x10;
+            fs::write(&path, &flipped).unwrap();
+            assert_eq!((open().batches(), reads(&open(), KEY)), (1, None), "flipped at {i}");
+        }
+        fs::write(&path, &whole).unwrap();
+        for other in [
+            Identity::new("4567", "data"),
+            Identity::new("0123", "other"),
+            Identity { schema_version: 99, ..identity.clone() },
+            Identity { tool: "another".into(), ..identity.clone() },
+        ] {
+            assert!(Journal::open(place.path(), &other).unwrap_err().to_string().contains("cannot go on"));
+            // The same records under another identity.
+            let stolen = tempfile::tempdir().unwrap();
+            Journal::open(stolen.path(), &other).unwrap();
+            fs::write(stolen.path().join("journal/1-0.log"), &whole).unwrap();
+            assert_eq!(Journal::open(stolen.path(), &other).unwrap().batches(), 0);
+        }
+        // Records of another folder count as well, if it is of the same run.
+        let (second, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut both = Journal::open(second.path(), &identity).unwrap();
+        both.add(place.path(), &identity).unwrap();
+        assert_eq!(reads(&both, KEY), Some(some()));
+        assert!(both.add(empty.path(), &identity).unwrap_err().to_string().contains("no journal"));
+        // What failed is forgotten when asked, and a good record stands before it.
+        both.forget_failed();
+        assert_eq!((both.batches(), reads(&both, KEY)), (1, None));
+        both.append(KEY, &good, 0.0).unwrap();
+        both.save().unwrap();
+        let mut again = Journal::open(second.path(), &identity).unwrap();
+        again.add(place.path(), &identity).unwrap();
+        assert_eq!(reads(&again, KEY), Some(good));
+    }
+}

@@ -1,0 +1,198 @@
+//! The manifest: what made a run, and its commit record.
+
+use super::{Process, SCHEMA_VERSION};
+use crate::failure::{Failure, Result};
+use crate::table::TableDigest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Layout of the folder.
+    pub schema_version: u32,
+    /// Name of the run.
+    pub name: String,
+    /// What was done with the cells: "release", "meeting", "privacy" or "composition".
+    pub study: String,
+    /// What it was about: "hierarchy", "table" or "worlds".
+    pub subject: String,
+    /// Hash of the resolved config.
+    pub config_hash: String,
+    /// Master seed.
+    pub seed: u64,
+    /// The generator, and how a stream is made from a task's key.
+    pub generator: String,
+    /// SHA-256 of the data: shape and counts.
+    pub data_digest: String,
+    /// Free dimensions of a table's lattice and `ln sqrt(det(CᵀC))` of a basis C; absent for a hierarchy.
+    pub lattice: Option<Lattice>,
+    /// Cells in the grid.
+    pub cells: usize,
+    /// Cells that failed.
+    pub failed_cells: usize,
+    /// By file of a table: its rows and a hash of what they hold.
+    pub tables: BTreeMap<String, TableDigest>,
+    /// Version of the tool.
+    pub tool_version: String,
+    /// Git commit that it was built from; empty if unknown.
+    pub git_commit: String,
+    /// Whether the tree differed from the commit when it was built; `None` if unknown.
+    pub git_dirty: Option<bool>,
+    /// Git's hash of what differed (`git diff --binary HEAD | git hash-object --stdin`); absent if nothing did.
+    pub git_diff: Option<String>,
+    /// Compiler.
+    pub rustc: String,
+    /// Target.
+    pub target: String,
+    /// The process that wrote the run.
+    #[serde(flatten)]
+    pub process: Process,
+    /// Shards that it merged, as far as they came to their end.
+    pub shards: Vec<ShardRecord>,
+    /// What the results may not be used for.
+    pub notice: String,
+}
+
+/// A shard that came to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Which one, from 1.
+    pub shard: u64,
+    /// Of how many.
+    pub of: u64,
+    /// Batches that were its own.
+    pub batches: usize,
+    /// The process.
+    #[serde(flatten)]
+    pub process: Process,
+}
+
+/// The lattice that noise on a table lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Lattice {
+    /// m = d - rank.
+    pub dimension: usize,
+    /// `ln sqrt(det(CᵀC))`.
+    pub log_volume: f64,
+}
+
+/// What a manifest says of the run's content.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Name of the run.
+    pub name: String,
+    /// The study.
+    pub study: &'static str,
+    /// Its subject.
+    pub subject: &'static str,
+    /// Hash of the config.
+    pub config_hash: String,
+    /// Master seed.
+    pub seed: u64,
+    /// Digest of the data; empty without.
+    pub data_digest: String,
+    /// Lattice of a table.
+    pub lattice: Option<Lattice>,
+    /// Cells of the grid.
+    pub cells: usize,
+}
+
+/// What every manifest has.
+#[derive(Deserialize)]
+struct Version {
+    schema_version: u32,
+    #[serde(default)]
+    tool_version: String,
+    #[serde(default)]
+    git_commit: String,
+}
+
+impl Manifest {
+    /// Describes a finished run.
+    pub fn new(about: About, failed_cells: usize, process: Process, shards: Vec<ShardRecord>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            name: about.name,
+            study: about.study.into(),
+            subject: about.subject.into(),
+            config_hash: about.config_hash,
+            seed: about.seed,
+            generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
+            data_digest: about.data_digest,
+            lattice: about.lattice,
+            cells: about.cells,
+            failed_cells,
+            tables: BTreeMap::new(),
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            git_commit: env!("CONGENIAL_GIT_COMMIT").into(),
+            git_dirty: match env!("CONGENIAL_GIT_DIRTY") {
+                "yes" => Some(true),
+                "no" => Some(false),
+                _ => None,
+            },
+            git_diff: Some(env!("CONGENIAL_GIT_DIFF").to_owned()).filter(|hash| !hash.is_empty()),
+            rustc: env!("CONGENIAL_RUSTC").into(),
+            target: env!("CONGENIAL_TARGET").into(),
+            process,
+            shards,
+            notice: "Seeded, predictable generator and floating-point noise: for experiments, not for releasing real data."
+                .into(),
+        }
+    }
+
+    /// Reads the manifest of a run folder.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("manifest.json");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| Failure::io(&path, "cannot read (is this the folder of a complete run?)", e))?;
+        Self::parse(&path, &text)
+    }
+
+    /// The manifest in a text; `path` is its name in messages.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        let bad = |e: serde_json::Error| Failure::data(path, format!("not a manifest: {e}"));
+        // The version first: another one may have other fields.
+        let Version { schema_version, tool_version, git_commit } = serde_json::from_str(text).map_err(bad)?;
+        if schema_version != SCHEMA_VERSION {
+            let commit =
+                if git_commit.is_empty() { String::new() } else { format!(" of commit {git_commit}") };
+            let message = format!(
+                "schema version {schema_version}, this tool reads {SCHEMA_VERSION}: read it with the tool that wrote it (congenial \
+                 {tool_version}{commit}), or run its config.toml again into another folder"
+            );
+            return Err(Failure::data(path, message));
+        }
+        let manifest: Self = serde_json::from_str(text).map_err(bad)?;
+        let hash = &manifest.config_hash;
+        if hash.len() != 16 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
+            let message = format!("config_hash: got `{hash}`, want 16 hexadecimal digits");
+            return Err(Failure::data(path, message));
+        }
+        Ok(manifest)
+    }
+
+    /// The revision that made the run, for people.
+    pub fn revision(&self) -> String {
+        let commit = if self.git_commit.is_empty() { "unknown commit" } else { &self.git_commit };
+        let dirty = if self.git_dirty == Some(true) { " with uncommitted changes" } else { "" };
+        format!("congenial {} ({commit}{dirty})", self.tool_version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The hash names runs by its first digits: a short one is refused.
+    #[test]
+    fn hashes_have_16_digits() {
+        let text = include_str!("../../fuzz/seeds/manifest.json");
+        let read = |text: &str| super::Manifest::parse(std::path::Path::new("manifest.json"), text);
+        read(text).unwrap();
+        for hash in ["", "0123", "0123456789abcdeg", "0123456789abcdé"] {
+            let refused = read(&text.replace("0123456789abcdef", hash)).unwrap_err().to_string();
+            let want = format!("manifest.json: config_hash: got `{hash}`, want 16 hexadecimal digits");
+            assert_eq!(refused, want);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The folder of a run: its journal while it is drawn, its tables, configs and manifest. `FORMAT.md` documents it.
+
+mod folder;
+mod journal;
+mod manifest;
+mod process;
+mod run;
+
+pub use folder::{Claim, Earlier, RESOLVED, RowsFile, RunFolder, TableFile, claim, freeze, shard};
+pub use journal::{Batch, BatchKey, Identity, Journal, Spot, hash_of, next};
+pub use manifest::{About, Lattice, Manifest, ShardRecord};
+pub use process::{Process, Started};
+pub use run::Run;
+
+/// Version of the files' layout; readers accept their own.
+pub const SCHEMA_VERSION: u32 = 5;

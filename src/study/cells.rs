@@ -1,0 +1,187 @@
+//! What a cell of a grid is, and what became of it: `cells.parquet` and `failures.parquet`.
+
+use crate::config::{LawKind, MethodKind, SplitSpec};
+use crate::failure::Result;
+use crate::grid::Cell;
+use crate::privacy::{Gamma, sampling_delta};
+use crate::store::{Run, RunFolder, TableFile};
+use crate::table::Key;
+use crate::{table, text_value};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+text_value!(LawKind, |law: &LawKind| law.name(), LawKind::named);
+text_value!(MethodKind, |kind: &MethodKind| kind.name(), MethodKind::named);
+text_value!(SplitSpec, |split: &SplitSpec| split.label(), SplitSpec::named);
+
+table! {
+    /// A cell of the grid: what it is, and what its releases pay.
+    pub struct CellRow in "cells.parquet", "Studies of a grid: one row per cell, in the order of the config." {
+        cell: Key, "", "key of the cell, 16 hexadecimal digits: SHA-256 of what the cell is, data included";
+        epsilon: f64, "", "privacy budget as given (of each level with split `each`, of the whole otherwise)";
+        delta: Option<f64>, "", "for the Gaussian laws";
+        sensitivity: f64, "counts", "of the counts of one level: L1 (pure laws) or L2 (Gaussian laws)";
+        split: SplitSpec, "", "`each`, `even`, or shares joined by `/`, the root's first";
+        law: LawKind, "", "trees: `laplace`, `double-geometric`, `gaussian`, `discrete-gaussian`; tables: all of these, `l1`, `l2`, `generalized-gaussian`";
+        method: MethodKind, "", "see the README";
+        options: String, "", "of the method: `name=value`, joined by commas; empty if none";
+        nonnegative: bool, "", "whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the method keeps inequalities (tables)";
+        lag: Option<u64>, "kernel steps", "of coupled chains";
+        max_steps: Option<u64>, "kernel steps", "where a coupled pair is cut short";
+        scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the root, the others are in `levels.parquet`";
+        replicates: u64, "", "as asked for";
+        epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants";
+        delta_total: f64, "", "the same for delta";
+        gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1); null if nothing bounds it";
+        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, or the method moves free noise to it; `computed`: over all pairs of tables of the invariant (up to 200 in each component, double geometric noise); `bounded`: at most this, by `congenial::privacy::gamma_bound` or 1; `unknown`: Gaussian noise conditioned on inequalities, or not computed";
+        tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
+        delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; null where either is not known. For chains see `tv_bounds.parquet` of a study of meetings";
+    }
+}
+
+table! {
+    /// A cell that failed.
+    pub struct FailureRow in "failures.parquet", "Every study: one row per cell that failed, none if all went well. What it left before it failed is in the other tables." {
+        cell: Key, "", "the cell";
+        error: String, "", "why it failed: its first error";
+    }
+}
+
+impl CellRow {
+    /// The method with what tells it from others.
+    pub fn method_words(&self) -> String {
+        format!("{} {}", self.method_name(), self.options_words()).trim_end().to_owned()
+    }
+
+    /// The method with its sign.
+    pub fn method_name(&self) -> String {
+        format!("{}{}", self.method.name(), if self.nonnegative { " >= 0" } else { "" })
+    }
+
+    /// The options, numbers with four decimals.
+    pub fn options_words(&self) -> String {
+        let short = |option: &str| match option.split_once('=') {
+            Some((name, value)) if value.len() > 8 && value.contains('.') => match value.parse::<f64>() {
+                Ok(x) => format!("{name}={x:.4}"),
+                Err(_) => option.to_owned(),
+            },
+            _ => option.to_owned(),
+        };
+        self.options.split(',').map(short).collect::<Vec<_>>().join(",")
+    }
+
+    /// The noise: law, budget and what else belongs to it.
+    pub fn noise_words(&self) -> String {
+        let delta = self.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+        let sensitivity = if self.sensitivity == 1.0 {
+            String::new()
+        } else {
+            format!(", sensitivity {}", self.sensitivity)
+        };
+        format!("{} noise, epsilon {}{delta}{sensitivity}", self.law.name(), self.epsilon)
+    }
+
+    /// The whole cell.
+    pub fn words(&self) -> String {
+        format!("{} with {}", self.method_words(), self.noise_words())
+    }
+
+    /// `(1 + gamma) epsilon` of a release by the law itself; `None` if nothing bounds gamma.
+    pub fn epsilon_paid(&self) -> Option<f64> {
+        self.gamma.map(|gamma| (1.0 + gamma) * self.epsilon_total)
+    }
+}
+
+/// What is computed once a cell of its releases.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Paid {
+    /// Total variation error of a draw, if it is known.
+    pub tv_error: Option<f64>,
+    /// gamma, if it is bounded, and how it is known.
+    pub gamma: Option<f64>,
+    /// See `gamma`.
+    pub known: String,
+}
+
+impl Paid {
+    /// `tv_error`: NaN if unknown.
+    pub fn new(tv_error: f64, gamma: Gamma) -> Self {
+        let tv_error = Some(tv_error).filter(|error| !error.is_nan());
+        Self { tv_error, gamma: gamma.value(), known: gamma.how().to_owned() }
+    }
+}
+
+/// Both tables while they are written.
+pub struct CellTables<'a> {
+    cells: TableFile<'a, CellRow>,
+    failures: TableFile<'a, FailureRow>,
+}
+
+impl<'a> CellTables<'a> {
+    /// Begins them. Errors: the disk.
+    pub fn begin(folder: &'a RunFolder) -> Result<Self> {
+        Ok(Self { cells: folder.table()?, failures: folder.table()? })
+    }
+
+    /// The end of a cell. Errors: the disk.
+    pub fn close(&mut self, cell: &Cell, paid: &Paid, error: Option<&str>) -> Result<()> {
+        let calibration = &cell.calibration;
+        // Without a bound on gamma there is no epsilon to add it to.
+        let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * calibration.epsilon);
+        self.cells.push(&CellRow {
+            cell: Key(cell.key),
+            epsilon: cell.epsilon,
+            delta: cell.delta,
+            sensitivity: cell.sensitivity,
+            split: cell.split.clone(),
+            law: cell.law,
+            method: cell.method.kind(),
+            options: cell.method.options(),
+            nonnegative: cell.nonnegative,
+            lag: cell.lag,
+            max_steps: cell.lag.map(|_| cell.max_steps),
+            scale: calibration.scales[0],
+            replicates: cell.replicates,
+            epsilon_total: calibration.epsilon,
+            delta_total: calibration.delta,
+            gamma: paid.gamma,
+            gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
+            tv_error: paid.tv_error,
+            delta_sampling: paid.tv_error.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta)),
+        })?;
+        match error {
+            Some(error) => self.failures.push(&FailureRow { cell: Key(cell.key), error: error.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends them. Errors: the disk.
+    pub fn finish(self) -> Result<()> {
+        self.cells.finish()?;
+        self.failures.finish()
+    }
+}
+
+/// The cells of a run by key. Errors: its tables.
+pub fn by_key(run: &Run) -> Result<HashMap<Key, CellRow>> {
+    let mut cells = HashMap::new();
+    run.each(|row: CellRow| {
+        cells.insert(row.cell, row);
+        Ok(())
+    })?;
+    Ok(cells)
+}
+
+/// The cells of a run that failed: in words, with their errors. Errors: its tables.
+pub fn failures(run: &Run) -> Result<Vec<(String, String)>> {
+    let failures: Vec<FailureRow> = run.all()?;
+    if failures.is_empty() {
+        return Ok(Vec::new());
+    }
+    let cells = by_key(run)?;
+    let words = |row: FailureRow| {
+        let cell = cells.get(&row.cell).map_or_else(|| row.cell.to_string(), CellRow::words);
+        (cell, row.error)
+    };
+    Ok(failures.into_iter().map(words).collect())
+}

@@ -1,0 +1,285 @@
+//! Composition: every statement of the theory on finite worlds. A cell is a setting: worlds, cases of a statement, epsilon.
+
+mod page;
+
+use super::cells::FailureRow;
+use super::figures::{Figures, Sample};
+use super::records::{Named, Records};
+use super::release::{decode, encode};
+use super::{Listing, Study, Tables};
+use crate::config::WorldsConfig;
+use crate::engine::{self, Manner, Prepared, Sink, Unit, Work};
+use crate::failure::{Failure, Result};
+use crate::hash;
+use crate::page::Format;
+use crate::rng::{Role, TaskKey, stream};
+use crate::store::{About, Run, RunFolder, TableFile};
+use crate::table;
+use crate::table::{Declared, Key};
+use crate::worlds::{Settings, check_all};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// The study.
+pub struct Composition;
+
+table! {
+    /// A statement that was checked.
+    pub struct FindingRow in "findings.parquet", "Study `composition`: one row per setting and statement." {
+        cell: Key, "", "key of the setting";
+        worlds: u64, "", "worlds of an example";
+        epsilon: f64, "", "level of the mechanisms";
+        statement: String, "", "what is claimed";
+        operator: String, "", "of `conditioning` or `imaging`";
+        property: String, "", "column of Table 1 that it belongs to, or `other`";
+        claim: bool, "", "what is printed (or proved in its place)";
+        holds: bool, "", "`worst <= tolerance`";
+        cases: u64, "", "random cases and worked examples";
+        worst: f64, "", "largest deviation";
+        tolerance: f64, "", "what is allowed";
+        evidence: String, "", "where it was met";
+    }
+}
+
+/// A statement as it is found: see [`FindingRow`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    statement: String,
+    operator: String,
+    property: String,
+    claim: bool,
+    holds: bool,
+    cases: u64,
+    worst: f64,
+    tolerance: f64,
+    evidence: String,
+}
+
+/// A planned study of composition.
+pub struct Planned {
+    config: WorldsConfig,
+    units: Vec<Unit>,
+}
+
+fn text(settings: &Settings) -> String {
+    let Settings { worlds, cases, epsilon } = settings;
+    format!("worlds={worlds} cases={cases} epsilon={epsilon:?}")
+}
+
+impl Planned {
+    /// Of a config.
+    pub fn new(config: WorldsConfig) -> Self {
+        let unit = |settings: &Settings| {
+            let work = settings.cases.saturating_mul(100_000);
+            Unit::new(hash::word(&text(settings)), 1, work, 1)
+        };
+        let units = config.settings.iter().map(unit).collect();
+        Self { config, units }
+    }
+
+    /// Hash of everything that decides the results, 16 hexadecimal digits.
+    fn hash(&self) -> String {
+        let WorldsConfig { name, seed, settings, .. } = &self.config;
+        let settings: Vec<String> = settings.iter().map(text).collect();
+        let all = format!("composition name={name} seed={seed}\n{}", settings.join("\n"));
+        format!("{:016x}", hash::word(&all))
+    }
+}
+
+impl Work for Planned {
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn words(&self, cell: usize) -> String {
+        text(&self.config.settings[cell])
+    }
+
+    fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
+        Ok(Box::new(Ready {
+            settings: self.config.settings[cell],
+            seed: self.config.seed,
+            cell: self.units[cell].key,
+        }))
+    }
+}
+
+struct Ready {
+    settings: Settings,
+    seed: u64,
+    cell: u64,
+}
+
+impl Prepared for Ready {
+    /// One replicate: all statements, with a stream of the setting's own.
+    fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()> {
+        let key = TaskKey { seed: self.seed, cell: self.cell, replicate: 0, role: Role::Noise };
+        let findings = check_all(&self.settings, &mut stream(key))?;
+        let found = findings.into_iter().map(|finding| Found {
+            statement: finding.statement.to_owned(),
+            operator: finding.operator.name().to_owned(),
+            property: finding.property.name().to_owned(),
+            claim: finding.claim,
+            holds: finding.holds,
+            cases: finding.cases,
+            worst: finding.worst,
+            tolerance: finding.tolerance,
+            evidence: finding.evidence,
+        });
+        encode(&found.collect::<Vec<_>>(), rows);
+        Ok(())
+    }
+
+    fn close(&self) -> crate::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+}
+
+impl super::Planned for Planned {
+    fn about(&self) -> About {
+        About {
+            name: self.config.name.clone(),
+            study: "composition",
+            subject: "worlds",
+            config_hash: self.hash(),
+            seed: self.config.seed,
+            data_digest: String::new(),
+            lattice: None,
+            cells: self.config.settings.len(),
+        }
+    }
+
+    fn configs(&self) -> (String, String) {
+        (self.config.given.clone(), self.config.text.clone())
+    }
+
+    fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        Ok(Box::new(FindingTables { planned: self, findings: folder.table()?, failures: folder.table()? }))
+    }
+
+    fn listing(&self) -> Listing {
+        let settings = &self.config.settings;
+        let row = |Settings { worlds, cases, epsilon }: &Settings| {
+            vec![worlds.to_string(), cases.to_string(), epsilon.to_string()]
+        };
+        let described = |Settings { worlds, cases, epsilon }: &Settings| json!({ "worlds": worlds, "cases": cases, "epsilon": epsilon });
+        Listing {
+            header: vec!["worlds", "cases of a statement", "epsilon"],
+            rows: settings.iter().map(row).collect(),
+            summary: format!("{} settings", settings.len()),
+            json: json!({ "settings": settings.iter().map(described).collect::<Vec<_>>() }),
+        }
+    }
+}
+
+/// Checks all statements and keeps nothing: how many there are, and how many do not hold as claimed. Errors: threads; what
+/// cannot be computed.
+pub fn verify(config: WorldsConfig, manner: Manner) -> Result<(usize, usize)> {
+    struct Counted(usize, usize);
+    impl Sink for Counted {
+        fn rows(&mut self, _: usize, rows: &[u8]) -> Result<()> {
+            let found: Vec<Found> = decode(rows)?;
+            self.0 += found.len();
+            self.1 += found.iter().filter(|found| found.claim != found.holds).count();
+            Ok(())
+        }
+        fn close(&mut self, _: usize, _: &[u8], error: Option<&str>) -> Result<()> {
+            error.map_or(Ok(()), |error| Err(Failure::Wrong(error.to_owned())))
+        }
+    }
+    let mut counted = Counted(0, 0);
+    engine::run(&Planned::new(config), manner, None, &mut counted)?;
+    Ok((counted.0, counted.1))
+}
+
+/// The tables while they are computed.
+struct FindingTables<'a> {
+    planned: &'a Planned,
+    findings: TableFile<'a, FindingRow>,
+    failures: TableFile<'a, FailureRow>,
+}
+
+impl Sink for FindingTables<'_> {
+    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+        let cell = Key(self.planned.units[number].key);
+        let Settings { worlds, epsilon, .. } = self.planned.config.settings[number];
+        for found in decode::<Vec<Found>>(rows)? {
+            let Found { statement, operator, property, claim, holds, cases, worst, tolerance, evidence } =
+                found;
+            self.findings.push(&FindingRow {
+                cell,
+                worlds: worlds as u64,
+                epsilon,
+                statement,
+                operator,
+                property,
+                claim,
+                holds,
+                cases,
+                worst,
+                tolerance,
+                evidence,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
+        let cell = Key(self.planned.units[number].key);
+        error.map_or(Ok(()), |error| self.failures.push(&FailureRow { cell, error: error.to_owned() }))
+    }
+}
+
+impl Tables for FindingTables<'_> {
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.findings.finish()?;
+        self.failures.finish()
+    }
+}
+
+impl Study for Composition {
+    fn name(&self) -> &'static str {
+        "composition"
+    }
+
+    fn tables(&self) -> Vec<Declared> {
+        vec![Declared::of::<FindingRow>(), Declared::of::<FailureRow>()]
+    }
+
+    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+        runs.iter().map(|run| page::pages(run, format)).collect()
+    }
+
+    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+        Ok(vec![Records::of::<FindingRow>("findings", "findings.csv", runs)?])
+    }
+
+    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
+        let failures: Vec<FailureRow> = run.all()?;
+        Ok(failures.into_iter().map(|row| (format!("setting {}", row.cell), row.error)).collect())
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        let of = |run: &Run| {
+            let mut figures =
+                Figures { cells: HashMap::new(), failed: BTreeMap::new(), samples: BTreeMap::new() };
+            run.each(|row: FindingRow| {
+                figures.cells.insert(row.cell, format!("{} worlds, epsilon {}", row.worlds, row.epsilon));
+                let words = format!("{}: {}, {}", row.statement, row.operator, row.property);
+                // Statements have no number of their own.
+                let number = hash::word(&words);
+                let fails = f64::from(row.claim != row.holds);
+                figures.add(row.cell, number, || words.clone(), "fails", fails, Sample::computed);
+                Ok(())
+            })?;
+            run.each(|row: FailureRow| {
+                figures.failed.insert(row.cell, row.error);
+                Ok(())
+            })?;
+            Ok(figures)
+        };
+        Ok([of(runs[0])?, of(runs[1])?])
+    }
+}

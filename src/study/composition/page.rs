@@ -1,0 +1,76 @@
+//! Table 1 of "Two views", and every statement behind it.
+
+use super::super::records::Named;
+use super::FindingRow;
+use crate::failure::Result;
+use crate::page::{Format, heading, table};
+use crate::worlds::{Operator, Property};
+
+/// A table for each setting.
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let rows: Vec<FindingRow> = run.run.all()?;
+    Ok(rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| page(&run.name, rows, format)).collect())
+}
+
+fn sign(holds: bool) -> &'static str {
+    if holds { "✓" } else { "✗" }
+}
+
+fn page(run: &str, rows: &[FindingRow], format: Format) -> String {
+    let first = &rows[0];
+    let title = format!(
+        "{run}: Table 1 of \"Two views\" as computed ({} worlds, mechanisms at epsilon {})",
+        first.worlds, first.epsilon
+    );
+    let mut header = vec!["operator".to_owned()];
+    header.extend(Property::COLUMNS.iter().map(|property| property.name().to_owned()));
+    let cell = |operator: Operator, property: Property| {
+        let all =
+            rows.iter().filter(|row| row.operator == operator.name() && row.property == property.name());
+        let words = all.clone().map(|row| {
+            let printed = if row.claim == row.holds {
+                String::new()
+            } else {
+                format!(" (printed {})", sign(row.claim))
+            };
+            format!("{}{printed}", sign(row.holds))
+        });
+        let mut words: Vec<String> = words.collect();
+        words.dedup();
+        words.join(" ")
+    };
+    let body = Operator::ALL
+        .into_iter()
+        .map(|operator| {
+            let mut line = vec![operator.name().to_owned()];
+            line.extend(Property::COLUMNS.into_iter().map(|property| cell(operator, property)));
+            line
+        })
+        .collect();
+    let header_of_all = ["statement", "operator", "claimed", "found", "cases", "worst deviation", "allowed"]
+        .map(str::to_owned);
+    let all = rows
+        .iter()
+        .map(|row| {
+            vec![
+                row.statement.clone(),
+                row.operator.clone(),
+                sign(row.claim).to_owned(),
+                sign(row.holds).to_owned(),
+                row.cases.to_string(),
+                format!("{:.2e}", row.worst),
+                format!("{:.0e}", row.tolerance),
+            ]
+        })
+        .collect();
+    let mut out = heading(&title, format)
+        + &table(header, body, format)
+        + "A tick is the largest deviation over all cases within what is allowed; a cross a counterexample.\n\n"
+        + &heading(&format!("{run}: every statement"), format)
+        + &table(header_of_all.to_vec(), all, format);
+    for row in rows.iter().filter(|row| !row.holds) {
+        let printed = if row.claim { "; printed as true" } else { "" };
+        out += &format!("- ✗ {} ({}{printed}): {}\n", row.statement, row.operator, row.evidence);
+    }
+    out + "\n"
+}

@@ -1,0 +1,184 @@
+//! What the studies of a grid share.
+
+use super::release::{read_beside_source, read_published, write_beside};
+use super::{Listing, Planned, Tables};
+use crate::config::{Method, Shape};
+use crate::engine::{Prepared, Unit, Work};
+use crate::failure::{Failure, Result};
+use crate::grid::{Cell, Plan};
+use crate::input::Subject;
+use crate::privacy::LatticeShape;
+use crate::store::{About, Lattice, RunFolder};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// A kind of study of a grid: how a cell is drawn, and where its rows go.
+pub(super) trait Kind: Sync + Send + 'static {
+    /// Everything of a cell that does not depend on the replicate.
+    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
+    /// Begins the tables. Errors: the disk.
+    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
+    /// Rough bytes of the rows of one replicate.
+    fn bytes(plan: &Plan, cell: &Cell) -> u64;
+}
+
+/// A planned study of a grid.
+pub(super) struct Gridded<K> {
+    pub(super) plan: Plan,
+    units: Vec<Unit>,
+    kind: std::marker::PhantomData<K>,
+}
+
+impl<K: Kind> Gridded<K> {
+    pub(super) fn new(plan: Plan) -> Self {
+        let nodes = plan.subject.nodes() as u64;
+        let unit = |cell: &Cell| {
+            let work = words_a_node(&cell.method).saturating_mul(nodes);
+            Unit::new(cell.key, cell.replicates, work, K::bytes(&plan, cell))
+        };
+        let units = plan.cells.iter().map(unit).collect();
+        Self { plan, units, kind: std::marker::PhantomData }
+    }
+}
+
+/// Rough cost of a replicate, in random words a node: for batches and for the progress bar alone.
+fn words_a_node(method: &Method) -> u64 {
+    match method {
+        Method::HierarchicalMh { steps, .. }
+        | Method::LatticeMetropolis { steps, .. }
+        | Method::Mis { steps, .. } => (*steps).max(10_000).saturating_mul(10),
+        Method::LineGibbs { sweeps, .. } => (*sweeps).max(100).saturating_mul(60),
+        Method::Nnl2 | Method::Nnl2Integer => 5_000,
+        Method::Rejection { .. } => 1_000,
+        _ => 20,
+    }
+}
+
+impl<K: Kind> Work for Gridded<K> {
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn words(&self, cell: usize) -> String {
+        self.plan.cells[cell].words()
+    }
+
+    fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
+        K::prepare(&self.plan, cell)
+    }
+}
+
+impl<K: Kind> Planned for Gridded<K> {
+    fn about(&self) -> About {
+        let plan = &self.plan;
+        About {
+            name: plan.config.name.clone(),
+            study: plan.config.study.name(),
+            subject: plan.subject.name(),
+            config_hash: plan.hash(),
+            seed: plan.config.seed,
+            data_digest: plan.subject.digest().to_owned(),
+            lattice: match &plan.subject {
+                Subject::Hierarchy(_) => None,
+                Subject::Table(table) => LatticeShape::of(&table.invariant)
+                    .ok()
+                    .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
+            },
+            cells: plan.cells.len(),
+        }
+    }
+
+    fn configs(&self) -> (String, String) {
+        (self.plan.config.given.clone(), self.plan.resolved())
+    }
+
+    fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        let config = &self.plan.config;
+        let mut copies = Vec::new();
+        if let Some(path) = &config.published {
+            read_published(path)?;
+            let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+            copies.push(("published.csv", bytes));
+        }
+        match (&config.beside, &config.data.shape) {
+            (None, _) => {}
+            (Some(beside), Shape::Table { cell: Some(names), .. }) => {
+                copies.push(("beside.csv", write_beside(&read_beside_source(beside, names)?)));
+            }
+            (Some(_), _) => {
+                return Err(Failure::Usage(format!(
+                    "{}: report.beside needs `data.cell`, the columns that name an entry in both tables",
+                    config.path.display()
+                )));
+            }
+        }
+        Ok(copies)
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        let config = &self.plan.config;
+        let beside = config.beside.as_ref().map(|beside| &beside.table);
+        [&config.data.table].into_iter().chain(&config.published).chain(beside).cloned().collect()
+    }
+
+    fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        K::begin(&self.plan, folder)
+    }
+
+    fn listing(&self) -> Listing {
+        let plan = &self.plan;
+        let header = ["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"];
+        let row = |cell: &Cell| {
+            let scales: Vec<String> =
+                cell.calibration.scales.iter().map(|scale| format!("{scale:.4}")).collect();
+            let sign = if cell.nonnegative { " >= 0" } else { "" };
+            let delta = if cell.calibration.delta > 0.0 {
+                format!(", {:e}", cell.calibration.delta)
+            } else {
+                String::new()
+            };
+            vec![
+                cell.key_text(),
+                cell.law.name().into(),
+                cell.epsilon.to_string(),
+                cell.split.label(),
+                scales.join(" "),
+                format!("{}{sign}", cell.method.name()),
+                match cell.lag {
+                    Some(lag) => format!("{} lag={lag}", cell.method.options()).trim_start().to_owned(),
+                    None => cell.method.options(),
+                },
+                cell.replicates.to_string(),
+                format!("{:.4}{delta}", cell.calibration.epsilon),
+            ]
+        };
+        let described = |cell: &Cell| {
+            json!({
+                "cell": cell.key_text(),
+                "law": cell.law.name(),
+                "epsilon": cell.epsilon,
+                "delta": cell.delta,
+                "sensitivity": cell.sensitivity,
+                "split": cell.split.label(),
+                "scales": cell.calibration.scales,
+                "method": cell.method.name(),
+                "options": cell.method.options(),
+                "nonnegative": cell.nonnegative,
+                "lag": cell.lag,
+                "replicates": cell.replicates,
+                "epsilon_total": cell.calibration.epsilon,
+                "delta_total": cell.calibration.delta,
+            })
+        };
+        Listing {
+            header: header.to_vec(),
+            rows: plan.cells.iter().map(row).collect(),
+            summary: format!("{} cells on {}", plan.cells.len(), plan.subject.summary()),
+            json: json!({
+                "subject": plan.subject.name(),
+                "data_digest": plan.subject.digest(),
+                "cells": plan.cells.iter().map(described).collect::<Vec<_>>(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A cell of a study of meetings: coupled pairs of chains, and the chains' marginals beside the exact law.
+
+use super::super::cells::Paid;
+use super::super::privacy::gamma;
+use super::super::release::{encode, unsupported};
+use super::{Closing, Distance, Pair};
+use crate::config::{LawKind, Method};
+use crate::coupling::meet;
+use crate::engine::Prepared;
+use crate::error::Result;
+use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
+use crate::grid::{Cell, Plan};
+use crate::input::{InvariantTable, Subject};
+use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
+use crate::rng::{Role, TaskKey, stream};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Prepares a cell: everything that does not depend on the pair.
+pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result<Box<dyn Prepared + 'a>> {
+    let seed = plan.config.seed;
+    let Subject::Table(table) = &plan.subject else {
+        return Err(unsupported(cell.method.name(), "a hierarchy"));
+    };
+    let scale = cell.calibration.scales[0];
+    match cell.law {
+        LawKind::L1 | LawKind::DoubleGeometric => {
+            with_law(plan, cell, seed, table, DoubleGeometric::new(scale)?, first)
+        }
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+            with_law(plan, cell, seed, table, DiscreteGaussian::new(scale)?, first)
+        }
+        LawKind::L2 => with_law(plan, cell, seed, table, EuclideanLaplace::new(scale)?, first),
+        LawKind::Laplace | LawKind::Gaussian => Err(unsupported(cell.method.name(), cell.law.name())),
+    }
+}
+
+fn with_law<'a, L: ExactLattice>(
+    plan: &'a Plan,
+    cell: &'a Cell,
+    seed: u64,
+    table: &'a InvariantTable,
+    law: L,
+    first: bool,
+) -> Result<Box<dyn Prepared + 'a>> {
+    let exact = match cell.marginals.filter(|_| first) {
+        Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
+        None => None,
+    };
+    match cell.method {
+        Method::LineGibbs { .. } => ready(
+            plan,
+            cell,
+            seed,
+            table,
+            law,
+            LatticeGibbs::new(&table.invariant, Some(&table.region), law)?,
+            exact,
+        ),
+        Method::LatticeMetropolis { a, basis, .. } => ready(
+            plan,
+            cell,
+            seed,
+            table,
+            law,
+            LatticeMetropolis::new(&table.invariant, law, a, basis)?,
+            exact,
+        ),
+        _ => Err(unsupported(cell.method.name(), "a study of meetings")),
+    }
+}
+
+fn ready<'a, L, K>(
+    plan: &'a Plan,
+    cell: &'a Cell,
+    seed: u64,
+    table: &'a InvariantTable,
+    law: L,
+    kernel: K,
+    exact: Option<(LatticeExact, (u64, u64))>,
+) -> Result<Box<dyn Prepared + 'a>>
+where
+    L: ExactLattice,
+    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+{
+    Ok(Box::new(Ready {
+        plan,
+        cell,
+        kernel,
+        cells: table.invariant.cells(),
+        start_scale: law.start_scale(table.invariant.cells()),
+        lag: cell.lag.expect("the config asks for a lag"),
+        max_steps: cell.max_steps,
+        exact,
+        key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        chain_key: cell.chain_key,
+    }))
+}
+
+struct Ready<'a, K> {
+    plan: &'a Plan,
+    cell: &'a Cell,
+    kernel: K,
+    cells: usize,
+    start_scale: f64,
+    lag: u64,
+    max_steps: u64,
+    /// For the comparison of marginals: the exact law, chains and steps.
+    exact: Option<(LatticeExact, (u64, u64))>,
+    key: TaskKey,
+    chain_key: u64,
+}
+
+/// Exact draws that the chains are compared with, for each chain.
+const DRAWS_PER_CHAIN: u64 = 20;
+/// Batches of exact draws for the noise floor.
+const BATCHES: u64 = 20;
+
+impl<K> Prepared for Ready<'_, K>
+where
+    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
+{
+    fn draw(&self, range: Range<u64>, rows: &mut Vec<u8>) -> Result<()> {
+        let mut pairs: Vec<Pair> = Vec::new();
+        let drawn = range.clone().try_for_each(|replicate| {
+            let stream = |role| stream(TaskKey { replicate, role, ..self.key });
+            let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
+            let meeting = meet(&self.kernel, self.lag, self.max_steps, self.start_scale, rngs)?;
+            pairs.push((replicate, meeting));
+            Ok(())
+        });
+        encode(&pairs, rows);
+        drawn
+    }
+
+    fn close(&self) -> Result<Vec<u8>> {
+        let paid = Paid::new(f64::NAN, gamma(self.cell, &self.plan.subject));
+        let mut bytes = Vec::new();
+        encode(&Closing { paid, distances: self.distances()? }, &mut bytes);
+        Ok(bytes)
+    }
+}
+
+impl<K> Ready<'_, K>
+where
+    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
+{
+    /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
+    fn distances(&self) -> Result<Vec<Distance>> {
+        let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
+        let (chains, steps) = (*chains, *steps);
+        let d = self.cells;
+        let chain = TaskKey { cell: self.chain_key, ..self.key };
+        let draw_exact = |first: u64, n: u64| -> Histograms {
+            (first..first + n)
+                .into_par_iter()
+                .fold(
+                    || (Histograms::new(d), LatticeScratch::default(), vec![0i64; d]),
+                    |(mut all, mut scratch, mut noise), replicate| {
+                        let key = TaskKey { replicate, role: Role::Noise, ..chain };
+                        exact.draw(&mut stream(key), &mut scratch, &mut noise);
+                        all.add(&noise);
+                        (all, scratch, noise)
+                    },
+                )
+                .map(|(all, ..)| all)
+                .reduce(|| Histograms::new(d), Histograms::merge)
+        };
+        let reference = draw_exact(0, chains * DRAWS_PER_CHAIN);
+        let floors: crate::diagnostics::Moments = (0..BATCHES)
+            .map(|batch| draw_exact(chains * (DRAWS_PER_CHAIN + batch), chains).distance(&reference))
+            .collect();
+        let times = super::half_decades(steps);
+        let by_time = (0..chains)
+            .into_par_iter()
+            .try_fold(
+                || vec![Histograms::new(d); times.len()],
+                |mut all, replicate| -> Result<_> {
+                    let key = |role| TaskKey { replicate, role, ..chain };
+                    let mut rng = stream(key(Role::Moves));
+                    let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale)?;
+                    let mut noise = self.kernel.noise();
+                    let mut done = 0;
+                    for (&t, histograms) in times.iter().zip(&mut all) {
+                        for _ in done..t {
+                            self.kernel.draw(&mut rng, &mut noise);
+                            self.kernel.apply(&mut state, &noise);
+                        }
+                        done = t;
+                        histograms.add(self.kernel.position(&state));
+                    }
+                    Ok(all)
+                },
+            )
+            .try_reduce(
+                || vec![Histograms::new(d); times.len()],
+                |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()),
+            )?;
+        Ok(times
+            .iter()
+            .zip(by_time)
+            .map(|(&t, histograms)| Distance {
+                t,
+                chains,
+                tv: histograms.distance(&reference),
+                floor: floors.mean(),
+                floor_sd: floors.deviation(),
+            })
+            .collect())
+    }
+}
+
+/// Counts of the values of every cell.
+#[derive(Clone)]
+struct Histograms {
+    draws: u64,
+    cells: Vec<HashMap<i64, u64>>,
+}
+
+impl Histograms {
+    fn new(cells: usize) -> Self {
+        Self { draws: 0, cells: vec![HashMap::new(); cells] }
+    }
+
+    fn add(&mut self, values: &[i64]) {
+        self.draws += 1;
+        for (counts, &value) in self.cells.iter_mut().zip(values) {
+            *counts.entry(value).or_default() += 1;
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        self.draws += other.draws;
+        for (counts, more) in self.cells.iter_mut().zip(other.cells) {
+            for (value, n) in more {
+                *counts.entry(value).or_default() += n;
+            }
+        }
+        self
+    }
+
+    /// The largest total variation distance over the cells, `½ Σ |p - q|`. Sums of counts over a common
+    /// denominator, so that the order of the values does not matter.
+    fn distance(&self, other: &Self) -> f64 {
+        let (n, m) = (i128::from(self.draws), i128::from(other.draws));
+        let cell = |(a, b): (&HashMap<i64, u64>, &HashMap<i64, u64>)| {
+            let count =
+                |map: &HashMap<i64, u64>, value: &i64| i128::from(map.get(value).copied().unwrap_or(0));
+            let shared: i128 =
+                a.iter().map(|(value, &p)| (i128::from(p) * m - count(b, value) * n).abs()).sum();
+            let only: i128 =
+                b.iter().filter(|(v, _)| !a.contains_key(v)).map(|(_, &q)| i128::from(q) * n).sum();
+            0.5 * (shared + only) as f64 / (n * m) as f64
+        };
+        self.cells.iter().zip(&other.cells).map(cell).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,226 @@
+//! Meetings: every replicate is a coupled pair of chains, and what counts is when it meets.
+
+mod bounds;
+mod draw;
+
+pub use bounds::{BoundRow, TimesRow};
+
+use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
+use super::figures::{Figures, Sample};
+use super::grid::{Gridded, Kind};
+use super::records::{Named, Records};
+use super::release::{decode, known};
+use super::{Study, Tables};
+use crate::coupling::{Meeting as Met, MeetingTimes};
+use crate::diagnostics::Moments;
+use crate::engine::{Prepared, Sink};
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::page::Format;
+use crate::store::{Run, RunFolder, TableFile};
+use crate::table;
+use crate::table::{Declared, Key};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The study.
+pub struct Meeting;
+
+table! {
+    /// One coupled pair.
+    pub struct PairRow in "meetings.parquet", "Study `meeting`: one row per cell and coupled pair. Both chains of a pair start from independent double geometric coordinates on a basis of the lattice (its own for `lattice-metropolis`), each about twice as wide as the law of a free entry." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        lag: u64, "kernel steps", "L";
+        replicate: u64, "", "the pair";
+        tau: Option<u64>, "kernel steps", "`inf{t > L : X_t = Y_{t-L}}`; null if censored";
+        censored: bool, "", "the pair was cut short before it met: it enters no average";
+        steps: u64, "kernel steps", "of both chains together";
+        moves: u64, "kernel steps", "those that changed a state";
+    }
+}
+
+table! {
+    /// Distance of the marginals of many chains to the exact law.
+    pub struct MarginalRow in "marginals.parquet", "Study `meeting` with `marginal-chains`: one row per law, kernel and number of steps." {
+        cell: Key, "", "the first cell with this law and kernel, in `cells.parquet`";
+        lag: u64, "kernel steps", "of that cell; the figures do not depend on it";
+        t: u64, "kernel steps", "1, 10^0.5, 10, …";
+        chains: u64, "", "how many";
+        tv: f64, "probability", "largest total variation distance over the entries of the table, between the chains' values after t steps and 20 times as many exact draws";
+        floor: f64, "probability", "the same with as many exact draws in the chains' place: mean over 20 batches";
+        floor_sd: f64, "probability", "its standard deviation over the batches";
+    }
+}
+
+/// A pair as it is drawn: its number and what happened.
+type Pair = (u64, Met);
+
+/// Distance of the marginals of many chains to the exact law after `t` steps: see [`MarginalRow`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Distance {
+    t: u64,
+    chains: u64,
+    tv: f64,
+    floor: f64,
+    floor_sd: f64,
+}
+
+/// What is computed once a cell.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Closing {
+    paid: Paid,
+    distances: Vec<Distance>,
+}
+
+/// A planned study of meetings.
+pub(super) fn plan(plan: Plan) -> Gridded<Meeting> {
+    Gridded::new(plan)
+}
+
+/// `1, 10^0.5, 10, …` up to a limit, rounded.
+fn half_decades(limit: u64) -> Vec<u64> {
+    (0..38)
+        .map(|k| libm::rint(libm::pow(10.0, 0.5 * f64::from(k))) as u64)
+        .take_while(|&t| t <= limit)
+        .collect()
+}
+
+impl Kind for Meeting {
+    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        let this = &plan.cells[cell];
+        // The marginals of a chain know nothing of lags: the first cell with this chain compares them.
+        let first = this.marginals.is_none()
+            || plan.cells[..cell].iter().all(|other| other.chain_key != this.chain_key);
+        draw::prepare(plan, this, first)
+    }
+
+    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        Ok(Box::new(MeetingTables {
+            plan,
+            cells: CellTables::begin(folder)?,
+            pairs: folder.table()?,
+            marginals: folder.table()?,
+            times: folder.table()?,
+            bounds: folder.table()?,
+            met: None,
+        }))
+    }
+
+    fn bytes(_: &Plan, _: &Cell) -> u64 {
+        16
+    }
+}
+
+/// The tables while they are drawn.
+struct MeetingTables<'a> {
+    plan: &'a Plan,
+    cells: CellTables<'a>,
+    pairs: TableFile<'a, PairRow>,
+    marginals: TableFile<'a, MarginalRow>,
+    times: TableFile<'a, TimesRow>,
+    bounds: TableFile<'a, BoundRow>,
+    /// Of the cell that is drawn: its meeting times, and the share of steps that moved.
+    met: Option<(MeetingTimes, Moments)>,
+}
+
+impl Sink for MeetingTables<'_> {
+    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+        let cell = &self.plan.cells[number];
+        for (replicate, meeting) in decode::<Vec<Pair>>(rows)? {
+            let Met { tau, lag, steps, moves } = meeting;
+            let (times, moved) = self.met.get_or_insert_with(|| (MeetingTimes::new(lag), Moments::default()));
+            times.push(tau);
+            moved.push(moves as f64 / steps as f64);
+            let censored = tau.is_none();
+            self.pairs.push(&PairRow { cell: Key(cell.key), lag, replicate, tau, censored, steps, moves })?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+        let cell = &self.plan.cells[number];
+        let Closing { paid, distances } =
+            if closing.is_empty() { Closing::default() } else { decode(closing)? };
+        self.cells.close(cell, &paid, error)?;
+        let (key, lag) = (Key(cell.key), cell.lag.unwrap_or_default());
+        for &Distance { t, chains, tv, floor, floor_sd } in &distances {
+            self.marginals.push(&MarginalRow { cell: key, lag, t, chains, tv, floor, floor_sd })?;
+        }
+        let Some((times, moved)) = self.met.take() else { return Ok(()) };
+        self.times.push(&TimesRow::new(key, lag, &times, &moved))?;
+        let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
+        bounds::rows(key, lag, &times, &distances, epsilon).iter().try_for_each(|row| self.bounds.push(row))
+    }
+}
+
+impl Tables for MeetingTables<'_> {
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.cells.finish()?;
+        self.pairs.finish()?;
+        self.marginals.finish()?;
+        self.times.finish()?;
+        self.bounds.finish()
+    }
+}
+
+impl Study for Meeting {
+    fn name(&self) -> &'static str {
+        "meeting"
+    }
+
+    fn tables(&self) -> Vec<Declared> {
+        vec![
+            Declared::of::<CellRow>(),
+            Declared::of::<FailureRow>(),
+            Declared::of::<PairRow>(),
+            Declared::of::<TimesRow>(),
+            Declared::of::<BoundRow>(),
+            Declared::of::<MarginalRow>(),
+        ]
+    }
+
+    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+        runs.iter().map(|run| bounds::pages(run, format)).collect()
+    }
+
+    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+        Ok(vec![
+            Records::of_cells::<BoundRow>("tv_bounds", "tv_bound.csv", runs)?,
+            Records::of_cells::<TimesRow>("meeting_times", "meeting_times.csv", runs)?,
+        ])
+    }
+
+    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
+        cells::failures(run)
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        let [base, candidate] = [cells::by_key(runs[0])?, cells::by_key(runs[1])?];
+        // Pairs that were cut at different lengths are compared up to the shorter; one that was cut counts with that.
+        let cut = |key: &Key| {
+            let most = [&base, &candidate].map(|cells| cells.get(key).and_then(|cell| cell.max_steps));
+            most.into_iter().flatten().min()
+        };
+        let cuts: std::collections::HashMap<Key, Option<u64>> =
+            base.keys().chain(candidate.keys()).map(|key| (*key, cut(key))).collect();
+        let of = |run: &Run, cells: &std::collections::HashMap<Key, CellRow>| {
+            let mut figures = Figures::new(cells.clone(), run.all()?);
+            run.each(|row: PairRow| {
+                known(cells, row.cell, run)?;
+                let most = cuts.get(&row.cell).copied().flatten().unwrap_or(u64::MAX);
+                let tau = row.tau.map_or(most, |tau| tau.min(most)) as f64;
+                figures.add(row.cell, row.lag, || format!("lag {}", row.lag), "tau", tau, Sample::drawn);
+                Ok(())
+            })?;
+            Ok(figures)
+        };
+        Ok([of(runs[0], &base)?, of(runs[1], &candidate)?])
+    }
+}
+
+/// What tells the chain of a cell from others of its noise.
+fn kernels(cells: &[(CellRow, Vec<TimesRow>)]) -> Vec<(crate::config::MethodKind, String)> {
+    let mut seen = HashSet::new();
+    let all = cells.iter().map(|(cell, _)| (cell.method, cell.options.clone()));
+    all.filter(|kernel| seen.insert(kernel.clone())).collect()
+}

@@ -1,0 +1,137 @@
+//! What conditioning pays: gamma of a cell of the grid, and the study of it.
+
+use super::super::release::encode;
+use super::{Found, words};
+use crate::config::LawKind;
+use crate::engine::Prepared;
+use crate::error::Result;
+use crate::grid::Cell;
+use crate::input::{InvariantTable, Subject};
+use crate::invariant::Bounded;
+use crate::law::{DoubleGeometric, Law};
+use crate::privacy::{Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Tables of an invariant that are searched in full for the gamma of every row.
+const SEARCHED: usize = 200;
+/// The same in a study of privacy.
+const STUDIED: usize = 5000;
+
+/// gamma of a cell.
+///
+/// Moving free noise to the invariant is post-processing, the same for all tables of the invariant; equations alone
+/// leave the probability of the invariant constant ("Two views", Lemma 3.3; for Gaussian laws the shift of a lattice or a
+/// subspace by one of its own vectors). Only conditioning on inequalities pays.
+pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
+    let bounded = match subject {
+        Subject::Hierarchy(_) => cell.method.nonnegative(),
+        Subject::Table(table) => !table.region.is_everything(),
+    };
+    if !cell.method.conditions() || !bounded {
+        return Gamma::Proved;
+    }
+    match (subject, cell.law) {
+        (_, law) if !law.is_pure() => Gamma::Unknown,
+        (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
+            searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
+        }
+        _ => Gamma::Bounded(1.0),
+    }
+}
+
+/// The worst pair of all tables, part by part, if there are few; `None` if there are many.
+fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
+    let law = DoubleGeometric::new(cell.calibration.scales[0]).ok()?;
+    let mut worst = 0.0f64;
+    for bounded in table.region.components(&table.invariant) {
+        if bounded.region.is_everything() {
+            continue;
+        }
+        // Parts are independent: the loss of a pair that differs in several is the sum of theirs.
+        match Conditioning::new(&bounded, law).worst_pair(SEARCHED) {
+            Ok(Search::Worst(pair)) => worst = worst.max(pair.gamma),
+            Ok(Search::Single) => {}
+            _ => return None,
+        }
+    }
+    Some(Gamma::Computed(worst))
+}
+
+/// The bound over all parts.
+fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
+    let rate = 1.0 / cell.calibration.scales[0];
+    let part = |bounded: Bounded| match bounded.region.is_everything() {
+        true => 0.0,
+        false => longest_step(&bounded).map_or(1.0, |longest| gamma_bound(rate, longest)),
+    };
+    table.region.components(&table.invariant).into_iter().map(part).fold(0.0, f64::max)
+}
+
+/// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
+pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<dyn Prepared + 'a>> {
+    let law = DoubleGeometric::new(cell.calibration.scales[0])?;
+    Ok(Box::new(Ready { law, table, parts: table.region.components(&table.invariant) }))
+}
+
+struct Ready<'a> {
+    law: DoubleGeometric,
+    table: &'a InvariantTable,
+    parts: Vec<Bounded>,
+}
+
+impl Prepared for Ready<'_> {
+    /// One replicate: everything is computed.
+    fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> Result<()> {
+        let all = self
+            .parts
+            .par_iter()
+            .enumerate()
+            .map(|(i, bounded)| self.part(i as u64 + 1, bounded))
+            .collect::<Result<Vec<_>>>()?;
+        encode(&all.into_iter().flatten().collect::<Vec<Found>>(), rows);
+        Ok(())
+    }
+
+    fn close(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+}
+
+impl Ready<'_> {
+    fn part(&self, part: u64, bounded: &Bounded) -> Result<Vec<Found>> {
+        let cells = bounded.component.cells.len() as u64;
+        let mut conditioning = Conditioning::new(bounded, self.law);
+        let rate = 1.0 / self.law.scale();
+        let longest = longest_step(bounded);
+        let free = bounded.region.is_everything();
+        let mut rows = Vec::new();
+        let mut add = |scope: &str, worst: Option<WorstPair>| {
+            rows.extend(worst.map(|worst| {
+                // Neighbours are one step apart, all pairs any number of them.
+                let length = if scope == "all" { longest } else { Some((worst.loss / rate).round() as u64) };
+                let bound = longest.and(length).map_or(1.0, |length| gamma_bound(rate, length));
+                // Equations alone cost nothing.
+                let bound = if free { 0.0 } else { bound };
+                Found {
+                    part,
+                    cells,
+                    scope: scope.to_owned(),
+                    tables: worst.tables,
+                    pairs: worst.pairs,
+                    gamma: worst.gamma,
+                    bound,
+                    log_ratio: worst.log_ratio,
+                    loss: worst.loss,
+                    pair: words(self.table, bounded, &worst),
+                }
+            }));
+        };
+        add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
+        if let Some(corner) = conditioning.corner() {
+            add("corner", conditioning.worst_neighbour(&corner)?);
+        }
+        add("all", conditioning.worst_pair(STUDIED)?.pair());
+        Ok(rows)
+    }
+}

@@ -1,0 +1,237 @@
+//! Privacy: nothing is drawn; between which tables does conditioning pay most?
+
+mod draw;
+
+pub(super) use draw::gamma;
+
+use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
+use super::figures::{Figures, Sample};
+use super::grid::{Gridded, Kind};
+use super::records::{Named, Records};
+use super::release::{decode, unsupported};
+use super::{Study, Tables};
+use crate::engine::{Prepared, Sink};
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::input::{InvariantTable, Subject};
+use crate::invariant::Bounded;
+use crate::page::{Format, heading, number, table as table_page};
+use crate::privacy::WorstPair;
+use crate::store::{Run, RunFolder, TableFile};
+use crate::table;
+use crate::table::{Declared, Key};
+use serde::{Deserialize, Serialize};
+
+/// The study.
+pub struct Privacy;
+
+table! {
+    /// The worst pair of tables of one search.
+    pub struct PaidRow in "privacy.parquet", "Study `privacy`: one row per cell, component of the table and search." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        part: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included";
+        cells: u64, "entries", "of the component";
+        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours), `all` (all pairs; absent for more than 5,000 tables)";
+        tables: u64, "", "compared tables";
+        pairs: u64, "", "compared ordered pairs";
+        gamma: f64, "", "of the worst pair: `log_ratio / loss`";
+        gamma_bound: f64, "", "proved for all such pairs";
+        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant";
+        loss: f64, "nats", "of the mechanism between the two tables";
+        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`";
+        pair: String, "", "entries in which the two differ, with their counts in both";
+    }
+}
+
+/// The worst pair of one search, as it is computed: see [`PaidRow`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    part: u64,
+    cells: u64,
+    scope: String,
+    tables: u64,
+    pairs: u64,
+    gamma: f64,
+    bound: f64,
+    log_ratio: f64,
+    loss: f64,
+    pair: String,
+}
+
+/// A planned study of privacy.
+pub(super) fn plan(plan: Plan) -> Gridded<Privacy> {
+    Gridded::new(plan)
+}
+
+/// The entries in which the two tables differ, with their counts in both.
+fn words(table: &InvariantTable, part: &Bounded, worst: &WorstPair) -> String {
+    let entries = &part.component.cells;
+    let differing = (0..entries.len()).filter(|&i| worst.from[i] != worst.to[i]);
+    let entry = |i: usize| {
+        let x = table.counts[entries[i] as usize];
+        format!("{}: {} -> {}", table.names[entries[i] as usize], x + worst.from[i], x + worst.to[i])
+    };
+    differing.map(entry).collect::<Vec<_>>().join(", ")
+}
+
+impl Kind for Privacy {
+    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        match &plan.subject {
+            Subject::Table(table) => draw::prepare(&plan.cells[cell], table),
+            Subject::Hierarchy(_) => Err(unsupported(plan.cells[cell].method.name(), "a hierarchy")),
+        }
+    }
+
+    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder)?, pairs: folder.table()? }))
+    }
+
+    fn bytes(_: &Plan, _: &Cell) -> u64 {
+        1
+    }
+}
+
+/// The tables while they are computed.
+struct PrivacyTables<'a> {
+    plan: &'a Plan,
+    cells: CellTables<'a>,
+    pairs: TableFile<'a, PaidRow>,
+}
+
+impl Sink for PrivacyTables<'_> {
+    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+        let cell = Key(self.plan.cells[number].key);
+        for found in decode::<Vec<Found>>(rows)? {
+            let Found { part, cells, scope, tables, pairs, gamma, bound, log_ratio, loss, pair } = found;
+            self.pairs.push(&PaidRow {
+                cell,
+                part,
+                cells,
+                scope,
+                tables,
+                pairs,
+                gamma,
+                gamma_bound: bound,
+                log_ratio,
+                loss,
+                loss_conditioned: loss + log_ratio,
+                pair,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
+        self.cells.close(&self.plan.cells[number], &Paid::default(), error)
+    }
+}
+
+impl Tables for PrivacyTables<'_> {
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.cells.finish()?;
+        self.pairs.finish()
+    }
+}
+
+impl Study for Privacy {
+    fn name(&self) -> &'static str {
+        "privacy"
+    }
+
+    fn tables(&self) -> Vec<Declared> {
+        vec![Declared::of::<CellRow>(), Declared::of::<FailureRow>(), Declared::of::<PaidRow>()]
+    }
+
+    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+        let mut out = String::new();
+        for run in runs {
+            for (cell, rows) in run.by_cell(|row: &PaidRow| row.cell)? {
+                out += &page(&run.name, &cell, rows, format);
+            }
+        }
+        Ok(out)
+    }
+
+    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+        Ok(vec![Records::of_cells::<PaidRow>("privacy", "privacy.csv", runs)?])
+    }
+
+    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
+        cells::failures(run)
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        let of = |run: &Run| {
+            let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
+            let mut number = 0;
+            run.each(|row: PaidRow| {
+                let scope = ["table", "corner", "all"].iter().position(|scope| *scope == row.scope);
+                number = 4 * row.part + scope.unwrap_or(3) as u64;
+                let place = || format!("part {} {}", row.part, row.scope);
+                figures.add(row.cell, number, place, "gamma", row.gamma, Sample::computed);
+                Ok(())
+            })?;
+            Ok(figures)
+        };
+        Ok([of(runs[0])?, of(runs[1])?])
+    }
+}
+
+/// Components beyond which rows are summed up.
+const SHOWN: usize = 6;
+
+/// The worst pairs of a cell.
+fn page(run: &str, cell: &CellRow, rows: Vec<PaidRow>, format: Format) -> String {
+    let mut out = String::new();
+    for (scope, words) in [
+        ("table", "the confidential table and its neighbours"),
+        ("corner", "the table with every group's counts in one cell, and its neighbours"),
+        ("all", "all pairs of tables that satisfy the invariant"),
+    ] {
+        let mut rows: Vec<&PaidRow> = rows.iter().filter(|row| row.scope == scope).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let gammas = rows.iter().map(|row| row.gamma);
+        let (low, high) = gammas.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
+        let parts = rows.len();
+        rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
+        rows.truncate(SHOWN);
+        let header = [
+            "part",
+            "cells",
+            "tables",
+            "gamma",
+            "at most",
+            "loss",
+            "conditioned",
+            "worst pair: counts in x -> x'",
+        ];
+        let body = rows
+            .iter()
+            .map(|row| {
+                let pair = match row.pair.chars().count() {
+                    0..=90 => row.pair.clone(),
+                    _ => row.pair.chars().take(87).chain("...".chars()).collect(),
+                };
+                vec![
+                    row.part.to_string(),
+                    row.cells.to_string(),
+                    row.tables.to_string(),
+                    format!("{:.6}", row.gamma),
+                    format!("{:.6}", row.gamma_bound),
+                    number(row.loss),
+                    number(row.loss_conditioned),
+                    pair,
+                ]
+            })
+            .collect();
+        out += &heading(&format!("{run}: gamma over {words}; {}", cell.noise_words()), format);
+        out += &table_page(header.map(str::to_owned).to_vec(), body, format);
+        out += &format!(
+            "{parts} parts; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+             that, attained.\n\n"
+        );
+    }
+    out
+}

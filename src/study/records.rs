@@ -1,0 +1,146 @@
+//! Rows of tables as records of CSV and JSON.
+
+use super::cells::{self, CellRow};
+use super::release::known;
+use crate::failure::Result;
+use crate::store::Run;
+use crate::table::{Key, Record};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// A run and its name in a report.
+#[derive(Debug)]
+pub struct Named {
+    /// Two runs of one name are told apart by their hash.
+    pub name: String,
+    /// The run.
+    pub run: Run,
+}
+
+/// Cells of a run that pages show; the others are in its tables.
+pub const PRINTED: usize = 200;
+
+impl Named {
+    /// The first cells, as many as pages show. Errors: the table.
+    pub fn printed(&self) -> Result<Vec<CellRow>> {
+        let mut cells = Vec::new();
+        self.run.each(|row: CellRow| {
+            if cells.len() < PRINTED {
+                cells.push(row);
+            }
+            Ok(())
+        })?;
+        Ok(cells)
+    }
+
+    /// The rows of a table with their cells, as far as pages show them: cell by cell. Errors: the tables.
+    pub fn by_cell<R: Record>(&self, key: impl Fn(&R) -> Key) -> Result<Vec<(CellRow, Vec<R>)>> {
+        if !self.run.has::<R>() {
+            return Ok(Vec::new());
+        }
+        let mut cells: Vec<(CellRow, Vec<R>)> =
+            self.printed()?.into_iter().map(|cell| (cell, Vec::new())).collect();
+        let places: HashMap<Key, usize> =
+            cells.iter().enumerate().map(|(i, (cell, _))| (cell.cell, i)).collect();
+        self.run.each(|row: R| {
+            if let Some(&place) = places.get(&key(&row)) {
+                cells[place].1.push(row);
+            }
+            Ok(())
+        })?;
+        cells.retain(|(_, rows)| !rows.is_empty());
+        Ok(cells)
+    }
+}
+
+/// Records of some runs.
+#[derive(Debug)]
+pub struct Records {
+    /// Their key in JSON.
+    pub key: &'static str,
+    /// Their file in CSV.
+    pub file: &'static str,
+    /// Names of the fields, in order.
+    pub header: Vec<String>,
+    /// The records, each with these fields.
+    pub rows: Vec<Map<String, Value>>,
+}
+
+/// What of a cell stands in every record.
+const CELL: [&str; 8] =
+    ["law", "split", "sensitivity", "delta", "method", "options", "nonnegative", "epsilon"];
+
+impl Records {
+    /// No records of these fields.
+    pub fn new(key: &'static str, file: &'static str, header: &[&str]) -> Self {
+        Self { key, file, header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// The rows of a table, each with its run; `R` stands for no cell of a grid.
+    pub fn of<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
+        let mut records = Self::new(key, file, &["run"]);
+        records.header.extend(R::COLUMNS.iter().map(|column| column.name.to_owned()));
+        for Named { name, run } in runs {
+            run.each(|row: R| {
+                let mut record = fields(&row);
+                record.insert("run".into(), name.as_str().into());
+                records.rows.push(record);
+                Ok(())
+            })?;
+        }
+        Ok(records)
+    }
+
+    /// The rows of a table, each with its run and what its cell is.
+    pub fn of_cells<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
+        let mut records = Self::new(key, file, &["run"]);
+        let own = R::COLUMNS.iter().map(|column| column.name);
+        let own: Vec<&str> = own.filter(|name| *name != "cell" && !CELL.contains(name)).collect();
+        records.header.extend(CELL.iter().chain(&own).map(|&name| name.to_owned()));
+        for Named { name, run } in runs {
+            if !run.has::<R>() {
+                continue;
+            }
+            let cells = cells::by_key(run)?;
+            run.each(|row: R| {
+                let mut record = fields(&row);
+                if let Some(key) = record.remove("cell").as_ref().and_then(Value::as_str) {
+                    let key = Key(u64::from_str_radix(key, 16).unwrap_or_default());
+                    record.extend(identity(known(&cells, key, run)?));
+                }
+                record.insert("run".into(), name.as_str().into());
+                records.rows.push(record);
+                Ok(())
+            })?;
+        }
+        Ok(records)
+    }
+
+    /// As CSV.
+    pub fn csv(&self) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(&self.header).expect("writing to memory");
+        for row in &self.rows {
+            let text = |name: &String| match row.get(name) {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            writer.write_record(self.header.iter().map(text)).expect("writing to memory");
+        }
+        String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
+    }
+}
+
+/// What a cell is.
+pub(super) fn identity(cell: &CellRow) -> Map<String, Value> {
+    fields(cell).into_iter().filter(|(name, _)| CELL.contains(&name.as_str())).collect()
+}
+
+/// The fields of a row.
+pub(super) fn fields<R: Record>(row: &R) -> Map<String, Value> {
+    match serde_json::to_value(row) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,223 @@
+//! Whether two methods with the same noise release the same law.
+
+use super::super::records::Named;
+use super::rows::{Draw, Rows};
+use crate::config::Method;
+use crate::diagnostics::Agreement;
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::page::{Format, heading, table as table_page};
+use crate::rng::{Role, TaskKey, sign, stream};
+use crate::table;
+use crate::table::Key;
+use std::collections::HashMap;
+
+table! {
+    /// Two cells with the same noise.
+    pub struct AgreementRow in "agreement.parquet", "Releases of a table: one row per pair of cells with the same noise that move it or condition it and keep no records. Compared are the first releases of both, at most 100,000 and fewer where a release has many statistics." {
+        cell: Key, "", "the first cell, in `cells.parquet`";
+        other_cell: Key, "", "the second cell";
+        other: String, "", "its method with its options";
+        draws: u64, "", "compared releases of the first";
+        other_draws: u64, "", "of the second";
+        comparisons: u64, "", "statistics: errors of up to 256 entries, up to 64 sums over all entries with random signs, L1 and L2 norm of all errors";
+        distance: f64, "probability", "the largest two-sample Kolmogorov-Smirnov distance";
+        p: f64, "probability", "`e exp(-2 distance² n m/(n + m))` times the comparisons, at most 1: an approximate bound (values are compared to 1e-4)";
+    }
+}
+
+/// Entries of the table that are compared one by one, evenly spaced if there are more.
+const ENTRIES: usize = 256;
+/// Sums over all entries with random signs: four for each entry, at most so many.
+const DIRECTIONS: u64 = 64;
+/// Values of all statistics that are kept of a cell, and releases at least and at most.
+const VALUES: usize = 2_000_000;
+const RELEASES: (usize, usize) = (1_000, 100_000);
+
+/// Statistics of releases, each a sample.
+#[derive(Debug)]
+pub struct Statistics {
+    /// Signs by direction and entry: a function of the seed.
+    directions: Vec<Vec<f64>>,
+}
+
+impl Statistics {
+    /// For the subject of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let entries = plan.subject.nodes();
+        let direction = |replicate| {
+            let key = TaskKey { seed: plan.config.seed, cell: 0, replicate, role: Role::Noise };
+            let mut rng = stream(key);
+            (0..entries).map(|_| sign(&mut rng)).collect()
+        };
+        Self { directions: (0..DIRECTIONS.min(4 * entries as u64)).map(direction).collect() }
+    }
+
+    /// Adds a release of a table to the samples: errors of entries, sums over all entries with random signs, and the L1 and L2
+    /// norms of all errors, which see a scale that is wrong.
+    fn add(&self, draw: &Draw, samples: &mut Vec<Vec<f64>>) {
+        let entries = draw.errors.len();
+        let chosen = entries.min(ENTRIES);
+        let single = (0..chosen).map(|k| draw.errors[k * entries / chosen]);
+        let along = |signs: &Vec<f64>| draw.errors.iter().zip(signs).map(|(z, sign)| z * sign).sum::<f64>();
+        let norm = |of: fn(&f64) -> f64| draw.errors.iter().map(of).sum::<f64>();
+        let norms = [norm(|z| z.abs()), norm(|z| z * z)];
+        let all = single.chain(self.directions.iter().map(along)).chain(norms);
+        samples.resize(chosen + self.directions.len() + 2, Vec::new());
+        samples.iter_mut().zip(all).for_each(|(sample, value)| sample.push(value));
+    }
+
+    /// Sorted statistics of releases of any kind: of a hierarchy the L1 error, the L2 error and the bias of every level.
+    pub fn of(&self, rows: &Rows) -> Vec<Vec<f64>> {
+        if !rows.draws.is_empty() {
+            let mut samples = Vec::new();
+            rows.draws.iter().for_each(|draw| self.add(draw, &mut samples));
+            return samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
+        }
+        let levels = rows.errors.iter().map(|row| row.level).max().unwrap_or(0);
+        let mut statistics = Vec::new();
+        for level in 1..=levels {
+            let here = || rows.errors.iter().filter(move |row| row.level == level);
+            statistics.push(sorted(here().map(|row| row.l1)));
+            statistics.push(sorted(here().map(|row| row.l2)));
+            statistics.push(sorted(here().map(|row| row.bias)));
+        }
+        statistics
+    }
+}
+
+/// Rounding of values and sums is no difference of laws; the offset keeps common fractions off the edges.
+pub fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.map(|x| libm::rint(x * 1e4 + 0.137) * 1e-4).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// Cells with the same noise: how many are to come, and the sorted statistics of those that are done.
+#[derive(Default)]
+struct Group {
+    left: usize,
+    done: Vec<(usize, Vec<Vec<f64>>)>,
+}
+
+/// Compares the cells of a plan as they are drawn. What is kept of a cell is forgotten with the last cell of its noise.
+pub(super) struct Comparisons {
+    statistics: Statistics,
+    /// By cell: its noise, if it has others beside it.
+    noise: Vec<Option<usize>>,
+    /// By noise.
+    groups: Vec<Group>,
+    /// Of the cell that is drawn.
+    samples: Vec<Vec<f64>>,
+    rows: Vec<(usize, usize, AgreementRow)>,
+}
+
+impl Comparisons {
+    pub(super) fn new(plan: &Plan) -> Self {
+        // Chains that record have no independent releases, and free noise is of another law.
+        let compared = |cell: &Cell| cell.records == 0 && cell.method != Method::Unconstrained;
+        let noise = |cell: &Cell| {
+            let Cell { law, epsilon, delta, sensitivity, .. } = cell;
+            (*law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
+        };
+        let mut members: HashMap<_, Vec<usize>> = HashMap::new();
+        for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| compared(cell)) {
+            members.entry(noise(cell)).or_default().push(i);
+        }
+        let mut comparisons = Self {
+            statistics: Statistics::new(plan),
+            noise: vec![None; plan.cells.len()],
+            groups: Vec::new(),
+            samples: Vec::new(),
+            rows: Vec::new(),
+        };
+        for cells in members.into_values().filter(|cells| cells.len() > 1) {
+            for &cell in &cells {
+                comparisons.noise[cell] = Some(comparisons.groups.len());
+            }
+            comparisons.groups.push(Group { left: cells.len(), ..Group::default() });
+        }
+        comparisons
+    }
+
+    /// Adds a release of the cell that is drawn.
+    pub(super) fn push(&mut self, cell: usize, draw: &Draw) {
+        if self.noise[cell].is_none() {
+            return;
+        }
+        let most = (VALUES / self.samples.len().max(1)).clamp(RELEASES.0, RELEASES.1);
+        if self.samples.first().map_or(0, Vec::len) < most {
+            self.statistics.add(draw, &mut self.samples);
+        }
+    }
+
+    /// The end of a cell.
+    pub(super) fn close(&mut self, plan: &Plan, cell: usize) {
+        let Some(group) = self.noise[cell] else { return };
+        let samples = std::mem::take(&mut self.samples);
+        let Group { left, done } = &mut self.groups[group];
+        *left -= 1;
+        if samples.first().is_some_and(|sample| sample.len() > 1) {
+            let sorted: Vec<Vec<f64>> =
+                samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
+            for (first, theirs) in done.iter() {
+                let Agreement { draws, comparisons, distance, p } = Agreement::of(theirs, &sorted);
+                let other = &plan.cells[cell];
+                let row = AgreementRow {
+                    cell: Key(plan.cells[*first].key),
+                    other_cell: Key(other.key),
+                    other: other.method.words(),
+                    draws: draws.0,
+                    other_draws: draws.1,
+                    comparisons,
+                    distance,
+                    p,
+                };
+                self.rows.push((cell, *first, row));
+            }
+            done.push((cell, sorted));
+        }
+        if *left == 0 {
+            done.clear();
+        }
+    }
+
+    /// All rows: by the second cell, then by the first.
+    pub(super) fn rows(mut self) -> Vec<AgreementRow> {
+        self.rows.sort_by_key(|(second, first, _)| (*second, *first));
+        self.rows.into_iter().map(|(.., row)| row).collect()
+    }
+}
+
+/// Below this a difference is called one.
+const LEVEL: f64 = 1e-3;
+
+/// A line for each pair.
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let mut rows: Vec<AgreementRow> = run.run.all()?;
+    if rows.is_empty() {
+        return Ok(String::new());
+    }
+    let cells: HashMap<Key, _> = run.printed()?.into_iter().map(|cell| (cell.cell, cell)).collect();
+    rows.retain(|row| cells.contains_key(&row.cell));
+    let header =
+        ["noise", "method", "other method", "draws", "comparisons", "largest KS", "p", "the same law?"];
+    let body = rows.iter().map(|row| {
+        let AgreementRow { draws, other_draws, comparisons, distance, p, .. } = *row;
+        let agreement = Agreement { draws: (draws, other_draws), comparisons, distance, p };
+        vec![
+            cells[&row.cell].noise_words(),
+            cells[&row.cell].method_words(),
+            row.other.clone(),
+            format!("{draws}, {other_draws}"),
+            comparisons.to_string(),
+            format!("{distance:.5}"),
+            agreement.p_text(),
+            if p < LEVEL { "no" } else { "no difference seen" }.into(),
+        ]
+    });
+    Ok(heading(&format!("{}: methods with the same noise", run.name), format)
+        + &table_page(header.map(str::to_owned).to_vec(), body.collect(), format)
+        + "Two-sample Kolmogorov-Smirnov distances over cells, sums with random signs and the norms of all errors; p is an \
+           approximate bound for all of them together.\n\n")
+}

@@ -1,0 +1,348 @@
+//! Single entries of tables: box plots as numbers, and somebody else's errors beside ours.
+
+use super::super::cells::CellRow;
+use super::super::records::{Named, Records};
+use super::beside::{BesideRow, read_beside};
+use super::rows::Draw;
+use crate::diagnostics::{BoxPlot, Estimate, Moments, effective_sample_size, rank_normalised_split_rhat};
+use crate::failure::Result;
+use crate::grid::Cell;
+use crate::input::InvariantTable;
+use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::table;
+use crate::table::Key;
+use std::collections::HashMap;
+
+table! {
+    /// One entry of the table under one cell of the grid.
+    pub struct EntryRow in "entries.parquet", "Releases of a table: one row per cell and entry of the table. Errors (released - confidential) over the replicates or, with `records`, over the recorded draws of all chains. Quantiles are interpolated at `p (n - 1)`; whiskers end at the last value within 1.5 interquartile ranges of the box. Quantiles and `rhat` are those of the first draws: 100,000, or fewer of tables of more than 160 entries, at least 100." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        entry: u64, "", "from 1: the order of the file; complete two-way tables row by row; nodes of a `hierarchy` last";
+        name: String, "", "the values of its columns joined by `/`";
+        count: i64, "counts", "confidential";
+        draws: u64, "", "how many";
+        first: f64, "counts", "the error in the first of them: one realisation";
+        mean: f64, "counts", "mean error";
+        mean_se: Option<f64>, "counts", "`sd / sqrt(draws)`, or `sd / sqrt(ess)` for recorded chains";
+        sd: Option<f64>, "counts", "standard deviation of the error; null for one draw";
+        mean_absolute: f64, "counts", "mean absolute error";
+        whisker_low: f64, "counts", "box plot";
+        q1: f64, "counts", "box plot";
+        median: f64, "counts", "box plot";
+        q3: f64, "counts", "box plot";
+        whisker_high: f64, "counts", "box plot";
+        negative: f64, "", "share of draws with a released count below 0";
+        ess: Option<f64>, "draws", "effective sample size of the recorded chains together";
+        rhat: Option<f64>, "", "rank-normalised split R-hat over the recorded chains";
+    }
+}
+
+/// Values of a cell that are kept for quantiles, of all entries together; draws at least and at most.
+const VALUES: usize = 16_000_000;
+const DRAWS: (usize, usize) = (100, 100_000);
+
+/// The entries of the cell that is drawn.
+#[derive(Default)]
+pub(super) struct Entries {
+    draws: usize,
+    moments: Vec<Moments>,
+    absolute: Vec<f64>,
+    negative: Vec<u64>,
+    first: Vec<f64>,
+    /// By entry the first draws.
+    kept: Vec<Vec<f64>>,
+    /// Where chains begin in them.
+    begins: Vec<usize>,
+    /// The chain that is recorded, by entry, and its replicate.
+    chain: Vec<Vec<f64>>,
+    replicate: Option<u64>,
+    /// Sums of the effective sample sizes; NaN once a chain has none.
+    ess: Vec<Option<f64>>,
+}
+
+impl Entries {
+    /// Adds a draw; `recorded`: of a chain that keeps its draws.
+    pub(super) fn push(&mut self, table: &InvariantTable, draw: &Draw, recorded: bool) {
+        let d = draw.errors.len();
+        if self.draws == 0 {
+            self.moments = vec![Moments::default(); d];
+            self.absolute = vec![0.0; d];
+            self.negative = vec![0; d];
+            self.first = draw.errors.clone();
+            self.kept = vec![Vec::new(); d];
+            self.ess = vec![Some(0.0); d];
+        }
+        if recorded {
+            if self.replicate != Some(draw.replicate) {
+                self.end_chain();
+                self.replicate = Some(draw.replicate);
+                self.begins.push(self.kept[0].len());
+                self.chain = vec![Vec::new(); d];
+            }
+            self.chain.iter_mut().zip(&draw.errors).for_each(|(chain, &z)| chain.push(z));
+        }
+        self.draws += 1;
+        for (moments, &z) in self.moments.iter_mut().zip(&draw.errors) {
+            moments.push(z);
+        }
+        for (((absolute, negative), &z), &count) in
+            self.absolute.iter_mut().zip(&mut self.negative).zip(&draw.errors).zip(&table.counts)
+        {
+            *absolute += z.abs();
+            *negative += u64::from(count as f64 + z < 0.0);
+        }
+        if self.kept[0].len() < (VALUES / d).clamp(DRAWS.0, DRAWS.1) {
+            self.kept.iter_mut().zip(&draw.errors).for_each(|(kept, &z)| kept.push(z));
+        }
+    }
+
+    fn end_chain(&mut self) {
+        for (sum, chain) in self.ess.iter_mut().zip(std::mem::take(&mut self.chain)) {
+            *sum = sum.zip(effective_sample_size(&chain)).map(|(sum, ess)| sum + ess);
+        }
+    }
+
+    /// The rows of a cell, which is forgotten.
+    pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<EntryRow> {
+        let recorded = cell.records > 0;
+        if recorded && self.draws > 0 {
+            self.end_chain();
+        }
+        let this = std::mem::take(self);
+        let n = this.draws as f64;
+        let row = |(i, mut values): (usize, Vec<f64>)| {
+            let (mut rhat, mut ess) = (None, None);
+            if recorded {
+                let ends = this.begins.iter().skip(1).copied().chain([values.len()]);
+                let chains: Vec<&[f64]> = this
+                    .begins
+                    .iter()
+                    .zip(ends)
+                    .map(|(&begin, end)| &values[begin.min(values.len())..end])
+                    .filter(|chain| !chain.is_empty())
+                    .collect();
+                rhat = if chains.len() > 1 { rank_normalised_split_rhat(&chains) } else { None };
+                ess = this.ess[i];
+            }
+            let moments = this.moments[i];
+            let size = if recorded { ess } else { Some(n) };
+            let plot = BoxPlot::of(&mut values);
+            EntryRow {
+                cell: Key(cell.key),
+                entry: i as u64 + 1,
+                name: table.names[i].clone(),
+                count: table.counts[i],
+                draws: this.draws as u64,
+                first: this.first[i],
+                mean: moments.mean(),
+                mean_se: size.and_then(|size| finite(moments.deviation() / libm::sqrt(size))),
+                sd: finite(moments.deviation()),
+                mean_absolute: this.absolute[i] / n,
+                whisker_low: plot.whisker_low,
+                q1: plot.q1,
+                median: plot.median,
+                q3: plot.q3,
+                whisker_high: plot.whisker_high,
+                negative: this.negative[i] as f64 / n,
+                ess,
+                rhat,
+            }
+        };
+        this.kept.into_iter().enumerate().map(row).collect()
+    }
+}
+
+/// Tables up to this size are printed in full; of larger ones so many rows, all of them in the CSV.
+const FULL: usize = 20;
+const SOME: usize = 11;
+
+impl EntryRow {
+    fn estimate(&self) -> Estimate {
+        Estimate { mean: self.mean, standard_error: self.mean_se.unwrap_or(f64::NAN) }
+    }
+}
+
+/// A table for each cell, then the release by somebody else.
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let cells = run.by_cell(|row: &EntryRow| row.cell)?;
+    let mut out = String::new();
+    for (cell, rows) in &cells {
+        out += &boxes(&run.name, cell, rows, format);
+    }
+    Ok(out + &beside(run, &cells, format)?)
+}
+
+/// Indices of the rows to print: all, or some spread evenly over increasing counts.
+fn printed(counts: &[i64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    if counts.len() <= FULL {
+        return order;
+    }
+    order.sort_by_key(|&i| counts[i]);
+    (0..SOME).map(|k| order[k * (counts.len() - 1) / (SOME - 1)]).collect()
+}
+
+fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String {
+    let chains = rows.iter().any(|row| row.rhat.is_some());
+    let mut header: Vec<&str> = vec![
+        "cell", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
+    ];
+    if chains {
+        header.extend(["ess", "R-hat"]);
+    }
+    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
+    let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.2}") };
+    let body = printed(&counts)
+        .into_iter()
+        .map(|i| {
+            let row = &rows[i];
+            let mut line = vec![
+                row.name.clone(),
+                row.count.to_string(),
+                short(row.first),
+                with_error(row.estimate()),
+                row.sd.map_or("-".into(), |sd| format!("{sd:.3}")),
+                short(row.whisker_low),
+                short(row.q1),
+                short(row.median),
+                short(row.q3),
+                short(row.whisker_high),
+                number(row.negative),
+            ];
+            if chains {
+                line.push(row.ess.map_or("-".into(), |x| format!("{x:.0}")));
+                line.push(row.rhat.map_or("-".into(), |x| format!("{x:.4}")));
+            }
+            line
+        })
+        .collect();
+    let some = if rows.len() > FULL {
+        format!("; {SOME} of {} cells by increasing count, all of them in the CSV", rows.len())
+    } else {
+        String::new()
+    };
+    let title = format!(
+        "Errors by cell of {run}: {}, {}, {} draws{some}",
+        cell.method_words(),
+        cell.noise_words(),
+        rows.first().map_or(0, |row| row.draws)
+    );
+    let z = |row: &EntryRow| row.mean_se.filter(|se| *se > 0.0).map(|se| (row.mean / se).abs());
+    let worst = rows.iter().filter_map(z).fold(0.0, f64::max);
+    let negative = rows.iter().filter(|row| row.negative > 0.0).count();
+    let mut note = format!(
+        "Largest |mean| / standard error over the cells: {worst:.2}. Cells with any released count below 0: {negative} of {}.",
+        rows.len()
+    );
+    let rhats: Vec<f64> = rows.iter().filter_map(|row| row.rhat).collect();
+    if !rhats.is_empty() {
+        let low = rhats.iter().filter(|x| **x < 1.01).count();
+        let most = rhats.iter().copied().fold(0.0, f64::max);
+        note += &format!(" R-hat below 1.01: {low} of {} cells, the largest {most:.4}.", rhats.len());
+    }
+    heading(&title, format)
+        + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
+        + &note
+        + "\n\n"
+}
+
+fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
+    let path = run.run.folder.join("beside.csv");
+    if path.exists() { read_beside(&path) } else { Ok(Vec::new()) }
+}
+
+/// Their errors, and the mean and quartiles of ours by method, entry by entry.
+fn beside(run: &Named, cells: &[(CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
+    let theirs = theirs(run)?;
+    let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(String::new()) };
+    let by_name: HashMap<&str, &BesideRow> =
+        theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
+    // By name, in the order of theirs.
+    let ours: Vec<(&CellRow, Vec<&EntryRow>)> = cells
+        .iter()
+        .map(|(cell, rows)| {
+            let names: HashMap<&str, &EntryRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
+            (cell, theirs.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
+        })
+        .collect();
+    let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
+        return Ok(format!("{}: no cell of ours has a name of: {}\n\n", run.name, first.note));
+    };
+    let mut header = vec!["cell".to_owned(), "count".to_owned(), "their error".to_owned()];
+    header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
+    let counts: Vec<i64> = entries.iter().map(|row| row.count).collect();
+    let error = |name: &str| by_name[name].released as f64 - by_name[name].confidential as f64;
+    let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
+    let body = printed(&counts)
+        .into_iter()
+        .map(|i| {
+            let name = &entries[i].name;
+            let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
+            row.extend(ours.iter().map(|(_, rows)| {
+                let row = rows[i];
+                format!("{} [{}, {}]", with_error(row.estimate()), short(row.q1), short(row.q3))
+            }));
+            row
+        })
+        .collect();
+    let n = entries.len() as f64;
+    let sizes: Vec<f64> = counts.iter().map(|&x| x as f64).collect();
+    let their_errors: Vec<f64> = entries.iter().map(|row| error(&row.name)).collect();
+    let mut notes = format!(
+        "- theirs, one release of {} cells: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
+         {:.2} without any trend)\n",
+        entries.len(),
+        their_errors.iter().map(|x| x.abs()).sum::<f64>() / n,
+        rank_correlation(&sizes, &their_errors),
+        1.0 / (n - 1.0).max(1.0).sqrt()
+    );
+    for (cell, rows) in &ours {
+        let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
+        notes += &format!(
+            "- {}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}\n",
+            cell.method_words(),
+            rows.iter().map(|row| row.mean_absolute).sum::<f64>() / n,
+            rank_correlation(&sizes, &means)
+        );
+    }
+    let differing = entries.iter().filter(|row| row.count != by_name[row.name.as_str()].confidential).count();
+    if differing > 0 {
+        notes += &format!("- the confidential counts of {differing} cells differ between the two\n");
+    }
+    let title = format!("{}, beside: {}", run.name, first.note);
+    Ok(heading(&title, format) + &table_page(header, body, format) + &notes + "\n")
+}
+
+/// Spearman's, with mean ranks for ties.
+fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
+    let ranks = |x: &[f64]| -> Vec<f64> {
+        x.iter()
+            .map(|v| {
+                let below = x.iter().filter(|w| *w < v).count() as f64;
+                let ties = x.iter().filter(|w| *w == v).count() as f64;
+                below + 0.5 * (ties + 1.0)
+            })
+            .collect()
+    };
+    let (a, b) = (ranks(a), ranks(b));
+    let mean = (a.len() as f64 + 1.0) / 2.0;
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| (p - mean) * (q - mean)).sum::<f64>();
+    product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
+}
+
+/// The entries with the errors of somebody else.
+pub(super) fn records(runs: &[Named]) -> Result<Records> {
+    let mut records = Records::of_cells::<EntryRow>("entries", "entries.csv", runs)?;
+    records.header.push("their_error".into());
+    for run in runs {
+        let theirs = theirs(run)?;
+        let by_name: HashMap<&str, &BesideRow> =
+            theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
+        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
+            let other = row["name"].as_str().and_then(|name| by_name.get(name));
+            let error = other.map(|other| other.released.saturating_sub(other.confidential));
+            row.insert("their_error".into(), error.into());
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,349 @@
+//! Errors of releases: of every one, and summed up by cell and level; what the cells pay.
+
+use super::super::cells::CellRow;
+use super::super::records::{Named, Records};
+use super::published::{Published, read_published};
+use crate::diagnostics::{Estimate, Moments};
+use crate::failure::Result;
+use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::table;
+use crate::table::Key;
+use serde_json::Map;
+use std::collections::HashMap;
+
+table! {
+    /// Errors of one release on one level.
+    pub struct ErrorRow in "errors.parquet", "Study `release`: one row per cell, replicate and level." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        level: u32, "", "1 = root; a table has the level 1 only: all its entries";
+        replicate: u64, "", "from 0";
+        l1: f64, "counts", "sum of abs(released - confidential) over the level";
+        l2: f64, "counts", "root of the sum of squared errors over the level";
+        bias: f64, "counts", "mean of (released - confidential) over the level";
+        invariant_ok: bool, "", "the whole release meets the invariant (integers `==`, reals to rounding), and is >= 0 where promised";
+    }
+}
+
+table! {
+    /// Errors of a cell on one level, summed up over its releases.
+    pub struct LevelRow in "levels.parquet", "Study `release`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        level: u32, "", "1 = root";
+        scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon)";
+        nodes: u64, "nodes", "of the level; entries of a table";
+        replicates: u64, "", "releases";
+        l1_normalised: f64, "counts per node", "mean of `l1` / nodes of the whole tree, as \"Two views\" normalises";
+        l1_normalised_se: Option<f64>, "counts per node", "its standard error";
+        l1_normalised_sd: Option<f64>, "counts per node", "standard deviation of one release";
+        l1_per_node: f64, "counts per node", "mean of `l1` / nodes of the level";
+        l1_per_node_se: Option<f64>, "counts per node", "its standard error";
+        l2: f64, "counts", "mean of `l2`";
+        l2_se: Option<f64>, "counts", "its standard error";
+        bias: f64, "counts", "mean of `bias`";
+        bias_se: Option<f64>, "counts", "its standard error";
+    }
+}
+
+/// Errors of a level as they come.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Level {
+    normalised: Moments,
+    per_node: Moments,
+    l2: Moments,
+    bias: Moments,
+}
+
+impl Level {
+    /// Adds a release; `all`: nodes of the whole tree.
+    pub(super) fn push(&mut self, row: &ErrorRow, nodes: u64, all: u64) {
+        self.normalised.push(row.l1 / all as f64);
+        self.per_node.push(row.l1 / nodes as f64);
+        self.l2.push(row.l2);
+        self.bias.push(row.bias);
+    }
+
+    /// The row; `None` without a release.
+    pub(super) fn row(&self, cell: Key, level: u32, scale: f64, nodes: u64) -> Option<LevelRow> {
+        let se = |moments: &Moments| finite(moments.estimate().standard_error);
+        (self.normalised.count() > 0).then(|| LevelRow {
+            cell,
+            level,
+            scale,
+            nodes,
+            replicates: self.normalised.count(),
+            l1_normalised: self.normalised.mean(),
+            l1_normalised_se: se(&self.normalised),
+            l1_normalised_sd: finite(self.normalised.deviation()),
+            l1_per_node: self.per_node.mean(),
+            l1_per_node_se: se(&self.per_node),
+            l2: self.l2.mean(),
+            l2_se: se(&self.l2),
+            bias: self.bias.mean(),
+            bias_se: se(&self.bias),
+        })
+    }
+}
+
+impl LevelRow {
+    fn estimate(&self) -> Estimate {
+        Estimate { mean: self.l1_normalised, standard_error: self.l1_normalised_se.unwrap_or(f64::NAN) }
+    }
+
+    fn deviation(&self) -> f64 {
+        self.l1_normalised_sd.unwrap_or(f64::NAN)
+    }
+}
+
+type Line<'a> = (&'a CellRow, &'a LevelRow);
+
+fn published(run: &Named) -> Result<Vec<Published>> {
+    let path = run.run.folder.join("published.csv");
+    if path.exists() { read_published(&path) } else { Ok(Vec::new()) }
+}
+
+/// The normalised L1 error: a table for each law, budget rule and sensitivity.
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let cells = run.by_cell(|row: &LevelRow| row.cell)?;
+    let published = published(run)?;
+    // Cells that share a table: everything but epsilon, level and method.
+    let mut tables: Vec<Vec<Line>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (cell, levels) in &cells {
+        let CellRow { law, split, delta, sensitivity, .. } = cell;
+        let place =
+            *places.entry(format!("{law:?} {split:?} {delta:?} {sensitivity:?}")).or_insert_with(|| {
+                tables.push(Vec::new());
+                tables.len() - 1
+            });
+        tables[place].extend(levels.iter().map(|level| (cell, level)));
+    }
+    let mut out = String::new();
+    for lines in tables {
+        let law = lines[0].0.law.name();
+        let here: Vec<&Published> =
+            published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
+        out += &error_table(run, &lines, &here, format);
+        out += &against_published(&lines, &here, format);
+    }
+    Ok(out)
+}
+
+/// Cells that share a column of a table.
+fn same_column(a: &CellRow, b: &CellRow) -> bool {
+    (a.method, &a.options, a.nonnegative) == (b.method, &b.options, b.nonnegative)
+}
+
+/// Epsilon and level by method, with the published columns beside.
+fn error_table(run: &Named, lines: &[Line], published: &[&Published], format: Format) -> String {
+    let mut columns: Vec<&CellRow> = Vec::new();
+    for (cell, _) in lines {
+        if !columns.iter().any(|column| same_column(column, cell)) {
+            columns.push(cell);
+        }
+    }
+    let mut rows: Vec<(f64, u32)> = lines.iter().map(|(cell, line)| (cell.epsilon, line.level)).collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    rows.dedup();
+    let mut names: Vec<&str> = published.iter().map(|figure| figure.column.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut header = vec!["epsilon".to_owned(), "level".to_owned()];
+    for column in &columns {
+        let twice = columns
+            .iter()
+            .filter(|c| c.method == column.method && c.nonnegative == column.nonnegative)
+            .count();
+        let options = if twice > 1 {
+            format!("\n{}", column.options_words().replace(',', "\n"))
+        } else {
+            String::new()
+        };
+        header.push(format!("{}{options}", column.method_name()));
+    }
+    header.extend(names.iter().map(|name| format!("{name}\npublished")));
+    if format == Format::Markdown {
+        header.iter_mut().for_each(|name| *name = name.replace('\n', " "));
+    }
+    let body = rows
+        .iter()
+        .map(|&(epsilon, level)| {
+            let mut row = vec![epsilon.to_string(), level.to_string()];
+            for column in &columns {
+                let line = lines.iter().find(|(cell, line)| {
+                    same_column(column, cell) && cell.epsilon == epsilon && line.level == level
+                });
+                row.push(line.map_or("-".into(), |(_, line)| with_error(line.estimate())));
+            }
+            for name in &names {
+                let figure =
+                    published.iter().find(|f| f.column == *name && f.epsilon == epsilon && f.level == level);
+                row.push(figure.map_or("-".into(), |figure| number(figure.value)));
+            }
+            row
+        })
+        .collect();
+    let CellRow { law, delta, sensitivity, split, .. } = lines[0].0;
+    let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+    let counts = lines.iter().map(|(_, line)| line.replicates);
+    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+    let replicates = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let (sum, which) = if run.run.manifest.subject == "table" {
+        ("all cells / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
+    } else {
+        (
+            "a level / nodes of the whole tree".to_owned(),
+            format!("sensitivity {sensitivity}, split {}{delta}; level 1 is the root", split.label()),
+        )
+    };
+    heading(
+        &format!(
+            "Normalised L1 error of {}, {} noise: sum of |released - confidential| over {sum},\nmean ± standard error of \
+             {replicates} replicates ({which})",
+            run.name,
+            law.name()
+        )
+        .replace(if format == Format::Markdown { '\n' } else { '\0' }, " "),
+        format,
+    ) + &table_page(header, body, format)
+}
+
+/// How far each published figure lies from ours, and whether it scales as noise must.
+fn against_published(lines: &[Line], published: &[&Published], format: Format) -> String {
+    if published.is_empty() {
+        return String::new();
+    }
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    let mut keys: Vec<(&str, &str, u32)> =
+        published.iter().map(|f| (f.column.as_str(), f.method.as_str(), f.level)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut epsilons: Vec<f64> = published.iter().map(|f| f.epsilon).collect();
+    epsilons.sort_by(f64::total_cmp);
+    epsilons.dedup();
+    for (column, method, level) in keys {
+        let ours = |epsilon: f64| {
+            let here = lines.iter().find(|(cell, line)| {
+                cell.method.name() == method
+                    && (!cell.nonnegative || method == "topdown")
+                    && cell.epsilon == epsilon
+                    && line.level == level
+            });
+            here.map(|(_, line)| *line)
+        };
+        let theirs = |epsilon: f64| {
+            published.iter().find(|f| f.column == column && f.level == level && f.epsilon == epsilon)
+        };
+        let mut row = vec![column.to_owned(), method.to_owned(), level.to_string()];
+        for &epsilon in &epsilons {
+            let (Some(line), Some(figure)) = (ours(epsilon), theirs(epsilon)) else {
+                row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]);
+                continue;
+            };
+            let z = (figure.value - line.l1_normalised) / line.deviation();
+            row.push(number(epsilon * figure.value));
+            row.push(number(epsilon * line.l1_normalised));
+            row.push(if z.is_finite() { format!("{z:+.1}") } else { "-".into() });
+        }
+        if let (Some(&low), Some(&high)) = (epsilons.first(), epsilons.last()) {
+            let both = (theirs(low), theirs(high), ours(low), ours(high));
+            if let (Some(their_low), Some(their_high), Some(our_low), Some(our_high)) = both {
+                let their_factor = high * their_high.value / (low * their_low.value);
+                let (a, b) = (our_high.estimate(), our_low.estimate());
+                let our_factor = high * a.mean / (low * b.mean);
+                let se = our_factor * libm::hypot(a.standard_error / a.mean, b.standard_error / b.mean);
+                let spread = |line: &LevelRow| line.deviation() / line.l1_normalised;
+                let noise = libm::hypot(spread(our_low), spread(our_high));
+                let z = libm::log(their_factor / our_factor) / noise;
+                // Of few nodes a release's error varies by its own size, and one ratio says nothing.
+                if noise < 0.3 && z.abs() > 5.0 {
+                    notes.push(format!(
+                        "{column}, level {level}: from epsilon {low} to {high} error × epsilon changes by the factor \
+                         {their_factor:.2}; under `{method}` by {}. Between two single releases of that law the factor \
+                         has a relative standard deviation of {noise:.3}: the published one lies {z:+.1} of them away. \
+                         Another sensitivity or split multiplies both figures alike (exactly so for Laplace noise and equalities), so it cannot explain this.",
+                        with_error(Estimate { mean: our_factor, standard_error: se })
+                    ));
+                }
+            }
+        }
+        rows.push(row);
+    }
+    let mut header = vec!["published".to_owned(), "beside".to_owned(), "level".to_owned()];
+    for epsilon in &epsilons {
+        header.extend([format!("ε={epsilon}: theirs"), "ours".to_owned(), "z".to_owned()]);
+    }
+    let mut out = heading(
+        "Published against ours: error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and\nz = (published - our mean) / standard deviation of one of our releases",
+        format,
+    );
+    out += &table_page(header, rows, format);
+    for note in &notes {
+        out += &format!("- {note}\n");
+    }
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// What every cell pays.
+pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
+    let header = ["noise", "method", "epsilon", "delta", "gamma", "(1 + gamma) epsilon", "delta of sampling"];
+    let mut body = Vec::new();
+    for run in runs {
+        for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
+            let CellRow { epsilon_total, delta_total, gamma, gamma_known, delta_sampling, .. } = &cell;
+            let how = if gamma_known == "bounded" { "at most " } else { "" };
+            body.push(vec![
+                cell.noise_words(),
+                cell.method_words(),
+                number(*epsilon_total),
+                if *delta_total == 0.0 { "0".into() } else { format!("{delta_total:e}") },
+                match gamma {
+                    Some(gamma) if *gamma == 0.0 => format!("0 ({gamma_known})"),
+                    Some(gamma) => format!("{how}{gamma:.6} ({gamma_known})"),
+                    None => "unknown".into(),
+                },
+                cell.epsilon_paid().map_or("unknown".into(), |epsilon| format!("{how}{}", number(epsilon))),
+                match delta_sampling {
+                    Some(delta) if *delta == 0.0 => "0".into(),
+                    Some(delta) => format!("{delta:.1e}"),
+                    None => "unknown".into(),
+                },
+            ]);
+        }
+    }
+    if body.is_empty() {
+        return Ok(String::new());
+    }
+    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"). delta of sampling: \
+                (1 + e^epsilon) times the total variation error of a draw, unknown for a chain without a bound on it.\n\n";
+    let page = table_page(header.map(str::to_owned).to_vec(), body, format);
+    Ok(heading("What a release pays", format) + &page + note)
+}
+
+/// The levels of every cell, and the published figures beside.
+pub(super) fn records(runs: &[Named]) -> Result<Records> {
+    let mut records = Records::new("errors", "l1_error.csv", &["source"]);
+    let levels = Records::of_cells::<LevelRow>("errors", "l1_error.csv", runs)?;
+    records.header.extend(levels.header);
+    for mut row in levels.rows {
+        row.insert("source".into(), "run".into());
+        records.rows.push(row);
+    }
+    for run in runs {
+        for figure in published(run)? {
+            let mut row = Map::new();
+            row.insert("source".into(), "published".into());
+            row.insert("run".into(), run.name.as_str().into());
+            row.insert("law".into(), figure.laws.join("|").into());
+            row.insert("method".into(), figure.column.into());
+            row.insert("epsilon".into(), figure.epsilon.into());
+            row.insert("level".into(), figure.level.into());
+            row.insert("l1_normalised".into(), figure.value.into());
+            records.rows.push(row);
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,214 @@
+//! Releases: every replicate is one, and what counts is its error.
+
+mod agreement;
+mod beside;
+mod chains;
+mod draw;
+mod entries;
+mod errors;
+mod parts;
+mod published;
+mod rows;
+mod tables;
+mod tails;
+
+pub use agreement::{AgreementRow, Statistics, sorted};
+pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
+pub use chains::{ChainRow, MixingRow};
+pub(super) use draw::unsupported;
+pub use entries::EntryRow;
+pub use errors::{ErrorRow, LevelRow};
+pub use parts::PartRow;
+pub use published::{Published, published_from, read_published};
+pub use rows::{ChainLevel, Draw, LevelErrors, Rows};
+pub use tails::TailRow;
+
+use super::cells::{self, CellRow, FailureRow, Paid};
+use super::figures::{Figures, Sample};
+use super::grid::{Gridded, Kind};
+use super::privacy::gamma;
+use super::records::{Named, Records};
+use super::{Study, Tables};
+use crate::engine::{self, Manner, Prepared, Sink};
+use crate::failure::{Failure, Result};
+use crate::grid::{Cell, Plan};
+use crate::page::Format;
+use crate::store::{Run, RunFolder};
+use crate::table::{Declared, Key};
+use rows::Releases;
+use std::ops::Range;
+
+/// The study.
+pub struct Release;
+
+/// A planned study of releases.
+pub(super) fn plan(plan: Plan) -> Gridded<Release> {
+    Gridded::new(plan)
+}
+
+/// A cell ready to release.
+struct Ready<'a> {
+    plan: &'a Plan,
+    cell: &'a Cell,
+    releases: Box<dyn Releases>,
+}
+
+impl Prepared for Ready<'_> {
+    fn draw(&self, replicates: Range<u64>, bytes: &mut Vec<u8>) -> crate::Result<()> {
+        let mut rows = Rows::default();
+        let drawn = self.releases.replicates(replicates, &mut rows);
+        encode(&rows, bytes);
+        drawn
+    }
+
+    fn close(&self) -> crate::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject)), &mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// Appends rows in postcard's encoding.
+pub(super) fn encode(rows: &impl serde::Serialize, bytes: &mut Vec<u8>) {
+    *bytes = postcard::to_extend(rows, std::mem::take(bytes)).expect("writing to memory");
+}
+
+/// Reads them back. Errors: bytes that are none, which a journal's checksum has ruled out.
+pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|e| Failure::Wrong(format!("rows cannot be decoded: {e}")))
+}
+
+impl Kind for Release {
+    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        let cell = &plan.cells[cell];
+        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
+    }
+
+    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        tables::begin(plan, folder)
+    }
+
+    fn bytes(plan: &Plan, cell: &Cell) -> u64 {
+        let levels = plan.subject.levels() as u64;
+        let draws = match &plan.subject {
+            crate::input::Subject::Hierarchy(_) => 0,
+            crate::input::Subject::Table(table) => 8 * table.counts.len() as u64 * cell.records.max(1),
+        };
+        40 * levels + draws
+    }
+}
+
+impl Study for Release {
+    fn name(&self) -> &'static str {
+        "release"
+    }
+
+    fn tables(&self) -> Vec<Declared> {
+        vec![
+            Declared::of::<CellRow>(),
+            Declared::of::<FailureRow>(),
+            Declared::of::<ErrorRow>(),
+            Declared::of::<LevelRow>(),
+            Declared::of::<ChainRow>(),
+            Declared::of::<MixingRow>(),
+            Declared::of::<EntryRow>(),
+            Declared::of::<PartRow>(),
+            Declared::of::<AgreementRow>(),
+            Declared::of::<TailRow>(),
+        ]
+    }
+
+    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+        let mut out = String::new();
+        for run in runs {
+            out += &errors::pages(run, format)?;
+        }
+        for run in runs {
+            out += &parts::pages(run, format)?;
+        }
+        for run in runs {
+            out += &agreement::pages(run, format)?;
+        }
+        out += &errors::paid(runs, format)?;
+        for run in runs {
+            out += &tails::pages(run, format)?;
+        }
+        for run in runs {
+            out += &entries::pages(run, format)?;
+        }
+        Ok(out + &chains::pages(runs, format)?)
+    }
+
+    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+        Ok(vec![
+            errors::records(runs)?,
+            Records::of_cells::<MixingRow>("chains", "chains.csv", runs)?,
+            entries::records(runs)?,
+            Records::of_cells::<PartRow>("parts", "parts.csv", runs)?,
+            Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs)?,
+            Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
+            Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
+        ])
+    }
+
+    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
+        cells::failures(run)
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        let of = |run: &Run| {
+            let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
+            run.each(|row: ErrorRow| {
+                let place = || format!("level {}", row.level);
+                for (metric, value) in [("l1", row.l1), ("l2", row.l2)] {
+                    figures.add(row.cell, row.level.into(), place, metric, value, Sample::drawn);
+                }
+                Ok(())
+            })?;
+            Ok(figures)
+        };
+        Ok([of(runs[0])?, of(runs[1])?])
+    }
+}
+
+/// What one cell gave, in memory.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Its rows, in the order of the replicates; those up to the error if one failed.
+    pub rows: Rows,
+    /// What its releases pay.
+    pub paid: Paid,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Draws every cell of a plan and keeps the rows in memory. Errors: threads.
+pub fn draw_all(plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
+    struct Kept(Vec<Outcome>);
+    impl Sink for Kept {
+        fn rows(&mut self, cell: usize, rows: &[u8]) -> Result<()> {
+            self.0[cell].rows.append(decode(rows)?);
+            Ok(())
+        }
+        fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+            self.0[cell].error = error.map(str::to_owned);
+            if !closing.is_empty() {
+                self.0[cell].paid = decode(closing)?;
+            }
+            Ok(())
+        }
+    }
+    let planned: Gridded<Release> = Gridded::new(plan);
+    let mut kept = Kept(planned.plan.cells.iter().map(|_| Outcome::default()).collect());
+    engine::run(&planned, manner, None, &mut kept)?;
+    Ok((planned.plan, kept.0))
+}
+
+/// The cell of a row, which the tables of a run must have. Errors: it has not.
+pub(super) fn known<'a>(
+    cells: &'a std::collections::HashMap<Key, CellRow>,
+    key: Key,
+    run: &Run,
+) -> Result<&'a CellRow> {
+    cells.get(&key).ok_or_else(|| Failure::data(&run.folder, format!("cells.parquet has no cell {key}")))
+}

@@ -1,0 +1,274 @@
+//! Components of tables: distances over them, and variances against closed forms.
+
+use super::super::cells::CellRow;
+use super::super::expected;
+use super::super::records::Named;
+use super::rows::Draw;
+use crate::closed_form::{Noise, Operation, TwoBins};
+use crate::config::MethodKind;
+use crate::diagnostics::{BoxPlot, Estimate, Moments};
+use crate::failure::Result;
+use crate::grid::Cell;
+use crate::input::InvariantTable;
+use crate::invariant::Bounded;
+use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::table;
+use crate::table::Key;
+
+table! {
+    /// One component of the table under one cell of the grid.
+    pub struct PartRow in "parts.parquet", "Releases of a table: one row per cell and component of the table (two or more entries that neither an equation nor an inequality ties to the rest). Only of cells without `records`; absent for tables of more than 10,000 components." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        part: u64, "", "the component, from 1";
+        cells: u64, "entries", "of the component";
+        first: String, "", "name of its first entry";
+        draws: u64, "", "releases";
+        l1: f64, "counts", "mean over the releases of the sum of absolute errors over the component";
+        l1_se: Option<f64>, "counts", "its standard error";
+        l2: f64, "counts", "mean of the root of the sum of squared errors";
+        l2_se: Option<f64>, "counts", "its standard error";
+        mse: f64, "counts²", "mean of the squared errors of its entries";
+        mse_se: Option<f64>, "counts²", "its standard error";
+        mse_expected: Option<f64>, "counts²", "the same in closed form (`congenial::closed_form::variance`)";
+        ks: Option<f64>, "probability", "one total of two entries, Laplace noise: largest distance of the first entry's errors to their law, over the first 100,000 releases";
+        epsilon_attained: Option<f64>, "", "of that law, for counts that differ by 1";
+    }
+}
+
+/// Components beyond which none is summed up.
+const MOST: usize = 10_000;
+/// Releases whose first entry is kept for its distance to its law.
+const KEPT: usize = 100_000;
+
+/// The components of a table with what is known of them.
+pub(super) struct Components {
+    parts: Vec<(Bounded, Option<usize>)>,
+    /// Of the cell that is drawn, by component: L1, L2 and squares.
+    sums: Vec<[Moments; 3]>,
+    /// The law of its first entry, if it is known, and the errors of that entry.
+    firsts: Vec<(Option<TwoBins>, Vec<f64>)>,
+}
+
+impl Components {
+    pub(super) fn new(table: &InvariantTable) -> Self {
+        let mut parts = table.region.components(&table.invariant);
+        parts.retain(|part| part.component.cells.len() > 1);
+        if parts.len() > MOST {
+            parts.clear();
+        }
+        let parts: Vec<(Bounded, Option<usize>)> = parts
+            .into_iter()
+            .map(|part| {
+                let rank = expected::rank(&part);
+                (part, rank)
+            })
+            .collect();
+        Self { parts, sums: Vec::new(), firsts: Vec::new() }
+    }
+
+    /// Adds a release.
+    pub(super) fn push(&mut self, cell: &Cell, draw: &Draw) {
+        if self.sums.is_empty() {
+            self.sums = vec![[Moments::default(); 3]; self.parts.len()];
+            let first = |(part, rank): &(Bounded, Option<usize>)| (law(cell, part, *rank), Vec::new());
+            self.firsts = self.parts.iter().map(first).collect();
+        }
+        for ((part, _), (sums, (law, first))) in
+            self.parts.iter().zip(self.sums.iter_mut().zip(&mut self.firsts))
+        {
+            let entries = &part.component.cells;
+            let (mut l1, mut squares) = (0.0, 0.0);
+            for &entry in entries {
+                let z = draw.errors[entry as usize];
+                l1 += z.abs();
+                squares += z * z;
+            }
+            let values = [l1, libm::sqrt(squares), squares / entries.len() as f64];
+            sums.iter_mut().zip(values).for_each(|(sum, value)| sum.push(value));
+            if law.is_some() && first.len() < KEPT {
+                first.push(draw.errors[entries[0] as usize]);
+            }
+        }
+    }
+
+    /// The rows of the cell, which is forgotten.
+    pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<PartRow> {
+        let (sums, firsts) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.firsts));
+        let all = self.parts.iter().zip(sums.iter().zip(firsts)).enumerate();
+        all.map(|(i, ((part, rank), (sums, (law, mut first))))| {
+            let [l1, l2, mse] = sums.map(|moments| moments.estimate());
+            let entries = &part.component.cells;
+            PartRow {
+                cell: Key(cell.key),
+                part: i as u64 + 1,
+                cells: entries.len() as u64,
+                first: table.names[entries[0] as usize].clone(),
+                draws: sums[0].count(),
+                l1: l1.mean,
+                l1_se: finite(l1.standard_error),
+                l2: l2.mean,
+                l2_se: finite(l2.standard_error),
+                mse: mse.mean,
+                mse_se: finite(mse.standard_error),
+                mse_expected: expected::variance(cell, part, *rank),
+                ks: law.map(|law| distance(&law, &mut first)),
+                epsilon_attained: law.map(|law| law.epsilon()),
+            }
+        })
+        .collect()
+    }
+}
+
+/// The law of the first of two entries, where it is known in closed form.
+fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<TwoBins> {
+    match expected::noise(cell.law, cell.calibration.scales[0]).zip(expected::operation(cell.method)) {
+        Some((Noise::Laplace(lambda), operation))
+            if part.component.cells.len() == 2
+                && part.component.is_total()
+                && (rank.is_some() || operation == Operation::Free) =>
+        {
+            TwoBins::new(lambda, operation)
+        }
+        _ => None,
+    }
+}
+
+fn distance(law: &TwoBins, values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let n = values.len() as f64;
+    values.iter().enumerate().fold(0.0f64, |worst, (i, &x)| {
+        let p = law.cdf(x);
+        worst.max((p - i as f64 / n).abs()).max(((i + 1) as f64 / n - p).abs())
+    })
+}
+
+impl PartRow {
+    fn l1(&self) -> Estimate {
+        Estimate { mean: self.l1, standard_error: self.l1_se.unwrap_or(f64::NAN) }
+    }
+
+    fn l2(&self) -> Estimate {
+        Estimate { mean: self.l2, standard_error: self.l2_se.unwrap_or(f64::NAN) }
+    }
+
+    fn mse(&self) -> Estimate {
+        Estimate { mean: self.mse, standard_error: self.mse_se.unwrap_or(f64::NAN) }
+    }
+}
+
+type Parts = (CellRow, Vec<PartRow>);
+
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let parts: Vec<Parts> = run.by_cell(|row: &PartRow| row.cell)?;
+    let name = &run.name;
+    Ok(distances(name, &parts, format) + &variances(name, &parts, format) + &ratios(name, &parts, format))
+}
+
+/// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
+fn distances(run: &str, parts: &[Parts], format: Format) -> String {
+    // A box needs comparable components.
+    let comparable = |rows: &[PartRow]| rows.len() > 1 && rows.iter().all(|row| row.cells == rows[0].cells);
+    if !parts.iter().any(|(_, rows)| comparable(rows)) {
+        return String::new();
+    }
+    let mut out = String::new();
+    for (name, of) in [("L1", PartRow::l1 as fn(&PartRow) -> Estimate), ("L2", PartRow::l2)] {
+        let header = ["noise", "method", "mean over parts", "whisker", "q1", "median", "q3", "whisker"];
+        let body = parts
+            .iter()
+            .filter(|(_, rows)| comparable(rows))
+            .map(|(cell, rows)| {
+                let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
+                // The error of the mean over these very components: that of the releases.
+                let squares: f64 =
+                    rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
+                let mean: Moments = means.iter().copied().collect();
+                let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
+                let plot = BoxPlot::of(&mut means);
+                let mut line = vec![cell.noise_words(), cell.method_words(), with_error(mean)];
+                let quantiles = [plot.whisker_low, plot.q1, plot.median, plot.q3, plot.whisker_high];
+                line.extend(quantiles.map(|x| format!("{x:.3}")));
+                line
+            })
+            .collect();
+        let rows = &parts[0].1;
+        let title = format!(
+            "{run}: {name} distance of a release to its table, over {} parts of {} cells, {} releases each",
+            rows.len(),
+            rows[0].cells,
+            rows[0].draws
+        );
+        out += &heading(&title, format);
+        out += &table_page(header.map(str::to_owned).to_vec(), body, format);
+    }
+    out
+}
+
+/// Mean squared errors beside their closed forms.
+fn variances(run: &str, parts: &[Parts], format: Format) -> String {
+    let known = |cell: &CellRow, rows: &[PartRow]| {
+        cell.method != MethodKind::Unconstrained && rows.iter().any(|row| row.mse_expected.is_some())
+    };
+    let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
+    let mut header: Vec<&str> = vec!["noise", "method", "cells", "variance", "closed form", "z"];
+    if two {
+        header.extend(["KS distance", "5 % limit", "epsilon attained"]);
+    }
+    let mut body = Vec::new();
+    for (cell, rows) in parts.iter().filter(|(cell, rows)| known(cell, rows)) {
+        for row in rows {
+            let Some(expected) = row.mse_expected else { continue };
+            let z = (row.mse - expected) / row.mse().standard_error;
+            let mut line = vec![
+                cell.noise_words(),
+                cell.method_words(),
+                row.cells.to_string(),
+                with_error(row.mse()),
+                format!("{expected:.6}"),
+                if z.is_finite() { format!("{z:+.2}") } else { "-".into() },
+            ];
+            if two {
+                // Massart's bound on the distance of a right sample.
+                let limit = (libm::log(40.0) / (2.0 * row.draws.min(KEPT as u64) as f64)).sqrt();
+                line.push(row.ks.map_or("-".into(), |ks| format!("{ks:.5}")));
+                line.push(row.ks.map_or("-".into(), |_| format!("{limit:.5}")));
+                line.push(row.epsilon_attained.map_or("-".into(), |epsilon| format!("{epsilon:.6}")));
+            }
+            body.push(line);
+        }
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    let title = format!("{run}: variance of the noise of a cell by part, against its closed form");
+    heading(&title, format) + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
+}
+
+/// Conditioning against least squares, by size of the component.
+fn ratios(run: &str, parts: &[Parts], format: Format) -> String {
+    let mut body = Vec::new();
+    for (cell, rows) in parts.iter().filter(|(cell, _)| cell.method == MethodKind::Exact) {
+        let noise = |c: &CellRow| (c.law, c.epsilon, c.delta, c.sensitivity, c.nonnegative, c.split.clone());
+        let same = |other: &CellRow| other.method == MethodKind::L2 && noise(other) == noise(cell);
+        let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };
+        for (a, b) in rows.iter().zip(imaged) {
+            let ratio = a.mse / b.mse;
+            let relative = libm::hypot(a.mse().standard_error / a.mse, b.mse().standard_error / b.mse);
+            let expected = a.mse_expected.zip(b.mse_expected).map(|(a, b)| a / b);
+            let z = expected.map(|expected| (ratio - expected) / (ratio * relative));
+            body.push(vec![
+                cell.noise_words(),
+                a.cells.to_string(),
+                with_error(Estimate { mean: ratio, standard_error: ratio * relative }),
+                expected.map_or("-".into(), |x| format!("{x:.6}")),
+                z.map_or("-".into(), |z| format!("{z:+.2}")),
+            ]);
+        }
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    let header = ["noise", "cells", "conditioning / least squares", "closed form", "z"].map(str::to_owned);
+    let title = format!("{run}: ratio of the variances of conditioning and imaging, by part");
+    heading(&title, format) + &table_page(header.to_vec(), body, format)
+}

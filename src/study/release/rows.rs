@@ -1,0 +1,162 @@
+//! What releases leave behind, batch by batch.
+
+use crate::error::Result;
+use crate::law::Value;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Errors of one release on one level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LevelErrors {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// 1 = root.
+    pub level: u32,
+    /// `Σ |y_v - x_v|` over the level.
+    pub l1: f64,
+    /// `sqrt(Σ (y_v - x_v)²)` over the level.
+    pub l2: f64,
+    /// Mean of `y_v - x_v` over the level.
+    pub bias: f64,
+    /// Whether the whole release satisfies the invariant (and is >= 0 where the method promises it).
+    pub invariant_ok: bool,
+}
+
+impl LevelErrors {
+    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    pub(super) fn of<V: Value>(replicate: u64, level: u32, errors: &[V], kept: bool) -> Self {
+        let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        for z in errors {
+            let z = z.to_f64();
+            l1 += z.abs();
+            squares += z * z;
+            sum += z;
+        }
+        let bias = sum / errors.len() as f64;
+        Self { replicate, level, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+    }
+}
+
+/// One chain on one level's L1 error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ChainLevel {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// 1 = root.
+    pub level: u32,
+    /// Kernel steps.
+    pub steps: u64,
+    /// Steps that changed the state.
+    pub moves: u64,
+    /// Effective sample size of the recorded second half.
+    pub ess: Option<f64>,
+    /// Records in that half.
+    pub records: u64,
+}
+
+/// The errors of all entries in one release, or in one record of a chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draw {
+    /// The replicate, from 0.
+    pub replicate: u64,
+    /// Iteration of its chain, from 1.
+    pub iteration: u64,
+    /// `y - x` by entry of the table.
+    #[serde(with = "short")]
+    pub errors: Vec<f64>,
+}
+
+/// Rows of a range of replicates.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    /// One per replicate and level.
+    pub errors: Vec<LevelErrors>,
+    /// One per chain and level.
+    pub chains: Vec<ChainLevel>,
+    /// Traces by chain and level, of the first replicates only.
+    pub traces: Vec<Vec<Vec<f64>>>,
+    /// Errors of single entries of a table, draw by draw.
+    pub draws: Vec<Draw>,
+}
+
+/// Records of one chain's second half.
+pub(super) const RECORDS: u64 = 512;
+/// Chains of one cell that keep their traces for R-hat.
+pub(super) const TRACED_CHAINS: u64 = 8;
+
+impl Rows {
+    /// Adds one release of a table: its errors, and whether it satisfies the invariant.
+    pub(super) fn release(&mut self, replicate: u64, errors: Vec<f64>, kept: bool) {
+        self.errors.push(LevelErrors::of(replicate, 1, &errors, kept));
+        self.draws.push(Draw { replicate, iteration: 1, errors });
+    }
+
+    /// Appends the rows of the next range.
+    pub fn append(&mut self, mut other: Self) {
+        self.errors.append(&mut other.errors);
+        self.chains.append(&mut other.chains);
+        self.traces.append(&mut other.traces);
+        self.draws.append(&mut other.draws);
+    }
+}
+
+/// A cell ready to release.
+pub(super) trait Releases: Send + Sync {
+    /// Draws a range of replicates. On an error the rows before it are kept.
+    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()>;
+    /// Total variation error of a draw that the sampler itself states; NaN if unknown.
+    fn tv_error(&self) -> f64;
+}
+
+/// Integers are short in the journal.
+mod short {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    enum Errors {
+        Integers(Vec<i64>),
+        Reals(Vec<f64>),
+    }
+
+    pub fn serialize<S: Serializer>(errors: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+        let integer =
+            |&x: &f64| (x as i64) as f64 == x && (x != 0.0 || x.is_sign_positive()) && x.abs() < 9e15;
+        let errors = match errors.iter().all(integer) {
+            true => Errors::Integers(errors.iter().map(|&x| x as i64).collect()),
+            false => Errors::Reals(errors.to_vec()),
+        };
+        errors.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+        Ok(match Errors::deserialize(deserializer)? {
+            Errors::Integers(errors) => errors.into_iter().map(|x| x as f64).collect(),
+            Errors::Reals(errors) => errors,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every value comes back bit for bit.
+    #[test]
+    fn draws_come_back() {
+        for errors in [
+            vec![0.0, -3.0, 5e15],
+            vec![-0.0, 1.0],
+            vec![0.5],
+            vec![f64::NAN, f64::INFINITY],
+            vec![1e300],
+            vec![f64::MIN_POSITIVE],
+            vec![],
+        ] {
+            let draw = Draw { replicate: 3, iteration: 1, errors };
+            let bytes = postcard::to_stdvec(&draw).unwrap();
+            let again: Draw = postcard::from_bytes(&bytes).unwrap();
+            let bits = |draw: &Draw| draw.errors.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&again), bits(&draw));
+        }
+    }
+}

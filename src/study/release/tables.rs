@@ -1,0 +1,208 @@
+//! The tables of a study of releases while it is drawn.
+
+use super::super::Tables;
+use super::super::cells::{CellTables, Paid};
+use super::agreement::Comparisons;
+use super::chains::Mixing;
+use super::entries::Entries;
+use super::errors::Level;
+use super::parts::Components;
+use super::rows::{Draw, Rows};
+use super::tails::{self, NORMS};
+use super::{AgreementRow, ChainRow, EntryRow, ErrorRow, LevelRow, MixingRow, PartRow, TailRow, decode};
+use crate::engine::Sink;
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::input::{InvariantTable, Subject};
+use crate::privacy::LatticeShape;
+use crate::store::{RowsFile, RunFolder, TableFile};
+use crate::table::{Field, Key, Kind, Value};
+
+/// Begins the tables. Errors: the disk.
+pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+    let table = match &plan.subject {
+        Subject::Hierarchy(_) => None,
+        Subject::Table(table) => Some(OfTable {
+            table,
+            shape: LatticeShape::of(&table.invariant).ok(),
+            entries: (Entries::default(), folder.table()?),
+            parts: (Components::new(table), folder.table()?),
+            comparisons: (Comparisons::new(plan), folder.table()?),
+            tails: (Vec::new(), folder.table()?),
+            draws: None,
+        }),
+    };
+    Ok(Box::new(ReleaseTables {
+        plan,
+        folder,
+        cells: CellTables::begin(folder)?,
+        errors: folder.table()?,
+        levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
+        chains: folder.table()?,
+        mixing: (Mixing::default(), folder.table()?),
+        table,
+    }))
+}
+
+/// Each summary with what is known of the cell that is drawn.
+struct ReleaseTables<'a> {
+    plan: &'a Plan,
+    folder: &'a RunFolder,
+    cells: CellTables<'a>,
+    errors: TableFile<'a, ErrorRow>,
+    levels: (Vec<Level>, TableFile<'a, LevelRow>),
+    chains: TableFile<'a, ChainRow>,
+    mixing: (Mixing, TableFile<'a, MixingRow>),
+    table: Option<OfTable<'a>>,
+}
+
+/// What only releases of a table have.
+struct OfTable<'a> {
+    table: &'a InvariantTable,
+    shape: Option<LatticeShape>,
+    entries: (Entries, TableFile<'a, EntryRow>),
+    parts: (Components, TableFile<'a, PartRow>),
+    comparisons: (Comparisons, TableFile<'a, AgreementRow>),
+    /// Norms of the first releases.
+    tails: (Vec<f64>, TableFile<'a, TailRow>),
+    draws: Option<Draws<'a>>,
+}
+
+impl Sink for ReleaseTables<'_> {
+    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+        let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
+        let Rows { errors, chains, traces, draws } = decode(rows)?;
+        let (key, all) = (Key(cell.key), subject.nodes() as u64);
+        for row in errors {
+            let row = ErrorRow {
+                cell: key,
+                level: row.level,
+                replicate: row.replicate,
+                l1: row.l1,
+                l2: row.l2,
+                bias: row.bias,
+                invariant_ok: row.invariant_ok,
+            };
+            let level = row.level as usize - 1;
+            self.levels.0[level].push(&row, subject.level_size(level) as u64, all);
+            if let Some(of) = self.table.as_mut().filter(|of| of.tails.0.len() < NORMS) {
+                of.tails.0.push(row.l2);
+            }
+            self.errors.push(&row)?;
+        }
+        for row in chains {
+            let row = ChainRow {
+                cell: key,
+                level: row.level,
+                replicate: row.replicate,
+                steps: row.steps,
+                moves: row.moves,
+                acceptance: row.moves as f64 / row.steps as f64,
+                records: row.records,
+                ess: row.ess,
+            };
+            self.mixing.0.push(&row);
+            self.chains.push(&row)?;
+        }
+        self.mixing.0.trace(traces);
+        if let Some(of) = &mut self.table {
+            for draw in &draws {
+                of.entries.0.push(of.table, draw, cell.records > 0);
+                // The recorded states of a chain are no independent releases.
+                if cell.records == 0 {
+                    of.parts.0.push(cell, draw);
+                    of.comparisons.0.push(number, draw);
+                }
+                if self.plan.config.keep_draws {
+                    let file = match &mut of.draws {
+                        Some(file) => file,
+                        none => none.insert(Draws::begin(self.folder, cell, of.table)?),
+                    };
+                    file.push(draw)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+        let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
+        let paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
+        self.cells.close(cell, &paid, error)?;
+        for (i, level) in self.levels.0.iter_mut().enumerate() {
+            let scale = cell.calibration.scales[i];
+            let row = level.row(Key(cell.key), i as u32 + 1, scale, subject.level_size(i) as u64);
+            row.map_or(Ok(()), |row| self.levels.1.push(&row))?;
+            *level = Level::default();
+        }
+        std::mem::take(&mut self.mixing.0)
+            .rows(Key(cell.key))
+            .iter()
+            .try_for_each(|row| self.mixing.1.push(row))?;
+        let Some(of) = &mut self.table else { return Ok(()) };
+        of.entries.0.close(cell, of.table).iter().try_for_each(|row| of.entries.1.push(row))?;
+        of.parts.0.close(cell, of.table).iter().try_for_each(|row| of.parts.1.push(row))?;
+        of.comparisons.0.close(self.plan, number);
+        let norms = std::mem::take(&mut of.tails.0);
+        if let Some(shape) = of.shape.filter(|_| tails::bounded(cell)) {
+            tails::rows(cell, &shape, norms).iter().try_for_each(|row| of.tails.1.push(row))?;
+        }
+        of.draws.take().map_or(Ok(()), Draws::finish)
+    }
+}
+
+impl Tables for ReleaseTables<'_> {
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.cells.finish()?;
+        self.errors.finish()?;
+        self.levels.1.finish()?;
+        self.chains.finish()?;
+        self.mixing.1.finish()?;
+        let Some(of) = self.table else { return Ok(()) };
+        of.entries.1.finish()?;
+        of.parts.1.finish()?;
+        let (comparisons, mut file) = of.comparisons;
+        comparisons.rows().iter().try_for_each(|row| file.push(row))?;
+        file.finish()?;
+        of.tails.1.finish()
+    }
+}
+
+/// The draws of a cell: `.chain`, `.iteration`, `.draw` and a column per entry, what R's posterior and Python's ArviZ read.
+struct Draws<'a> {
+    rows: RowsFile<'a>,
+    /// Independent releases are one long chain.
+    chained: bool,
+    integer: bool,
+    written: u64,
+}
+
+impl<'a> Draws<'a> {
+    fn begin(folder: &'a RunFolder, cell: &Cell, table: &InvariantTable) -> Result<Self> {
+        let integer = cell.method.keeps_integers() && !cell.law.is_continuous();
+        let kind = if integer { Kind::I64 } else { Kind::F64 };
+        let numbers = [".chain", ".iteration", ".draw"].map(|name| Field::new(name, Kind::U64));
+        let entries = table.names.iter().map(|name| Field::new(name, kind));
+        let fields = numbers.into_iter().chain(entries).collect();
+        let rows = folder.rows(&format!("cells/{}/draws.parquet", cell.key_text()), fields)?;
+        Ok(Self { rows, chained: cell.method.is_chain(), integer, written: 0 })
+    }
+
+    fn push(&mut self, draw: &Draw) -> Result<()> {
+        self.written += 1;
+        let (chain, iteration) =
+            if self.chained { (draw.replicate + 1, draw.iteration) } else { (1, self.written) };
+        let columns = self.rows.row()?;
+        for (number, column) in [chain, iteration, self.written].iter().zip(columns.iter_mut()) {
+            number.put(column);
+        }
+        for (z, column) in draw.errors.iter().zip(&mut columns[3..]) {
+            if self.integer { (*z as i64).put(column) } else { z.put(column) }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<()> {
+        self.rows.finish()
+    }
+}

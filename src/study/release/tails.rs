@@ -1,0 +1,116 @@
+//! Tails of the noise's norm under their bounds.
+
+use super::super::records::Named;
+use crate::config::{LawKind, MethodKind};
+use crate::failure::Result;
+use crate::grid::Cell;
+use crate::page::{Format, heading, table as table_page};
+use crate::privacy::LatticeShape;
+use crate::table;
+use crate::table::Key;
+
+table! {
+    /// A share of releases beside its bound.
+    pub struct TailRow in "tails.parquet", "Releases of a table under the l2 and Gaussian laws by methods that draw the law itself: rows per cell and norm t, at quantiles of the norms and where the bound has certain values. The bound: Theorems 12 (l2) and 15 (Gaussian) of Dharangutte, Gao, Gong, Yu, \"Integer subspace differential privacy\"." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        t: f64, "counts", "a norm";
+        releases: u64, "", "the first of the cell, at most 100,000";
+        share: f64, "", "of them whose L2 error is at least t";
+        share_se: f64, "", "its standard error";
+        bound: f64, "probability", "`min(1, K t^m exp(-energy))`";
+    }
+}
+
+/// Shares of releases, and values of the bound, at which both are compared.
+const SHARES: [f64; 4] = [0.5, 0.1, 0.01, 0.001];
+const BOUNDS: [f64; 3] = [0.9, 0.1, 0.01];
+
+/// Releases of a cell whose norms are kept.
+pub(super) const NORMS: usize = 100_000;
+
+/// Whether a cell draws a law whose tail has a bound.
+pub(super) fn bounded(cell: &Cell) -> bool {
+    let law = matches!(cell.law, LawKind::L2 | LawKind::GeneralizedGaussian | LawKind::DiscreteGaussian);
+    let method = cell.method.kind();
+    use MethodKind::{Exact, Klein, LatticeMetropolis, LineGibbs};
+    law && matches!(method, Exact | Klein | LineGibbs | LatticeMetropolis)
+}
+
+/// The rows of a cell; `norms`: of its releases.
+pub(super) fn rows(cell: &Cell, shape: &LatticeShape, mut norms: Vec<f64>) -> Vec<TailRow> {
+    if norms.is_empty() {
+        return Vec::new();
+    }
+    let scale = cell.calibration.scales[0];
+    let bound = |t: f64| match cell.law {
+        LawKind::L2 => shape.laplace_tail(1.0 / scale, t),
+        _ => shape.gaussian_tail(scale, t),
+    };
+    norms.sort_unstable_by(f64::total_cmp);
+    let n = norms.len();
+    let mut places: Vec<f64> = SHARES
+        .iter()
+        .filter(|&&share| share * n as f64 >= 5.0)
+        .map(|share| norms[n - 1 - (share * n as f64) as usize])
+        .collect();
+    // The bound rises to 1 and falls from where it leaves it: the last t with each value, by doubling and halving.
+    for value in BOUNDS {
+        let mut high = norms[n - 1].max(1.0);
+        while bound(high) > value {
+            high *= 2.0;
+        }
+        let mut low = high / 2.0;
+        while bound(low) <= value && low > 1e-3 {
+            low /= 2.0;
+        }
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if bound(middle) > value { low = middle } else { high = middle }
+        }
+        places.push(high);
+    }
+    places.sort_by(f64::total_cmp);
+    let row = |t: f64| {
+        let share = (n - norms.partition_point(|&x| x < t)) as f64 / n as f64;
+        let share_se = (share * (1.0 - share) / n as f64).sqrt();
+        TailRow { cell: Key(cell.key), t, releases: n as u64, share, share_se, bound: bound(t) }
+    };
+    places.into_iter().map(row).collect()
+}
+
+/// A table for each cell.
+pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let Some(lattice) = run.run.manifest.lattice else { return Ok(String::new()) };
+    let mut out = String::new();
+    for (cell, rows) in run.by_cell(|row: &TailRow| row.cell)? {
+        let above: Vec<f64> =
+            rows.iter().filter(|row| row.share - 3.0 * row.share_se > row.bound).map(|row| row.t).collect();
+        let n = rows[0].releases;
+        let body = rows.iter().map(|row| {
+            // None seen: three expected are seen with probability 0.95.
+            let share = if row.share > 0.0 {
+                format!("{:.5} ± {:.5}", row.share, row.share_se)
+            } else {
+                format!("0 (< {:.5})", 3.0 / n as f64)
+            };
+            vec![format!("{:.1}", row.t), share, format!("{:.5}", row.bound)]
+        });
+        let header = ["t", "P(‖z‖₂ >= t)", "bound"].map(str::to_owned).into();
+        let verdict = if above.is_empty() {
+            "The share lies under the bound at every t.\n\n".to_owned()
+        } else {
+            format!("The share lies ABOVE the bound at t = {above:?}.\n\n")
+        };
+        let title = format!(
+            "Tail of {}, {}, {} (scale {:.4}, {} free dimensions): {n} releases under the bound min(1, K t^m exp(-energy)); in \
+             brackets the 95 % limit where none was seen",
+            run.name,
+            cell.method_words(),
+            cell.noise_words(),
+            cell.scale,
+            lattice.dimension
+        );
+        out += &(heading(&title, format) + &table_page(header, body.collect(), format) + &verdict);
+    }
+    Ok(out)
+}

@@ -1,0 +1,227 @@
+//! Values of a column in memory.
+
+use super::Kind;
+use serde::Serialize;
+
+/// A column of values; null has a place holder.
+#[derive(Debug, Clone)]
+pub struct Values {
+    /// The values.
+    pub data: Data,
+    /// Which of them are there; `None` if the column has no nulls.
+    pub present: Option<Vec<bool>>,
+}
+
+/// The values of a column by type.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// [`Kind::U32`]
+    U32(Vec<u32>),
+    /// [`Kind::U64`]
+    U64(Vec<u64>),
+    /// [`Kind::I64`]
+    I64(Vec<i64>),
+    /// [`Kind::F64`]
+    F64(Vec<f64>),
+    /// [`Kind::Bool`]
+    Bool(Vec<bool>),
+    /// [`Kind::Text`]: all bytes, and where each text ends.
+    Text(Vec<u8>, Vec<usize>),
+}
+
+impl Values {
+    /// No values yet.
+    pub fn new(kind: Kind, optional: bool) -> Self {
+        let data = match kind {
+            Kind::U32 => Data::U32(Vec::new()),
+            Kind::U64 => Data::U64(Vec::new()),
+            Kind::I64 => Data::I64(Vec::new()),
+            Kind::F64 => Data::F64(Vec::new()),
+            Kind::Bool => Data::Bool(Vec::new()),
+            Kind::Text => Data::Text(Vec::new(), Vec::new()),
+        };
+        Self { data, present: optional.then(Vec::new) }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        match &self.data {
+            Data::U32(values) => values.len(),
+            Data::U64(values) => values.len(),
+            Data::I64(values) => values.len(),
+            Data::F64(values) => values.len(),
+            Data::Bool(values) => values.len(),
+            Data::Text(_, ends) => ends.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets the values and keeps the memory.
+    pub fn clear(&mut self) {
+        match &mut self.data {
+            Data::U32(values) => values.clear(),
+            Data::U64(values) => values.clear(),
+            Data::I64(values) => values.clear(),
+            Data::F64(values) => values.clear(),
+            Data::Bool(values) => values.clear(),
+            Data::Text(bytes, ends) => {
+                bytes.clear();
+                ends.clear();
+            }
+        }
+        if let Some(present) = &mut self.present {
+            present.clear();
+        }
+    }
+
+    /// A text of a column of texts; empty for null.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        let Data::Text(bytes, ends) = &self.data else { return None };
+        let start = if row == 0 { 0 } else { ends[row - 1] };
+        std::str::from_utf8(bytes.get(start..*ends.get(row)?)?).ok()
+    }
+
+    pub(super) fn is_there(&self, row: usize) -> bool {
+        self.present.as_ref().is_none_or(|present| present[row])
+    }
+
+    fn put_text(&mut self, text: &str) {
+        if let Data::Text(bytes, ends) = &mut self.data {
+            bytes.extend_from_slice(text.as_bytes());
+            ends.push(bytes.len());
+        }
+    }
+
+    /// Appends what stands for null.
+    pub(super) fn put_nothing(&mut self) {
+        match &mut self.data {
+            Data::U32(values) => values.push(0),
+            Data::U64(values) => values.push(0),
+            Data::I64(values) => values.push(0),
+            Data::F64(values) => values.push(0.0),
+            Data::Bool(values) => values.push(false),
+            Data::Text(bytes, ends) => ends.push(bytes.len()),
+        }
+    }
+}
+
+/// What a column can hold.
+pub trait Value: Sized {
+    /// Its type.
+    const KIND: Kind;
+    /// Whether it may be null.
+    const OPTIONAL: bool = false;
+    /// Appends it.
+    fn put(&self, values: &mut Values);
+    /// The value in a row; `None` if what is there is no such value.
+    fn get(values: &Values, row: usize) -> Option<Self>;
+}
+
+macro_rules! plain {
+    ($($type:ty = $kind:ident),*) => {$(
+        impl Value for $type {
+            const KIND: Kind = Kind::$kind;
+            fn put(&self, values: &mut Values) {
+                if let Data::$kind(values) = &mut values.data {
+                    values.push(*self);
+                }
+            }
+            fn get(values: &Values, row: usize) -> Option<Self> {
+                match &values.data {
+                    Data::$kind(values) => values.get(row).copied(),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+plain!(u32 = U32, u64 = U64, i64 = I64, f64 = F64, bool = Bool);
+
+impl<T: Value> Value for Option<T> {
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
+    fn put(&self, values: &mut Values) {
+        match self {
+            Some(value) => value.put(values),
+            None => values.put_nothing(),
+        }
+        if let Some(present) = &mut values.present {
+            present.push(self.is_some());
+        }
+    }
+    fn get(values: &Values, row: usize) -> Option<Self> {
+        if values.is_there(row) { T::get(values, row).map(Some) } else { Some(None) }
+    }
+}
+
+impl Value for String {
+    const KIND: Kind = Kind::Text;
+    fn put(&self, values: &mut Values) {
+        values.put_text(self);
+    }
+    fn get(values: &Values, row: usize) -> Option<Self> {
+        values.text(row).map(str::to_owned)
+    }
+}
+
+/// Lets a type with names be a column of texts.
+#[macro_export]
+macro_rules! text_value {
+    ($type:ty, $name:expr, $parse:expr) => {
+        impl $crate::table::Value for $type {
+            const KIND: $crate::table::Kind = $crate::table::Kind::Text;
+            fn put(&self, values: &mut $crate::table::Values) {
+                #[allow(clippy::redundant_closure_call)]
+                $crate::table::Value::put(&String::from(($name)(self)), values);
+            }
+            fn get(values: &$crate::table::Values, row: usize) -> Option<Self> {
+                #[allow(clippy::redundant_closure_call)]
+                ($parse)(values.text(row)?)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                #[allow(clippy::redundant_closure_call)]
+                serializer.serialize_str(($name)(self).as_ref())
+            }
+        }
+    };
+}
+
+/// The key of a cell, in files 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub u64);
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Value for Key {
+    const KIND: Kind = Kind::Text;
+    fn put(&self, values: &mut Values) {
+        let digit = |i: usize| b"0123456789abcdef"[(self.0 >> (60 - 4 * i)) as usize & 15];
+        let digits: [u8; 16] = std::array::from_fn(digit);
+        if let Data::Text(bytes, ends) = &mut values.data {
+            bytes.extend_from_slice(&digits);
+            ends.push(bytes.len());
+        }
+    }
+    fn get(values: &Values, row: usize) -> Option<Self> {
+        let text = values.text(row).filter(|text| text.len() == 16)?;
+        u64::from_str_radix(text, 16).ok().map(Self)
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,134 @@
+//! Writing a table as parquet, one row group at a time.
+
+use super::digest::Hasher;
+use super::{Data, Field, Kind, TableDigest, Values};
+use bytes::Bytes;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+use std::fs::File;
+use std::sync::Arc;
+
+/// Values of a row group, all columns together.
+const GROUP: usize = 1 << 20;
+
+/// A file that is being written, of any columns.
+pub struct Writer {
+    fields: Vec<Field>,
+    values: Vec<Values>,
+    hasher: Hasher,
+    file: SerializedFileWriter<File>,
+    rows: usize,
+}
+
+impl Writer {
+    /// Begins a file with these columns; `metadata` goes to its footer.
+    pub fn new(file: File, fields: Vec<Field>, metadata: &[(&str, String)]) -> Result<Self, ParquetError> {
+        let footer = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_key_value_metadata(Some(footer.collect()))
+            .build();
+        let values = fields.iter().map(|field| Values::new(field.kind, field.optional)).collect();
+        let rows = (GROUP / fields.len().max(1)).max(1);
+        let file = SerializedFileWriter::new(file, schema(&fields)?, Arc::new(properties))?;
+        Ok(Self { hasher: Hasher::new(fields.len()), fields, values, file, rows })
+    }
+
+    /// The columns, to append a row of values to.
+    pub fn row(&mut self) -> Result<&mut [Values], ParquetError> {
+        if self.values.first().is_some_and(|values| values.len() >= self.rows) {
+            self.flush()?;
+        }
+        Ok(&mut self.values)
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        self.hasher.update(&self.values);
+        let mut group = self.file.next_row_group()?;
+        for values in &self.values {
+            let mut column = group.next_column()?.expect("a column for each field");
+            put(&mut column, values)?;
+            column.close()?;
+        }
+        group.close()?;
+        self.values.iter_mut().for_each(Values::clear);
+        Ok(())
+    }
+
+    /// Ends the file: what it holds, and the file to be synced.
+    pub fn finish(mut self) -> Result<(TableDigest, File), ParquetError> {
+        if self.values.first().is_some_and(|values| !values.is_empty()) {
+            self.flush()?;
+        }
+        Ok((self.hasher.finish(&self.fields), self.file.into_inner()?))
+    }
+}
+
+fn schema(fields: &[Field]) -> Result<TypePtr, ParquetError> {
+    let unsigned = |bit_width| LogicalType::integer(bit_width, false);
+    let columns = fields.iter().map(|field| {
+        let (physical, logical) = match field.kind {
+            Kind::U32 => (Physical::INT32, Some(unsigned(32))),
+            Kind::U64 => (Physical::INT64, Some(unsigned(64))),
+            Kind::I64 => (Physical::INT64, None),
+            Kind::F64 => (Physical::DOUBLE, None),
+            Kind::Bool => (Physical::BOOLEAN, None),
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = if field.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let column = Type::primitive_type_builder(&field.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical);
+        column.build().map(Arc::new)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(Type::group_type_builder("rows").with_fields(columns).build()?))
+}
+
+/// Writes a column of a row group.
+fn put(column: &mut SerializedColumnWriter, values: &Values) -> Result<(), ParquetError> {
+    let levels: Option<Vec<i16>> =
+        values.present.as_ref().map(|present| present.iter().map(|&there| i16::from(there)).collect());
+    let there = |row: &usize| values.is_there(*row);
+    fn of<T: DataType>(
+        column: &mut SerializedColumnWriter,
+        values: &[T::T],
+        levels: Option<&[i16]>,
+    ) -> Result<(), ParquetError> {
+        column.typed::<T>().write_batch(values, levels, None).map(drop)
+    }
+    /// Values as the file has them, without those that are null.
+    macro_rules! write {
+        ($type:ty, $all:expr, $value:ident => $stored:expr) => {{
+            let stored: Vec<_> = (0..$all.len())
+                .filter(there)
+                .map(|row| {
+                    let $value = $all[row];
+                    $stored
+                })
+                .collect();
+            of::<$type>(column, &stored, levels.as_deref())
+        }};
+    }
+    match &values.data {
+        Data::F64(all) if values.present.is_none() => of::<DoubleType>(column, all, None),
+        Data::U32(all) => write!(Int32Type, all, x => x as i32),
+        Data::U64(all) => write!(Int64Type, all, x => x as i64),
+        Data::I64(all) => write!(Int64Type, all, x => x),
+        Data::F64(all) => write!(DoubleType, all, x => x),
+        Data::Bool(all) => write!(BoolType, all, x => x),
+        Data::Text(bytes, ends) => {
+            let bytes = Bytes::copy_from_slice(bytes);
+            let starts: Vec<(usize, usize)> =
+                std::iter::once(0).chain(ends.iter().copied()).zip(ends.iter().copied()).collect();
+            write!(ByteArrayType, starts, x => ByteArray::from(bytes.slice(x.0..x.1)))
+        }
+    }
+}
