@@ -38,6 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::data(&layout.path, format!("it has a column `{taken}` already")));
         }
     }
+    let rows = layout.to_rows();
     let failed = |e: String| Failure::write(out, e);
     let file = std::fs::File::create_new(out).map_err(|e| Failure::io(out, "cannot create", e))?;
     let mut writer = csv::Writer::from_writer(file);
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for table in 1..=*tables {
         let key = TaskKey { seed: *seed, cell: 0, replicate: u64::from(table), role: Role::Noise };
         let mut rng = stream(key);
-        for (_, values) in &layout.rows {
+        for (_, values) in &rows {
             let count: i64 = (0..*size).map(|_| geometric(&mut rng, scale)).sum();
             let (table, count) = (table.to_string(), count.to_string());
             let record =
@@ -57,6 +58,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     writer.flush().map_err(|e| failed(e.to_string()))?;
-    eprintln!("{}: {tables} tables of {} cells", out.display(), layout.rows.len());
+    eprintln!("{}: {tables} tables of {} cells", out.display(), layout.len());
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! From raw records to a table of counts.
 
 use super::CsvTable;
+use super::parquet_file::{ParquetFile, Source, Value};
 use crate::failure::{Failure, Result};
-use polars::prelude::{DataType, ParquetReader, SerReader};
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What to count.
@@ -52,6 +53,7 @@ pub type Counts = (HashMap<String, u64>, u64);
 /// The same from a lookup that was read; the records are counted once it has passed.
 pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<Counts>) -> Result<Counted> {
     let key = lookup.column(&job.lookup_key)?;
+    let rows = lookup.to_rows();
     if lookup.columns.contains(&job.count) {
         return Err(Failure::data(
             &job.lookup,
@@ -63,7 +65,7 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
         .iter()
         .map(|(column, value)| {
             let place = lookup.column(column)?;
-            if !lookup.rows.iter().any(|(_, row)| &row[place] == value) {
+            if !rows.iter().any(|(_, row)| &row[place] == value) {
                 return Err(Failure::data(
                     &job.lookup,
                     format!("no row has `{column}` = `{value}`, so there is nothing to exclude"),
@@ -73,17 +75,17 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
         })
         .collect::<Result<Vec<_>>>()?;
     let mut place_of: HashMap<&str, usize> = HashMap::new();
-    for (i, (line, row)) in lookup.rows.iter().enumerate() {
+    for (i, (line, row)) in rows.iter().enumerate() {
         if let Some(before) = place_of.insert(&row[key], i) {
-            let first = lookup.rows[before].0;
+            let first = lookup.place(before);
             return Err(lookup.bad(
                 *line,
-                format!("`{}` = `{}` is duplicated (first on line {first})", job.lookup_key, row[key]),
+                format!("`{}` = `{}` is duplicated (first on {first})", job.lookup_key, row[key]),
             ));
         }
     }
     let (counts, missing) = count()?;
-    let mut by_row = vec![0u64; lookup.rows.len()];
+    let mut by_row = vec![0u64; rows.len()];
     for (value, n) in &counts {
         match place_of.get(value.as_str()) {
             Some(&row) => by_row[row] += n,
@@ -101,7 +103,7 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
     let mut columns = lookup.columns.clone();
     columns.push(job.count.clone());
     let mut result = Counted { columns, rows: Vec::new(), records: missing, excluded: 0, missing };
-    for ((_, row), n) in lookup.rows.iter().zip(by_row) {
+    for ((_, row), n) in rows.iter().zip(by_row) {
         result.records += n;
         if excluded_by.iter().any(|(place, value)| &row[*place] == *value) {
             result.excluded += n;
@@ -115,13 +117,10 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
 }
 
 fn count(path: &Path, key: &str) -> Result<Counts> {
-    let mut magic = [0u8; 4];
-    let mut file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    let is_parquet = std::io::Read::read_exact(&mut file, &mut magic).is_ok() && &magic == b"PAR1";
-    if is_parquet {
-        return count_parquet(path, key);
+    match Source::open(path)? {
+        Source::Text(file) => count_csv(path, file, key),
+        Source::Parquet(file) => count_parquet(path, file, key),
     }
-    count_csv(path, std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?, key)
 }
 
 /// Counts the records of a CSV file; `path` is its name in messages.
@@ -146,35 +145,24 @@ pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<C
     Ok((counts, missing))
 }
 
-fn count_parquet(path: &Path, key: &str) -> Result<Counts> {
-    let bad =
-        |e: polars::error::PolarsError| Failure::data(path, format!("not a readable parquet file: {e}"));
-    let open = || std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e));
-    let schema = ParquetReader::new(open()?).schema().map_err(bad)?;
-    if !schema.iter_names().any(|name| name == key) {
-        return Err(no_column(path, key, schema.iter_names().map(|name| name.as_str())));
-    }
-    let frame = ParquetReader::new(open()?).with_columns(Some(vec![key.to_owned()])).finish().map_err(bad)?;
-    let column = frame.column(key).map_err(bad)?;
-    let missing = column.null_count() as u64;
-    let mut counts = HashMap::new();
-    if column.dtype().is_integer() {
-        let mut by_value: HashMap<i64, u64> = HashMap::new();
-        for value in column.cast(&DataType::Int64).map_err(bad)?.i64().map_err(bad)?.iter().flatten() {
-            *by_value.entry(value).or_default() += 1;
+fn count_parquet(path: &Path, file: File, key: &str) -> Result<Counts> {
+    let parquet = ParquetFile::open(path, file)?;
+    let place = parquet.columns().iter().position(|column| column == key);
+    let place = place.ok_or_else(|| no_column(path, key, parquet.columns().iter().map(String::as_str)))?;
+    let (mut texts, mut numbers, mut missing) = (HashMap::new(), HashMap::new(), 0);
+    parquet.read(place, |value| {
+        match value {
+            None => missing += 1,
+            Some(Value::Integer(value)) => *numbers.entry(value).or_default() += 1,
+            Some(Value::Text(value)) => match texts.get_mut(value) {
+                Some(n) => *n += 1,
+                None => drop(texts.insert(value.to_owned(), 1u64)),
+            },
         }
-        counts.extend(by_value.into_iter().map(|(value, n)| (value.to_string(), n)));
-    } else if let Ok(texts) = column.str() {
-        for value in texts.iter().flatten() {
-            *counts.entry(value.to_owned()).or_default() += 1;
-        }
-    } else {
-        return Err(Failure::data(
-            path,
-            format!("column `{key}` has the type {}, want integers or text", column.dtype()),
-        ));
-    }
-    Ok((counts, missing))
+        Ok(())
+    })?;
+    texts.extend(numbers.into_iter().map(|(value, n): (i64, u64)| (value.to_string(), n)));
+    Ok((texts, missing))
 }
 
 fn no_column<'a>(path: &Path, key: &str, have: impl Iterator<Item = &'a str>) -> Failure {

@@ -1,13 +1,16 @@
 //! Data files: tables of counts, and the raw records they are counted from.
 
 mod aggregate;
+mod column;
 mod csv_table;
 mod hierarchy_table;
 mod invariant_table;
+mod parquet_file;
+mod records;
 mod subject;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
-pub use csv_table::CsvTable;
+pub use csv_table::{CsvTable, Wanted};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
 pub use subject::Subject;
