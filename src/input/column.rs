@@ -3,10 +3,11 @@
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 /// Names of a column from which on it is taken for one of distinct names (ids), if every second row had a new one:
 /// looking for them costs more than they take.
-const MANY: usize = 1 << 20;
+const MANY: usize = 1 << 18;
 
 /// Texts behind each other: their bytes and four more each.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +44,13 @@ impl Texts {
     }
 
     #[inline]
+    fn range(&self, i: usize) -> Range<usize> {
+        if i == 0 { 0..self.end(0) } else { self.end(i - 1)..self.end(i) }
+    }
+
+    #[inline]
     pub fn bytes(&self, i: usize) -> &[u8] {
-        &self.bytes[if i == 0 { 0 } else { self.end(i - 1) }..self.end(i)]
+        &self.bytes[self.range(i)]
     }
 
     pub fn text(&self, i: usize) -> &str {
@@ -58,6 +64,19 @@ impl Texts {
     }
 }
 
+/// Whether two texts are equal: for short ones.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let word = |text: &[u8; 8]| u64::from_le_bytes(*text);
+    match (a.first_chunk(), b.first_chunk(), a.last_chunk(), b.last_chunk()) {
+        (Some(a1), Some(b1), Some(a2), Some(b2)) if a.len() <= 16 => {
+            a.len() == b.len() && word(a1) == word(b1) && word(a2) == word(b2)
+        }
+        (None, None, ..) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b),
+        _ => a == b,
+    }
+}
+
 /// Numbers of names, from 0 in the order in which they came.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
@@ -65,16 +84,17 @@ pub(super) struct Names {
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
     last: u32,
+    last_bytes: Range<usize>,
 }
 
 impl Names {
     /// The number of a name. No order or number depends on the hash.
     #[inline]
     pub fn number(&mut self, name: &[u8]) -> u32 {
-        if self.names.len() > 0 && self.names.bytes(self.last as usize) == name {
+        if same(&self.names.bytes[self.last_bytes.clone()], name) && self.names.len() > 0 {
             return self.last;
         }
-        let Self { names, index, hasher, last } = self;
+        let Self { names, index, hasher, last, last_bytes } = self;
         let entry = index.entry(
             hasher.hash_one(name),
             |&i| names.bytes(i as usize) == name,
@@ -89,6 +109,7 @@ impl Names {
                 number
             }
         };
+        *last_bytes = names.range(*last as usize);
         *last
     }
 

@@ -202,21 +202,32 @@ enum Scan {
 fn scan(text: &[u8], last: bool, fields: &mut Vec<(usize, usize)>) -> Scan {
     fields.clear();
     let mut start = 0;
-    for (i, &b) in text.iter().enumerate() {
-        if b > b',' {
-            continue;
+    let mut meet = |i: usize| match text[i] {
+        b',' => {
+            fields.push((start, i));
+            start = i + 1;
+            None
         }
-        match b {
-            b',' => {
-                fields.push((start, i));
-                start = i + 1;
+        b'\n' | b'\r' => {
+            fields.push((start, i));
+            Some(Scan::Record(i + 1))
+        }
+        b'"' if i == start => Some(Scan::Quoted),
+        _ => None,
+    };
+    let mut words = text.chunks_exact(8);
+    for (word, at) in words.by_ref().zip((0..).step_by(8)) {
+        let mut marks = marks(u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        while marks != 0 {
+            if let Some(scan) = meet(at + marks.trailing_zeros() as usize / 8) {
+                return scan;
             }
-            b'\n' | b'\r' => {
-                fields.push((start, i));
-                return Scan::Record(i + 1);
-            }
-            b'"' if i == start => return Scan::Quoted,
-            _ => {}
+            marks &= marks - 1;
+        }
+    }
+    for i in text.len() - words.remainder().len()..text.len() {
+        if let Some(scan) = meet(i) {
+            return scan;
         }
     }
     if !last {
@@ -224,6 +235,14 @@ fn scan(text: &[u8], last: bool, fields: &mut Vec<(usize, usize)>) -> Scan {
     }
     fields.push((start, text.len()));
     Scan::Record(text.len())
+}
+
+/// The highest bit of every byte up to `,`: all that can mean something, and little else, is among these.
+#[inline]
+fn marks(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    !(((word | HIGH) - (b',' as u64 + 1) * ONES) | word) & HIGH
 }
 
 /// The same of any record, into `out`.
