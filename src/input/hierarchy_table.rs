@@ -10,14 +10,15 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Confidential counts on a hierarchy.
 #[derive(Debug, Clone)]
 pub struct HierarchyTable {
     /// The tree; all leaves lie on the last level.
     pub hierarchy: Hierarchy,
-    /// The count of every node.
-    pub counts: Vec<i64>,
+    /// The count of every node; clones share them.
+    pub counts: Arc<[i64]>,
     /// SHA-256 of the tree's shape and the leaves' counts, in hexadecimal.
     pub digest: String,
 }
@@ -91,7 +92,7 @@ impl HierarchyTable {
         }
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
-        Ok(Self { hierarchy, counts, digest })
+        Ok(Self { hierarchy, counts: counts.into(), digest })
     }
 }
 

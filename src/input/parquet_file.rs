@@ -39,10 +39,12 @@ impl Source {
     }
 }
 
-/// One value of a column.
+/// One value of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
+    /// Text.
     Text(&'a str),
+    /// A number.
     Integer(i64),
 }
 

@@ -140,6 +140,11 @@ impl Hierarchy {
         self.first_child[v] == self.first_child[v + 1]
     }
 
+    /// One past the last node that has children: from there on all are leaves.
+    pub(crate) fn inner_end(&self) -> usize {
+        self.internal.first().map_or(0, |&last| last as usize + 1)
+    }
+
     /// The leaves, upwards.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
