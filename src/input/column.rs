@@ -171,7 +171,7 @@ impl Column {
     pub fn push_integer(&mut self, value: i64) {
         match self {
             Self::Integers { values, .. } => values.push(value),
-            _ => self.push(value.to_string().as_bytes()),
+            _ => self.push(decimal(value, &mut [0; 20])),
         }
     }
 
@@ -259,6 +259,24 @@ impl Column {
     }
 }
 
+/// A number as it is printed.
+fn decimal(value: i64, place: &mut [u8; 20]) -> &[u8] {
+    let (mut at, mut rest) = (place.len(), value.unsigned_abs());
+    loop {
+        at -= 1;
+        place[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        at -= 1;
+        place[at] = b'-';
+    }
+    &place[at..]
+}
+
 /// A number that is written as it would be printed.
 #[inline]
 fn integer(text: &[u8]) -> Option<i64> {
@@ -283,4 +301,71 @@ fn integer(text: &[u8]) -> Option<i64> {
         value = 10 * value + i64::from(digit);
     }
     Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends beyond 2^32 are told by where they pass it.
+    #[test]
+    fn ends_wrap() {
+        let texts = Texts { bytes: Vec::new(), ends: vec![5, 3, 7, 1], wraps: vec![1, 3, 3] };
+        let ends: Vec<usize> = (0..4).map(|i| texts.end(i)).collect();
+        assert_eq!(ends, [5, (1 << 32) + 3, (1 << 32) + 7, (3 << 32) + 1]);
+    }
+
+    /// A column of distinct names, which then repeat: the same texts, the same rows alike.
+    #[test]
+    fn many_names() {
+        let name = |i: usize| format!("n{}", i % (MANY + 100));
+        let mut column = Column::coded();
+        let rows = MANY + 3000;
+        (0..rows).for_each(|i| column.push(name(i).as_bytes()));
+        column.finish();
+        assert!(matches!(column, Column::Plain(_)) && column.len() == rows);
+        assert!((0..rows).all(|i| column.text(i) == name(i)));
+        let keep: Vec<bool> = (0..rows).map(|i| i % 3 == 0).collect();
+        column.retain(&keep);
+        assert!((0..column.len()).all(|i| column.text(i) == name(3 * i)));
+        let (codes, empty) = column.into_codes();
+        let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+        assert!(empty.is_none());
+        assert!((0..codes.len()).all(|i| *numbers.entry(name(3 * i)).or_insert(codes[i]) == codes[i]));
+        assert_eq!(numbers.values().collect::<std::collections::HashSet<_>>().len(), numbers.len());
+    }
+
+    /// Numbers are numbers only if they are printed as they are written.
+    #[test]
+    fn integers() {
+        let texts =
+            ["0", "-0", "7", "-7", "+7", "007", "", "2.5", "999999999999999999", "9223372036854775807"];
+        let mut column = Column::integers();
+        texts.iter().for_each(|text| column.push(text.as_bytes()));
+        let check = |column: &Column, texts: &[&str]| {
+            for (row, text) in texts.iter().enumerate() {
+                assert_eq!((&*column.text(row), column.parsed(row)), (*text, text.parse().ok()));
+            }
+        };
+        check(&column, &texts);
+        let keep: Vec<bool> = (0..texts.len()).map(|i| i % 2 == 1).collect();
+        column.retain(&keep);
+        check(&column, &["-0", "-7", "007", "2.5", "9223372036854775807"]);
+        for value in [0, 5, -5, i64::MIN, i64::MAX] {
+            assert_eq!(decimal(value, &mut [0; 20]), value.to_string().as_bytes());
+            assert_eq!(integer(value.to_string().as_bytes()).unwrap_or(value), value);
+        }
+    }
+
+    #[test]
+    fn short_texts_are_the_same_if_equal() {
+        let texts: Vec<String> = (0..20)
+            .flat_map(|n| [0, n / 2].map(|at| (0..n).map(|i| if i == at { 'b' } else { 'a' }).collect()))
+            .collect();
+        for a in &texts {
+            for b in &texts {
+                assert_eq!(same(a.as_bytes(), b.as_bytes()), a == b, "{a} {b}");
+            }
+        }
+    }
 }

@@ -71,6 +71,14 @@ impl Lines {
 }
 
 impl<'a> Wanted<'a> {
+    /// These columns, and one of counts.
+    pub fn of(columns: impl IntoIterator<Item = &'a str>, count: &'a str) -> Self {
+        let mut columns: HashSet<&str> = columns.into_iter().collect();
+        let only = Some(count).filter(|count| !columns.contains(count));
+        columns.insert(count);
+        Self { columns: Some(columns), count: only }
+    }
+
     /// What a config reads of its table.
     pub fn by(source: &'a DataSource) -> Self {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
@@ -103,9 +111,7 @@ impl<'a> Wanted<'a> {
                 }
             }
         }
-        let count = Some(source.count.as_str()).filter(|count| !columns.contains(count));
-        columns.insert(&source.count);
-        Self { columns: Some(columns), count }
+        Self::of(columns, &source.count)
     }
 
     /// An empty column for a name of the header.
@@ -301,4 +307,27 @@ pub(super) fn check_rows(path: &Path, rows: usize) -> Result<()> {
         return Err(Failure::data(path, format!("more than {} rows", u32::MAX)));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<CsvTable> {
+        CsvTable::from_reader(Path::new("t.csv"), text.as_bytes())
+    }
+
+    /// Wide headers and long filters take one pass.
+    #[test]
+    fn many_columns_and_values() {
+        let names: Vec<String> = (0..100_000).map(|i| format!("c{i}")).collect();
+        assert_eq!(read(&names.join(",")).unwrap().columns.len(), 100_000);
+        let twice = read(&format!("{},c7", names.join(","))).unwrap_err().to_string();
+        assert_eq!(twice, "t.csv: line 1: column `c7` stands there twice");
+        let long = format!("name\n{}\n", names.join("\n"));
+        let table = read(&long).unwrap().filter(&[("name".into(), names[..60_000].to_vec())]).unwrap();
+        assert_eq!(table.len(), 60_000);
+        let none = table.filter(&[("name".into(), vec!["c1".into(), "c70000".into()])]).unwrap_err();
+        assert_eq!(none.to_string(), "t.csv: no row has `name` = `c70000`");
+    }
 }

@@ -15,7 +15,7 @@ use std::io::{Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// Values that are decoded at once.
-const BATCH: usize = 4096;
+const BATCH: usize = 1024;
 
 /// A data file of either kind.
 pub(super) enum Source {
