@@ -128,9 +128,12 @@ impl InvariantTable {
             one.around(&counts).map_err(|e| refuse(e.to_string()))?;
         }
         let region = inequalities.around(&counts).expect("each of them holds");
-        // Names head the columns of the draws.
-        let mut sorted: Vec<&String> = names.iter().collect();
-        sorted.sort_unstable();
+        // Names head the columns of the draws. Those of the rows are distinct.
+        let mut sorted: Vec<&String> = Vec::new();
+        if names.len() > cells.len() {
+            sorted.extend(&names);
+            sorted.sort_unstable();
+        }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Failure::data(path, format!("two cells have the name `{}`", pair[0])).into());
         }
@@ -182,7 +185,7 @@ fn read_cells(
 ) -> Result<(Vec<String>, Vec<CellRow>)> {
     let mut names: Vec<String> = Vec::with_capacity(table.len());
     let mut cells = Vec::with_capacity(table.len());
-    let (mut seen, hasher) = (HashTable::<u32>::new(), DefaultHashBuilder::default());
+    let (mut seen, hasher) = (HashTable::<u32>::with_capacity(table.len()), DefaultHashBuilder::default());
     let (mut total, mut name) = (0i64, String::new());
     for row in 0..table.len() {
         name.clear();
