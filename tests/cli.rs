@@ -465,7 +465,7 @@ fn simulate_expands_a_layout() {
     refuse(&["--expand", "none", "--mean", "1"], &["no column `none`"]);
     refuse(&["--expand", "a", "--mean", "1"], &["line 2", "`a` = `x`, want a number of leaves"]);
     refuse(&["--mean", "b"], &["line 2", "`b` = `p`, want a number >= 0"]);
-    refuse(&["--mean", "-1"], &["--mean"]);
+    refuse(&["--mean=-1"], &["--mean: got -1, want a number >= 0"]);
     refuse(&["--mean", "often"], &["--mean: got often"]);
     refuse(&["--probability", "1"], &["--probability"]);
     refuse(&["--expand", "blocks", "--leaf", "a", "--mean", "1"], &["a column `a` already"]);
