@@ -150,13 +150,13 @@ fn count_parquet(path: &Path, file: File, key: &str) -> Result<Counts> {
     let place = parquet.columns().iter().position(|column| column == key);
     let place = place.ok_or_else(|| no_column(path, key, parquet.columns().iter().map(String::as_str)))?;
     let (mut texts, mut numbers, mut missing) = (HashMap::new(), HashMap::new(), 0);
-    parquet.read(place, |value| {
+    parquet.read(place, |value, times| {
         match value {
-            None => missing += 1,
-            Some(Value::Integer(value)) => *numbers.entry(value).or_default() += 1,
+            None => missing += times as u64,
+            Some(Value::Integer(value)) => *numbers.entry(value).or_default() += times as u64,
             Some(Value::Text(value)) => match texts.get_mut(value) {
-                Some(n) => *n += 1,
-                None => drop(texts.insert(value.to_owned(), 1u64)),
+                Some(n) => *n += times as u64,
+                None => drop(texts.insert(value.to_owned(), times as u64)),
             },
         }
         Ok(())

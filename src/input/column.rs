@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Names of a column from which on it is taken for one of distinct names (ids), if every second row had a new one:
 /// looking for them costs more than they take.
-const MANY: usize = 1 << 18;
+const MANY: usize = 1 << 17;
 
 /// Texts behind each other: their bytes and four more each.
 #[derive(Debug, Clone, Default)]
@@ -166,12 +166,22 @@ impl Column {
         }
     }
 
-    /// Adds a number, as if it were written.
+    /// Adds it so many times, at least once.
     #[inline]
-    pub fn push_integer(&mut self, value: i64) {
+    pub fn push_times(&mut self, text: &[u8], times: usize) {
+        self.push(text);
         match self {
-            Self::Integers { values, .. } => values.push(value),
-            _ => self.push(decimal(value, &mut [0; 20])),
+            Self::Coded { codes, names } => codes.extend(std::iter::repeat_n(names.last, times - 1)),
+            _ => (1..times).for_each(|_| self.push(text)),
+        }
+    }
+
+    /// Adds a number, as if it were written, so many times.
+    #[inline]
+    pub fn push_integer(&mut self, value: i64, times: usize) {
+        match self {
+            Self::Integers { values, .. } => values.extend(std::iter::repeat_n(value, times)),
+            _ => self.push_times(decimal(value, &mut [0; 20]), times),
         }
     }
 

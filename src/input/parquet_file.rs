@@ -6,7 +6,7 @@ use super::{CsvTable, Wanted};
 use crate::failure::{Failure, Result};
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
@@ -68,10 +68,11 @@ impl ParquetFile {
         &self.columns
     }
 
-    /// Hands over all values of the column at a place, `None` for a missing one.
+    /// Hands over all values of the column at a place, `None` for a missing one, each with how often it follows itself as
+    /// far as that is easily seen.
     ///
     /// Refused: neither text nor integers; what cannot be read; what `take` refuses.
-    pub fn read(&self, place: usize, mut take: impl FnMut(Option<Value>) -> Result<()>) -> Result<()> {
+    pub fn read(&self, place: usize, mut take: impl FnMut(Option<Value>, usize) -> Result<()>) -> Result<()> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         let name = &self.columns[place];
         let leaf = (0..schema.num_columns()).find(|&leaf| schema.get_column_root_idx(leaf) == place);
@@ -94,23 +95,29 @@ impl ParquetFile {
         for group in 0..self.reader.num_row_groups() {
             let group = self.reader.get_row_group(group).map_err(bad)?;
             match group.get_column_reader(leaf).map_err(bad)? {
-                ColumnReader::ByteArrayColumnReader(reader) => self.values(reader, &column, |value| {
-                    let text = value.map(|value| std::str::from_utf8(value.data())).transpose();
-                    let text =
-                        text.map_err(|_| self.refuse(format!("column `{name}`: text that is not UTF-8")))?;
-                    take(text.map(Value::Text))
-                })?,
-                ColumnReader::Int32ColumnReader(reader) => self.values(reader, &column, |value| {
-                    let signed = |&value| if unsigned { i64::from(value as u32) } else { i64::from(value) };
-                    take(value.map(signed).map(Value::Integer))
-                })?,
+                ColumnReader::ByteArrayColumnReader(reader) => {
+                    // Of a dictionary, equal texts are at one place.
+                    let same = |a: &ByteArray, b: &ByteArray| std::ptr::eq(a.data(), b.data());
+                    self.values(reader, &column, same, |value, times| {
+                        let text = value.map(|value| std::str::from_utf8(value.data())).transpose();
+                        let text = text
+                            .map_err(|_| self.refuse(format!("column `{name}`: text that is not UTF-8")))?;
+                        take(text.map(Value::Text), times)
+                    })?;
+                }
+                ColumnReader::Int32ColumnReader(reader) => {
+                    let wide = |value| if unsigned { i64::from(value as u32) } else { i64::from(value) };
+                    self.values(reader, &column, i32::eq, |value, times| {
+                        take(value.copied().map(wide).map(Value::Integer), times)
+                    })?;
+                }
                 ColumnReader::Int64ColumnReader(reader) => {
-                    self.values(reader, &column, |value| match value {
+                    self.values(reader, &column, i64::eq, |value, times| match value {
                         Some(&value) if unsigned && value < 0 => {
-                            take(Some(Value::Text(&(value as u64).to_string())))
+                            take(Some(Value::Text(&(value as u64).to_string())), times)
                         }
-                        value => take(value.copied().map(Value::Integer)),
-                    })?
+                        value => take(value.copied().map(Value::Integer), times),
+                    })?;
                 }
                 _ => unreachable!("the type was checked"),
             }
@@ -118,12 +125,13 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The values of one column in one row group.
+    /// The values of one column in one row group; neighbours that are the `same` together.
     fn values<T: DataType>(
         &self,
         mut reader: ColumnReaderImpl<T>,
         column: &ColumnDescriptor,
-        mut take: impl FnMut(Option<&T::T>) -> Result<()>,
+        same: impl Fn(&T::T, &T::T) -> bool,
+        mut take: impl FnMut(Option<&T::T>, usize) -> Result<()>,
     ) -> Result<()> {
         let optional = column.max_def_level() > 0;
         let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
@@ -136,12 +144,12 @@ impl ParquetFile {
                 return Ok(());
             }
             if !optional || present == records {
-                values.iter().try_for_each(|value| take(Some(value)))?;
+                values.chunk_by(&same).try_for_each(|run| take(run.first(), run.len()))?;
                 continue;
             }
             let mut values = values.iter();
             for &level in &levels {
-                take(if level > 0 { values.next() } else { None })?;
+                take(if level > 0 { values.next() } else { None }, 1)?;
             }
         }
     }
@@ -208,13 +216,15 @@ impl CsvTable {
             }
             let name = &parquet.columns()[place];
             let mut row = 0;
-            parquet.read(place, |value| {
-                row += 1;
+            parquet.read(place, |value, times| {
                 match value {
-                    Some(Value::Text(text)) => column.push(text.as_bytes()),
-                    Some(Value::Integer(value)) => column.push_integer(value),
-                    None => return Err(Failure::data(path, format!("row {row}: no value in `{name}`"))),
+                    Some(Value::Text(text)) => column.push_times(text.as_bytes(), times),
+                    Some(Value::Integer(value)) => column.push_integer(value, times),
+                    None => {
+                        return Err(Failure::data(path, format!("row {}: no value in `{name}`", row + 1)));
+                    }
                 }
+                row += times;
                 Ok(())
             })?;
             if row != rows {
