@@ -86,7 +86,7 @@ impl Study {
 /// The table of confidential counts.
 #[derive(Debug, Clone)]
 pub struct DataSource {
-    /// CSV file.
+    /// CSV or parquet file.
     pub table: PathBuf,
     /// Column of the counts.
     pub count: String,

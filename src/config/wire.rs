@@ -82,7 +82,7 @@ pub struct WireMargins {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireData {
-    /// CSV file with a row per leaf, relative to the config file.
+    /// CSV or parquet file with a row per leaf, relative to the config file.
     #[schemars(with = "String")]
     pub table: Spanned<String>,
     /// Columns that name the nodes of each level below the root, coarse to fine: every node is released.

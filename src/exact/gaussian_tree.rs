@@ -15,49 +15,62 @@ use crate::rng::{Rng, normal};
 #[derive(Debug)]
 pub struct GaussianTree {
     hierarchy: Hierarchy,
-    /// `V_v`, and its square root.
+    /// `V_v`, and its square root: by node up to the last that has children; of leaves by level.
     variance: Vec<f64>,
     deviation: Vec<f64>,
+    leaf_variance: Vec<f64>,
+    leaf_deviation: Vec<f64>,
 }
 
 impl GaussianTree {
     /// `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
-        let mut variance = vec![0.0; hierarchy.nodes()];
-        for v in (0..hierarchy.nodes()).rev() {
-            let own = laws[hierarchy.level(v)].variance();
+        let leaf_variance: Vec<f64> = laws.iter().map(Law::variance).collect();
+        let mut variance = vec![0.0; hierarchy.inner_end()];
+        for v in (0..variance.len()).rev() {
+            let own = leaf_variance[hierarchy.level(v)];
             variance[v] = if hierarchy.is_leaf(v) {
                 own
             } else {
-                let below: f64 = variance[hierarchy.children(v)].iter().sum();
+                let leaf = leaf_variance[hierarchy.level(v) + 1];
+                let below: f64 =
+                    hierarchy.children(v).map(|c| variance.get(c).copied().unwrap_or(leaf)).sum();
                 1.0 / (1.0 / own + 1.0 / below)
             };
         }
-        let deviation = variance.iter().map(|&v| libm::sqrt(v)).collect();
-        Ok(Self { hierarchy: hierarchy.clone(), variance, deviation })
+        let root = |variances: &[f64]| variances.iter().map(|&v| libm::sqrt(v)).collect();
+        let (deviation, leaf_deviation) = (root(&variance), root(&leaf_variance));
+        Ok(Self { hierarchy: hierarchy.clone(), variance, deviation, leaf_variance, leaf_deviation })
     }
 
     /// The variance of the root's noise.
     pub fn root_variance(&self) -> f64 {
-        self.variance[0]
+        self.variance.first().copied().unwrap_or(self.leaf_variance[0])
     }
 
     /// One draw of the noise of all nodes, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
+        let tree = &self.hierarchy;
+        let end = self.variance.len();
         for (z, deviation) in noise.iter_mut().zip(&self.deviation) {
             *z = deviation * normal(rng);
         }
-        for v in 0..self.hierarchy.nodes() {
-            let children = self.hierarchy.children(v);
+        for (z, v) in noise[end..].iter_mut().zip(end..) {
+            *z = self.leaf_deviation[tree.level(v)] * normal(rng);
+        }
+        for v in 0..end {
+            let children = tree.children(v);
             if children.is_empty() {
                 continue;
             }
+            let leaf = self.leaf_variance[tree.level(v) + 1];
+            let variance = |c: usize| self.variance.get(c).copied().unwrap_or(leaf);
             let sum: f64 = noise[children.clone()].iter().sum();
-            let spread: f64 = self.variance[children.clone()].iter().sum();
+            let spread: f64 = children.clone().map(variance).sum();
             let rest = (noise[v] - sum) / spread;
             for c in children {
-                noise[c] += rest * self.variance[c];
+                noise[c] += rest * variance(c);
             }
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.

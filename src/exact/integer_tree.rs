@@ -28,9 +28,9 @@ use crate::rng::Rng;
 #[derive(Debug)]
 pub struct IntegerTree {
     parts: Parts,
-    /// By node: the part over its children, or `None` for a leaf; and where its children are.
+    hierarchy: Hierarchy,
+    /// By node up to the last that has children: the part over them, or `None` for a leaf.
     plan: Vec<Option<PartId>>,
-    children: Vec<std::ops::Range<usize>>,
     /// Position in a node's part -> node.
     order: Vec<u32>,
     root: PartId,
@@ -95,7 +95,7 @@ impl IntegerTree {
         let n = hierarchy.nodes();
         let tilt = |v: usize| tilts.map_or(0.0, |tilts| tilts[v]);
         let mut unit = vec![0; n];
-        let mut plan = vec![None; n];
+        let mut plan = vec![None; hierarchy.inner_end()];
         let mut order: Vec<u32> = (0..n as u32).collect();
         for v in (0..n).rev() {
             let level = hierarchy.level(v);
@@ -111,10 +111,9 @@ impl IntegerTree {
                 build.node(level, inner, outside - tilt(v))?
             };
         }
-        let children = (0..n).map(|v| hierarchy.children(v)).collect();
         let root = unit[0];
         let tv_error = build.lacking(root);
-        Ok(Self { parts: build.finish(), plan, children, order, root, tv_error })
+        Ok(Self { hierarchy: hierarchy.clone(), parts: build.finish(), plan, order, root, tv_error })
     }
 
     /// Upper bound on the total variation distance of a draw to its law that truncation causes.
@@ -132,7 +131,7 @@ impl IntegerTree {
         noise[0] = self.root().sample(rng);
         for (v, part) in self.plan.iter().enumerate() {
             if let Some(part) = *part {
-                let order = &self.order[self.children[v].clone()];
+                let order = &self.order[self.hierarchy.children(v)];
                 self.parts.fill(part, noise[v], order, rng, scratch, noise);
             }
         }

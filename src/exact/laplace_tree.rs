@@ -23,7 +23,7 @@ pub struct LaplaceTree {
     hierarchy: Hierarchy,
     /// By level: `1/lambda`.
     rate: Vec<f64>,
-    /// By node: number of leaf children and the law of `K` of their sum.
+    /// By node up to the last that has children: number of leaf children and the law of `K` of their sum.
     leaves: Vec<Option<LeafSum>>,
 }
 
@@ -43,7 +43,7 @@ impl LaplaceTree {
     pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
-        let leaves = (0..hierarchy.nodes())
+        let leaves = (0..hierarchy.inner_end())
             .map(|v| {
                 let children = hierarchy.children(v);
                 // Leaf children may stand anywhere among the children; they are drawn as one group.
@@ -62,8 +62,8 @@ impl LaplaceTree {
             return;
         }
         self.sums(0, rng, noise);
-        for v in 0..self.hierarchy.nodes() {
-            if let Some(leaves) = &self.leaves[v] {
+        for (v, leaves) in self.leaves.iter().enumerate() {
+            if let Some(leaves) = leaves {
                 let internal: f64 = self
                     .hierarchy
                     .children(v)

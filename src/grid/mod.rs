@@ -6,7 +6,7 @@ mod resolved;
 use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
 use crate::exact::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject};
+use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -85,7 +85,7 @@ impl Plan {
     /// Refused: what the data loader refuses; a split that does not fit the tree; a method that cannot
     /// serve a law; a cell defined twice; a grid from which everything is excluded.
     pub fn new(config: Config) -> Result<Self> {
-        let table = CsvTable::read(&config.data.table)?;
+        let table = CsvTable::read_wanted(&config.data.table, &Wanted::by(&config.data))?;
         Self::on(config, table)
     }
 

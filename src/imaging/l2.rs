@@ -15,8 +15,10 @@ use crate::invariant::Hierarchy;
 #[derive(Debug)]
 pub struct L2 {
     hierarchy: Hierarchy,
+    /// By level: variance of the noise.
     own: Vec<f64>,
-    /// By node: variance of the combined value; for a parent also the sum over its children.
+    /// By node up to the last that has children: variance of the combined value; for a parent also the sum over its
+    /// children.
     combined: Vec<f64>,
     below: Vec<f64>,
 }
@@ -28,13 +30,14 @@ impl L2 {
         if let Some(bad) = variances.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
             return Err(Error::parameter("variance", bad, "a number > 0"));
         }
-        let n = hierarchy.nodes();
-        let own: Vec<f64> = (0..n).map(|v| variances[hierarchy.level(v)]).collect();
-        let mut combined = own.clone();
-        let mut below = vec![0.0; n];
-        for v in (0..n).rev().filter(|&v| !hierarchy.is_leaf(v)) {
-            below[v] = combined[hierarchy.children(v)].iter().sum();
-            combined[v] = 1.0 / (1.0 / own[v] + 1.0 / below[v]);
+        let end = hierarchy.inner_end();
+        let own = variances.to_vec();
+        let mut combined: Vec<f64> = (0..end).map(|v| own[hierarchy.level(v)]).collect();
+        let mut below = vec![0.0; end];
+        for v in (0..end).rev().filter(|&v| !hierarchy.is_leaf(v)) {
+            let leaf = own[hierarchy.level(v) + 1];
+            below[v] = hierarchy.children(v).map(|c| combined.get(c).copied().unwrap_or(leaf)).sum();
+            combined[v] = 1.0 / (1.0 / own[hierarchy.level(v)] + 1.0 / below[v]);
         }
         Ok(Self { hierarchy: hierarchy.clone(), own, combined, below })
     }
@@ -42,17 +45,18 @@ impl L2 {
     /// Replaces the noise of all nodes by its projection.
     pub fn project(&self, noise: &mut [f64]) {
         let tree = &self.hierarchy;
-        for v in (0..tree.nodes()).rev().filter(|&v| !tree.is_leaf(v)) {
+        for v in (0..self.below.len()).rev().filter(|&v| !tree.is_leaf(v)) {
             let sum: f64 = noise[tree.children(v)].iter().sum();
-            noise[v] = self.combined[v] * (noise[v] / self.own[v] + sum / self.below[v]);
+            noise[v] = self.combined[v] * (noise[v] / self.own[tree.level(v)] + sum / self.below[v]);
         }
-        for v in 0..tree.nodes() {
+        for v in 0..self.below.len() {
             let children = tree.children(v);
             if !children.is_empty() {
                 let sum: f64 = noise[children.clone()].iter().sum();
                 let rest = (noise[v] - sum) / self.below[v];
+                let leaf = self.own[tree.level(v) + 1];
                 for c in children {
-                    noise[c] += rest * self.combined[c];
+                    noise[c] += rest * self.combined.get(c).copied().unwrap_or(leaf);
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! From raw records to a table of counts.
 
 use super::CsvTable;
+use super::parquet_file::{ParquetFile, Source, Value};
 use crate::failure::{Failure, Result};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What to count.
@@ -53,6 +53,7 @@ pub type Counts = (HashMap<String, u64>, u64);
 /// The same from a lookup that was read; the records are counted once it has passed.
 pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<Counts>) -> Result<Counted> {
     let key = lookup.column(&job.lookup_key)?;
+    let rows = lookup.to_rows();
     if lookup.columns.contains(&job.count) {
         return Err(Failure::data(
             &job.lookup,
@@ -64,7 +65,7 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
         .iter()
         .map(|(column, value)| {
             let place = lookup.column(column)?;
-            if !lookup.rows.iter().any(|(_, row)| &row[place] == value) {
+            if !rows.iter().any(|(_, row)| &row[place] == value) {
                 return Err(Failure::data(
                     &job.lookup,
                     format!("no row has `{column}` = `{value}`, so there is nothing to exclude"),
@@ -74,17 +75,17 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
         })
         .collect::<Result<Vec<_>>>()?;
     let mut place_of: HashMap<&str, usize> = HashMap::new();
-    for (i, (line, row)) in lookup.rows.iter().enumerate() {
+    for (i, (line, row)) in rows.iter().enumerate() {
         if let Some(before) = place_of.insert(&row[key], i) {
-            let first = lookup.rows[before].0;
+            let first = lookup.place(before);
             return Err(lookup.bad(
                 *line,
-                format!("`{}` = `{}` is duplicated (first on line {first})", job.lookup_key, row[key]),
+                format!("`{}` = `{}` is duplicated (first on {first})", job.lookup_key, row[key]),
             ));
         }
     }
     let (counts, missing) = count()?;
-    let mut by_row = vec![0u64; lookup.rows.len()];
+    let mut by_row = vec![0u64; rows.len()];
     for (value, n) in &counts {
         match place_of.get(value.as_str()) {
             Some(&row) => by_row[row] += n,
@@ -102,7 +103,7 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
     let mut columns = lookup.columns.clone();
     columns.push(job.count.clone());
     let mut result = Counted { columns, rows: Vec::new(), records: missing, excluded: 0, missing };
-    for ((_, row), n) in lookup.rows.iter().zip(by_row) {
+    for ((_, row), n) in rows.iter().zip(by_row) {
         result.records += n;
         if excluded_by.iter().any(|(place, value)| &row[*place] == *value) {
             result.excluded += n;
@@ -116,13 +117,10 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
 }
 
 fn count(path: &Path, key: &str) -> Result<Counts> {
-    let mut magic = [0u8; 4];
-    let mut file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    let is_parquet = std::io::Read::read_exact(&mut file, &mut magic).is_ok() && &magic == b"PAR1";
-    if is_parquet {
-        return count_parquet(path, key);
+    match Source::open(path)? {
+        Source::Text(file) => count_csv(path, file, key),
+        Source::Parquet(file) => count_parquet(path, file, key),
     }
-    count_csv(path, std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?, key)
 }
 
 /// Counts the records of a CSV file; `path` is its name in messages.
@@ -147,47 +145,24 @@ pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<C
     Ok((counts, missing))
 }
 
-fn count_parquet(path: &Path, key: &str) -> Result<Counts> {
-    let bad =
-        |e: parquet::errors::ParquetError| Failure::data(path, format!("not a readable parquet file: {e}"));
-    let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    let reader = SerializedFileReader::new(file).map_err(bad)?;
-    let schema = reader.metadata().file_metadata().schema();
-    let Some(column) = schema.get_fields().iter().find(|field| field.name() == key) else {
-        return Err(no_column(path, key, schema.get_fields().iter().map(|field| field.name())));
-    };
-    let only = parquet::schema::types::Type::group_type_builder(schema.name())
-        .with_fields(vec![column.clone()])
-        .build()
-        .map_err(bad)?;
-    let (mut counts, mut missing) = (HashMap::new(), 0);
-    for row in reader.get_row_iter(Some(only)).map_err(bad)? {
-        let row = row.map_err(bad)?;
-        let value = match row.get_column_iter().next().map(|(_, field)| field) {
-            None | Some(Field::Null) => {
-                missing += 1;
-                continue;
-            }
-            Some(Field::Byte(x)) => x.to_string(),
-            Some(Field::Short(x)) => x.to_string(),
-            Some(Field::Int(x)) => x.to_string(),
-            Some(Field::Long(x)) => x.to_string(),
-            Some(Field::UByte(x)) => x.to_string(),
-            Some(Field::UShort(x)) => x.to_string(),
-            Some(Field::UInt(x)) => x.to_string(),
-            Some(Field::ULong(x)) => x.to_string(),
-            Some(Field::Str(text)) => text.clone(),
-            Some(_) => {
-                let message = format!(
-                    "column `{key}` has the type {}, want integers or text",
-                    column.get_physical_type()
-                );
-                return Err(Failure::data(path, message));
-            }
-        };
-        *counts.entry(value).or_default() += 1;
-    }
-    Ok((counts, missing))
+fn count_parquet(path: &Path, file: File, key: &str) -> Result<Counts> {
+    let parquet = ParquetFile::open(path, file)?;
+    let place = parquet.columns().iter().position(|column| column == key);
+    let place = place.ok_or_else(|| no_column(path, key, parquet.columns().iter().map(String::as_str)))?;
+    let (mut texts, mut numbers, mut missing) = (HashMap::new(), HashMap::new(), 0);
+    parquet.read(place, |value, times| {
+        match value {
+            None => missing += times as u64,
+            Some(Value::Integer(value)) => *numbers.entry(value).or_default() += times as u64,
+            Some(Value::Text(value)) => match texts.get_mut(value) {
+                Some(n) => *n += times as u64,
+                None => drop(texts.insert(value.to_owned(), times as u64)),
+            },
+        }
+        Ok(())
+    })?;
+    texts.extend(numbers.into_iter().map(|(value, n): (i64, u64)| (value.to_string(), n)));
+    Ok((texts, missing))
 }
 
 fn no_column<'a>(path: &Path, key: &str, have: impl Iterator<Item = &'a str>) -> Failure {

@@ -1,47 +1,210 @@
-//! A CSV file with a header line, read as text.
+//! A table of text with a header, from CSV or parquet.
 
+use super::column::{Column, Names};
+use super::parquet_file::Source;
+use super::records::Records;
+use crate::config::wire::WireBound;
+use crate::config::{DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A CSV file in memory. Every value is text: codes keep their leading zeros.
+/// A table in memory, column by column. Every value is text (codes keep their leading zeros), and every name is kept once
+/// unless most names of its column are distinct.
 #[derive(Debug, Clone)]
 pub struct CsvTable {
     /// Where it came from.
     pub path: PathBuf,
     /// The header.
     pub columns: Vec<String>,
-    /// The rows with the line on which each begins.
-    pub rows: Vec<(u64, Vec<String>)>,
+    pub(super) values: Vec<Column>,
+    pub(super) rows: usize,
+    pub(super) places: Places,
+}
+
+/// Which columns of a table are kept.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// Their names; `None` for all.
+    columns: Option<HashSet<&'a str>>,
+    /// The column of counts, if it is nothing else.
+    count: Option<&'a str>,
+}
+
+/// Where the rows stand in their file.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// Lines of a text; rows are counted otherwise.
+    pub lines: Option<Lines>,
+    /// The rows that a filter left, as they were counted before it.
+    kept: Option<Vec<u32>>,
+}
+
+impl Places {
+    pub fn new(lines: Option<Lines>) -> Self {
+        Self { lines, kept: None }
+    }
+}
+
+/// The line of every row: rows follow each other line by line from each of these (row, line) on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lines {
+    jumps: Vec<(u32, u64)>,
+    next: u64,
+}
+
+impl Lines {
+    #[inline]
+    fn push(&mut self, row: usize, line: u64) {
+        if line != self.next {
+            self.jumps.push((row as u32, line));
+        }
+        self.next = line + 1;
+    }
+
+    fn of(&self, row: usize) -> u64 {
+        let (first, line) = self.jumps[self.jumps.partition_point(|jump| jump.0 as usize <= row) - 1];
+        line + (row as u64 - u64::from(first))
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// These columns, and one of counts.
+    pub fn of(columns: impl IntoIterator<Item = &'a str>, count: &'a str) -> Self {
+        let mut columns: HashSet<&str> = columns.into_iter().collect();
+        let only = Some(count).filter(|count| !columns.contains(count));
+        columns.insert(count);
+        Self { columns: Some(columns), count: only }
+    }
+
+    /// What a config reads of its table.
+    pub fn by(source: &'a DataSource) -> Self {
+        let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
+        match &source.shape {
+            Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
+            // The names of the cells have everything.
+            Shape::Table { cell: None, .. } => return Self { columns: None, count: None },
+            Shape::Table { cell: Some(cell), invariants } => {
+                columns.extend(cell.iter().map(String::as_str));
+                for (spec, _) in invariants {
+                    match spec {
+                        InvariantSpec::Partition(names)
+                        | InvariantSpec::Indicators(names)
+                        | InvariantSpec::Hierarchy(names) => columns.extend(names.iter().map(String::as_str)),
+                        InvariantSpec::Margins { rows, columns: of } => {
+                            columns.extend([rows.as_str(), of.as_str()]);
+                        }
+                        InvariantSpec::Bounds(lower, upper) => {
+                            columns.extend([lower, upper].into_iter().filter_map(|bound| match bound {
+                                Some(WireBound::Column(column)) => Some(column.as_str()),
+                                _ => None,
+                            }));
+                        }
+                        InvariantSpec::Total
+                        | InvariantSpec::Sets(_)
+                        | InvariantSpec::Matrix { .. }
+                        | InvariantSpec::Nonnegative
+                        | InvariantSpec::AtLeast(..) => {}
+                    }
+                }
+            }
+        }
+        Self::of(columns, &source.count)
+    }
+
+    /// An empty column for a name of the header.
+    pub(super) fn column(&self, name: &str) -> Column {
+        if self.count == Some(name) {
+            Column::integers()
+        } else if self.columns.as_ref().is_none_or(|columns| columns.contains(name)) {
+            Column::coded()
+        } else {
+            Column::Skipped
+        }
+    }
 }
 
 impl CsvTable {
-    /// Reads a file. Refused: no such file, no header, a repeated column, a row of another length, text
-    /// that is not UTF-8.
+    /// Reads a CSV or parquet file. Refused: no such file; as [`CsvTable::from_reader`] and [`CsvTable::from_parquet`].
     pub fn read(path: &Path) -> Result<Self> {
-        let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-        Self::from_reader(path, file)
+        Self::read_wanted(path, &Wanted::default())
     }
 
-    /// The same from anywhere; `path` is its name in messages.
-    pub fn from_reader(path: &Path, source: impl std::io::Read) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-        let bad = |e: csv::Error| Failure::data(path, e.to_string());
-        let columns: Vec<String> = reader.headers().map_err(bad)?.iter().map(str::to_owned).collect();
+    /// The same of some columns.
+    pub fn read_wanted(path: &Path, wanted: &Wanted) -> Result<Self> {
+        match Source::open(path)? {
+            Source::Text(file) => Self::wanted_from_reader(path, file, wanted),
+            Source::Parquet(file) => Self::from_parquet(path, file, wanted),
+        }
+    }
+
+    /// A CSV file from anywhere; `path` is its name in messages.
+    ///
+    /// Refused: no header, a repeated column, a row of another length, text that is not UTF-8.
+    pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
+        Self::wanted_from_reader(path, source, &Wanted::default())
+    }
+
+    /// The same of some columns.
+    pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
+        let bad = |message: String| Failure::data(path, message);
+        let mut records = Records::new(source);
+        let header = records.next().map_err(bad)?;
+        let columns: Vec<String> = header.map_or_else(Vec::new, |header| {
+            let text = |i| std::str::from_utf8(header.field(i)).expect("it was checked").to_owned();
+            (0..header.len()).map(text).collect()
+        });
         if columns.iter().all(String::is_empty) {
             return Err(Failure::data(path, "the file is empty, want a header line"));
         }
+        let mut table = Self::empty(path, columns, wanted, Some(Lines::default()))?;
+        let (mut lines, mut rows) = (Lines::default(), 0);
+        let mut taken: Vec<(usize, &mut Column)> = table
+            .values
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, column)| !matches!(column, Column::Skipped))
+            .collect();
+        while let Some(record) = records.next().map_err(bad)? {
+            check_rows(path, rows + 1)?;
+            lines.push(rows, record.line);
+            for (i, column) in &mut taken {
+                column.push(record.field(*i));
+            }
+            rows += 1;
+        }
+        table.values.iter_mut().for_each(Column::finish);
+        table.rows = rows;
+        table.places = Places::new(Some(lines));
+        Ok(table)
+    }
+
+    /// A table without rows. `lines`: of a text.
+    pub(super) fn empty(
+        path: &Path,
+        columns: Vec<String>,
+        wanted: &Wanted,
+        lines: Option<Lines>,
+    ) -> Result<Self> {
         let mut seen = HashSet::new();
         if let Some(twice) = columns.iter().find(|column| !seen.insert(*column)) {
-            return Err(Failure::data(path, format!("line 1: column `{twice}` stands there twice")));
+            let place = if lines.is_some() { "line 1: " } else { "" };
+            return Err(Failure::data(path, format!("{place}column `{twice}` stands there twice")));
         }
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(bad)?;
-            let line = record.position().map_or(0, csv::Position::line);
-            rows.push((line, record.iter().map(str::to_owned).collect()));
-        }
-        Ok(Self { path: path.to_owned(), columns, rows })
+        let values = columns.iter().map(|name| wanted.column(name)).collect();
+        Ok(Self { path: path.to_owned(), columns, values, rows: 0, places: Places::new(lines) })
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
     }
 
     /// Keeps the rows whose value in each column is among those listed.
@@ -50,14 +213,34 @@ impl CsvTable {
     pub fn filter(mut self, filter: &[(String, Vec<String>)]) -> Result<Self> {
         for (name, values) in filter {
             let place = self.column(name)?;
-            let found: HashSet<&String> = self.rows.iter().map(|(_, row)| &row[place]).collect();
-            if let Some(none) = values.iter().find(|value| !found.contains(value)) {
+            let wanted: HashSet<&str> = values.iter().map(String::as_str).collect();
+            let mut found: HashSet<String> = HashSet::new();
+            let keep: Vec<bool> = (0..self.rows)
+                .map(|row| {
+                    let text = self.text(row, place);
+                    let keep = wanted.contains(&*text);
+                    if keep && !found.contains(&*text) {
+                        found.insert(text.into_owned());
+                    }
+                    keep
+                })
+                .collect();
+            if let Some(none) = values.iter().find(|value| !found.contains(*value)) {
                 return Err(Failure::data(&self.path, format!("no row has `{name}` = `{none}`")));
             }
-            let wanted: HashSet<&String> = values.iter().collect();
-            self.rows.retain(|(_, row)| wanted.contains(&row[place]));
+            self.retain(&keep);
         }
         Ok(self)
+    }
+
+    fn retain(&mut self, keep: &[bool]) {
+        self.values.iter_mut().for_each(|column| column.retain(keep));
+        let before = self.places.kept.take();
+        let kept = (0..self.rows).filter(|&row| keep[row]);
+        let kept: Vec<u32> =
+            kept.map(|row| before.as_ref().map_or(row as u32, |before| before[row])).collect();
+        self.rows = kept.len();
+        self.places.kept = Some(kept);
     }
 
     /// The place of a column.
@@ -68,10 +251,62 @@ impl CsvTable {
         })
     }
 
-    /// An error at a row.
-    pub fn bad(&self, line: u64, message: impl std::fmt::Display) -> Failure {
-        Failure::data(&self.path, format!("line {line}: {message}"))
+    /// The value of a row in the column at a place.
+    #[inline]
+    pub fn text(&self, row: usize, place: usize) -> Cow<'_, str> {
+        self.values[place].text(row)
     }
+
+    /// By row: the number of its value in the column at a place, in the order of first appearance.
+    pub(super) fn numbers(&self, place: usize) -> Vec<u32> {
+        let mut names = Names::default();
+        (0..self.rows).map(|row| names.number(self.text(row, place).as_bytes())).collect()
+    }
+
+    /// A count: an integer >= 0. `name`: of its column.
+    #[inline]
+    pub(super) fn count(&self, row: usize, place: usize, name: &str) -> Result<i64> {
+        self.values[place].parsed(row).filter(|&x| x >= 0).ok_or_else(|| {
+            self.bad_row(row, format!("`{name}` = `{}`, want an integer >= 0", self.text(row, place)))
+        })
+    }
+
+    /// All rows as text, with the line on which each begins: for small tables.
+    pub fn to_rows(&self) -> Vec<(u64, Vec<String>)> {
+        let values = |row| (0..self.columns.len()).map(|i| self.text(row, i).into_owned()).collect();
+        (0..self.rows).map(|row| (self.line(row), values(row))).collect()
+    }
+
+    /// The line where a row begins; of a file without lines its number, from 1.
+    pub fn line(&self, row: usize) -> u64 {
+        let row = self.places.kept.as_ref().map_or(row, |kept| kept[row] as usize);
+        self.places.lines.as_ref().map_or(row as u64 + 1, |lines| lines.of(row))
+    }
+
+    /// Where a row stands: `line 2`, or `row 1`.
+    pub fn place(&self, row: usize) -> String {
+        let what = if self.places.lines.is_some() { "line" } else { "row" };
+        format!("{what} {}", self.line(row))
+    }
+
+    /// An error at a row.
+    pub fn bad_row(&self, row: usize, message: impl std::fmt::Display) -> Failure {
+        Failure::data(&self.path, format!("{}: {message}", self.place(row)))
+    }
+
+    /// An error at a line ([`CsvTable::to_rows`]).
+    pub fn bad(&self, line: u64, message: impl std::fmt::Display) -> Failure {
+        let what = if self.places.lines.is_some() { "line" } else { "row" };
+        Failure::data(&self.path, format!("{what} {line}: {message}"))
+    }
+}
+
+/// Refuses more rows than can be numbered.
+pub(super) fn check_rows(path: &Path, rows: usize) -> Result<()> {
+    if rows > u32::MAX as usize {
+        return Err(Failure::data(path, format!("more than {} rows", u32::MAX)));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -91,7 +326,7 @@ mod tests {
         assert_eq!(twice, "t.csv: line 1: column `c7` stands there twice");
         let long = format!("name\n{}\n", names.join("\n"));
         let table = read(&long).unwrap().filter(&[("name".into(), names[..60_000].to_vec())]).unwrap();
-        assert_eq!(table.rows.len(), 60_000);
+        assert_eq!(table.len(), 60_000);
         let none = table.filter(&[("name".into(), vec!["c1".into(), "c70000".into()])]).unwrap_err();
         assert_eq!(none.to_string(), "t.csv: no row has `name` = `c70000`");
     }

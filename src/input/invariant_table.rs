@@ -7,8 +7,10 @@ use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region, Row};
 use crate::lattice::IntMatrix;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::path::Path;
 
 /// Confidential counts and what every release of them keeps.
@@ -63,10 +65,10 @@ impl InvariantTable {
             Some(columns) => columns.iter().map(|c| table.column(c)).collect::<Result<_>>()?,
             None => (0..table.columns.len()).filter(|&i| i != count_place).collect(),
         };
-        if table.rows.is_empty() {
+        if table.is_empty() {
             return Err(Failure::data(path, "no rows (after `where`), want one per cell").into());
         }
-        let mut cells = read_cells(&table, &named, count_place, &source.count)?;
+        let (mut names, mut cells) = read_cells(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
         let numbered = specs().any(|s| {
             matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
@@ -80,8 +82,8 @@ impl InvariantTable {
         if let ([(rows, columns)], false) = (&margins[..], numbered) {
             let (row, column) = (key(&table, rows)?, key(&table, columns)?);
             cells.sort_by_key(|cell| (row[cell.row], column[cell.row]));
+            names = cells.iter().map(|cell| std::mem::take(&mut names[cell.row])).collect();
         }
-        let mut names: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let mut counts: Vec<i64> = cells.iter().map(|cell| cell.count).collect();
         let mut whole: Option<Linear> = None;
         for (i, (spec, _)) in invariants.iter().enumerate() {
@@ -126,9 +128,12 @@ impl InvariantTable {
             one.around(&counts).map_err(|e| refuse(e.to_string()))?;
         }
         let region = inequalities.around(&counts).expect("each of them holds");
-        // Names head the columns of the draws.
-        let mut sorted: Vec<&String> = names.iter().collect();
-        sorted.sort_unstable();
+        // Names head the columns of the draws. Those of the rows are distinct.
+        let mut sorted: Vec<&String> = Vec::new();
+        if names.len() > cells.len() {
+            sorted.extend(&names);
+            sorted.sort_unstable();
+        }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Failure::data(path, format!("two cells have the name `{}`", pair[0])).into());
         }
@@ -168,47 +173,56 @@ impl InvariantTable {
 
 struct CellRow {
     row: usize,
-    name: String,
     count: i64,
 }
 
-fn read_cells(table: &CsvTable, named: &[usize], count_place: usize, count: &str) -> Result<Vec<CellRow>> {
-    let mut seen: HashMap<String, u64> = HashMap::new();
-    let mut cells = Vec::new();
-    let mut total = 0i64;
-    for (row, (line, values)) in table.rows.iter().enumerate() {
-        let name = named.iter().map(|&i| values[i].as_str()).collect::<Vec<_>>().join("/");
-        if name.is_empty() || named.iter().any(|&i| values[i].is_empty()) {
-            return Err(table.bad(*line, "a cell without a name"));
+/// Names and counts by row.
+fn read_cells(
+    table: &CsvTable,
+    named: &[usize],
+    count_place: usize,
+    count: &str,
+) -> Result<(Vec<String>, Vec<CellRow>)> {
+    let mut names: Vec<String> = Vec::with_capacity(table.len());
+    let mut cells = Vec::with_capacity(table.len());
+    let (mut seen, hasher) = (HashTable::<u32>::with_capacity(table.len()), DefaultHashBuilder::default());
+    let (mut total, mut name) = (0i64, String::new());
+    for row in 0..table.len() {
+        name.clear();
+        for (i, &place) in named.iter().enumerate() {
+            let value = table.text(row, place);
+            if value.is_empty() {
+                return Err(table.bad_row(row, "a cell without a name"));
+            }
+            if i > 0 {
+                name.push('/');
+            }
+            name.push_str(&value);
         }
-        if let Some(first) = seen.insert(name.clone(), *line) {
-            return Err(table.bad(*line, format!("the cell `{name}` is duplicated (first on line {first})")));
+        if name.is_empty() {
+            return Err(table.bad_row(row, "a cell without a name"));
         }
-        let text = &values[count_place];
-        let value = text.parse::<i64>().ok().filter(|&x| x >= 0);
-        let value =
-            value.ok_or_else(|| table.bad(*line, format!("`{count}` = `{text}`, want an integer >= 0")))?;
+        let hash = hasher.hash_one(&name);
+        if let Some(&first) = seen.find(hash, |&first| names[first as usize] == name) {
+            let first = table.place(first as usize);
+            return Err(table.bad_row(row, format!("the cell `{name}` is duplicated (first on {first})")));
+        }
+        seen.insert_unique(hash, row as u32, |&other| hasher.hash_one(&names[other as usize]));
+        names.push(name.as_str().to_owned());
+        let value = table.count(row, count_place, count)?;
         total = total.saturating_add(value);
-        cells.push(CellRow { row, name, count: value });
+        cells.push(CellRow { row, count: value });
     }
     if total > 1 << 53 {
         return Err(Failure::data(&table.path, format!("the counts sum to {total}, the limit is 2^53")));
     }
-    Ok(cells)
+    Ok((names, cells))
 }
 
 /// By row of the file: the number of its value in a column, in the order of first appearance.
 fn key(table: &CsvTable, column: &str) -> Result<Vec<usize>> {
     let place = table.column(column)?;
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
-    Ok(table
-        .rows
-        .iter()
-        .map(|(_, values)| {
-            let next = numbers.len();
-            *numbers.entry(&values[place]).or_insert(next)
-        })
-        .collect())
+    Ok(table.numbers(place).into_iter().map(|number| number as usize).collect())
 }
 
 type Built = std::result::Result<Linear, crate::Error>;
@@ -229,11 +243,14 @@ fn inequality(
                 cells
                     .iter()
                     .map(|cell| {
-                        let (line, values) = &table.rows[cell.row];
-                        match values[place].as_str() {
+                        let text = table.text(cell.row, place);
+                        match &*text {
                             "" => Ok(none),
                             text => text.parse().map_err(|_| {
-                                table.bad(*line, format!("`{column}` = `{text}`, want an integer or nothing"))
+                                table.bad_row(
+                                    cell.row,
+                                    format!("`{column}` = `{text}`, want an integer or nothing"),
+                                )
                             }),
                         }
                     })
@@ -276,13 +293,15 @@ fn build(
         InvariantSpec::Total => Linear::total(d),
         InvariantSpec::Partition(columns) => {
             let keys = columns.iter().map(|c| Ok(in_order(key(table, c)?))).collect::<Result<Vec<_>>>()?;
-            let mut numbers: HashMap<Vec<usize>, usize> = HashMap::new();
-            let groups: Vec<usize> = (0..d)
-                .map(|cell| {
+            // Column by column: those that agree so far, and in the next.
+            let mut groups = vec![0; d];
+            for key in keys {
+                let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
+                for (group, key) in groups.iter_mut().zip(key) {
                     let next = numbers.len();
-                    *numbers.entry(keys.iter().map(|key| key[cell]).collect()).or_insert(next)
-                })
-                .collect();
+                    *group = *numbers.entry((*group, key)).or_insert(next);
+                }
+            }
             Linear::partition(&groups)
         }
         InvariantSpec::Margins { rows, columns } => {
@@ -303,12 +322,11 @@ fn build(
                 let place = table.column(column)?;
                 let mut set = Vec::new();
                 for (cell, at) in cells.iter().enumerate() {
-                    let (line, values) = &table.rows[at.row];
-                    match values[place].as_str() {
+                    match &*table.text(at.row, place) {
                         "1" => set.push(cell),
                         "0" => {}
                         other => {
-                            return Err(table.bad(*line, format!("`{column}` = `{other}`, want 0 or 1")));
+                            return Err(table.bad_row(at.row, format!("`{column}` = `{other}`, want 0 or 1")));
                         }
                     }
                 }
@@ -348,56 +366,61 @@ fn hierarchy(
     counts: &mut Vec<i64>,
 ) -> Result<Built> {
     let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
-    let mut inner: HashMap<Vec<&str>, usize> = HashMap::new();
+    let numbers: Vec<Vec<u32>> = places.iter().map(|&place| table.numbers(place)).collect();
     let mut rows: Vec<Row> = Vec::new();
-    let mut new_node = |path: &[&str], names: &mut Vec<String>, counts: &mut Vec<i64>| {
-        let cell = names.len();
-        names.push(if path.is_empty() {
-            format!("(all by {})", levels.join("/"))
-        } else {
-            let of = levels.iter().zip(path).map(|(level, name)| format!("{level}={name}"));
-            format!("({})", of.collect::<Vec<_>>().join("/"))
+    // By a cell below it and its depth; the root has none.
+    let mut new_node = |below: Option<(&CellRow, usize)>, names: &mut Vec<String>, counts: &mut Vec<i64>| {
+        let node = names.len();
+        names.push(match below {
+            None => format!("(all by {})", levels.join("/")),
+            Some((cell, depth)) => {
+                let of = levels.iter().zip(&places[..depth]);
+                let of = of.map(|(level, &place)| format!("{level}={}", table.text(cell.row, place)));
+                format!("({})", of.collect::<Vec<_>>().join("/"))
+            }
         });
         counts.push(0);
-        rows.push(vec![(cell as u32, -1)]);
-        (cell, rows.len() - 1)
+        rows.push(vec![(node as u32, -1)]);
+        (node, rows.len() - 1)
     };
-    let mut of_cell: HashMap<usize, usize> = HashMap::new();
-    let mut edges: Vec<(usize, usize)> = Vec::new();
-    let (root, row) = new_node(&[], names, counts);
-    inner.insert(Vec::new(), root);
-    of_cell.insert(root, row);
-    let mut leaves: HashMap<Vec<&str>, u64> = HashMap::new();
+    // Nodes with their rows, by the row of the parent and the number of the name; in the same way the leaves.
+    let root = new_node(None, names, counts);
+    let mut inner: HashMap<(u32, u32), (usize, usize)> = HashMap::new();
+    let mut leaves: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut edges: Vec<(u32, u32)> = Vec::new();
     for (leaf, cell) in cells.iter().enumerate() {
-        let (line, values) = &table.rows[cell.row];
-        let path: Vec<&str> = places.iter().map(|&place| values[place].as_str()).collect();
-        if path.iter().any(|name| name.is_empty()) {
-            return Err(table.bad(*line, format!("an empty name in {}", levels.join(", "))));
+        if places.iter().any(|&place| table.text(cell.row, place).is_empty()) {
+            return Err(table.bad_row(cell.row, format!("an empty name in {}", levels.join(", "))));
         }
-        if let Some(first) = leaves.insert(path.clone(), *line) {
-            let message = format!("the leaf `{}` is duplicated (first on line {first})", path.join("/"));
-            return Err(table.bad(*line, message));
-        }
+        let number = |depth: usize| numbers.get(depth).map_or(0, |numbers| numbers[cell.row]);
         let mut parent = root;
-        counts[root] += cell.count;
-        for depth in 1..path.len() {
-            let node = match inner.get(&path[..depth]) {
+        counts[root.0] += cell.count;
+        for depth in 1..places.len() {
+            let key = (parent.1 as u32, number(depth - 1));
+            let node = match inner.get(&key) {
                 Some(&node) => node,
                 None => {
-                    let (node, row) = new_node(&path[..depth], names, counts);
-                    inner.insert(path[..depth].to_vec(), node);
-                    of_cell.insert(node, row);
-                    edges.push((of_cell[&parent], node));
+                    let node = new_node(Some((cell, depth)), names, counts);
+                    inner.insert(key, node);
+                    edges.push((parent.1 as u32, node.0 as u32));
                     node
                 }
             };
-            counts[node] += cell.count;
+            counts[node.0] += cell.count;
             parent = node;
         }
-        edges.push((of_cell[&parent], leaf));
+        let key = (parent.1 as u32, number(places.len().saturating_sub(1)));
+        if let Some(first) = leaves.insert(key, cell.row as u32) {
+            let path: Vec<_> = places.iter().map(|&place| table.text(cell.row, place)).collect();
+            let (path, first) = (path.join("/"), table.place(first as usize));
+            return Err(
+                table.bad_row(cell.row, format!("the leaf `{path}` is duplicated (first on {first})"))
+            );
+        }
+        edges.push((parent.1 as u32, leaf as u32));
     }
     for (row, child) in edges {
-        rows[row].push((child as u32, 1));
+        rows[row as usize].push((child, 1));
     }
     Ok(Linear::from_rows(names.len(), rows))
 }

@@ -1,13 +1,19 @@
 //! Data files: tables of counts, and the raw records they are counted from.
 
 mod aggregate;
+mod column;
 mod csv_table;
 mod hierarchy_table;
 mod invariant_table;
+mod parquet_file;
+mod records;
 mod subject;
+mod table_writer;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
-pub use csv_table::CsvTable;
+pub use csv_table::{CsvTable, Wanted};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
+pub use parquet_file::Value;
 pub use subject::Subject;
+pub use table_writer::TableWriter;

@@ -3,23 +3,24 @@
 use crate::error::{Error, Result};
 use crate::law::Value;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A rooted tree of counts in which every parent is the sum of its children.
 ///
 /// Nodes are numbered breadth first, the root is 0, so the children of a node and the nodes of a level
 /// are ranges, and a parent comes before its children. Levels are counted from 0 here and from 1 in
-/// results. Leaves may lie on different levels.
+/// results. Leaves may lie on different levels. Clones share their memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
-    parent: Vec<u32>,
+    parent: Arc<[u32]>,
     /// Children of `v`: `first_child[v]..first_child[v + 1]`.
-    first_child: Vec<u32>,
-    level: Vec<u32>,
+    first_child: Arc<[u32]>,
+    level: Arc<[u32]>,
     /// Nodes of level `l`: `first_of_level[l]..first_of_level[l + 1]`.
-    first_of_level: Vec<u32>,
-    leaves: Vec<u32>,
+    first_of_level: Arc<[u32]>,
+    leaves: Arc<[u32]>,
     /// All other nodes, downwards.
-    internal: Vec<u32>,
+    internal: Arc<[u32]>,
 }
 
 impl Hierarchy {
@@ -28,15 +29,28 @@ impl Hierarchy {
     /// Refused: no node at all, a parent that does not come before its child, an order that is not
     /// breadth first (parents must not decrease).
     pub fn from_parents(parents: &[usize]) -> Result<Self> {
-        let n = parents.len();
-        if n == 0 || parents[0] != 0 {
-            return Err(Error::Hierarchy("node 0 must be there and be the root, its own parent".into()));
-        }
+        Self::check_nodes(parents.len())?;
+        // A parent that is too large for a number is refused as any other that does not come before its child.
+        Self::from_numbers(parents.iter().map(|&p| u32::try_from(p).unwrap_or(u32::MAX)).collect())
+    }
+
+    /// Refuses more nodes than can be numbered.
+    pub(crate) fn check_nodes(n: usize) -> Result<()> {
         if n > u32::MAX as usize {
             return Err(Error::Hierarchy(format!("{n} nodes, the limit is {}", u32::MAX)));
         }
+        Ok(())
+    }
+
+    /// The same as [`Hierarchy::from_parents`].
+    pub fn from_numbers(parents: Vec<u32>) -> Result<Self> {
+        let n = parents.len();
+        Self::check_nodes(n)?;
+        if n == 0 || parents[0] != 0 {
+            return Err(Error::Hierarchy("node 0 must be there and be the root, its own parent".into()));
+        }
         for v in 1..n {
-            if parents[v] >= v {
+            if parents[v] as usize >= v {
                 return Err(Error::Hierarchy(format!(
                     "node {v}: parent {} does not come before it",
                     parents[v]
@@ -47,14 +61,16 @@ impl Hierarchy {
             }
         }
         let mut level = vec![0u32; n];
-        let mut count = vec![0u32; n];
+        let mut first_child = vec![0u32; n + 1];
         for v in 1..n {
-            level[v] = level[parents[v]] + 1;
-            count[parents[v]] += 1;
+            let parent = parents[v] as usize;
+            level[v] = level[parent] + 1;
+            // Counted where the next node's children begin.
+            first_child[parent + 1] += 1;
         }
-        let mut first_child = vec![1u32; n + 1];
+        first_child[0] = 1;
         for v in 0..n {
-            first_child[v + 1] = first_child[v] + count[v];
+            first_child[v + 1] += first_child[v];
         }
         let mut first_of_level = vec![0u32];
         for v in 1..n {
@@ -64,15 +80,15 @@ impl Hierarchy {
         }
         first_of_level.push(n as u32);
         let (leaves, mut internal): (Vec<u32>, Vec<u32>) =
-            (0..n as u32).partition(|&v| count[v as usize] == 0);
+            (0..n as u32).partition(|&v| first_child[v as usize] == first_child[v as usize + 1]);
         internal.reverse();
         Ok(Self {
-            parent: parents.iter().map(|&p| p as u32).collect(),
-            first_child,
-            level,
-            first_of_level,
-            leaves,
-            internal,
+            parent: parents.into(),
+            first_child: first_child.into(),
+            level: level.into(),
+            first_of_level: first_of_level.into(),
+            leaves: leaves.into(),
+            internal: internal.into(),
         })
     }
 
@@ -124,6 +140,11 @@ impl Hierarchy {
         self.first_child[v] == self.first_child[v + 1]
     }
 
+    /// One past the last node that has children: from there on all are leaves.
+    pub(crate) fn inner_end(&self) -> usize {
+        self.internal.first().map_or(0, |&last| last as usize + 1)
+    }
+
     /// The leaves, upwards.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
@@ -135,7 +156,7 @@ impl Hierarchy {
     #[inline]
     pub fn sum_up<V: Value>(&self, values: &mut [V]) {
         debug_assert_eq!(values.len(), self.nodes());
-        for &v in &self.internal {
+        for &v in &*self.internal {
             let mut sum = V::default();
             for &value in &values[self.children(v as usize)] {
                 sum += value;

@@ -89,7 +89,8 @@ impl Values {
         self.present.as_ref().is_none_or(|present| present[row])
     }
 
-    fn put_text(&mut self, text: &str) {
+    /// Appends a text to a column of texts.
+    pub fn put_text(&mut self, text: &str) {
         if let Data::Text(bytes, ends) = &mut self.data {
             bytes.extend_from_slice(text.as_bytes());
             ends.push(bytes.len());

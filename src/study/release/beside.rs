@@ -43,7 +43,7 @@ pub fn beside_source_from(table: &CsvTable, beside: &Beside, cell: &[String]) ->
             note: beside.note.clone(),
         })
     };
-    table.rows.iter().map(row).collect()
+    table.to_rows().iter().map(row).collect()
 }
 
 /// The rows as the CSV that a run folder keeps.
@@ -82,5 +82,5 @@ pub fn beside_from(table: &CsvTable) -> Result<Vec<BesideRow>> {
             note: values[note].clone(),
         })
     };
-    table.rows.iter().map(row).collect()
+    table.to_rows().iter().map(row).collect()
 }

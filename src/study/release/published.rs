@@ -34,7 +34,7 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
         *place = table.column(name)?;
     }
     table
-        .rows
+        .to_rows()
         .iter()
         .map(|(line, row)| {
             let text = |i: usize| row[place[i]].as_str();

@@ -15,6 +15,7 @@ use crate::kernel::{HierarchicalMh, Kernel, LineGibbs};
 use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, LineLaw, Value};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &HierarchyTable) -> Result<Box<dyn Releases>> {
@@ -76,7 +77,7 @@ where
 
 struct Ready<L: LineLaw + TreeLaw> {
     hierarchy: Hierarchy,
-    counts: Vec<i64>,
+    counts: Arc<[i64]>,
     laws: Vec<L>,
     sampler: Sampler<L>,
     nonnegative: bool,
@@ -121,7 +122,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Releases for Ready<L> {
                     let mut real: Vec<f64> = noise.iter().map(|z| z.to_f64()).collect();
                     l2.project(&mut real);
                     let released: Vec<f64> =
-                        real.iter().zip(&self.counts).map(|(z, &x)| x as f64 + z).collect();
+                        real.iter().zip(&*self.counts).map(|(z, &x)| x as f64 + z).collect();
                     self.record(replicate, &real, &released, rows)?;
                 }
                 Sampler::TopDown(topdown) => {
@@ -130,7 +131,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Releases for Ready<L> {
                     let noisy = self.released(&noise);
                     let mut released = vec![0i64; n];
                     topdown.release(&noisy, &mut rng, &mut simplex, &mut released);
-                    let errors: Vec<i64> = released.iter().zip(&self.counts).map(|(y, x)| y - x).collect();
+                    let errors: Vec<i64> = released.iter().zip(&*self.counts).map(|(y, x)| y - x).collect();
                     self.record(replicate, &errors, &released, rows)?;
                 }
             }
@@ -159,7 +160,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
     }
 
     fn released(&self, noise: &[L::Value]) -> Vec<L::Value> {
-        noise.iter().zip(&self.counts).map(|(&z, &x)| L::Value::from_count(x) + z).collect()
+        noise.iter().zip(&*self.counts).map(|(&z, &x)| L::Value::from_count(x) + z).collect()
     }
 
     /// Runs one chain from an over-dispersed start, the leaves' free noise (never from the confidential

@@ -1,0 +1,72 @@
+//! Data tables as files.
+
+use super::Value;
+use crate::failure::{Failure, Result};
+use crate::table::{Field, Kind, Value as _, Writer};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Writes a table of text and integers row by row: CSV, or parquet by its name.
+pub struct TableWriter {
+    path: PathBuf,
+    sink: Sink,
+}
+
+enum Sink {
+    Text(Box<csv::Writer<File>>),
+    Parquet(Box<Writer>),
+}
+
+impl TableWriter {
+    /// A new file. `columns`: their names, and whether they hold integers. Refused: a file that is there.
+    pub fn create(path: &Path, columns: &[(&str, bool)]) -> Result<Self> {
+        let file = File::create_new(path).map_err(|e| Failure::io(path, "cannot create", e))?;
+        let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
+        let sink = if is_parquet {
+            let kind = |integers| if integers { Kind::I64 } else { Kind::Text };
+            let fields = columns.iter().map(|&(name, integers)| Field::new(name, kind(integers))).collect();
+            Sink::Parquet(Box::new(Writer::new(file, fields, &[]).map_err(|e| Failure::write(path, e))?))
+        } else {
+            let mut writer = csv::Writer::from_writer(file);
+            let header = columns.iter().map(|(name, _)| name);
+            writer.write_record(header).map_err(|e| Failure::write(path, e))?;
+            Sink::Text(Box::new(writer))
+        };
+        Ok(Self { path: path.to_owned(), sink })
+    }
+
+    /// Adds a row: one value for each column, of its kind.
+    pub fn push<'a>(&mut self, row: impl Iterator<Item = Value<'a>>) -> Result<()> {
+        let failed = |e: &dyn std::fmt::Display| Failure::write(&self.path, e);
+        match &mut self.sink {
+            Sink::Text(writer) => {
+                for value in row {
+                    let written = match value {
+                        Value::Text(text) => writer.write_field(text),
+                        Value::Integer(value) => writer.write_field(value.to_string()),
+                    };
+                    written.map_err(|e| failed(&e))?;
+                }
+                writer.write_record(None::<&[u8]>).map_err(|e| failed(&e))
+            }
+            Sink::Parquet(writer) => {
+                for (column, value) in writer.row().map_err(|e| failed(&e))?.iter_mut().zip(row) {
+                    match value {
+                        Value::Text(text) => column.put_text(text),
+                        Value::Integer(value) => value.put(column),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Completes the file.
+    pub fn finish(self) -> Result<()> {
+        let failed = |e: &dyn std::fmt::Display| Failure::write(&self.path, e);
+        match self.sink {
+            Sink::Text(mut writer) => writer.flush().map_err(|e| failed(&e)),
+            Sink::Parquet(writer) => writer.finish().map(drop).map_err(|e| failed(&e)),
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Reading tables and trees, beside plain readers that keep every value as a text of its own.
+
+use congenial::input::{CsvTable, HierarchyTable, TableWriter, Value, Wanted};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+const PATH: &str = "t.csv";
+
+/// Columns and rows with their lines, by the crate `csv`.
+type Plain = (Vec<String>, Vec<(u64, Vec<String>)>);
+
+fn plain_table(source: &[u8]) -> Result<Plain, String> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
+    let bad = |e: csv::Error| format!("{PATH}: {e}");
+    let columns: Vec<String> = reader.headers().map_err(bad)?.iter().map(str::to_owned).collect();
+    if columns.iter().all(String::is_empty) {
+        return Err(format!("{PATH}: the file is empty, want a header line"));
+    }
+    for (i, column) in columns.iter().enumerate() {
+        if columns[..i].contains(column) {
+            return Err(format!("{PATH}: line 1: column `{column}` stands there twice"));
+        }
+    }
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(bad)?;
+        let line = record.position().unwrap().line();
+        rows.push((line, record.iter().map(str::to_owned).collect()));
+    }
+    Ok((columns, rows))
+}
+
+/// Parents, counts and digest of the tree, or what is wrong with it.
+fn plain_tree(
+    source: &[u8],
+    levels: &[String],
+    filter: &[(String, Vec<String>)],
+) -> Result<(Vec<usize>, Vec<i64>, String), String> {
+    let (columns, mut rows) = plain_table(source)?;
+    let place = |name: &str| {
+        let none = || format!("{PATH}: no column `{name}`; the file has {}", columns.join(", "));
+        columns.iter().position(|column| column == name).ok_or_else(none)
+    };
+    for (name, values) in filter {
+        let place = place(name)?;
+        for value in values {
+            if !rows.iter().any(|(_, row)| &row[place] == value) {
+                return Err(format!("{PATH}: no row has `{name}` = `{value}`"));
+            }
+        }
+        rows.retain(|(_, row)| values.contains(&row[place]));
+    }
+    let places = levels.iter().map(|level| place(level)).collect::<Result<Vec<_>, _>>()?;
+    let count_place = place("count")?;
+    if rows.is_empty() {
+        return Err(format!("{PATH}: no rows below the header, want one per leaf"));
+    }
+    let (mut parents, mut counts) = (vec![0], vec![0i64]);
+    let mut of_row = vec![0; rows.len()];
+    for (depth, &place) in places.iter().enumerate() {
+        let last = depth + 1 == places.len();
+        let mut children: HashMap<(usize, &str), u64> = HashMap::new();
+        let mut found: Vec<(usize, &str)> = Vec::new();
+        for ((line, values), &parent) in rows.iter().zip(&of_row) {
+            let name = values[place].as_str();
+            if name.is_empty() {
+                let leaf = &values[places[places.len() - 1]];
+                return Err(match last {
+                    true => format!("{PATH}: line {line}: no `{}`, want an id", levels[depth]),
+                    false => {
+                        format!("{PATH}: line {line}: `{leaf}` has no parent: `{}` is empty", levels[depth])
+                    }
+                });
+            }
+            match children.get(&(parent, name)) {
+                Some(first) if last => {
+                    return Err(format!(
+                        "{PATH}: line {line}: `{}` = `{name}` is duplicated (first on line {first})",
+                        levels[depth]
+                    ));
+                }
+                Some(_) => {}
+                None => {
+                    children.insert((parent, name), *line);
+                    found.push((parent, name));
+                }
+            }
+        }
+        found.sort_by_key(|child| child.0);
+        let first = parents.len();
+        parents.extend(found.iter().map(|child| child.0));
+        let number: HashMap<_, _> = found.into_iter().zip(first..).collect();
+        for ((_, values), node) in rows.iter().zip(&mut of_row) {
+            *node = number[&(*node, values[place].as_str())];
+        }
+    }
+    counts.resize(parents.len(), 0);
+    for ((line, values), &node) in rows.iter().zip(&of_row) {
+        let text = &values[count_place];
+        let value = text.parse::<i64>().ok().filter(|&x| x >= 0);
+        counts[node] =
+            value.ok_or_else(|| format!("{PATH}: line {line}: `count` = `{text}`, want an integer >= 0"))?;
+    }
+    let total = of_row.iter().fold(0i64, |sum, &node| sum.saturating_add(counts[node]));
+    if total > 1 << 53 {
+        return Err(format!("{PATH}: the counts sum to {total}, the limit is 2^53"));
+    }
+    for v in (1..parents.len()).rev() {
+        counts[parents[v]] += counts[v];
+    }
+    let mut hash = Sha256::new();
+    for (parent, count) in parents.iter().zip(&counts) {
+        hash.update((*parent as u64).to_le_bytes());
+        hash.update(count.to_le_bytes());
+    }
+    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((parents, counts, digest))
+}
+
+fn tree_of(
+    table: CsvTable,
+    levels: &[String],
+    filter: &[(String, Vec<String>)],
+) -> Result<(Vec<usize>, Vec<i64>, String), String> {
+    let table = HierarchyTable::from_csv(table, levels, "count", filter).map_err(|e| e.to_string())?;
+    let tree = &table.hierarchy;
+    let parents = (0..tree.nodes()).map(|v| if v == 0 { 0 } else { tree.parent(v) }).collect();
+    Ok((parents, table.counts.to_vec(), table.digest))
+}
+
+fn wanted<'a>(levels: &'a [String], filter: &'a [(String, Vec<String>)]) -> Wanted<'a> {
+    let columns = levels.iter().chain(filter.iter().map(|(column, _)| column)).map(String::as_str);
+    Wanted::of(columns, "count")
+}
+
+fn same_table(source: &[u8]) -> Result<(), TestCaseError> {
+    let ours = CsvTable::from_reader(Path::new(PATH), source)
+        .map(|table| (table.columns.clone(), table.to_rows()))
+        .map_err(|e| e.to_string());
+    // Where in a field it is no longer UTF-8 is counted before or after its blanks are taken off.
+    let place = |e: String| e.split(" near byte index").next().unwrap_or_default().to_owned();
+    let (ours, plain) = (ours.map_err(place), plain_table(source).map_err(place));
+    prop_assert_eq!(ours, plain, "{:?}", String::from_utf8_lossy(source));
+    Ok(())
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// Pieces of CSV: what means something, alone and together, and what is not UTF-8.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        6 => Just(b",".to_vec()),
+        4 => Just(b"\n".to_vec()),
+        2 => Just(b"\r\n".to_vec()),
+        1 => Just(b"\r".to_vec()),
+        2 => Just(b"\"".to_vec()),
+        1 => Just(b"\"\"".to_vec()),
+        1 => Just(b" ".to_vec()),
+        1 => Just(b"\t\x0b".to_vec()),
+        1 => Just("\u{a0}é\u{2003}".into()),
+        1 => Just(b"\xff".to_vec()),
+        1 => Just(b"\xef\xbb\xbf".to_vec()),
+        6 => "[a-c]{1,3}".prop_map(String::into_bytes),
+        1 => "[a-z-]{9,20}".prop_map(String::into_bytes),
+    ]
+}
+
+/// A field as it may be written.
+fn field(values: &'static str) -> impl Strategy<Value = String> {
+    let value = proptest::string::string_regex(values).unwrap();
+    (value, 0..8).prop_map(|(value, how)| match how {
+        0 => format!("\"{value}\""),
+        1 => format!(" {value}\t"),
+        _ => value,
+    })
+}
+
+fn tree_text() -> impl Strategy<Value = String> {
+    let count = prop_oneof![30 => field("[0-9]{1,3}"), 1 => field("-?[0-9.]{0,20}"), 1 => field("[0-9]{16}")];
+    let name = prop_oneof![40 => field("[a-d]{1,2}"), 1 => field("[a-d]{0,1}")];
+    let leaf = prop_oneof![40 => field("[0-9]{3,5}"), 2 => field("[0-9]{0,2}")];
+    let end = prop_oneof![8 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\n\n")];
+    let row = (field("[x-z]"), name, leaf, count, end);
+    (prop::collection::vec(row, 0..40), any::<bool>()).prop_map(|(mut rows, sorted)| {
+        if sorted {
+            rows.sort();
+        }
+        let rows = rows.iter().map(|(a, b, leaf, count, end)| format!("{leaf},{a},{count},{b}{end}"));
+        format!("leaf,a,count,b\n{}", rows.collect::<String>())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Any bytes: the same columns, rows and lines, or the same refusal.
+    #[test]
+    fn tables_are_read_as_csv_reads_them(pieces in prop::collection::vec(piece(), 0..40), mark: bool) {
+        let mut source = if mark { b"\xef\xbb\xbf".to_vec() } else { Vec::new() };
+        source.extend(pieces.concat());
+        same_table(&source)?;
+    }
+
+    /// Trees with empty and duplicated names, odd counts, filters, rows in any order: the same or the same refusal.
+    #[test]
+    fn trees_are_those_of_the_plain_reader(text in tree_text(), filtered in 0..4, by in 0..4) {
+        let filter = match filtered {
+            0 => vec![("a".to_owned(), names(&["x", "y"]))],
+            1 => vec![("a".to_owned(), names(&["x"])), ("count".to_owned(), names(&["1", "2"]))],
+            _ => Vec::new(),
+        };
+        let levels = match by {
+            0 => names(&["leaf"]),
+            1 => names(&["a", "none", "leaf"]),
+            _ => names(&["a", "b", "leaf"]),
+        };
+        let plain = plain_tree(text.as_bytes(), &levels, &filter);
+        for wanted in [Wanted::default(), wanted(&levels, &filter)] {
+            let ours = CsvTable::wanted_from_reader(Path::new(PATH), text.as_bytes(), &wanted)
+                .map_err(|e| e.to_string())
+                .and_then(|table| tree_of(table, &levels, &filter));
+            prop_assert_eq!(&ours, &plain, "{:?}", text);
+        }
+    }
+}
+
+/// Records across the ends of buffers, and longer than one.
+#[test]
+fn long_files_are_read_as_csv_reads_them() {
+    let mut text = "a,b,c\n".to_owned();
+    for i in 0..120_000u64 {
+        let x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        text += &match x % 7 {
+            0 => format!("{x},\"quoted, and\nin {i} lines\",c\r\n"),
+            1 => format!("{x},é{i},\"\"\"\"\n\n"),
+            _ => format!("{x},n{i},c\n"),
+        };
+        if i % 40_000 == 9 {
+            text += &format!("1,\"{}\",\"\n\"\n", "long \"\" and, ".repeat(60_000));
+        }
+    }
+    same_table(text.as_bytes()).unwrap();
+    text += "1,2\n";
+    same_table(text.as_bytes()).unwrap();
+    text += "é";
+    same_table(&text.as_bytes()[..text.len() - 1]).unwrap();
+}
+
+/// A source that fails after some bytes.
+struct Failing<'a>(&'a [u8]);
+
+impl std::io::Read for Failing<'_> {
+    fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(&mut place[..1])? {
+            0 => Err(std::io::Error::other("the wire broke")),
+            read => Ok(read),
+        }
+    }
+}
+
+/// What is wrong before a failure of the source is told first.
+#[test]
+fn sources_may_fail() {
+    let read = |text: &str| {
+        CsvTable::from_reader(Path::new(PATH), Failing(text.as_bytes())).unwrap_err().to_string()
+    };
+    assert_eq!(read("a,b\n1,2\n3,"), "t.csv: the wire broke");
+    assert_eq!(read(""), "t.csv: the wire broke");
+    assert!(read("a,b\n1,2,3\n4").contains("record 1 (line: 2, byte: 4): found record with 3 fields"));
+}
+
+fn levels() -> Vec<String> {
+    names(&["a", "b", "leaf"])
+}
+
+fn parquet_tree(path: &Path, wanted: &Wanted) -> Result<(Vec<usize>, Vec<i64>, String), String> {
+    let table = CsvTable::read_wanted(path, wanted).map_err(|e| e.to_string())?;
+    tree_of(table, &levels(), &[])
+}
+
+/// The same rows as CSV and as parquet are the same tree, over several row groups.
+#[test]
+fn parquet_and_csv_are_the_same_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["t.csv", "t.parquet"].map(|name| dir.path().join(name));
+    let columns = [("leaf", true), ("other", false), ("a", false), ("b", false), ("count", true)];
+    for path in &paths {
+        let mut writer = TableWriter::create(path, &columns).unwrap();
+        for i in 0..300_000i64 {
+            let (a, b) = (format!("a{}", i / 70_000), format!("β{}", i % 1000 / 10));
+            let texts = [Value::Text("not wanted"), Value::Text(&a), Value::Text(&b)];
+            let row = [Value::Integer(i)].into_iter().chain(texts).chain([Value::Integer(i * 31 % 977)]);
+            writer.push(row).unwrap();
+        }
+        writer.finish().unwrap();
+        assert!(TableWriter::create(path, &columns).is_err());
+    }
+    let levels = levels();
+    let text = std::fs::read(&paths[0]).unwrap();
+    let plain = plain_tree(&text, &levels, &[]).unwrap();
+    for path in &paths {
+        for wanted in [Wanted::default(), wanted(&levels, &[])] {
+            assert!(parquet_tree(path, &wanted).unwrap() == plain);
+        }
+    }
+}
+
+/// Writes one row group; `write` is called for each column in turn.
+fn write_parquet(
+    path: &Path,
+    fields: &str,
+    mut write: impl FnMut(usize, &mut parquet::file::writer::SerializedColumnWriter),
+) {
+    let schema = Arc::new(parse_message_type(&format!("message table {{ {fields} }}")).unwrap());
+    let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = 0;
+    while let Some(mut next) = group.next_column().unwrap() {
+        write(column, &mut next);
+        next.close().unwrap();
+        column += 1;
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+fn put<T: DataType>(
+    column: &mut parquet::file::writer::SerializedColumnWriter,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) {
+    column.typed::<T>().write_batch(values, levels, None).unwrap();
+}
+
+/// Integers of every kind and text are read; other types and missing values are refused with their places.
+#[test]
+fn parquet_columns_are_text_or_integers() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let fields = "required int32 a (INTEGER(8, true)); optional int32 b (INTEGER(32, false)); \
+                  required int64 leaf (INTEGER(64, false)); required int64 count; \
+                  optional byte_array name (STRING); required double x; required int32 day (DATE); \
+                  repeated int32 list; required byte_array bytes;";
+    let write = |missing: bool| {
+        let levels: &[i16] = if missing { &[1, 1, 0] } else { &[1, 1, 1] };
+        let present = if missing { 2 } else { 3 };
+        write_parquet(&path, fields, |i, column| match i {
+            0 => put::<Int32Type>(column, &[-1, -1, 7], None),
+            1 => put::<Int32Type>(column, &[-1, 5, 6], Some(&[1, 1, 1])),
+            2 => put::<Int64Type>(column, &[-1, 2, 3], None),
+            3 => put::<Int64Type>(column, &[10, 20, 30], None),
+            4 => {
+                let names = ["n", "", "m"].map(ByteArray::from);
+                put::<ByteArrayType>(column, &names[..present], Some(levels));
+            }
+            5 => put::<DoubleType>(column, &[1.0, 2.0, 3.0], None),
+            6 => put::<Int32Type>(column, &[1, 2, 3], None),
+            7 => {
+                column
+                    .typed::<Int32Type>()
+                    .write_batch(&[1, 2], Some(&[1, 1, 0, 0]), Some(&[0, 1, 0, 0]))
+                    .unwrap();
+            }
+            _ => put::<ByteArrayType>(column, &["n", "", "m"].map(ByteArray::from), None),
+        });
+    };
+    write(false);
+    let read = |columns: &[&str]| CsvTable::read_wanted(&path, &Wanted::of(columns.iter().copied(), "count"));
+    let table = read(&["a", "b", "leaf", "name"]).unwrap();
+    let rows: Vec<Vec<String>> =
+        (0..3).map(|row| (0..5).map(|i| table.text(row, i).into_owned()).collect()).collect();
+    assert_eq!(rows[0], ["-1", "4294967295", "18446744073709551615", "10", "n"]);
+    assert_eq!(rows[1], ["-1", "5", "2", "20", ""]);
+    assert_eq!(rows[2], ["7", "6", "3", "30", "m"]);
+    let refusal = |columns: &[&str]| {
+        let message = read(columns).unwrap_err().to_string();
+        message.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
+    };
+    for (column, what) in [("x", "DOUBLE"), ("day", "Date"), ("bytes", "BYTE_ARRAY")] {
+        assert_eq!(
+            refusal(&[column]),
+            format!("column `{column}` has the type {what}, want integers or text")
+        );
+    }
+    assert_eq!(refusal(&["list"]), "column `list` is nested, want integers or text");
+    let tree = |levels: &[&str]| {
+        let levels = names(levels);
+        HierarchyTable::from_csv(read(&["a", "b", "leaf", "name"]).unwrap(), &levels, "count", &[])
+    };
+    assert_eq!(tree(&["a", "leaf"]).unwrap().counts[..], [60, 30, 30, 10, 20, 30]);
+    let wrong = |levels: &[&str], message: &str| {
+        assert_eq!(tree(levels).unwrap_err().to_string(), format!("{}: {message}", path.display()));
+    };
+    wrong(&["name"], "row 2: no `name`, want an id");
+    wrong(&["name", "leaf"], "row 2: `2` has no parent: `name` is empty");
+    wrong(&["a"], "row 2: `a` = `-1` is duplicated (first on row 1)");
+    wrong(&["none"], "no column `none`; the file has a, b, leaf, count, name, x, day, list, bytes");
+    write(true);
+    assert_eq!(refusal(&["name"]), "row 3: no value in `name`");
+    // What is not wanted may miss values.
+    assert!(read(&["a", "leaf"]).is_ok());
+    std::fs::write(&path, "PAR1 and then nothing").unwrap();
+    assert!(refusal(&["a"]).starts_with("not a readable parquet file"));
+    let folder = CsvTable::read(dir.path()).unwrap_err().to_string();
+    assert!(folder.contains("directory"), "{folder}");
+}
