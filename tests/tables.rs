@@ -117,7 +117,7 @@ fn releases_of_a_table_leave_rows_entries_and_draws() {
                 }
                 assert_eq!(entry("a/x", i) + entry("b/x", i) + entry("c/x", i), 0);
             }
-            Ok(())
+            Ok(true)
         };
         reader.groups(check).unwrap();
         checked += 1;

@@ -16,24 +16,24 @@ pub struct BoxPlot {
 }
 
 impl BoxPlot {
-    /// Of at least one value; sorts them. Quantiles are interpolated between order statistics at `p (n - 1)`
+    /// Of at least one value; their order changes. Quantiles are interpolated between order statistics at `p (n - 1)`
     /// (type 7 of Hyndman and Fan 1996).
     pub fn of(values: &mut [f64]) -> Self {
-        values.sort_by(f64::total_cmp);
-        let quantile = |p: f64| {
+        let mut quantile = |p: f64| {
             let at = p * (values.len() - 1) as f64;
-            let (low, high) = (values[at as usize], values[(at as usize + 1).min(values.len() - 1)]);
+            let (_, &mut low, above) = values.select_nth_unstable_by(at as usize, f64::total_cmp);
+            let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
             low + (at - libm::floor(at)) * (high - low)
         };
         let (q1, median, q3) = (quantile(0.25), quantile(0.5), quantile(0.75));
         let reach = 1.5 * (q3 - q1);
-        let within = |x: &&f64| **x >= q1 - reach && **x <= q3 + reach;
+        let within = || values.iter().copied().filter(|&x| x >= q1 - reach && x <= q3 + reach);
         Self {
-            whisker_low: values.iter().find(within).copied().unwrap_or(q1),
+            whisker_low: within().min_by(f64::total_cmp).unwrap_or(q1),
             q1,
             median,
             q3,
-            whisker_high: values.iter().rev().find(within).copied().unwrap_or(q3),
+            whisker_high: within().max_by(f64::total_cmp).unwrap_or(q3),
         }
     }
 }

@@ -35,8 +35,7 @@ impl<'a> Record<'a> {
 impl<R: Read> Records<R> {
     pub fn new(source: R) -> Self {
         let mut builder = csv::ReaderBuilder::new();
-        let reader =
-            builder.has_headers(false).buffer_capacity(1 << 18).from_reader(source);
+        let reader = builder.has_headers(false).buffer_capacity(1 << 18).from_reader(source);
         Self { reader, record: csv::StringRecord::new() }
     }
 

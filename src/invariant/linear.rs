@@ -155,6 +155,11 @@ impl Linear {
         &self.rows
     }
 
+    /// Whether `A z = 0`, in exact arithmetic.
+    pub fn holds(&self, noise: &[i64]) -> bool {
+        self.rows.iter().all(|row| value(row, noise) == 0)
+    }
+
     /// Checks `A z = 0` in exact arithmetic.
     ///
     /// Errors: [`Error::InvariantViolated`] with the first equation that fails.

@@ -4,6 +4,7 @@ use super::{Identity, Journal, Manifest, SCHEMA_VERSION};
 use crate::failure::{Failure, Result};
 use crate::table::{Field, Record, TableDigest, Values, Writer};
 use parquet::errors::ParquetError;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -23,7 +24,7 @@ pub struct RunFolder {
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
-    /// Digests of the tables written so far.
+    /// Digests of the tables written so far; they are synced by the commit.
     tables: Mutex<BTreeMap<String, TableDigest>>,
     config_hash: String,
 }
@@ -241,9 +242,16 @@ impl RunFolder {
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
         manifest.tables = std::mem::take(&mut *self.tables.lock().unwrap_or_else(PoisonError::into_inner));
+        // All at once: each waits for the disk.
+        manifest.tables.par_iter().try_for_each(|(name, _)| {
+            let path = self.partial.join(name);
+            let synced = fs::File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|e| Failure::write(&path, e))
+        })?;
         // From here on everything is there: whatever fails, nothing is removed.
         self.own = false;
         if manifest.failed_cells > 0 {
+            self.journal().save()?;
             self.journal().adopt_others()?;
         }
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
@@ -300,8 +308,7 @@ impl RowsFile<'_> {
 
     /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
     pub fn finish(self) -> Result<()> {
-        let (digest, file) = self.writer.finish().map_err(|e| failed(&self.path, e))?;
-        file.sync_all().map_err(|e| Failure::write(&self.path, e))?;
+        let digest = self.writer.finish().map_err(|e| failed(&self.path, e))?;
         let mut tables = self.folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.insert(self.name, digest);
         Ok(())

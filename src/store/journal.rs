@@ -301,6 +301,7 @@ impl Journal {
     /// Keeps a batch that took so many seconds of one thread. It is on the disk after at most [`LATEST`] seconds of work of
     /// all threads. Errors: files.
     pub fn append(&self, key: BatchKey, batch: &Batch, seconds: f64) -> Result<Spot> {
+        let record = record(&self.identity, key, batch);
         let mut own = locked(&self.own);
         let log = match &mut *own {
             Some(log) => log,
@@ -311,8 +312,8 @@ impl Journal {
             }
         };
         let at = log.written + log.buffer.len() as u64;
-        let length = log.put(&self.identity, key, batch);
-        let spot = Spot { log: log.number, at, length, failed: batch.error.is_some() };
+        log.buffer.extend_from_slice(&record);
+        let spot = Spot { log: log.number, at, length: record.len(), failed: batch.error.is_some() };
         log.unwritten += seconds;
         log.unsynced += seconds;
         log.total += seconds;
@@ -381,25 +382,21 @@ fn create(folder: &Path, prefix: &str) -> Result<(PathBuf, File)> {
     Err(Failure::create(folder, ErrorKind::AlreadyExists.into()))
 }
 
-impl Log {
-    /// Appends a record to the buffer; returns its length.
-    fn put(&mut self, identity: &str, (cell, start, end): BatchKey, batch: &Batch) -> usize {
-        let error = batch.error.as_deref().map_or(&[][..], str::as_bytes);
-        // An error is never empty: its length plus one, 0 for none.
-        let lengths =
-            [batch.error.as_ref().map_or(0, |error| error.len() as u64 + 1), batch.rows.len() as u64];
-        let mut head = [0u8; HEAD];
-        head[..8].copy_from_slice(MAGIC);
-        for (i, word) in [cell, start, end, lengths[0], lengths[1]].into_iter().enumerate() {
-            head[8 + 8 * i..16 + 8 * i].copy_from_slice(&word.to_le_bytes());
-        }
-        let digest = checksum(identity, &head[8..HEAD - 32], error, &batch.rows);
-        head[HEAD - 32..].copy_from_slice(&digest);
-        self.buffer.extend_from_slice(&head);
-        self.buffer.extend_from_slice(error);
-        self.buffer.extend_from_slice(&batch.rows);
-        HEAD + error.len() + batch.rows.len()
+/// The bytes of a record.
+fn record(identity: &str, (cell, start, end): BatchKey, batch: &Batch) -> Vec<u8> {
+    let error = batch.error.as_deref().map_or(&[][..], str::as_bytes);
+    // Zero stands for no error.
+    let lengths = [batch.error.as_ref().map_or(0, |error| error.len() as u64 + 1), batch.rows.len() as u64];
+    let mut record = Vec::with_capacity(HEAD + error.len() + batch.rows.len());
+    record.extend_from_slice(MAGIC);
+    for word in [cell, start, end, lengths[0], lengths[1]] {
+        record.extend_from_slice(&word.to_le_bytes());
     }
+    let digest = checksum(identity, &record[8..], error, &batch.rows);
+    record.extend_from_slice(&digest);
+    record.extend_from_slice(error);
+    record.extend_from_slice(&batch.rows);
+    record
 }
 
 fn checksum(identity: &str, words: &[u8], error: &[u8], rows: &[u8]) -> [u8; 32] {

@@ -41,11 +41,16 @@ impl Run {
 
     /// Goes through the rows of a table; through none if the run has no such table. Refused: rows that are not those of which
     /// the manifest has the hash (said at their end).
-    pub fn each<R: Record>(&self, each: impl FnMut(R) -> Result<()>) -> Result<()> {
+    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<()>) -> Result<()> {
+        self.while_true(|row| each(row).map(|()| true))
+    }
+
+    /// The same, as long as `each` returns true: rows that are not all read are not compared with their hash.
+    pub fn while_true<R: Record>(&self, each: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let Some(wanted) = self.manifest.tables.get(R::FILE) else { return Ok(()) };
         let path = self.folder.join(R::FILE);
         let found = Reader::open(&path)?.each(each)?;
-        same(&path, &found, wanted)
+        found.map_or(Ok(()), |found| same(&path, &found, wanted))
     }
 
     /// All rows of a table.

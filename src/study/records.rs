@@ -24,11 +24,12 @@ impl Named {
     /// The first cells, as many as pages show. Errors: the table.
     pub fn printed(&self) -> Result<Vec<CellRow>> {
         let mut cells = Vec::new();
-        self.run.each(|row: CellRow| {
-            if cells.len() < PRINTED {
-                cells.push(row);
+        self.run.while_true(|row: CellRow| {
+            if cells.len() == PRINTED {
+                return Ok(false);
             }
-            Ok(())
+            cells.push(row);
+            Ok(true)
         })?;
         Ok(cells)
     }
@@ -42,11 +43,11 @@ impl Named {
             self.printed()?.into_iter().map(|cell| (cell, Vec::new())).collect();
         let places: HashMap<Key, usize> =
             cells.iter().enumerate().map(|(i, (cell, _))| (cell.cell, i)).collect();
-        self.run.each(|row: R| {
-            if let Some(&place) = places.get(&key(&row)) {
-                cells[place].1.push(row);
-            }
-            Ok(())
+        // Rows stand in the order of the cells: after those that are shown nothing is wanted.
+        self.run.while_true(|row: R| {
+            let place = places.get(&key(&row));
+            place.map(|&place| cells[place].1.push(row));
+            Ok(place.is_some())
         })?;
         cells.retain(|(_, rows)| !rows.is_empty());
         Ok(cells)

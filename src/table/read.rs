@@ -41,8 +41,9 @@ impl Reader {
         self.file.metadata().file_metadata().num_rows().max(0) as u64
     }
 
-    /// Goes through the rows, a row group at a time; returns what the file holds. Errors: of the file, and of `each`.
-    pub fn groups(&self, mut each: impl FnMut(&[Values]) -> Result<()>) -> Result<TableDigest> {
+    /// Goes through the rows, a row group at a time, as long as `each` returns true; returns what the file holds if that was to
+    /// its end. Errors: of the file, and of `each`.
+    pub fn groups(&self, mut each: impl FnMut(&[Values]) -> Result<bool>) -> Result<Option<TableDigest>> {
         let bad = |e: ParquetError| Failure::data(&self.path, format!("cannot be read: {e}"));
         let mut hasher = Hasher::new(self.fields.len());
         for i in 0..self.file.num_row_groups() {
@@ -57,13 +58,15 @@ impl Reader {
                 return Err(Failure::data(&self.path, "its columns have different lengths"));
             }
             hasher.update(&columns);
-            each(&columns)?;
+            if !each(&columns)? {
+                return Ok(None);
+            }
         }
-        Ok(hasher.finish(&self.fields))
+        Ok(Some(hasher.finish(&self.fields)))
     }
 
     /// The same, row by row. Refused: other columns than those of the record, a text that is no value of its kind.
-    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<()>) -> Result<TableDigest> {
+    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<bool>) -> Result<Option<TableDigest>> {
         let wanted = R::fields();
         if let Some(missing) = wanted.iter().find(|field| !self.fields.contains(field)) {
             let message = match self.fields.iter().find(|field| field.name == missing.name) {
@@ -85,16 +88,19 @@ impl Reader {
             for row in 0..columns.first().map_or(0, Values::len) {
                 let record = R::get(columns, row)
                     .ok_or_else(|| Failure::data(&self.path, "a text is not what its column holds"))?;
-                each(record)?;
+                if !each(record)? {
+                    return Ok(false);
+                }
             }
-            Ok(())
+            Ok(true)
         })
     }
 }
 
 /// What a file holds, read in full.
 pub fn digest_of(path: &Path) -> Result<TableDigest> {
-    Reader::open(path)?.groups(|_| Ok(()))
+    let digest = Reader::open(path)?.groups(|_| Ok(true))?;
+    Ok(digest.expect("it was read to its end"))
 }
 
 fn field(column: &ColumnDescriptor) -> std::result::Result<Field, String> {

@@ -62,12 +62,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the file: what it holds, and the file to be synced.
-    pub fn finish(mut self) -> Result<(TableDigest, File), ParquetError> {
+    /// Ends the file, unsynced: what it holds.
+    pub fn finish(mut self) -> Result<TableDigest, ParquetError> {
         if self.values.first().is_some_and(|values| !values.is_empty()) {
             self.flush()?;
         }
-        Ok((self.hasher.finish(&self.fields), self.file.into_inner()?))
+        self.file.close()?;
+        Ok(self.hasher.finish(&self.fields))
     }
 }
 

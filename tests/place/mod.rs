@@ -81,7 +81,7 @@ impl Place {
         let file = std::fs::File::create(self.path(folder).join(R::FILE)).unwrap();
         let mut writer = Writer::new(file, R::fields(), &[]).unwrap();
         rows.iter().for_each(|row| row.put(writer.row().unwrap()));
-        let (digest, _) = writer.finish().unwrap();
+        let digest = writer.finish().unwrap();
         let place = format!("{folder}/manifest.json");
         let mut manifest: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(self.path(&place)).unwrap()).unwrap();

@@ -11,6 +11,7 @@ use crate::input::InvariantTable;
 use crate::page::{Format, finite, heading, number, table as table_page, with_error};
 use crate::table;
 use crate::table::Key;
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 table! {
@@ -148,7 +149,7 @@ impl Entries {
                 rhat,
             }
         };
-        this.kept.into_iter().enumerate().map(row).collect()
+        this.kept.into_par_iter().enumerate().map(row).collect()
     }
 }
 

@@ -80,8 +80,7 @@ impl Releases for Ready {
                 Image::None => {
                     let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
                     let whole = noise.iter().all(|z| z.fract() == 0.0);
-                    kept =
-                        whole && self.invariant.check(&integers).is_ok() && self.region.contains(&integers);
+                    kept = whole && self.invariant.holds(&integers) && self.region.contains(&integers);
                 }
                 Image::L2(l2) => {
                     l2.project(&mut noise);
