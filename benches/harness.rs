@@ -64,11 +64,16 @@ fn main() {
     }
     let mut words = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
     let many = 100_000_000;
-    let word =
-        seconds(|| drop(black_box((0..many).fold(0u64, |sum, _| sum ^ words.next_u64())))) / many as f64;
+    let word = seconds(|| {
+        black_box((0..many).fold(0u64, |sum, _| sum ^ words.next_u64()));
+    }) / many as f64;
     println!("one xoshiro256++ word takes {:.3} ns", word * 1e9);
     let law = DoubleGeometric::new(1.0).expect("a scale");
-    let draws = seconds(|| (0..16 * rows).for_each(|_| drop(black_box(law.sample(&mut words)))));
+    let draws = seconds(|| {
+        (0..16 * rows).for_each(|_| {
+            black_box(law.sample(&mut words));
+        })
+    });
     let [one, two] = ["1", "2"].map(|threads| seconds(|| run(folder, "rows", threads)));
     let ratio = (one - draws) / rows as f64 / word;
     println!(

@@ -45,9 +45,9 @@ impl Named {
             cells.iter().enumerate().map(|(i, (cell, _))| (cell.cell, i)).collect();
         // Rows stand in the order of the cells: after those that are shown nothing is wanted.
         self.run.while_true(|row: R| {
-            let place = places.get(&key(&row));
-            place.map(|&place| cells[place].1.push(row));
-            Ok(place.is_some())
+            let Some(&place) = places.get(&key(&row)) else { return Ok(false) };
+            cells[place].1.push(row);
+            Ok(true)
         })?;
         cells.retain(|(_, rows)| !rows.is_empty());
         Ok(cells)
