@@ -214,6 +214,10 @@ enum Job {
     Batch(usize, u64),
 }
 
+/// Seconds from which on a batch is kept in any case, and nanoseconds of work of all threads that need not be kept.
+const KEPT: f64 = 0.02;
+const UNKEPT: u64 = 10_000_000_000;
+
 /// Bytes of rows that may wait in memory.
 const WAITING: usize = 32 << 20;
 
@@ -250,6 +254,8 @@ struct Engine<'a, 's> {
     ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
     progress: Progress,
     stopped: AtomicBool,
+    /// Nanoseconds of work that is in no journal.
+    unkept: AtomicU64,
     failure: Mutex<Option<Failure>>,
     jobs: usize,
 }
@@ -282,6 +288,7 @@ impl<'a, 's> Engine<'a, 's> {
             ordered,
             progress: Progress::new(total, manner.quiet),
             stopped: AtomicBool::new(false),
+            unkept: AtomicU64::new(0),
             failure: Mutex::default(),
             jobs: units.iter().map(|unit| unit.batches() as usize + 1).sum(),
         }
@@ -381,10 +388,11 @@ impl<'a, 's> Engine<'a, 's> {
                         false => attempt(|| prepared.draw(start..end, &mut batch.rows)).err(),
                     };
                     let seconds = clock.elapsed().as_secs_f64();
-                    let spot =
-                        self.journal.map(|journal| journal.append(key, &batch, seconds)).transpose()?;
+                    let waits = !self.must_not_wait((cell, number));
+                    let journal = self.journal.filter(|_| !waits || self.keeps(seconds));
+                    let spot = journal.map(|journal| journal.append(key, &batch, seconds)).transpose()?;
                     self.ends(cell, batch.error.as_ref())?;
-                    match spot.filter(|_| self.must_not_wait((cell, number))) {
+                    match spot.filter(|_| !waits) {
                         Some(spot) => Waiting::Journaled(spot),
                         None => Waiting::Here(batch),
                     }
@@ -394,6 +402,16 @@ impl<'a, 's> Engine<'a, 's> {
         self.done(cell);
         self.progress.add(unit.work.saturating_mul(end - start));
         self.hand_on((cell, number), waiting)
+    }
+
+    /// Whether a batch that took so long is kept: reading what took less would not be faster than drawing it again, but what is
+    /// not kept has a bound.
+    fn keeps(&self, seconds: f64) -> bool {
+        let nanoseconds = (seconds * 1e9) as u64;
+        let unkept = &self.unkept;
+        self.shard.is_some()
+            || seconds >= KEPT
+            || unkept.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds > UNKEPT
     }
 
     /// With `fail_fast`, what ends the run.

@@ -108,31 +108,68 @@ pub(super) trait Releases: Send + Sync {
     fn tv_error(&self) -> f64;
 }
 
-/// Integers are short in the journal.
+/// Integers are short in batches: a byte that says whether all are, then seven bits a byte, the sign in the last of the first; or
+/// the bits of every real.
 mod short {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    enum Errors {
-        Integers(Vec<i64>),
-        Reals(Vec<f64>),
-    }
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(errors: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(1 + 2 * errors.len());
         let integer =
             |&x: &f64| (x as i64) as f64 == x && (x != 0.0 || x.is_sign_positive()) && x.abs() < 9e15;
-        let errors = match errors.iter().all(integer) {
-            true => Errors::Integers(errors.iter().map(|&x| x as i64).collect()),
-            false => Errors::Reals(errors.to_vec()),
-        };
-        errors.serialize(serializer)
+        if errors.iter().all(integer) {
+            bytes.push(1);
+            for &x in errors {
+                let x = x as i64;
+                let mut rest = ((x << 1) ^ (x >> 63)) as u64;
+                while rest >= 0x80 {
+                    bytes.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                bytes.push(rest as u8);
+            }
+        } else {
+            bytes.push(0);
+            errors.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+        }
+        serializer.serialize_bytes(&bytes)
+    }
+
+    struct Errors;
+
+    impl<'de> Visitor<'de> for Errors {
+        type Value = Vec<f64>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+            f.write_str("errors of entries")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<f64>, E> {
+            let (kind, rest) = bytes.split_first().ok_or_else(|| E::custom("no errors"))?;
+            if *kind == 0 {
+                let (reals, []) = rest.as_chunks::<8>() else { return Err(E::custom("half an error")) };
+                return Ok(reals.iter().map(|bits| f64::from_le_bytes(*bits)).collect());
+            }
+            let mut errors = Vec::with_capacity(rest.len());
+            let (mut word, mut shift) = (0u64, 0);
+            for byte in rest {
+                if shift > 63 {
+                    return Err(E::custom("an error of more than 64 bits"));
+                }
+                word |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte & 0x80 == 0 {
+                    errors.push(((word >> 1) as i64 ^ -((word & 1) as i64)) as f64);
+                    (word, shift) = (0, 0);
+                }
+            }
+            if shift == 0 { Ok(errors) } else { Err(E::custom("half an error")) }
+        }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-        Ok(match Errors::deserialize(deserializer)? {
-            Errors::Integers(errors) => errors.into_iter().map(|x| x as f64).collect(),
-            Errors::Reals(errors) => errors,
-        })
+        deserializer.deserialize_bytes(Errors)
     }
 }
 
