@@ -46,6 +46,8 @@ extern crate self as congenial;
 mod testing;
 
 #[cfg(feature = "harness")]
+pub mod catalogue;
+#[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
 pub mod cluster;

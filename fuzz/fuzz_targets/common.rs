@@ -1,7 +1,7 @@
 //! What the targets share.
 #![allow(dead_code)]
 
-use congenial::config::{self, Document};
+use congenial::study::{self, Document};
 use congenial::failure::Failure;
 use congenial::grid::Plan;
 use congenial::input::CsvTable;
@@ -27,7 +27,7 @@ pub fn plan(text: &str, sets: &[String], table: &str) {
 }
 
 fn expand(text: &str, sets: &[String], table: &str) -> Option<Plan> {
-    let config = match config::read(Path::new("fuzz.toml"), text, sets) {
+    let config = match study::read(Path::new("fuzz.toml"), text, sets) {
         Ok(Document::Grid(config)) => *config,
         Ok(Document::Worlds(config)) => {
             drop(study::plan(Document::Worlds(config)));

@@ -4,6 +4,7 @@
 mod common;
 
 use arbitrary::{Result, Unstructured};
+use congenial::catalogue::{Kind, LawKind, MethodKind, Place};
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Write;
 
@@ -36,9 +37,15 @@ fn document(u: &mut Unstructured) -> Result<(String, String)> {
         let count = if u.ratio(1, 16)? { number(u)? } else { u.int_in_range(0..=50)? };
         writeln!(table, "{a},{b},{c},{cell},{low},{high},{inside},{count}").expect("memory");
     }
-    let mut text = format!("name = \"n\"\nseed = {}\nreplicates = 3\n", number(u)?.unsigned_abs() >> 1);
+    let mut text = format!("name = \"n\"\nseed = {}\n", number(u)?.unsigned_abs() >> 1);
     let study = *u.choose(&["release", "release", "meeting", "privacy"])?;
-    writeln!(text, "study = \"{study}\"\nkeep-draws = {}", u.arbitrary::<bool>()?).expect("memory");
+    writeln!(text, "study = \"{study}\"").expect("memory");
+    if study != "privacy" {
+        text += "replicates = 3\n";
+    }
+    if study == "release" {
+        writeln!(text, "keep-draws = {}", u.arbitrary::<bool>()?).expect("memory");
+    }
     text += "[data]\ntable = \"t.csv\"\ncount = \"count\"\n";
     let tree = u.ratio(1, 3)?;
     if tree {
@@ -60,10 +67,10 @@ fn document(u: &mut Unstructured) -> Result<(String, String)> {
     for _ in 0..u.int_in_range(0..=2)? {
         text += "[[exclude]]\n";
         if u.arbitrary()? {
-            writeln!(text, "law = {:?}", u.choose(&LAWS)?).expect("memory");
+            writeln!(text, "law = {:?}", law(u, false)?.name()).expect("memory");
         }
         if u.arbitrary()? {
-            writeln!(text, "method = {:?}", u.choose(&METHODS)?).expect("memory");
+            writeln!(text, "method = {:?}", u.choose(MethodKind::ALL)?.name()).expect("memory");
         }
         if u.arbitrary()? {
             writeln!(text, "nonnegative = {}\nepsilon = {}", u.arbitrary::<bool>()?, reals(u)?)
@@ -161,54 +168,39 @@ fn invariant(u: &mut Unstructured, cells: usize) -> Result<String> {
     })
 }
 
-const LAWS: [&str; 7] =
-    ["laplace", "double-geometric", "gaussian", "discrete-gaussian", "l1", "l2", "generalized-gaussian"];
-const METHODS: [&str; 14] = [
-    "exact",
-    "line-gibbs",
-    "lattice-metropolis",
-    "unconstrained",
-    "l2",
-    "hierarchical-mh",
-    "topdown",
-    "klein",
-    "mis",
-    "rejection",
-    "l1",
-    "nnl2",
-    "l2-then-integer-l1",
-    "nnl2-then-integer-l1",
-];
-/// Options with the method that takes them.
-const OPTIONS: [(&str, &str); 9] = [
-    ("line-gibbs", "sweeps = [1, 2]"),
-    ("hierarchical-mh", "steps = 5"),
-    ("hierarchical-mh", "proposal-scale"),
-    ("lattice-metropolis", "a"),
-    ("lattice-metropolis", "basis = [\"smith\", \"reduced\"]"),
-    ("mis", "proposal-epsilon"),
-    ("l1", "beta"),
-    ("rejection", "from = [\"equations\", \"unconstrained\"]"),
-    ("exact", "nonnegative = [true, false]"),
-];
+/// A method that fits the study and what is released as a rule, with one of its options now and then.
+fn method(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
+    let place = if tree { Place::Tree } else { Place::Table { inequalities: false } };
+    let fits = |kind: &&MethodKind| match study {
+        "privacy" => **kind == MethodKind::Exact,
+        "meeting" => kind.facts().coupled,
+        _ => kind.somewhere(place).is_ok(),
+    };
+    let fitting: Vec<&MethodKind> = MethodKind::ALL.iter().filter(fits).collect();
+    let kind = if u.ratio(1, 16)? { u.choose(MethodKind::ALL)? } else { u.choose(&fitting)? };
+    if kind.facts().options.is_empty() || u.ratio(2, 3)? {
+        return Ok(format!("{:?}", kind.name()));
+    }
+    let option = u.choose(kind.facts().options)?;
+    let values = match option.kind {
+        Kind::Flag => "[true, false]".into(),
+        Kind::Count(_) => "[1, 5]".into(),
+        Kind::Number { .. } => reals(u)?,
+        Kind::Name(names) => format!("{names:?}"),
+    };
+    Ok(format!("{{ kind = {:?}, {} = {values} }}", kind.name(), option.key))
+}
+
+fn law(u: &mut Unstructured, tree: bool) -> Result<LawKind> {
+    let fits = |law: &&LawKind| !tree || law.on_hierarchies();
+    let fitting: Vec<&LawKind> = LawKind::ALL.iter().filter(fits).collect();
+    if u.ratio(1, 8)? { u.choose(LawKind::ALL).copied() } else { u.choose(&fitting).map(|law| **law) }
+}
 
 fn grid(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
-    let law = if u.ratio(1, 8)? { *u.choose(&LAWS)? } else { *u.choose(&LAWS[..if tree { 4 } else { 7 }])? };
+    let law = law(u, tree)?.name();
     let mut text = format!("epsilon = {}\nlaw = {law:?}\n", reals(u)?);
-    let fitting = match (study, tree) {
-        ("privacy", _) => 1,
-        ("meeting", _) => 3,
-        (_, true) => 7,
-        _ => 14,
-    };
-    let method = if u.ratio(1, 3)? {
-        let (method, option) = *u.choose(&OPTIONS)?;
-        let option =
-            if option.contains('=') { option.to_owned() } else { format!("{option} = {}", reals(u)?) };
-        format!("{{ kind = {method:?}, {option} }}")
-    } else {
-        format!("{:?}", u.choose(&METHODS[..fitting])?)
-    };
+    let method = method(u, study, tree)?;
     writeln!(text, "method = {method}").expect("memory");
     if law.contains("gaussian") != u.ratio(1, 16)? {
         writeln!(text, "delta = {}", reals(u)?).expect("memory");

@@ -3,8 +3,9 @@
 
 mod common;
 
-use congenial::config::wire::WireBound;
-use congenial::config::{Beside, DataSource, InvariantSpec, Shape};
+use congenial::input::Bound;
+use congenial::config::Beside;
+use congenial::input::{DataSource, InvariantSpec, Shape};
 use congenial::failure::Failure;
 use congenial::input::{
     Aggregate, CsvTable, HierarchyTable, InvariantTable, Refusal, count_csv, join, matrix_from_reader,
@@ -69,8 +70,8 @@ fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
                 InvariantSpec::Indicators(vec![text("in")]),
                 InvariantSpec::Hierarchy(vec![a.clone(), b.clone()]),
                 InvariantSpec::Bounds(
-                    Some(WireBound::Column(text("low"))),
-                    Some(WireBound::Column(text("high"))),
+                    Some(Bound::Column(text("low"))),
+                    Some(Bound::Column(text("high"))),
                 ),
             ];
             // The rest of the byte chooses among them.

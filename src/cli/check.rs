@@ -1,6 +1,6 @@
 //! `congenial check`
 
-use crate::config::{self, Document};
+use crate::study::{self, Document};
 use crate::failure::Result;
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ pub(super) struct Arguments {
 /// Everything that can be seen without the data.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
-        let what = match config::load(path, &arguments.sets)? {
+        let what = match study::load(path, &arguments.sets)? {
             Document::Grid(config) => {
-                format!("{}, {} of the grid", config.study.name(), plural(config.blocks.len(), "block"))
+                format!("{}, {} of the grid", config.study, plural(config.blocks.len(), "block"))
             }
             Document::Worlds(config) => format!("composition, {}", plural(config.settings.len(), "setting")),
         };

@@ -1,7 +1,6 @@
 //! `congenial merge`
 
 use super::run::{self, Making};
-use crate::config;
 use crate::engine::Manner;
 use crate::failure::Result;
 use crate::store::Earlier;
@@ -29,7 +28,7 @@ pub(super) struct Arguments {
 /// Merges the shards of a run: its rows are those of a run in one piece.
 pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Arguments { config, out, shards, threads, sets } = arguments;
-    let planned = study::plan(config::load(&config, &sets)?)?;
+    let planned = study::plan(study::load(&config, &sets)?)?;
     let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
     let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
     run::run_plan(&making, &*planned)

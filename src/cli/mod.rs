@@ -7,6 +7,7 @@ mod completions;
 mod digest;
 mod man;
 mod merge;
+mod methods;
 mod plan;
 mod report;
 mod run;
@@ -57,6 +58,8 @@ enum Verb {
     Aggregate(aggregate::Arguments),
     /// Simulate tables of negative binomial counts on the cells of a layout
     Simulate(simulate::Arguments),
+    /// List the noise laws and methods that a config can name, with their options
+    Methods,
     /// Print the JSON schema of configs, for editors
     Schema,
     /// Print the manual page
@@ -96,6 +99,7 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),
         Verb::Simulate(arguments) => simulate::run(&arguments),
+        Verb::Methods => methods::run(),
         Verb::Schema => schema::run(),
         Verb::Man(arguments) => man::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),

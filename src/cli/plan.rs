@@ -1,6 +1,5 @@
 //! `congenial plan`
 
-use crate::config;
 use crate::failure::Result;
 use crate::study::{self, Listing};
 use serde_json::json;
@@ -19,7 +18,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let planned = study::plan(config::load(&arguments.config, &arguments.sets)?)?;
+    let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
     if arguments.json {
         let folder = super::run::target(None, &about.name, &about.config_hash);

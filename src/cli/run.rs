@@ -1,6 +1,5 @@
 //! `congenial run`
 
-use crate::config;
 use crate::engine::{self, Manner, Shard};
 use crate::failure::{Failure, Result};
 use crate::page::Format;
@@ -57,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     };
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
-    let planned = study::plan(config::load(&arguments.config, &arguments.sets)?)?;
+    let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     match &arguments.shard {
         Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
         None => run_plan(&making, &*planned),

@@ -2,7 +2,6 @@
 
 use super::run;
 use crate::cluster::{self, Job, Pods};
-use crate::config;
 use crate::engine;
 use crate::failure::{Failure, Result};
 use crate::store::{self, Identity};
@@ -66,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if !(arguments.minutes.is_finite() && arguments.minutes > 0.0) {
         return Err(Failure::Usage(format!("--minutes: got {}, want a number > 0", arguments.minutes)));
     }
-    let planned = study::plan(config::load(&arguments.config, &arguments.sets)?)?;
+    let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     let about = planned.about();
     let hash = about.config_hash.clone();
     let out = absolute(&run::target(arguments.out.as_deref(), &about.name, &hash))?;

@@ -1,6 +1,6 @@
 //! `congenial verify`
 
-use crate::config::{self, Document};
+use crate::study::{self, Document};
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let threads = super::run::threads(arguments.threads);
     let manner = Manner { threads, fail_fast: false, quiet: false };
-    let plan = match config::load(&arguments.config, &arguments.sets)? {
+    let plan = match study::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => Plan::new(*config)?,
         Document::Worlds(config) => {
             let (number, wrong) = composition::verify(config, manner)?;

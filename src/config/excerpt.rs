@@ -44,7 +44,7 @@ pub(super) fn excerpt(text: &str, span: Range<usize>) -> (String, Range<usize>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::read;
+    use crate::study::read;
     use std::path::Path;
 
     #[test]

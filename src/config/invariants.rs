@@ -1,10 +1,9 @@
 //! Checks of `[[invariant]]`: everything that can be seen without the data.
 
-use super::check::Checker;
-use super::model::InvariantSpec;
+use super::checker::Checker;
 use super::wire::WireInvariant;
 use crate::failure::Result;
-use crate::input::read_matrix;
+use crate::input::{InvariantSpec, read_matrix};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;

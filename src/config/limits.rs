@@ -1,6 +1,6 @@
 //! How large a grid may be.
 
-use super::check::Checker;
+use super::checker::Checker;
 use crate::failure::Result;
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const MOST_CELLS: usize = 100_000;
 impl Checker<'_> {
     /// The product of some axes, each with its length and place, after `before` cells of other blocks. Refused, at the
     /// longest axis: more than [`MOST_CELLS`].
-    pub(super) fn product(&self, before: usize, axes: &[(&str, usize, Range<usize>)]) -> Result<usize> {
+    pub(crate) fn product(&self, before: usize, axes: &[(&str, usize, Range<usize>)]) -> Result<usize> {
         let product = axes.iter().try_fold(1usize, |product, (_, length, _)| product.checked_mul(*length));
         let all = product.and_then(|product| product.checked_add(before));
         match (all.filter(|all| *all <= MOST_CELLS), axes.iter().max_by_key(|(_, length, _)| *length)) {
@@ -35,7 +35,7 @@ impl Checker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Document, read};
+    use crate::study::{Document, read};
     use crate::failure::{Failure, Result};
     use std::path::Path;
 

@@ -1,21 +1,21 @@
-//! A config file: read ([`wire`]), overridden (`--set`), checked. What passes here can be run.
+//! A config file: read by its study ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
 mod check;
+mod checker;
+mod data;
 mod excerpt;
 mod invariants;
 mod limits;
 mod methods;
 mod model;
+pub mod names;
 mod overrides;
 mod schema;
 pub mod wire;
-mod worlds;
 
-pub use check::{Document, load, read};
+pub use check::Section;
+pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub use model::{
-    Beside, Block, Config, DataSource, Exclude, InvariantSpec, LawKind, Method, MethodKind, Shape, SplitSpec,
-    Study, Thresholds, basis_name, source_name,
-};
+pub use model::{Beside, Block, Config, DEFAULT_STUDY, Exclude, Meetings, Own, SplitSpec, Thresholds};
+pub use overrides::apply;
 pub use schema::schema;
-pub use worlds::WorldsConfig;

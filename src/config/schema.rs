@@ -1,21 +1,21 @@
 //! The shape of a config as a JSON schema, for editors.
 
-use super::model::{LawKind, MethodKind, Study};
-use super::wire::{Axis, WireConfig, WireMethod, WireMethodTable, WireSplit};
+use super::names::MethodName;
+use super::wire::{Axis, WireMethod};
+use crate::catalogue::{Kind, MethodKind, OptionFacts};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// The JSON schema (draft 2020-12) of a config file. It knows keys, types and names; that a value fits the others, the data
-/// and the study is seen by `check` and `plan`.
-pub fn schema() -> Value {
+/// The JSON schema (draft 2020-12) of a config file of any of some studies. It knows keys, types and names; that a value fits the
+/// others, the data and the study is seen by `check` and `plan`.
+pub fn schema(studies: &[fn(&mut SchemaGenerator) -> Schema]) -> Value {
     let mut generator = SchemaGenerator::default();
-    let [grid, worlds] =
-        [generator.subschema_for::<WireConfig>(), generator.subschema_for::<super::worlds::Wire>()];
+    let studies: Vec<Schema> = studies.iter().map(|study| study(&mut generator)).collect();
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A config of congenial",
-        "oneOf": [grid, worlds],
+        "oneOf": studies,
         "$defs": generator.take_definitions(true),
     });
     without_null(&mut schema);
@@ -46,31 +46,6 @@ fn without_null(value: &mut Value) {
     }
 }
 
-/// A type of text with the names that it may be.
-macro_rules! names {
-    ($($name:ident = $names:expr;)*) => {$(
-        pub(super) struct $name;
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "enum": $names })
-            }
-        }
-    )*};
-}
-
-names! {
-    LawName = LawKind::ALL.map(LawKind::name);
-    MethodName = MethodKind::ALL.map(MethodKind::name);
-    StudyName = [Study::Release, Study::Meeting, Study::Privacy].map(Study::name);
-    CompositionName = ["composition"];
-    BasisName = ["smith", "reduced"];
-    SourceName = ["equations", "unconstrained"];
-    SplitName = ["each", "even"];
-}
-
 impl<T: JsonSchema> JsonSchema for Axis<T> {
     fn inline_schema() -> bool {
         true
@@ -84,37 +59,52 @@ impl<T: JsonSchema> JsonSchema for Axis<T> {
     }
 }
 
+/// A name, or a table with the options of that method.
 impl JsonSchema for WireMethod {
     fn schema_name() -> Cow<'static, str> {
         "Method".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let name = generator.subschema_for::<MethodName>();
-        let table = generator.subschema_for::<WireMethodTable>();
-        json_schema!({ "anyOf": [name, table] })
+        let mut choices = vec![json!(generator.subschema_for::<MethodName>())];
+        for kind in MethodKind::ALL {
+            let options = kind.facts().options.iter();
+            let mut properties: Map<String, Value> =
+                options.map(|option| (option.key.to_owned(), axis(option))).collect();
+            properties.insert("kind".into(), json!({ "const": kind.name() }));
+            choices.push(json!({
+                "type": "object", "properties": properties, "required": ["kind"], "additionalProperties": false,
+            }));
+        }
+        json_schema!({ "anyOf": choices })
     }
 }
 
-/// Splits: a name, or a list of names and of lists of shares.
-pub(super) struct SplitAxis;
-
-impl JsonSchema for SplitAxis {
-    fn schema_name() -> Cow<'static, str> {
-        "Splits".into()
+/// A value of an option, or a list of them.
+fn axis(option: &OptionFacts) -> Value {
+    let one = match option.kind {
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Count(_) => json!({ "type": "integer", "minimum": 1 }),
+        Kind::Number { above, closed, most, .. } => {
+            let low = if closed { "minimum" } else { "exclusiveMinimum" };
+            let mut one = json!({ "type": "number", low: above });
+            if most.is_finite() {
+                one["maximum"] = json!(most);
+            }
+            one
+        }
+        Kind::Name(names) => json!({ "type": "string", "enum": names }),
+    };
+    let mut axis = json!({
+        "description": option.meaning,
+        "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }],
+    });
+    if let Some(default) = option.default() {
+        axis["default"] = match default {
+            crate::catalogue::Value::Flag(flag) => json!(flag),
+            crate::catalogue::Value::Count(n) => json!(n),
+            crate::catalogue::Value::Number(x) => json!(x),
+            crate::catalogue::Value::Name(name) => json!(name),
+        };
     }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let name = generator.subschema_for::<SplitName>();
-        let one = generator.subschema_for::<WireSplit>();
-        json_schema!({ "anyOf": [name, { "type": "array", "items": one, "minItems": 1 }] })
-    }
-}
-
-impl JsonSchema for WireSplit {
-    fn schema_name() -> Cow<'static, str> {
-        "Split".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let name = generator.subschema_for::<SplitName>();
-        json_schema!({ "anyOf": [name, { "type": "array", "items": { "type": "number" }, "minItems": 1 }] })
-    }
+    axis
 }

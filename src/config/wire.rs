@@ -1,49 +1,161 @@
 //! The shape of a config file. Unknown keys are refused; every checked value keeps its place in the file.
 
-use super::schema::{BasisName, LawName, MethodName, SourceName, SplitAxis, StudyName};
+use super::names::{LawName, MethodName};
+use crate::catalogue::Given;
+use crate::input::Bound;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use toml::Spanned;
 
-/// The whole file.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireConfig {
-    /// Name of the run: part of the folder's name.
-    #[schemars(with = "String")]
+/// What the files of all studies of a grid have in common, and a block of each.
+#[derive(Debug)]
+pub struct WireFile<B> {
+    /// Name of the run.
     pub name: Spanned<String>,
     /// Master seed.
-    #[schemars(with = "u64")]
-    pub seed: Spanned<u64>,
-    /// What is done with the cells: "release" (default), "meeting" or "privacy".
-    #[schemars(with = "Option<StudyName>")]
-    pub study: Option<Spanned<String>>,
-    /// Replicates of every cell, unless its block says otherwise.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub replicates: Option<Spanned<i64>>,
-    /// Whether the draws are written out, beside their summaries.
-    #[serde(default)]
-    pub keep_draws: bool,
-    /// The confidential counts.
+    pub seed: u64,
+    /// Place of the study.
+    pub study: Range<usize>,
+    /// `[data]`
     pub data: WireData,
-    /// What every release must keep, for tables that are not a hierarchy of their own; all of them together.
-    #[serde(default)]
-    #[schemars(with = "Vec<WireInvariant>")]
+    /// `[[invariant]]`
     pub invariant: Vec<Spanned<WireInvariant>>,
-    /// Blocks of the grid, concatenated.
-    #[schemars(with = "Vec<WireGrid>")]
-    pub grid: Spanned<Vec<WireGrid>>,
-    /// Combinations to leave out.
-    #[serde(default)]
+    /// `[[grid]]`
+    pub grid: Spanned<Vec<B>>,
+    /// `[[exclude]]`
     pub exclude: Vec<WireExclude>,
-    /// What the report adds.
-    #[serde(default)]
-    pub report: WireReport,
-    /// How `compare` judges runs of this config.
-    #[serde(default)]
+    /// `[compare]`
     pub compare: WireCompare,
+    /// What some of them have.
+    pub top: WireTop,
 }
+
+/// Keys at the top that some studies have.
+#[derive(Debug, Default)]
+pub struct WireTop {
+    /// Replicates of every cell, unless its block says otherwise.
+    pub replicates: Option<Spanned<i64>>,
+    /// Whether draws are written out.
+    pub keep_draws: bool,
+    /// `[report]`
+    pub report: WireReport,
+}
+
+/// The axes of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Axes<'a> {
+    /// Privacy budgets.
+    pub epsilon: &'a Spanned<Axis<f64>>,
+    /// Noise laws.
+    pub law: &'a Spanned<Axis<String>>,
+    /// Methods.
+    pub method: &'a Spanned<Axis<WireMethod>>,
+    /// Sensitivities.
+    pub sensitivity: Option<&'a Spanned<Axis<f64>>>,
+    /// Splits of the budget.
+    pub split: Option<&'a Spanned<Axis<WireSplit>>>,
+    /// Deltas.
+    pub delta: Option<&'a Spanned<Axis<f64>>>,
+}
+
+/// The file of one study of a grid and its block: what all have in common, and what is its own, at the top and in a block.
+macro_rules! study {
+    (
+        $(#[$doc:meta])* $file:ident $name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
+        $(#[$block_doc:meta])* $block:ident { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct $file {
+            /// Name of the run: part of the folder's name.
+            #[schemars(with = "String")]
+            name: toml::Spanned<String>,
+            /// Master seed.
+            seed: u64,
+            /// What is done with the cells: release (default), meeting or privacy; or composition, which has other keys.
+            #[schemars(with = $study, extend("enum" = [$name]))]
+            study: Option<toml::Spanned<String>>,
+            /// The confidential counts.
+            data: $crate::config::wire::WireData,
+            /// What every release must keep, for tables that are not a hierarchy of their own; all of them together.
+            #[serde(default)]
+            #[schemars(with = "Vec<crate::config::wire::WireInvariant>")]
+            invariant: Vec<toml::Spanned<$crate::config::wire::WireInvariant>>,
+            /// Blocks of the grid, concatenated.
+            #[schemars(with = $blocks)]
+            grid: toml::Spanned<Vec<$block>>,
+            /// Combinations to leave out.
+            #[serde(default)]
+            exclude: Vec<$crate::config::wire::WireExclude>,
+            /// How `compare` judges runs of this config.
+            #[serde(default)]
+            compare: $crate::config::wire::WireCompare,
+            $($(#[$top_meta])* $top: $top_type,)*
+        }
+
+        impl From<$file> for $crate::config::wire::WireFile<$block> {
+            #[allow(clippy::needless_update)]
+            fn from(file: $file) -> Self {
+                Self {
+                    name: file.name,
+                    seed: file.seed,
+                    study: file.study.map_or(0..0, |study| study.span()),
+                    data: file.data,
+                    invariant: file.invariant,
+                    grid: file.grid,
+                    exclude: file.exclude,
+                    compare: file.compare,
+                    top: $crate::config::wire::WireTop { $($top: file.$top,)* ..Default::default() },
+                }
+            }
+        }
+
+        $(#[$block_doc])*
+        #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct $block {
+            /// Privacy budgets.
+            #[schemars(with = "crate::config::wire::Axis<f64>")]
+            epsilon: toml::Spanned<$crate::config::wire::Axis<f64>>,
+            /// Noise laws.
+            #[schemars(with = "crate::config::wire::Axis<crate::config::names::LawName>")]
+            law: toml::Spanned<$crate::config::wire::Axis<String>>,
+            /// Methods.
+            #[schemars(with = "crate::config::wire::Axis<crate::config::wire::WireMethod>")]
+            method: toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireMethod>>,
+            /// Sensitivities of one level's counts; default 1.
+            #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
+            sensitivity: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
+            /// Splits of the budget over the levels; default "each".
+            #[schemars(with = "Option<crate::config::names::SplitAxis>")]
+            split: Option<toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireSplit>>>,
+            /// Deltas, for the Gaussian laws.
+            #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
+            delta: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
+            $($(#[$own_meta])* $own: $own_type,)*
+        }
+
+        impl $block {
+            /// Keys of a file and its blocks that not every study has.
+            pub const KEYS: &[&str] = &[$(stringify!($top),)* $(stringify!($own),)*];
+
+            fn axes(&self) -> $crate::config::wire::Axes<'_> {
+                $crate::config::wire::Axes {
+                    epsilon: &self.epsilon,
+                    law: &self.law,
+                    method: &self.method,
+                    sensitivity: self.sensitivity.as_ref(),
+                    split: self.split.as_ref(),
+                    delta: self.delta.as_ref(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use study;
 
 /// `[compare]`
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
@@ -145,9 +257,9 @@ pub enum WireInvariant {
     /// Bounds of every cell.
     Bounds {
         /// Least value, or the column that holds it (empty for none).
-        lower: Option<WireBound>,
+        lower: Option<Bound>,
         /// Largest value, or its column.
-        upper: Option<WireBound>,
+        upper: Option<Bound>,
     },
     /// Inequalities with explicit coefficients, as for a matrix: `rows · y >= values`.
     AtLeast {
@@ -160,101 +272,15 @@ pub enum WireInvariant {
     },
 }
 
-/// A number or a column.
-#[derive(Debug, Clone, PartialEq, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub enum WireBound {
-    /// The same for every cell.
-    Value(i64),
-    /// By cell.
-    Column(String),
-}
-
-/// One `[[grid]]` block: the product of its axes.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireGrid {
-    /// Privacy budgets.
-    #[schemars(with = "Axis<f64>")]
-    pub epsilon: Spanned<Axis<f64>>,
-    /// Noise laws.
-    #[schemars(with = "Axis<LawName>")]
-    pub law: Spanned<Axis<String>>,
-    /// Methods.
-    #[schemars(with = "Axis<WireMethod>")]
-    pub method: Spanned<Axis<WireMethod>>,
-    /// Sensitivities of one level's counts; default 1.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub sensitivity: Option<Spanned<Axis<f64>>>,
-    /// Splits of the budget over the levels; default "each".
-    #[schemars(with = "Option<SplitAxis>")]
-    pub split: Option<Spanned<Axis<WireSplit>>>,
-    /// Deltas, for the Gaussian laws.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub delta: Option<Spanned<Axis<f64>>>,
-    /// Replicates of the block's cells: releases, chains, or coupled pairs.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub replicates: Option<Spanned<i64>>,
-    /// Draws recorded of each chain's second half, at most, by cell; default 0: the last state only.
-    #[schemars(with = "Option<i64>", range(min = 0))]
-    pub records: Option<Spanned<i64>>,
-    /// Lags of coupled chains.
-    #[schemars(with = "Option<Axis<i64>>")]
-    pub lag: Option<Spanned<Axis<i64>>>,
-    /// Steps after which a coupled pair is cut short.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub max_steps: Option<Spanned<i64>>,
-    /// Chains whose marginals are compared with the exact law, up to `marginal-steps`.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub marginal_chains: Option<Spanned<i64>>,
-    /// The last step at which they are.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub marginal_steps: Option<Spanned<i64>>,
-}
-
 /// `"name"` or `{ kind = "name", option = value or list, … }`.
 #[derive(Debug)]
-pub enum WireMethod {
-    /// Default options.
-    Name(String),
-    /// With options; lists are axes.
-    Table(Box<WireMethodTable>),
-}
-
-/// A method with its options.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireMethodTable {
-    /// The method's name.
-    #[schemars(with = "MethodName")]
-    pub kind: Spanned<String>,
-    /// Whether releases must not be negative.
-    #[schemars(with = "Option<Axis<bool>>")]
-    pub nonnegative: Option<Spanned<Axis<bool>>>,
-    /// Sweeps of a Gibbs chain.
-    #[schemars(with = "Option<Axis<i64>>")]
-    pub sweeps: Option<Spanned<Axis<i64>>>,
-    /// Steps of a Metropolis-Hastings chain.
-    #[schemars(with = "Option<Axis<i64>>")]
-    pub steps: Option<Spanned<Axis<i64>>>,
-    /// Standard deviation of its proposal, in units of the leaves' scale.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub proposal_scale: Option<Spanned<Axis<f64>>>,
-    /// Parameter of a double geometric proposal.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub a: Option<Spanned<Axis<f64>>>,
-    /// Basis of the lattice: "smith" or "reduced".
-    #[schemars(with = "Option<Axis<BasisName>>")]
-    pub basis: Option<Spanned<Axis<String>>>,
-    /// Inverse scale of a double geometric proposal.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub proposal_epsilon: Option<Spanned<Axis<f64>>>,
-    /// Share of the excess that the first cell of a total keeps.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub beta: Option<Spanned<Axis<f64>>>,
-    /// What proposals satisfy: "equations" or "unconstrained".
-    #[schemars(with = "Option<Axis<SourceName>>")]
-    pub from: Option<Spanned<Axis<String>>>,
+pub struct WireMethod {
+    /// The name; its place, if it stands in a table.
+    pub kind: String,
+    /// See `kind`.
+    pub place: Option<Range<usize>>,
+    /// Options; lists are axes.
+    pub options: Vec<(String, Spanned<Axis<Given>>)>,
 }
 
 /// `"each"`, `"even"`, or one share per level.
@@ -370,14 +396,46 @@ impl<'de> Deserialize<'de> for WireMethod {
                 f.write_str("a method's name or a table { kind = \"name\", options }")
             }
             fn visit_str<E: de::Error>(self, v: &str) -> Result<WireMethod, E> {
-                Ok(WireMethod::Name(v.to_owned()))
+                Ok(WireMethod { kind: v.to_owned(), place: None, options: Vec::new() })
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WireMethod, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(|table| WireMethod::Table(Box::new(table)))
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireMethod, A::Error> {
+                let (mut kind, mut options) = (None, Vec::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    match &*key {
+                        "kind" => kind = Some(map.next_value::<Spanned<String>>()?),
+                        _ => options.push((key, map.next_value()?)),
+                    }
+                }
+                let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
+                Ok(WireMethod { place: Some(kind.span()), kind: kind.into_inner(), options })
             }
         }
         deserializer.deserialize_any(MethodVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct GivenVisitor;
+        impl Visitor<'_> for GivenVisitor {
+            type Value = Given;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a number, a text, true or false")
+            }
+            fn visit_bool<E: de::Error>(self, v: bool) -> Result<Given, E> {
+                Ok(Given::Flag(v))
+            }
+            fn visit_i64<E: de::Error>(self, v: i64) -> Result<Given, E> {
+                Ok(Given::Integer(v))
+            }
+            fn visit_f64<E: de::Error>(self, v: f64) -> Result<Given, E> {
+                Ok(Given::Number(v))
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Given, E> {
+                Ok(Given::Text(v.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(GivenVisitor)
     }
 }
 

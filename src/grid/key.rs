@@ -1,7 +1,7 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
-use crate::config::Study;
+use crate::config::DEFAULT_STUDY;
 use crate::hash;
 use crate::input::Subject;
 
@@ -10,7 +10,7 @@ use crate::input::Subject;
 pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
     let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
     let (kind, data) = (subject.name(), subject.digest());
-    let lag = cell.lag.map_or(String::new(), |lag| format!(" meeting lag={lag}"));
+    let lag = cell.lag().map_or(String::new(), |lag| format!(" meeting lag={lag}"));
     hash::word(&format!(
         "{kind} data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
          nonnegative={} {}{lag}",
@@ -25,8 +25,8 @@ pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
 /// The key of a plan.
 pub(super) fn plan(plan: &Plan) -> u64 {
     let mut text = format!("name={} seed={}\n", plan.config.name, plan.config.seed);
-    if plan.config.study != Study::Release {
-        text += &format!("study={}\n", plan.config.study.name());
+    if plan.config.study != DEFAULT_STUDY {
+        text += &format!("study={}\n", plan.config.study);
     }
     // Cells of a table are named in the results.
     if let Subject::Table(table) = &plan.subject {
@@ -40,8 +40,8 @@ pub(super) fn plan(plan: &Plan) -> u64 {
         if cell.records > 0 {
             text += &format!(" records={}", cell.records);
         }
-        if cell.lag.is_some() {
-            text += &format!(" max-steps={} marginals={:?}", cell.max_steps, cell.marginals);
+        if let Some(meeting) = cell.meeting {
+            text += &format!(" max-steps={} marginals={:?}", meeting.max_steps, meeting.marginals);
         }
         text += "\n";
     }

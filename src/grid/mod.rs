@@ -3,8 +3,9 @@
 mod key;
 mod resolved;
 
-use crate::config::{Block, Config, Exclude, LawKind, Method, Shape, SplitSpec};
-use crate::exact::{self, Source};
+use crate::catalogue::{LawKind, Method, Place};
+use crate::config::{Block, Config, Exclude, Meetings, Own, SplitSpec};
+use crate::input::Shape;
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
@@ -32,33 +33,43 @@ pub struct Cell {
     pub calibration: Calibration,
     /// Whether every release is >= 0: by the method's option, or by an invariant that the method keeps.
     pub nonnegative: bool,
-    /// Lag of coupled chains.
-    pub lag: Option<u64>,
+    /// How its chains are coupled, in a study of meetings.
+    pub meeting: Option<Meeting>,
+    /// Draws recorded of each chain, by entry of the table; 0 for methods without (no part of the key).
+    pub records: u64,
+    /// Replicates (no part of the key: more of them extend a cell).
+    pub replicates: u64,
+}
+
+/// How the chains of a cell are coupled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Meeting {
+    /// The lag.
+    pub lag: u64,
     /// Key of the same cell without its lag: of the chain itself.
     pub chain_key: u64,
     /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals (no part of the key).
     pub marginals: Option<(u64, u64)>,
-    /// Draws recorded of each chain, by cell of the table; 0 for methods without (no part of the key).
-    pub records: u64,
-    /// Replicates (no part of the key: more of them extend a cell).
-    pub replicates: u64,
 }
 
 impl Cell {
+    /// The lag of its chains, if they are coupled.
+    pub fn lag(&self) -> Option<u64> {
+        self.meeting.map(|meeting| meeting.lag)
+    }
+
     /// The key as it is printed: 16 hexadecimal digits.
     pub fn key_text(&self) -> String {
         format!("{:016x}", self.key)
     }
 
-    /// The cell with another method, as a release by its default steps.
+    /// The cell with another method, as a release.
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
-        let nonnegative =
-            method.nonnegative() || (subject.implies_nonnegative() && method.keeps_inequalities());
-        let mut cell = Self { method, nonnegative, lag: None, marginals: None, records: 0, ..self.clone() };
+        let nonnegative = nonnegative(method, subject);
+        let mut cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
         cell.key = key::cell(&cell, subject);
-        cell.chain_key = cell.key;
         cell
     }
 
@@ -149,24 +160,18 @@ fn subject(config: &Config, table: CsvTable) -> Result<Subject> {
     }
 }
 
-/// `shape`: of the table's lattice, once a block needs it.
+/// Whether every release of a method is >= 0.
+fn nonnegative(method: Method, subject: &Subject) -> bool {
+    method.nonnegative() || (subject.implies_nonnegative() && method.keeps_inequalities())
+}
+
+/// The cells of a block. `shape`: of the table's lattice, once a block needs it.
 fn expand(
     config: &Config,
     block: &Block,
     subject: &Subject,
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> Result<Vec<Cell>> {
-    let levels = subject.levels();
-    let lags: Vec<Option<u64>> =
-        if block.lag.is_empty() { vec![None] } else { block.lag.iter().copied().map(Some).collect() };
-    let needs_shape = block.law.contains(&LawKind::GeneralizedGaussian);
-    let shape = match subject {
-        Subject::Table(table) if needs_shape => {
-            Some(shape.get_or_init(|| LatticeShape::of(&table.invariant)))
-        }
-        _ => None,
-    };
-    let nonnegative = subject.implies_nonnegative();
     let mut cells = Vec::new();
     for &law in &block.law {
         let deltas: Vec<Option<f64>> =
@@ -175,54 +180,21 @@ fn expand(
             for &sensitivity in &block.sensitivity {
                 for &delta in &deltas {
                     for &epsilon in &block.epsilon {
-                        let budget = Budget {
-                            epsilon,
-                            guarantee: match delta {
-                                None => Guarantee::Pure,
-                                Some(delta) => Guarantee::Concentrated { delta },
-                            },
-                            sensitivity,
-                            split: match split {
-                                SplitSpec::Each => Split::Each,
-                                SplitSpec::Even => Split::Shares(vec![1.0 / levels as f64; levels]),
-                                SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
-                            },
-                        };
                         // What is excluded need not calibrate.
-                        let methods: Vec<Method> = block
-                            .method
-                            .iter()
-                            .copied()
-                            .filter(|method| {
-                                !config.excludes.iter().any(|e| matches(e, epsilon, law, method, sensitivity))
-                            })
-                            .collect();
-                        if methods.is_empty() {
+                        let excluded = |method: &&Method| {
+                            config.excludes.iter().any(|e| matches(e, epsilon, law, method, sensitivity))
+                        };
+                        let mut methods = block.method.iter().filter(|method| !excluded(method)).peekable();
+                        if methods.peek().is_none() {
                             continue;
                         }
-                        let calibration = match (law, &shape) {
-                            (LawKind::GeneralizedGaussian, Some(shape)) => {
-                                (*shape).clone().and_then(|shape| {
-                                    generalized_gaussian(
-                                        &shape,
-                                        epsilon,
-                                        delta.unwrap_or(f64::NAN),
-                                        sensitivity,
-                                    )
-                                })
-                            }
-                            _ => budget.calibrate(levels),
-                        };
+                        let calibration = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
                         let calibration = calibration.map_err(|e| {
-                            config.error(
-                                e.to_string(),
-                                block.split_span.clone(),
-                                "want a budget that fits the law and the levels",
-                            )
+                            let label = "want a budget that fits the law and the levels";
+                            config.error(e.to_string(), block.split_span.clone(), label)
                         })?;
-                        let methods = methods.iter().flat_map(|&m| lags.iter().map(move |&lag| (m, lag)));
-                        for (method, lag) in methods {
-                            let mut cell = Cell {
+                        for &method in methods {
+                            let cell = Cell {
                                 key: 0,
                                 epsilon,
                                 delta,
@@ -230,19 +202,13 @@ fn expand(
                                 split: split.clone(),
                                 law,
                                 method,
-                                nonnegative: method.nonnegative()
-                                    || (nonnegative && method.keeps_inequalities()),
+                                nonnegative: nonnegative(method, subject),
                                 calibration: calibration.clone(),
-                                lag,
-                                chain_key: 0,
-                                max_steps: block.max_steps,
-                                marginals: block.marginals,
-                                records: if method.is_chain() { block.records } else { 0 },
+                                meeting: None,
+                                records: 0,
                                 replicates: block.replicates,
                             };
-                            cell.key = key::cell(&cell, subject);
-                            cell.chain_key = key::cell(&Cell { lag: None, ..cell.clone() }, subject);
-                            cells.push(cell);
+                            own(cell, &block.own, subject, &mut cells);
                         }
                     }
                 }
@@ -252,56 +218,64 @@ fn expand(
     Ok(cells)
 }
 
+/// Adds a cell with what its study adds.
+fn own(mut cell: Cell, own: &Own, subject: &Subject, cells: &mut Vec<Cell>) {
+    cell.key = key::cell(&cell, subject);
+    match own {
+        Own::Meetings(meetings) => cells.extend(meetings.lag.iter().map(|&lag| {
+            let Meetings { max_steps, marginals, .. } = *meetings;
+            let meeting = Meeting { lag, chain_key: cell.key, max_steps, marginals };
+            let mut cell = Cell { meeting: Some(meeting), ..cell.clone() };
+            cell.key = key::cell(&cell, subject);
+            cell
+        })),
+        Own::Records(records) => {
+            cell.records = if cell.method.is_chain() { *records } else { 0 };
+            cells.push(cell);
+        }
+        Own::Nothing => cells.push(cell),
+    }
+}
+
+/// The noise that a budget buys.
+fn calibrate(
+    law: LawKind,
+    (epsilon, delta): (f64, Option<f64>),
+    sensitivity: f64,
+    split: &SplitSpec,
+    subject: &Subject,
+    shape: &OnceCell<crate::Result<LatticeShape>>,
+) -> crate::Result<Calibration> {
+    let levels = subject.levels();
+    if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
+        let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
+        return generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity);
+    }
+    let guarantee = match delta {
+        None => Guarantee::Pure,
+        Some(delta) => Guarantee::Concentrated { delta },
+    };
+    let split = match split {
+        SplitSpec::Each => Split::Each,
+        SplitSpec::Even => Split::Shares(vec![1.0 / levels as f64; levels]),
+        SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
+    };
+    Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)
+}
+
 fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {
     exclude.epsilon.as_ref().is_none_or(|axis| axis.contains(&epsilon))
         && exclude.law.as_ref().is_none_or(|axis| axis.contains(&law))
-        && exclude.method.as_ref().is_none_or(|axis| axis.iter().any(|name| name == method.name()))
+        && exclude.method.as_ref().is_none_or(|axis| axis.contains(&method.kind()))
         && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
         && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
 }
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.
 pub(crate) fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
-    let Cell { law, method, .. } = cell;
-    let table = match subject {
-        Subject::Hierarchy(_) => {
-            return match (law, method) {
-                (LawKind::Laplace | LawKind::Gaussian, Method::Exact { nonnegative: true }) => {
-                    Err(format!("{} noise with non-negativity: {}", law.name(), exact::NO_CONTINUOUS_FLOORS))
-                }
-                _ => Ok(()),
-            };
-        }
-        Subject::Table(table) => table,
+    let place = match subject {
+        Subject::Hierarchy(_) => Place::Tree,
+        Subject::Table(table) => Place::Table { inequalities: !table.region.is_everything() },
     };
-    let bounded = !table.region.is_everything();
-    if bounded && !method.keeps_inequalities() && *method != Method::Unconstrained {
-        return Err("it keeps equations only, and the invariant has inequalities".into());
-    }
-    let drawn = !matches!(
-        method,
-        Method::Exact { .. }
-            | Method::LineGibbs { .. }
-            | Method::LatticeMetropolis { .. }
-            | Method::Mis { .. }
-    );
-    match (law, method) {
-        (LawKind::L2, Method::Rejection { from: Source::Equations }) => Ok(()),
-        (LawKind::L2, Method::Klein) => Err("it draws Gaussian laws".into()),
-        (LawKind::L2, _) if drawn => {
-            Err("the l2 law is not a product over cells: there is no independent noise to draw".into())
-        }
-        (LawKind::L1 | LawKind::DoubleGeometric, Method::Klein) => Err("it draws Gaussian laws".into()),
-        (_, Method::Klein) if bounded => {
-            Err("it keeps equations only, and the invariant has inequalities".into())
-        }
-        (law, method) if law.is_continuous() && method.conditions() => match method {
-            Method::Exact { .. } if !bounded => Ok(()),
-            Method::Exact { .. } => {
-                Err(format!("{} noise with inequalities has no exact sampler here", law.name()))
-            }
-            _ => Err(format!("it draws integers, and {} noise is real", law.name())),
-        },
-        _ => Ok(()),
-    }
+    cell.method.serves(cell.law, place)
 }

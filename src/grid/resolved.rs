@@ -1,9 +1,10 @@
 //! The config as resolved: every default filled in, one block per cell. Running it gives the same cells.
 
-use super::Plan;
-use crate::config::wire::WireBound;
-use crate::config::{InvariantSpec, Method, Shape, SplitSpec, Study, Thresholds, basis_name, source_name};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
+use super::{Cell, Meeting, Plan};
+use crate::catalogue::{self, Method};
+use crate::config::{DEFAULT_STUDY, SplitSpec, Thresholds};
+use crate::input::{Bound, InvariantSpec, Shape, Subject};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
 impl Plan {
     /// The resolved config as TOML; paths are absolute.
@@ -15,8 +16,8 @@ impl Plan {
         let mut document = DocumentMut::new();
         document["name"] = value(config.name.as_str());
         document["seed"] = value(config.seed as i64);
-        if config.study != Study::Release {
-            document["study"] = value(config.study.name());
+        if config.study != DEFAULT_STUDY {
+            document["study"] = value(config.study);
         }
         if config.keep_draws {
             document["keep-draws"] = value(true);
@@ -68,83 +69,60 @@ impl Plan {
             }
             document["compare"] = Item::Table(compare);
         }
-        let mut blocks = ArrayOfTables::new();
+        let mut text = document.to_string();
+        // Cell by cell: a document of many blocks is large.
         for cell in &self.cells {
-            let mut block = Table::new();
-            block["epsilon"] = value(cell.epsilon);
-            block["law"] = value(cell.law.name());
-            block["sensitivity"] = value(cell.sensitivity);
-            if matches!(config.data.shape, Shape::Hierarchy { .. }) {
-                let split = match &cell.split {
-                    SplitSpec::Shares(shares) => Value::Array(shares.iter().copied().collect()),
-                    named => Value::from(named.label()),
-                };
-                block["split"] = value(Array::from_iter([split]));
-            }
-            if let Some(delta) = cell.delta {
-                block["delta"] = value(delta);
-            }
-            block["method"] = value(method(&cell.method));
-            if config.study != Study::Privacy {
-                block["replicates"] = value(cell.replicates as i64);
-            }
-            if cell.records > 0 {
-                block["records"] = value(cell.records as i64);
-            }
-            if let Some(lag) = cell.lag {
-                block["lag"] = value(lag as i64);
-                block["max-steps"] = value(cell.max_steps as i64);
-            }
-            if let Some((chains, steps)) = cell.marginals {
+            text += &format!("\n# cell {}\n[[grid]]\n{}", cell.key_text(), self.block(cell));
+        }
+        text
+    }
+
+    fn block(&self, cell: &Cell) -> Table {
+        let mut block = Table::new();
+        block["epsilon"] = value(cell.epsilon);
+        block["law"] = value(cell.law.name());
+        block["sensitivity"] = value(cell.sensitivity);
+        if matches!(self.subject, Subject::Hierarchy(_)) {
+            let split = match &cell.split {
+                SplitSpec::Shares(shares) => Value::Array(shares.iter().copied().collect()),
+                named => Value::from(named.label()),
+            };
+            block["split"] = value(Array::from_iter([split]));
+        }
+        if let Some(delta) = cell.delta {
+            block["delta"] = value(delta);
+        }
+        block["method"] = value(method(&cell.method));
+        if self.config.replicates {
+            block["replicates"] = value(cell.replicates as i64);
+        }
+        if cell.records > 0 {
+            block["records"] = value(cell.records as i64);
+        }
+        if let Some(Meeting { lag, max_steps, marginals, .. }) = cell.meeting {
+            block["lag"] = value(lag as i64);
+            block["max-steps"] = value(max_steps as i64);
+            if let Some((chains, steps)) = marginals {
                 block["marginal-chains"] = value(chains as i64);
                 block["marginal-steps"] = value(steps as i64);
             }
-            block.decor_mut().set_prefix(format!("\n# cell {}\n", cell.key_text()));
-            blocks.push(block);
         }
-        document["grid"] = Item::ArrayOfTables(blocks);
-        document.to_string()
+        block
     }
 }
 
 fn method(method: &Method) -> InlineTable {
-    let mut table = InlineTable::new();
-    table.insert("kind", method.name().into());
-    let chain = |table: &mut InlineTable, key: &str, n: u64| {
-        // 0 in a study of meetings, where it is no option.
-        if n > 0 {
-            table.insert(key, (n as i64).into());
-        }
-    };
-    match *method {
-        Method::LineGibbs { sweeps, .. } => chain(&mut table, "sweeps", sweeps),
-        Method::HierarchicalMh { steps, proposal_scale, .. } => {
-            chain(&mut table, "steps", steps);
-            if let Some(scale) = proposal_scale {
-                table.insert("proposal-scale", scale.into());
-            }
-        }
-        Method::LatticeMetropolis { steps, a, basis } => {
-            chain(&mut table, "steps", steps);
-            table.insert("a", a.into());
-            table.insert("basis", basis_name(basis).into());
-        }
-        Method::Mis { steps, proposal_epsilon } => {
-            chain(&mut table, "steps", steps);
-            if let Some(rate) = proposal_epsilon {
-                table.insert("proposal-epsilon", rate.into());
-            }
-        }
-        Method::L1 { beta } => {
-            table.insert("beta", beta.into());
-        }
-        Method::Rejection { from } => {
-            table.insert("from", source_name(from).into());
-        }
-        _ => {}
-    }
-    if matches!(method, Method::Exact { .. } | Method::LineGibbs { .. } | Method::HierarchicalMh { .. }) {
-        table.insert("nonnegative", method.nonnegative().into());
+    let mut table = InlineTable::from_iter([("kind", method.name())]);
+    for (option, given) in method.values() {
+        table.insert(
+            option.key,
+            match given {
+                catalogue::Value::Flag(flag) => flag.into(),
+                catalogue::Value::Count(n) => (n as i64).into(),
+                catalogue::Value::Number(x) => x.into(),
+                catalogue::Value::Name(name) => name.into(),
+            },
+        );
     }
     table
 }
@@ -192,8 +170,8 @@ fn invariant(spec: &InvariantSpec) -> Table {
             for (key, bound) in [("lower", lower), ("upper", upper)] {
                 match bound {
                     None => {}
-                    Some(WireBound::Value(x)) => table[key] = value(*x),
-                    Some(WireBound::Column(column)) => table[key] = value(column.as_str()),
+                    Some(Bound::Value(x)) => table[key] = value(*x),
+                    Some(Bound::Column(column)) => table[key] = value(column.as_str()),
                 }
             }
             "bounds"

@@ -3,8 +3,8 @@
 use super::column::{Column, Names};
 use super::parquet_file::Source;
 use super::records::Records;
-use crate::config::wire::WireBound;
-use crate::config::{DataSource, InvariantSpec, Shape};
+
+use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -98,7 +98,7 @@ impl<'a> Wanted<'a> {
                         }
                         InvariantSpec::Bounds(lower, upper) => {
                             columns.extend([lower, upper].into_iter().filter_map(|bound| match bound {
-                                Some(WireBound::Column(column)) => Some(column.as_str()),
+                                Some(Bound::Column(column)) => Some(column.as_str()),
                                 _ => None,
                             }));
                         }

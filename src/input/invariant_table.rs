@@ -1,8 +1,8 @@
 //! A table of counts with its invariant.
 
 use super::CsvTable;
-use crate::config::wire::WireBound;
-use crate::config::{DataSource, InvariantSpec, Shape};
+
+use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region, Row};
@@ -234,11 +234,11 @@ fn inequality(
     cells: &[CellRow],
     all: usize,
 ) -> Result<Option<std::result::Result<Inequalities, crate::Error>>> {
-    let by_cell = |bound: &Option<WireBound>, none: i64| -> Result<Vec<i64>> {
+    let by_cell = |bound: &Option<Bound>, none: i64| -> Result<Vec<i64>> {
         match bound {
             None => Ok(vec![none; cells.len()]),
-            Some(WireBound::Value(x)) => Ok(vec![*x; cells.len()]),
-            Some(WireBound::Column(column)) => {
+            Some(Bound::Value(x)) => Ok(vec![*x; cells.len()]),
+            Some(Bound::Column(column)) => {
                 let place = table.column(column)?;
                 cells
                     .iter()

@@ -7,6 +7,7 @@ mod hierarchy_table;
 mod invariant_table;
 mod parquet_file;
 mod records;
+mod source;
 mod subject;
 mod table_writer;
 
@@ -15,5 +16,6 @@ pub use csv_table::{CsvTable, Wanted};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
 pub use parquet_file::Value;
+pub use source::{Bound, DataSource, InvariantSpec, Shape};
 pub use subject::Subject;
 pub use table_writer::TableWriter;

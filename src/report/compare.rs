@@ -1,6 +1,6 @@
 //! Two runs side by side: the same rows, the same within a margin, changed, or undecided.
 
-use crate::config::{self, Document, Thresholds};
+use crate::config::Thresholds;
 use crate::diagnostics::{Estimate, student_quantile};
 use crate::failure::{Failure, Result};
 use crate::page::{Format, heading, table, with_error};
@@ -130,10 +130,7 @@ pub fn compare(
         );
         return Err(Failure::Incompatible(message));
     }
-    let rule = adjust(match config::load(&base.join(RESOLVED), &[])? {
-        Document::Grid(config) => config.compare,
-        Document::Worlds(config) => config.compare,
-    });
+    let rule = adjust(study::thresholds(&base.join(RESOLVED))?);
     // What the tables hold, not what the manifests say of it.
     let [ours, theirs] = [runs[0].digests()?, runs[1].digests()?];
     let tables: BTreeMap<String, Option<bool>> = ours

@@ -1,6 +1,7 @@
 //! What a cell of a grid is, and what became of it: `cells.parquet` and `failures.parquet`.
 
-use crate::config::{LawKind, MethodKind, SplitSpec};
+use crate::catalogue::{LawKind, MethodKind};
+use crate::config::SplitSpec;
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::privacy::{Gamma, sampling_delta};
@@ -138,8 +139,8 @@ impl<'a> CellTables<'a> {
             method: cell.method.kind(),
             options: cell.method.options(),
             nonnegative: cell.nonnegative,
-            lag: cell.lag,
-            max_steps: cell.lag.map(|_| cell.max_steps),
+            lag: cell.lag(),
+            max_steps: cell.meeting.map(|meeting| meeting.max_steps),
             scale: calibration.scales[0],
             replicates: cell.replicates,
             epsilon_total: calibration.epsilon,

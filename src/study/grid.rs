@@ -2,7 +2,7 @@
 
 use super::release::{read_beside_source, read_published, write_beside};
 use super::{Listing, Planned, Tables};
-use crate::config::{Method, Shape};
+use crate::input::Shape;
 use crate::engine::{Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -22,6 +22,9 @@ pub(super) trait Kind: Sync + Send + 'static {
     fn bytes(plan: &Plan, cell: &Cell) -> u64;
 }
 
+/// Steps of coupled chains, where nothing is known: for batches and for the progress bar alone.
+const COUPLED_STEPS: u64 = 1000;
+
 /// A planned study of a grid.
 pub(super) struct Gridded<K> {
     pub(super) plan: Plan,
@@ -33,24 +36,12 @@ impl<K: Kind> Gridded<K> {
     pub(super) fn new(plan: Plan) -> Self {
         let nodes = plan.subject.nodes() as u64;
         let unit = |cell: &Cell| {
-            let work = words_a_node(&cell.method).saturating_mul(nodes);
+            let steps = cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
+            let work = cell.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
             Unit::new(cell.key, cell.replicates, work, K::bytes(&plan, cell))
         };
         let units = plan.cells.iter().map(unit).collect();
         Self { plan, units, kind: std::marker::PhantomData }
-    }
-}
-
-/// Rough cost of a replicate, in random words a node: for batches and for the progress bar alone.
-fn words_a_node(method: &Method) -> u64 {
-    match method {
-        Method::HierarchicalMh { steps, .. }
-        | Method::LatticeMetropolis { steps, .. }
-        | Method::Mis { steps, .. } => (*steps).max(10_000).saturating_mul(10),
-        Method::LineGibbs { sweeps, .. } => (*sweeps).max(100).saturating_mul(60),
-        Method::Nnl2 | Method::Nnl2Integer => 5_000,
-        Method::Rejection { .. } => 1_000,
-        _ => 20,
     }
 }
 
@@ -73,7 +64,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let plan = &self.plan;
         About {
             name: plan.config.name.clone(),
-            study: plan.config.study.name(),
+            study: plan.config.study,
             subject: plan.subject.name(),
             config_hash: plan.hash(),
             seed: plan.config.seed,
@@ -144,7 +135,7 @@ impl<K: Kind> Planned for Gridded<K> {
                 cell.split.label(),
                 scales.join(" "),
                 format!("{}{sign}", cell.method.name()),
-                match cell.lag {
+                match cell.lag() {
                     Some(lag) => format!("{} lag={lag}", cell.method.options()).trim_start().to_owned(),
                     None => cell.method.options(),
                 },
@@ -164,7 +155,7 @@ impl<K: Kind> Planned for Gridded<K> {
                 "method": cell.method.name(),
                 "options": cell.method.options(),
                 "nonnegative": cell.nonnegative,
-                "lag": cell.lag,
+                "lag": cell.lag(),
                 "replicates": cell.replicates,
                 "epsilon_total": cell.calibration.epsilon,
                 "delta_total": cell.calibration.delta,

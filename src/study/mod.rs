@@ -13,15 +13,20 @@ pub mod privacy;
 mod records;
 pub mod release;
 
-use crate::config::{self, Document};
+use crate::config::wire::{WireCompare, WireFile};
+use crate::config::{self, Checker, Config, Section, Thresholds};
 use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::page::Format;
+use crate::grid::Plan;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
 pub use figures::{Figures, Sample};
 pub use records::{Named, PRINTED, Records};
-use std::path::PathBuf;
+use schemars::{Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
 
 /// Every study.
 pub const STUDIES: [&dyn Study; 4] =
@@ -35,10 +40,20 @@ pub fn named(name: &str) -> Result<&'static dyn Study> {
     })
 }
 
-/// A kind of study: how its runs are read.
+/// A kind of study: how its configs are checked and planned, and its runs read.
 pub trait Study: Sync {
     /// The name in configs and results.
     fn name(&self) -> &'static str;
+    /// Keys of its configs that not every study has.
+    fn keys(&self) -> &'static [&'static str];
+    /// The JSON schema of its configs.
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema;
+    /// Checks a config. Errors: what is wrong with it, and where.
+    fn check(&self, checker: &Checker) -> Result<Document>;
+    /// What is drawn of a grid. Errors: a study without one.
+    fn plan(&self, _: Plan) -> Result<Box<dyn Planned>> {
+        Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
+    }
     /// Its tables.
     fn tables(&self) -> Vec<Declared>;
     /// The pages of some runs of it. Errors: their tables.
@@ -91,19 +106,87 @@ pub struct Listing {
     pub json: serde_json::Value,
 }
 
+/// A checked config.
+#[derive(Debug)]
+pub enum Document {
+    /// A grid over data.
+    Grid(Box<Config>),
+    /// A study of composition on finite worlds.
+    Worlds(composition::WorldsConfig),
+}
+
+/// The key that tells which study a file is of.
+#[derive(serde::Deserialize)]
+struct Tag {
+    study: Option<Spanned<String>>,
+}
+
+/// Reads and checks a config file, with `--set` overrides.
+pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
+    let given = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
+    read(path, &given, sets)
+}
+
+/// Checks the text of a config. `path`: its name in messages, and where its own paths begin.
+pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
+    let text = config::apply(given, sets)?;
+    let checker = Checker::new(path, given, &text);
+    let Tag { study } = checker.parse(|_| None)?;
+    let name = study.as_ref().map_or(config::DEFAULT_STUDY, |study| study.get_ref());
+    match STUDIES.iter().find(|known| known.name() == name) {
+        Some(known) => known.check(&checker),
+        None => {
+            let names: Vec<&str> = STUDIES.iter().map(|known| known.name()).collect();
+            let span = study.as_ref().map_or(0..0, Spanned::span);
+            let label = format!("want one of {}", names.join(", "));
+            Err(checker.error(format!("study: got `{name}`"), span, label))
+        }
+    }
+}
+
+/// Why a key is not used here: the studies that take it.
+fn elsewhere(key: &str) -> Option<String> {
+    let takes = |study: &&&dyn Study| study.keys().iter().any(|known| known.replace('_', "-") == key);
+    let names: Vec<&str> = STUDIES.iter().filter(takes).map(|study| study.name()).collect();
+    (!names.is_empty()).then(|| format!("only studies of the kind {} take it", names.join(", ")))
+}
+
+/// The checked config of a study of a grid, from its file.
+fn grid_config<F, B>(checker: &Checker) -> Result<Document>
+where
+    F: DeserializeOwned + Into<WireFile<B>>,
+    B: Section,
+{
+    let file = checker.parse::<F>(elsewhere)?.into();
+    Ok(Document::Grid(Box::new(checker.config(file)?)))
+}
+
+/// How `compare` judges runs of a resolved config. Errors: the file.
+pub fn thresholds(path: &Path) -> Result<Thresholds> {
+    #[derive(serde::Deserialize)]
+    struct Wire {
+        #[serde(default)]
+        compare: WireCompare,
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
+    let checker = Checker::new(path, &text, &text);
+    checker.thresholds(&checker.parse::<Wire>(|_| None)?.compare)
+}
+
+/// The JSON schema of configs.
+pub fn schema() -> serde_json::Value {
+    config::schema(&STUDIES.map(|study| study.schema()))
+}
+
 /// Plans the study of a config: reads its data and expands its cells.
 ///
 /// Refused: as [`crate::grid::Plan::new`].
 pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
-    Ok(match document {
-        Document::Worlds(config) => Box::new(composition::Planned::new(config)),
+    match document {
+        Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
         Document::Grid(config) => {
-            let plan = crate::grid::Plan::new(*config)?;
-            match plan.config.study {
-                config::Study::Release => Box::new(release::plan(plan)),
-                config::Study::Meeting => Box::new(meeting::plan(plan)),
-                config::Study::Privacy => Box::new(privacy::plan(plan)),
-            }
+            let study = named(config.study)?;
+            study.plan(Plan::new(*config)?)
         }
-    })
+    }
 }

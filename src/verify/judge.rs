@@ -1,6 +1,6 @@
 //! Releases against what they must be, computed in other ways.
 
-use crate::config::{LawKind, Method};
+use crate::catalogue::{LawKind, Method};
 use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};

@@ -3,7 +3,8 @@
 mod judge;
 pub mod systems;
 
-use crate::config::{LawKind, Method, SplitSpec, Study};
+use crate::catalogue::{LawKind, Method};
+use crate::config::{DEFAULT_STUDY, SplitSpec};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::Manner;
 use crate::failure::Result;
@@ -61,8 +62,7 @@ impl OnSystem {
             None => judge(cell, subject, outcome, steps),
         };
         let mut broken = outcome.error.as_ref().filter(broken).cloned();
-        let promised = cell.method != Method::Unconstrained;
-        if promised && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
+        if cell.method.keeps_equations() && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
             broken = Some("a release does not keep the invariant".into());
         }
         if let Some(error) = outcome.paid.tv_error.filter(|error| !(0.0..=1e-6).contains(error)) {
@@ -124,18 +124,12 @@ const RELEASES: [u64; 2] = [1000, 100];
 ///
 /// Errors: threads.
 pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
-    plan.config.study = Study::Release;
+    plan.config.study = DEFAULT_STUDY;
     let mut tested: Vec<Cell> = Vec::new();
     // By tested method: the cells that differ in the noise alone.
     let mut noises: Vec<Vec<Cell>> = Vec::new();
     for cell in &plan.cells {
-        let method = match cell.method {
-            Method::LineGibbs { sweeps: 0, nonnegative } => Method::LineGibbs { sweeps: SWEEPS, nonnegative },
-            Method::LatticeMetropolis { steps: 0, a, basis } => {
-                Method::LatticeMetropolis { steps: STEPS, a, basis }
-            }
-            method => method,
-        };
+        let method = cell.method.with_length(|option| if option.key == "sweeps" { SWEEPS } else { STEPS });
         let cell = brief(&cell.with(method, &plan.subject));
         match tested.iter().position(|other| (other.law, other.method) == (cell.law, method)) {
             Some(i) if noises[i].iter().all(|other| other.calibration != cell.calibration) => {
@@ -207,7 +201,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
         let kept = outcome.rows.errors.iter().filter(|row| row.level == 1 && row.invariant_ok).count() as u64;
         Checked {
             releases: outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64,
-            kept: (cell.method != Method::Unconstrained).then_some(kept),
+            kept: cell.method.keeps_equations().then_some(kept),
             oracle,
             computed,
             error: outcome.error.clone(),
@@ -249,9 +243,9 @@ fn oracles(cell: &Cell) -> Vec<Method> {
     let exact = Method::Exact { nonnegative };
     match cell.method {
         Method::Exact { .. } if cell.law == LawKind::Gaussian => {
-            vec![Method::LineGibbs { sweeps: SWEEPS, nonnegative }, Method::L2]
+            vec![Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative }, Method::L2]
         }
-        Method::Exact { .. } => vec![Method::LineGibbs { sweeps: SWEEPS, nonnegative }],
+        Method::Exact { .. } => vec![Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative }],
         method if method.conditions() => vec![exact],
         // Least squares moves Gaussian noise to the law that conditions it.
         Method::L2 if cell.law == LawKind::Gaussian => vec![exact],

@@ -1,6 +1,6 @@
 //! Small systems whose laws can be computed in full: some for every config, and random ones.
 
-use crate::config::{self, Document};
+use crate::study::{self, Document};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Subject};
@@ -22,7 +22,7 @@ pub struct System {
 impl System {
     /// The plan. Errors: what a config is refused for.
     pub fn plan(&self) -> Result<Plan> {
-        match config::read(Path::new("system.toml"), &self.config, &[])? {
+        match study::read(Path::new("system.toml"), &self.config, &[])? {
             Document::Grid(config) => {
                 let table = CsvTable::from_reader(&config.data.table, self.table.as_bytes())?;
                 Plan::on(*config, table)

@@ -1,13 +1,16 @@
 //! Composition: every statement of the theory on finite worlds. A cell is a setting: worlds, cases of a statement, epsilon.
 
+mod config;
 mod page;
+
+pub use config::WorldsConfig;
 
 use super::cells::FailureRow;
 use super::figures::{Figures, Sample};
 use super::records::{Named, Records};
 use super::release::{decode, encode};
-use super::{Listing, Study, Tables};
-use crate::config::WorldsConfig;
+use super::{Document, Listing, Study, Tables};
+use crate::config::Checker;
 use crate::engine::{self, Manner, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::hash;
@@ -17,6 +20,7 @@ use crate::store::{About, Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
 use crate::worlds::{Settings, check_all};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
@@ -242,6 +246,18 @@ impl Tables for FindingTables<'_> {
 impl Study for Composition {
     fn name(&self) -> &'static str {
         "composition"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["worlds"]
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<self::config::Wire>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        self::config::check(checker).map(Document::Worlds)
     }
 
     fn tables(&self) -> Vec<Declared> {

@@ -4,15 +4,15 @@ use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::{encode, unsupported};
 use super::{Closing, Distance, Pair};
-use crate::config::{LawKind, Method};
+use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::coupling::meet;
 use crate::engine::Prepared;
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
-use crate::grid::{Cell, Plan};
+use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{InvariantTable, Subject};
 use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
-use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
+use crate::law::EuclideanLaplace;
 use crate::rng::{Role, TaskKey, stream};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -24,93 +24,85 @@ pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result
     let Subject::Table(table) = &plan.subject else {
         return Err(unsupported(cell.method.name(), "a hierarchy"));
     };
-    let scale = cell.calibration.scales[0];
-    match cell.law {
-        LawKind::L1 | LawKind::DoubleGeometric => {
-            with_law(plan, cell, seed, table, DoubleGeometric::new(scale)?, first)
-        }
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-            with_law(plan, cell, seed, table, DiscreteGaussian::new(scale)?, first)
-        }
-        LawKind::L2 => with_law(plan, cell, seed, table, EuclideanLaplace::new(scale)?, first),
-        LawKind::Laplace | LawKind::Gaussian => Err(unsupported(cell.method.name(), cell.law.name())),
-    }
+    cell.law.on(OnTable { plan, cell, seed, table, first })
 }
 
-fn with_law<'a, L: ExactLattice>(
+struct OnTable<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     seed: u64,
     table: &'a InvariantTable,
-    law: L,
     first: bool,
-) -> Result<Box<dyn Prepared + 'a>> {
-    let exact = match cell.marginals.filter(|_| first) {
-        Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
-        None => None,
-    };
-    match cell.method {
-        Method::LineGibbs { .. } => ready(
-            plan,
-            cell,
-            seed,
-            table,
-            law,
-            LatticeGibbs::new(&table.invariant, Some(&table.region), law)?,
-            exact,
-        ),
-        Method::LatticeMetropolis { a, basis, .. } => ready(
-            plan,
-            cell,
-            seed,
-            table,
-            law,
-            LatticeMetropolis::new(&table.invariant, law, a, basis)?,
-            exact,
-        ),
-        _ => Err(unsupported(cell.method.name(), "a study of meetings")),
+}
+
+impl<'a> OnLaw for OnTable<'a> {
+    type Output = Box<dyn Prepared + 'a>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let law = law(self.cell.calibration.scales[0])?;
+        self.with(law)
+    }
+
+    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        Err(unsupported(self.cell.method.name(), self.cell.law.name()))
+    }
+
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        let law = law(self.cell.calibration.scales[0])?;
+        self.with(law)
     }
 }
 
-fn ready<'a, L, K>(
-    plan: &'a Plan,
-    cell: &'a Cell,
-    seed: u64,
-    table: &'a InvariantTable,
-    law: L,
-    kernel: K,
-    exact: Option<(LatticeExact, (u64, u64))>,
-) -> Result<Box<dyn Prepared + 'a>>
-where
-    L: ExactLattice,
-    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
-{
-    Ok(Box::new(Ready {
-        plan,
-        cell,
-        kernel,
-        cells: table.invariant.cells(),
-        start_scale: law.start_scale(table.invariant.cells()),
-        lag: cell.lag.expect("the config asks for a lag"),
-        max_steps: cell.max_steps,
-        exact,
-        key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
-        chain_key: cell.chain_key,
-    }))
+impl<'a> OnTable<'a> {
+    fn with<L: ExactLattice>(self, law: L) -> Result<Box<dyn Prepared + 'a>> {
+        let (invariant, region) = (&self.table.invariant, Some(&self.table.region));
+        match self.cell.method {
+            Method::LineGibbs { .. } => self.ready(law, LatticeGibbs::new(invariant, region, law)?),
+            Method::LatticeMetropolis { a, basis, .. } => {
+                self.ready(law, LatticeMetropolis::new(invariant, law, a, basis)?)
+            }
+            _ => Err(unsupported(self.cell.method.name(), "a study of meetings")),
+        }
+    }
+
+    fn ready<L, K>(self, law: L, kernel: K) -> Result<Box<dyn Prepared + 'a>>
+    where
+        L: ExactLattice,
+        K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+    {
+        let Self { plan, cell, seed, table, first } = self;
+        let Some(meeting) = cell.meeting else {
+            return Err(unsupported(cell.method.name(), "a study of meetings"));
+        };
+        let exact = match meeting.marginals.filter(|_| first) {
+            Some(extent) => {
+                Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent))
+            }
+            None => None,
+        };
+        Ok(Box::new(Ready {
+            plan,
+            cell,
+            kernel,
+            entries: table.invariant.cells(),
+            start_scale: law.start_scale(table.invariant.cells()),
+            meeting,
+            exact,
+            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        }))
+    }
 }
 
 struct Ready<'a, K> {
     plan: &'a Plan,
     cell: &'a Cell,
     kernel: K,
-    cells: usize,
+    entries: usize,
     start_scale: f64,
-    lag: u64,
-    max_steps: u64,
+    meeting: Meeting,
     /// For the comparison of marginals: the exact law, chains and steps.
     exact: Option<(LatticeExact, (u64, u64))>,
     key: TaskKey,
-    chain_key: u64,
 }
 
 /// Exact draws that the chains are compared with, for each chain.
@@ -127,7 +119,7 @@ where
         let drawn = range.clone().try_for_each(|replicate| {
             let stream = |role| stream(TaskKey { replicate, role, ..self.key });
             let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            let meeting = meet(&self.kernel, self.lag, self.max_steps, self.start_scale, rngs)?;
+            let meeting = meet(&self.kernel, self.meeting.lag, self.meeting.max_steps, self.start_scale, rngs)?;
             pairs.push((replicate, meeting));
             Ok(())
         });
@@ -151,8 +143,8 @@ where
     fn distances(&self) -> Result<Vec<Distance>> {
         let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
         let (chains, steps) = (*chains, *steps);
-        let d = self.cells;
-        let chain = TaskKey { cell: self.chain_key, ..self.key };
+        let d = self.entries;
+        let chain = TaskKey { cell: self.meeting.chain_key, ..self.key };
         let draw_exact = |first: u64, n: u64| -> Histograms {
             (first..first + n)
                 .into_par_iter()
@@ -212,28 +204,28 @@ where
     }
 }
 
-/// Counts of the values of every cell.
+/// Counts of the values of every entry.
 #[derive(Clone)]
 struct Histograms {
     draws: u64,
-    cells: Vec<HashMap<i64, u64>>,
+    entries: Vec<HashMap<i64, u64>>,
 }
 
 impl Histograms {
-    fn new(cells: usize) -> Self {
-        Self { draws: 0, cells: vec![HashMap::new(); cells] }
+    fn new(entries: usize) -> Self {
+        Self { draws: 0, entries: vec![HashMap::new(); entries] }
     }
 
     fn add(&mut self, values: &[i64]) {
         self.draws += 1;
-        for (counts, &value) in self.cells.iter_mut().zip(values) {
+        for (counts, &value) in self.entries.iter_mut().zip(values) {
             *counts.entry(value).or_default() += 1;
         }
     }
 
     fn merge(mut self, other: Self) -> Self {
         self.draws += other.draws;
-        for (counts, more) in self.cells.iter_mut().zip(other.cells) {
+        for (counts, more) in self.entries.iter_mut().zip(other.entries) {
             for (value, n) in more {
                 *counts.entry(value).or_default() += n;
             }
@@ -241,11 +233,11 @@ impl Histograms {
         self
     }
 
-    /// The largest total variation distance over the cells, `½ Σ |p - q|`. Sums of counts over a common
+    /// The largest total variation distance over the entries, `½ Σ |p - q|`. Sums of counts over a common
     /// denominator, so that the order of the values does not matter.
     fn distance(&self, other: &Self) -> f64 {
         let (n, m) = (i128::from(self.draws), i128::from(other.draws));
-        let cell = |(a, b): (&HashMap<i64, u64>, &HashMap<i64, u64>)| {
+        let entry = |(a, b): (&HashMap<i64, u64>, &HashMap<i64, u64>)| {
             let count =
                 |map: &HashMap<i64, u64>, value: &i64| i128::from(map.get(value).copied().unwrap_or(0));
             let shared: i128 =
@@ -254,6 +246,6 @@ impl Histograms {
                 b.iter().filter(|(v, _)| !a.contains_key(v)).map(|(_, &q)| i128::from(q) * n).sum();
             0.5 * (shared + only) as f64 / (n * m) as f64
         };
-        self.cells.iter().zip(&other.cells).map(cell).fold(0.0, f64::max)
+        self.entries.iter().zip(&other.entries).map(entry).fold(0.0, f64::max)
     }
 }

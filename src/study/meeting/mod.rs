@@ -1,18 +1,21 @@
 //! Meetings: every replicate is a coupled pair of chains, and what counts is when it meets.
 
 mod bounds;
+mod config;
 mod draw;
 
 pub use bounds::{BoundRow, TimesRow};
 
+use self::config::{MeetingBlock, MeetingFile};
 use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
 use super::release::{decode, known};
-use super::{Study, Tables};
+use super::{Document, Planned, Study, Tables, grid_config};
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
+use crate::config::{Checker, Section};
 use crate::engine::{Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -20,6 +23,7 @@ use crate::page::Format;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -72,11 +76,6 @@ struct Closing {
     distances: Vec<Distance>,
 }
 
-/// A planned study of meetings.
-pub(super) fn plan(plan: Plan) -> Gridded<Meeting> {
-    Gridded::new(plan)
-}
-
 /// `1, 10^0.5, 10, …` up to a limit, rounded.
 fn half_decades(limit: u64) -> Vec<u64> {
     (0..38)
@@ -89,8 +88,9 @@ impl Kind for Meeting {
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let this = &plan.cells[cell];
         // The marginals of a chain know nothing of lags: the first cell with this chain compares them.
-        let first = this.marginals.is_none()
-            || plan.cells[..cell].iter().all(|other| other.chain_key != this.chain_key);
+        let chain = |cell: &Cell| cell.meeting.map(|meeting| meeting.chain_key);
+        let first = this.meeting.is_none_or(|meeting| meeting.marginals.is_none())
+            || plan.cells[..cell].iter().all(|other| chain(other) != chain(this));
         draw::prepare(plan, this, first)
     }
 
@@ -142,7 +142,7 @@ impl Sink for MeetingTables<'_> {
         let Closing { paid, distances } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, error)?;
-        let (key, lag) = (Key(cell.key), cell.lag.unwrap_or_default());
+        let (key, lag) = (Key(cell.key), cell.lag().unwrap_or_default());
         for &Distance { t, chains, tv, floor, floor_sd } in &distances {
             self.marginals.push(&MarginalRow { cell: key, lag, t, chains, tv, floor, floor_sd })?;
         }
@@ -165,7 +165,23 @@ impl Tables for MeetingTables<'_> {
 
 impl Study for Meeting {
     fn name(&self) -> &'static str {
-        "meeting"
+        MeetingBlock::STUDY
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        MeetingBlock::KEYS
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<MeetingFile>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        grid_config::<MeetingFile, MeetingBlock>(checker)
+    }
+
+    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
+        Ok(Box::new(Gridded::<Meeting>::new(plan)))
     }
 
     fn tables(&self) -> Vec<Declared> {
@@ -219,7 +235,7 @@ impl Study for Meeting {
 }
 
 /// What tells the chain of a cell from others of its noise.
-fn kernels(cells: &[(CellRow, Vec<TimesRow>)]) -> Vec<(crate::config::MethodKind, String)> {
+fn kernels(cells: &[(CellRow, Vec<TimesRow>)]) -> Vec<(crate::catalogue::MethodKind, String)> {
     let mut seen = HashSet::new();
     let all = cells.iter().map(|(cell, _)| (cell.method, cell.options.clone()));
     all.filter(|kernel| seen.insert(kernel.clone())).collect()

@@ -2,7 +2,7 @@
 
 use super::super::release::encode;
 use super::{Found, words};
-use crate::config::LawKind;
+use crate::catalogue::LawKind;
 use crate::engine::Prepared;
 use crate::error::Result;
 use crate::grid::Cell;

@@ -1,15 +1,18 @@
 //! Privacy: nothing is drawn; between which tables does conditioning pay most?
 
+mod config;
 mod draw;
 
 pub(super) use draw::gamma;
 
+use self::config::{PrivacyBlock, PrivacyFile};
 use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
 use super::release::{decode, unsupported};
-use super::{Study, Tables};
+use super::{Document, Planned, Study, Tables, grid_config};
+use crate::config::{Checker, Section};
 use crate::engine::{Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -20,6 +23,7 @@ use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 /// The study.
@@ -56,11 +60,6 @@ struct Found {
     log_ratio: f64,
     loss: f64,
     pair: String,
-}
-
-/// A planned study of privacy.
-pub(super) fn plan(plan: Plan) -> Gridded<Privacy> {
-    Gridded::new(plan)
 }
 
 /// The entries in which the two tables differ, with their counts in both.
@@ -135,7 +134,23 @@ impl Tables for PrivacyTables<'_> {
 
 impl Study for Privacy {
     fn name(&self) -> &'static str {
-        "privacy"
+        PrivacyBlock::STUDY
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        PrivacyBlock::KEYS
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<PrivacyFile>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        grid_config::<PrivacyFile, PrivacyBlock>(checker)
+    }
+
+    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
+        Ok(Box::new(Gridded::<Privacy>::new(plan)))
     }
 
     fn tables(&self) -> Vec<Declared> {

@@ -2,7 +2,6 @@
 
 use super::super::records::Named;
 use super::rows::{Draw, Rows};
-use crate::config::Method;
 use crate::diagnostics::Agreement;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -115,7 +114,7 @@ pub(super) struct Comparisons {
 impl Comparisons {
     pub(super) fn new(plan: &Plan) -> Self {
         // Chains that record have no independent releases, and free noise is of another law.
-        let compared = |cell: &Cell| cell.records == 0 && cell.method != Method::Unconstrained;
+        let compared = |cell: &Cell| cell.records == 0 && cell.method.keeps_equations();
         let noise = |cell: &Cell| {
             let Cell { law, epsilon, delta, sensitivity, .. } = cell;
             (*law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())

@@ -3,6 +3,7 @@
 mod agreement;
 mod beside;
 mod chains;
+mod config;
 mod draw;
 mod entries;
 mod errors;
@@ -23,28 +24,26 @@ pub use published::{Published, published_from, read_published};
 pub use rows::{ChainLevel, Draw, LevelErrors, Rows};
 pub use tails::TailRow;
 
+use self::config::{ReleaseBlock, ReleaseFile};
 use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::privacy::gamma;
 use super::records::{Named, Records};
-use super::{Study, Tables};
+use super::{Document, Planned, Study, Tables, grid_config};
+use crate::config::{Checker, Section};
 use crate::engine::{self, Manner, Prepared, Sink};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
+use schemars::{Schema, SchemaGenerator};
 use rows::Releases;
 use std::ops::Range;
 
 /// The study.
 pub struct Release;
-
-/// A planned study of releases.
-pub(super) fn plan(plan: Plan) -> Gridded<Release> {
-    Gridded::new(plan)
-}
 
 /// A cell ready to release.
 struct Ready<'a> {
@@ -100,7 +99,23 @@ impl Kind for Release {
 
 impl Study for Release {
     fn name(&self) -> &'static str {
-        "release"
+        ReleaseBlock::STUDY
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        ReleaseBlock::KEYS
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<ReleaseFile>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        grid_config::<ReleaseFile, ReleaseBlock>(checker)
+    }
+
+    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
+        Ok(Box::new(Gridded::<Release>::new(plan)))
     }
 
     fn tables(&self) -> Vec<Declared> {

@@ -5,7 +5,7 @@ use super::super::expected;
 use super::super::records::Named;
 use super::rows::Draw;
 use crate::closed_form::{Noise, Operation, TwoBins};
-use crate::config::MethodKind;
+use crate::catalogue::MethodKind;
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::failure::Result;
 use crate::grid::Cell;

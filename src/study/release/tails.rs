@@ -1,7 +1,7 @@
 //! Tails of the noise's norm under their bounds.
 
 use super::super::records::Named;
-use crate::config::{LawKind, MethodKind};
+use crate::catalogue::{LawKind, MethodKind};
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::page::{Format, heading, table as table_page};

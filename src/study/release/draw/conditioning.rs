@@ -3,7 +3,7 @@
 use super::super::rows::{ChainLevel, Draw, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::unsupported;
 use crate::chain;
-use crate::config::Method;
+use crate::catalogue::Method;
 use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection};
@@ -23,25 +23,53 @@ pub(super) fn prepare<L: ExactLattice>(
     law: L,
 ) -> Result<Box<dyn Releases>> {
     let (invariant, region) = (&table.invariant, Some(&table.region));
-    let sampler = match cell.method {
-        // Nearest plane is what `exact` is for a Gaussian law; the config refuses it for the others.
-        Method::Exact { .. } | Method::Klein => Sampler::Exact(LatticeExact::new(invariant, region, law)?),
+    let (draws, tv_error) = match cell.method {
+        Method::Klein if !cell.law.needs_delta() => {
+            return Err(unsupported(cell.method.name(), cell.law.name()));
+        }
+        // Nearest plane is what `exact` is for a discrete Gaussian.
+        Method::Exact { .. } | Method::Klein => {
+            let exact = LatticeExact::new(invariant, region, law)?;
+            let tv_error = exact.tv_error();
+            let draws: Draws<L> = Box::new(move |ready, range, rows| {
+                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
+                for replicate in range {
+                    exact.draw(&mut ready.stream(replicate, Role::Noise), &mut scratch, &mut noise);
+                    ready.integer(replicate, &noise, rows)?;
+                }
+                Ok(())
+            });
+            (draws, tv_error)
+        }
         Method::Rejection { from } => {
-            Sampler::Rejection(Rejection::new(invariant, &table.region, law, from)?)
+            let rejection = Rejection::new(invariant, &table.region, law, from)?;
+            let tv_error = rejection.tv_error();
+            let draws: Draws<L> = Box::new(move |ready, range, rows| {
+                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
+                for replicate in range {
+                    let mut rng = ready.stream(replicate, Role::Noise);
+                    let steps = rejection.draw(&mut rng, &mut scratch, &mut noise);
+                    ready.integer(replicate, &noise, rows)?;
+                    let moves = rejection.parts();
+                    rows.chains.push(ChainLevel { replicate, level: 1, steps, moves, ess: None, records: 0 });
+                }
+                Ok(())
+            });
+            (draws, tv_error)
         }
         Method::LineGibbs { sweeps, .. } => {
             let kernel = LatticeGibbs::new(invariant, region, law)?;
-            let steps = sweeps.saturating_mul(kernel.sweep());
-            Sampler::Gibbs(kernel, steps)
+            let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
+            (chains(kernel, steps), f64::NAN)
         }
         Method::LatticeMetropolis { steps, a, basis } => {
-            Sampler::Metropolis(LatticeMetropolis::new(invariant, law, a, basis)?, steps)
+            (chains(LatticeMetropolis::new(invariant, law, a, basis)?, steps.unwrap_or(0)), f64::NAN)
         }
         Method::Mis { steps, proposal_epsilon } => {
             let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
             let kernel = MetropolizedIndependence::new(invariant, region, law, rate, None)?;
-            let steps = steps.saturating_mul(kernel.parts());
-            Sampler::Independence(kernel, steps)
+            let steps = steps.unwrap_or(0).saturating_mul(kernel.parts());
+            (chains(kernel, steps), f64::NAN)
         }
         _ => return Err(unsupported(cell.method.name(), "a table")),
     };
@@ -49,74 +77,52 @@ pub(super) fn prepare<L: ExactLattice>(
         invariant: invariant.clone(),
         region: table.region.clone(),
         law,
-        sampler,
+        draws,
+        tv_error,
         records: cell.records,
         key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
     }))
+}
+
+/// Draws a range of releases.
+type Draws<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
+
+fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(kernel: K, steps: u64) -> Draws<L> {
+    Box::new(move |ready, range, rows| {
+        range.into_iter().try_for_each(|replicate| ready.chain(&kernel, steps, replicate, rows))
+    })
 }
 
 struct Ready<L: LatticeLaw> {
     invariant: Linear,
     region: Region,
     law: L,
-    sampler: Sampler<L>,
+    draws: Draws<L>,
+    /// What the draws are off in total variation; NaN if that is unknown.
+    tv_error: f64,
     records: u64,
     key: TaskKey,
 }
 
-enum Sampler<L: LatticeLaw> {
-    Exact(LatticeExact),
-    Rejection(Rejection),
-    Gibbs(LatticeGibbs<L>, u64),
-    Metropolis(LatticeMetropolis<L>, u64),
-    Independence(MetropolizedIndependence<L>, u64),
-}
-
 impl<L: ExactLattice> Releases for Ready<L> {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
-        let d = self.invariant.cells();
-        let mut scratch = LatticeScratch::default();
-        let mut noise = vec![0i64; d];
-        for replicate in range {
-            let stream = |role| stream(TaskKey { replicate, role, ..self.key });
-            match &self.sampler {
-                Sampler::Exact(exact) => {
-                    exact.draw(&mut stream(Role::Noise), &mut scratch, &mut noise);
-                    self.integer(replicate, &noise, rows)?;
-                }
-                Sampler::Rejection(rejection) => {
-                    let tries = rejection.draw(&mut stream(Role::Noise), &mut scratch, &mut noise);
-                    self.integer(replicate, &noise, rows)?;
-                    let moves = rejection.parts();
-                    rows.chains.push(ChainLevel {
-                        replicate,
-                        level: 1,
-                        steps: tries,
-                        moves,
-                        ess: None,
-                        records: 0,
-                    });
-                }
-                Sampler::Gibbs(kernel, steps) => self.chain(kernel, *steps, replicate, stream, rows)?,
-                Sampler::Independence(kernel, steps) => {
-                    self.chain(kernel, *steps, replicate, stream, rows)?
-                }
-                Sampler::Metropolis(kernel, steps) => self.chain(kernel, *steps, replicate, stream, rows)?,
-            }
-        }
-        Ok(())
+        (self.draws)(self, range, rows)
     }
 
     fn tv_error(&self) -> f64 {
-        match &self.sampler {
-            Sampler::Exact(exact) => exact.tv_error(),
-            Sampler::Rejection(rejection) => rejection.tv_error(),
-            Sampler::Gibbs(..) | Sampler::Metropolis(..) | Sampler::Independence(..) => f64::NAN,
-        }
+        self.tv_error
     }
 }
 
 impl<L: ExactLattice> Ready<L> {
+    fn stream(&self, replicate: u64, role: Role) -> Stream {
+        stream(TaskKey { replicate, role, ..self.key })
+    }
+
+    fn zeros(&self) -> Vec<i64> {
+        vec![0; self.invariant.cells()]
+    }
+
     fn check(&self, noise: &[i64]) -> Result<()> {
         self.invariant.check(noise).and_then(|()| self.region.check(noise))
     }
@@ -138,16 +144,15 @@ impl<L: ExactLattice> Ready<L> {
         kernel: &K,
         steps: u64,
         replicate: u64,
-        stream: impl Fn(Role) -> Stream,
         rows: &mut Rows,
     ) -> Result<()> {
         let d = self.invariant.cells();
-        let start = kernel.start(&mut stream(Role::Start), self.law.start_scale(d))?;
+        let start = kernel.start(&mut self.stream(replicate, Role::Start), self.law.start_scale(d))?;
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut draws: Vec<Vec<f64>> = Vec::new();
         let mut kept = Ok(());
         let (state, record) =
-            chain::run_from(kernel, start, steps, records, &mut stream(Role::Moves), |noise, put| {
+            chain::run_from(kernel, start, steps, records, &mut self.stream(replicate, Role::Moves), |noise, put| {
                 put(0, noise.iter().map(|z| z.unsigned_abs()).sum::<u64>() as f64);
                 if self.records > 0 {
                     if kept.is_ok() {

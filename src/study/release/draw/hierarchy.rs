@@ -3,153 +3,191 @@
 use super::super::rows::{ChainLevel, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::unsupported;
 use crate::chain::{self, ChainRecord};
-use crate::config::{LawKind, Method};
+use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
-use crate::exact::{TreeLaw, TreeSampler};
+use crate::exact::TreeSampler;
 use crate::grid::Cell;
-use crate::imaging::{L2, SimplexScratch, SimplexValue, TopDown};
+use crate::imaging::{L2, SimplexScratch, TopDown};
 use crate::input::HierarchyTable;
 use crate::invariant::Hierarchy;
 use crate::kernel::{HierarchicalMh, Kernel, LineGibbs};
-use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, LineLaw, Value};
+use crate::law::{EuclideanLaplace, Value};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &HierarchyTable) -> Result<Box<dyn Releases>> {
-    match cell.law {
-        LawKind::Laplace => prepare_law(cell, seed, table, Laplace::new),
-        LawKind::DoubleGeometric => prepare_law(cell, seed, table, DoubleGeometric::new),
-        LawKind::Gaussian => prepare_law(cell, seed, table, Gaussian::new),
-        LawKind::DiscreteGaussian => prepare_law(cell, seed, table, DiscreteGaussian::new),
-        LawKind::L1 | LawKind::L2 | LawKind::GeneralizedGaussian => {
-            Err(unsupported(cell.method.name(), cell.law.name()))
-        }
+    if !cell.law.on_hierarchies() {
+        return Err(unsupported(cell.method.name(), cell.law.name()));
+    }
+    cell.law.on(OnTree { cell, seed, table })
+}
+
+struct OnTree<'a> {
+    cell: &'a Cell,
+    seed: u64,
+    table: &'a HierarchyTable,
+}
+
+impl OnLaw for OnTree<'_> {
+    type Output = Box<dyn Releases>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        self.with(law)
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        self.with(law)
+    }
+
+    fn euclidean(self, _: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        Err(unsupported(self.cell.method.name(), self.cell.law.name()))
     }
 }
 
-fn prepare_law<L>(
-    cell: &Cell,
-    seed: u64,
-    table: &HierarchyTable,
-    law: impl Fn(f64) -> Result<L>,
-) -> Result<Box<dyn Releases>>
-where
-    L: LineLaw + TreeLaw<Value: SimplexValue>,
-{
-    let laws = cell.calibration.scales.iter().map(|&scale| law(scale)).collect::<Result<Vec<_>>>()?;
+impl OnTree<'_> {
+    fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Releases>> {
+        let Self { cell, seed, table } = self;
+        let laws = cell.calibration.scales.iter().map(|&scale| law(scale)).collect::<Result<Vec<_>>>()?;
+        let (draws, tv_error) = sampler(&cell.method, &laws, table)?;
+        let tree = Tree {
+            hierarchy: table.hierarchy.clone(),
+            counts: table.counts.clone(),
+            laws,
+            nonnegative: cell.method.nonnegative(),
+            promised: cell.method.keeps_equations(),
+            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        };
+        Ok(Box::new(Ready { tree, draws, tv_error }))
+    }
+}
+
+/// Draws a range of releases.
+type Draws<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
+
+/// The method, and what its draws are off in total variation; NaN if that is unknown.
+fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Draws<L>, f64)> {
     let hierarchy = &table.hierarchy;
-    let counts = cell.method.nonnegative().then_some(&table.counts[..]);
-    let sampler = match cell.method {
-        Method::Unconstrained => Sampler::Unconstrained,
-        Method::Exact { .. } => Sampler::Exact(L::tree_sampler(hierarchy, &laws, counts)?),
+    let counts = method.nonnegative().then_some(&table.counts[..]);
+    Ok(match *method {
+        Method::Unconstrained => {
+            let draws: Draws<L> = Box::new(|tree, range, rows| {
+                let mut noise = tree.zeros();
+                for replicate in range {
+                    tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
+                    tree.record(replicate, &noise, &tree.released(&noise), rows)?;
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
+        Method::Exact { .. } => {
+            let sampler = L::tree_sampler(hierarchy, laws, counts)?;
+            let tv_error = sampler.tv_error();
+            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+                let (mut noise, mut scratch) = (tree.zeros(), Default::default());
+                for replicate in range {
+                    sampler.draw(&mut tree.stream(replicate, Role::Noise), &mut scratch, &mut noise);
+                    tree.record(replicate, &noise, &tree.released(&noise), rows)?;
+                }
+                Ok(())
+            });
+            (draws, tv_error)
+        }
         Method::LineGibbs { sweeps, .. } => {
-            Sampler::LineGibbs(LineGibbs::new(hierarchy, &laws, counts)?, sweeps)
+            let kernel = LineGibbs::new(hierarchy, laws, counts)?;
+            let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
+            (chains(kernel, steps), f64::NAN)
         }
         Method::HierarchicalMh { steps, proposal_scale, .. } => {
             let proposal = match proposal_scale {
                 Some(scale) => scale * laws[laws.len() - 1].scale(),
-                None => HierarchicalMh::default_proposal(hierarchy, &laws),
+                None => HierarchicalMh::default_proposal(hierarchy, laws),
             };
-            Sampler::HierarchicalMh(HierarchicalMh::new(hierarchy, &laws, proposal, counts)?, steps)
+            let kernel = HierarchicalMh::new(hierarchy, laws, proposal, counts)?;
+            (chains(kernel, steps.unwrap_or(0)), f64::NAN)
         }
         Method::L2 => {
-            Sampler::L2(L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?)
-        }
-        Method::TopDown => Sampler::TopDown(TopDown::new(hierarchy)),
-        _ => {
-            return Err(unsupported(cell.method.name(), "a hierarchy"));
-        }
-    };
-    let key = TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise };
-    let nonnegative = cell.method.nonnegative();
-    Ok(Box::new(Ready {
-        hierarchy: hierarchy.clone(),
-        counts: table.counts.clone(),
-        laws,
-        sampler,
-        nonnegative,
-        key,
-    }))
-}
-
-struct Ready<L: LineLaw + TreeLaw> {
-    hierarchy: Hierarchy,
-    counts: Arc<[i64]>,
-    laws: Vec<L>,
-    sampler: Sampler<L>,
-    nonnegative: bool,
-    key: TaskKey,
-}
-
-enum Sampler<L: LineLaw + TreeLaw> {
-    Unconstrained,
-    Exact(L::Sampler),
-    LineGibbs(LineGibbs<L>, u64),
-    HierarchicalMh(HierarchicalMh<L>, u64),
-    L2(L2),
-    TopDown(TopDown),
-}
-
-impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Releases for Ready<L> {
-    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
-        let n = self.hierarchy.nodes();
-        let mut noise = vec![L::Value::default(); n];
-        let mut exact = <L::Sampler as TreeSampler>::Scratch::default();
-        let mut simplex = SimplexScratch::default();
-        for replicate in range {
-            let stream = |role| stream(TaskKey { replicate, role, ..self.key });
-            match &self.sampler {
-                Sampler::Unconstrained => {
-                    self.fill(&mut stream(Role::Noise), &mut noise);
-                    self.record(replicate, &noise, &self.released(&noise), rows)?;
-                }
-                Sampler::Exact(sampler) => {
-                    sampler.draw(&mut stream(Role::Noise), &mut exact, &mut noise);
-                    self.record(replicate, &noise, &self.released(&noise), rows)?;
-                }
-                Sampler::LineGibbs(kernel, sweeps) => {
-                    let steps = sweeps.saturating_mul(kernel.sweep());
-                    self.chain(kernel, steps, replicate, stream, &mut noise, rows)?;
-                }
-                Sampler::HierarchicalMh(kernel, steps) => {
-                    self.chain(kernel, *steps, replicate, stream, &mut noise, rows)?;
-                }
-                Sampler::L2(l2) => {
-                    self.fill(&mut stream(Role::Noise), &mut noise);
+            let l2 = L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?;
+            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+                let mut noise = tree.zeros();
+                for replicate in range {
+                    tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
                     let mut real: Vec<f64> = noise.iter().map(|z| z.to_f64()).collect();
                     l2.project(&mut real);
                     let released: Vec<f64> =
-                        real.iter().zip(&*self.counts).map(|(z, &x)| x as f64 + z).collect();
-                    self.record(replicate, &real, &released, rows)?;
+                        real.iter().zip(&*tree.counts).map(|(z, &x)| x as f64 + z).collect();
+                    tree.record(replicate, &real, &released, rows)?;
                 }
-                Sampler::TopDown(topdown) => {
-                    let mut rng = stream(Role::Noise);
-                    self.fill(&mut rng, &mut noise);
-                    let noisy = self.released(&noise);
-                    let mut released = vec![0i64; n];
-                    topdown.release(&noisy, &mut rng, &mut simplex, &mut released);
-                    let errors: Vec<i64> = released.iter().zip(&*self.counts).map(|(y, x)| y - x).collect();
-                    self.record(replicate, &errors, &released, rows)?;
-                }
-            }
+                Ok(())
+            });
+            (draws, 0.0)
         }
-        Ok(())
+        Method::TopDown => {
+            let topdown = TopDown::new(hierarchy);
+            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+                let (mut noise, mut scratch) = (tree.zeros(), SimplexScratch::default());
+                for replicate in range {
+                    let mut rng = tree.stream(replicate, Role::Noise);
+                    tree.fill(&mut rng, &mut noise);
+                    let mut released = vec![0i64; noise.len()];
+                    topdown.release(&tree.released(&noise), &mut rng, &mut scratch, &mut released);
+                    let errors: Vec<i64> = released.iter().zip(&*tree.counts).map(|(y, x)| y - x).collect();
+                    tree.record(replicate, &errors, &released, rows)?;
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
+        _ => return Err(unsupported(method.name(), "a hierarchy")),
+    })
+}
+
+fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(kernel: K, steps: u64) -> Draws<L> {
+    Box::new(move |tree, range, rows| {
+        let mut start = tree.zeros();
+        range.into_iter().try_for_each(|replicate| tree.chain(&kernel, steps, replicate, &mut start, rows))
+    })
+}
+
+struct Ready<L: TreeNoise> {
+    tree: Tree<L>,
+    draws: Draws<L>,
+    tv_error: f64,
+}
+
+impl<L: TreeNoise> Releases for Ready<L> {
+    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
+        (self.draws)(&self.tree, range, rows)
     }
 
     fn tv_error(&self) -> f64 {
-        match &self.sampler {
-            Sampler::Exact(sampler) => sampler.tv_error(),
-            // What a chain leaves is not known here; imaging and free noise have none.
-            Sampler::LineGibbs(..) | Sampler::HierarchicalMh(..) => f64::NAN,
-            Sampler::Unconstrained | Sampler::L2(_) | Sampler::TopDown(_) => 0.0,
-        }
+        self.tv_error
     }
 }
 
-impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
+/// What the releases of all methods share.
+struct Tree<L> {
+    hierarchy: Hierarchy,
+    counts: Arc<[i64]>,
+    laws: Vec<L>,
+    nonnegative: bool,
+    /// Whether the method promises the invariant.
+    promised: bool,
+    key: TaskKey,
+}
+
+impl<L: TreeNoise> Tree<L> {
+    fn stream(&self, replicate: u64, role: Role) -> Stream {
+        stream(TaskKey { replicate, role, ..self.key })
+    }
+
+    fn zeros(&self) -> Vec<L::Value> {
+        vec![L::Value::default(); self.hierarchy.nodes()]
+    }
+
     /// Independent noise on all nodes.
     fn fill(&self, rng: &mut Stream, noise: &mut [L::Value]) {
         for (l, law) in self.laws.iter().enumerate() {
@@ -170,11 +208,10 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
         kernel: &K,
         steps: u64,
         replicate: u64,
-        stream: impl Fn(Role) -> Stream,
         start: &mut [L::Value],
         rows: &mut Rows,
     ) -> Result<()> {
-        self.fill(&mut stream(Role::Start), start);
+        self.fill(&mut self.stream(replicate, Role::Start), start);
         if self.nonnegative {
             for &leaf in self.hierarchy.leaves() {
                 let (z, floor) =
@@ -191,7 +228,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
             }
         };
         let (state, record) =
-            chain::run(kernel, start, steps, RECORDS, &mut stream(Role::Moves), statistics)?;
+            chain::run(kernel, start, steps, RECORDS, &mut self.stream(replicate, Role::Moves), statistics)?;
         let mut noise = kernel.position(&state).to_vec();
         // Sums of reals drift by rounding along a chain; integers do not change here.
         self.hierarchy.sum_up(&mut noise);
@@ -221,8 +258,7 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> Ready<L> {
         if self.nonnegative {
             check = check.and_then(|()| self.hierarchy.check_nonnegative(released));
         }
-        let promised = !matches!(self.sampler, Sampler::Unconstrained);
-        if promised {
+        if self.promised {
             check.clone()?;
         }
         for l in 0..self.hierarchy.levels() {

@@ -2,7 +2,7 @@
 
 use super::super::rows::{Releases, Rows};
 use super::unsupported;
-use crate::config::Method;
+use crate::catalogue::Method;
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::imaging::{LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch};
@@ -21,23 +21,58 @@ pub(super) fn prepare(
     table: &InvariantTable,
     free: Free,
 ) -> Result<Box<dyn Releases>> {
-    let invariant = &table.invariant;
-    let image = match cell.method {
-        Method::Unconstrained => Image::None,
-        Method::L2 => Image::L2(LatticeL2::new(invariant)?),
+    let (invariant, region) = (&table.invariant, &table.region);
+    let image: Image = match cell.method {
+        Method::Unconstrained => Box::new(|ready, _, _, noise| {
+            let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
+            let whole = noise.iter().all(|z| z.fract() == 0.0);
+            Ok(whole && ready.invariant.holds(&integers) && ready.region.contains(&integers))
+        }),
+        Method::L2 => {
+            let l2 = LatticeL2::new(invariant)?;
+            Box::new(move |_, _, _, noise| {
+                let widest = widest(noise);
+                l2.project(noise);
+                l2.check(noise, widest).map(|()| true)
+            })
+        }
         Method::L2Integer => {
             let l2 = LatticeL2::new(invariant)?;
             l2.check_rounding()?;
-            Image::L2Integer(l2)
+            Box::new(move |ready, rng, _, noise| {
+                let mut integers: Vec<i64> = vec![0; noise.len()];
+                l2.round(rng, noise, &mut integers);
+                ready.invariant.check(&integers)?;
+                set(noise, &integers)
+            })
         }
         Method::L1 { beta } => {
-            Image::L1(LatticeL1::new(invariant, &table.region, beta)?, LatticeL2::new(invariant)?)
+            // With the equations, for the check of every release.
+            let (l1, equations) = (LatticeL1::new(invariant, region, beta)?, LatticeL2::new(invariant)?);
+            Box::new(move |ready, _, _, noise| {
+                let widest = widest(noise);
+                l1.project(noise);
+                equations.check(noise, widest)?;
+                ready.region.check_bounds(noise).map(|()| true)
+            })
         }
-        Method::Nnl2 => Image::Nnl2(LatticeNnl2::new(invariant, &table.region)?),
+        Method::Nnl2 => {
+            let nnl2 = LatticeNnl2::new(invariant, region)?;
+            Box::new(move |_, _, scratch, noise| {
+                nnl2.project(scratch, noise)?;
+                nnl2.check(noise).map(|()| true)
+            })
+        }
         Method::Nnl2Integer => {
-            let nnl2 = LatticeNnl2::new(invariant, &table.region)?;
+            let nnl2 = LatticeNnl2::new(invariant, region)?;
             nnl2.check_rounding()?;
-            Image::Nnl2Integer(nnl2)
+            Box::new(move |ready, rng, _, noise| {
+                let mut integers: Vec<i64> = vec![0; noise.len()];
+                nnl2.round(rng, noise, &mut integers);
+                ready.invariant.check(&integers)?;
+                ready.region.check(&integers)?;
+                set(noise, &integers)
+            })
         }
         _ => return Err(unsupported(cell.method.name(), "free noise")),
     };
@@ -45,9 +80,21 @@ pub(super) fn prepare(
         free,
         image,
         invariant: invariant.clone(),
-        region: table.region.clone(),
+        region: region.clone(),
         key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
     }))
+}
+
+/// Moves the noise to the invariant, and says whether the release keeps it. Errors: a promise that is broken.
+type Image = Box<dyn Fn(&Ready, &mut Stream, &mut Nnl2Scratch, &mut [f64]) -> Result<bool> + Send + Sync>;
+
+fn widest(noise: &[f64]) -> f64 {
+    noise.iter().fold(0.0f64, |widest, z| widest.max(z.abs()))
+}
+
+fn set(noise: &mut [f64], integers: &[i64]) -> Result<bool> {
+    noise.iter_mut().zip(integers).for_each(|(noise, &z)| *noise = z as f64);
+    Ok(true)
 }
 
 struct Ready {
@@ -58,57 +105,13 @@ struct Ready {
     key: TaskKey,
 }
 
-enum Image {
-    None,
-    L2(LatticeL2),
-    L2Integer(LatticeL2),
-    /// With the equations, for the check of every release.
-    L1(LatticeL1, LatticeL2),
-    Nnl2(LatticeNnl2),
-    Nnl2Integer(LatticeNnl2),
-}
-
 impl Releases for Ready {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
         let mut scratch = Nnl2Scratch::default();
         for replicate in range {
             let mut rng = stream(TaskKey { replicate, ..self.key });
             let mut noise: Vec<f64> = (0..self.invariant.cells()).map(|_| (self.free)(&mut rng)).collect();
-            let widest = noise.iter().fold(0.0f64, |widest, z| widest.max(z.abs()));
-            let mut kept = true;
-            match &self.image {
-                Image::None => {
-                    let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
-                    let whole = noise.iter().all(|z| z.fract() == 0.0);
-                    kept = whole && self.invariant.holds(&integers) && self.region.contains(&integers);
-                }
-                Image::L2(l2) => {
-                    l2.project(&mut noise);
-                    l2.check(&noise, widest)?;
-                }
-                Image::L1(l1, equations) => {
-                    l1.project(&mut noise);
-                    equations.check(&noise, widest)?;
-                    self.region.check_bounds(&noise)?;
-                }
-                Image::Nnl2(nnl2) => {
-                    nnl2.project(&mut scratch, &mut noise)?;
-                    nnl2.check(&noise)?;
-                }
-                Image::L2Integer(l2) => {
-                    let mut integers: Vec<i64> = vec![0; noise.len()];
-                    l2.round(&mut rng, &noise, &mut integers);
-                    self.invariant.check(&integers)?;
-                    noise = integers.into_iter().map(|z| z as f64).collect();
-                }
-                Image::Nnl2Integer(nnl2) => {
-                    let mut integers: Vec<i64> = vec![0; noise.len()];
-                    nnl2.round(&mut rng, &noise, &mut integers);
-                    self.invariant.check(&integers)?;
-                    self.region.check(&integers)?;
-                    noise = integers.into_iter().map(|z| z as f64).collect();
-                }
-            }
+            let kept = (self.image)(self, &mut rng, &mut scratch, &mut noise)?;
             rows.release(replicate, noise, kept);
         }
         Ok(())

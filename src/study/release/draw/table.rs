@@ -4,51 +4,61 @@ use super::super::rows::Releases;
 use super::conditioning;
 use super::continuous;
 use super::imaging::{self, Free};
-use crate::config::{LawKind, Method};
+use super::unsupported;
+use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::check_free;
-use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law};
+use crate::law::{EuclideanLaplace, Law};
 use crate::rng::Stream;
 
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable) -> Result<Box<dyn Releases>> {
-    if cell.method != Method::Unconstrained {
+    if cell.method.keeps_equations() {
         check_free(&table.invariant)?;
     }
-    let scale = cell.calibration.scales[0];
-    let conditions = cell.method.conditions();
-    match cell.law {
-        LawKind::L1 | LawKind::DoubleGeometric => {
-            let law = DoubleGeometric::new(scale)?;
-            match conditions {
-                true => conditioning::prepare(cell, seed, table, law),
-                false => imaging::prepare(cell, seed, table, free(law, |z| z as f64)),
-            }
+    let equations_only = cell.method.keeps_equations() && !cell.method.keeps_inequalities();
+    if equations_only && !table.region.is_everything() {
+        return Err(unsupported(cell.method.name(), "inequalities"));
+    }
+    cell.law.on(OnTable { cell, seed, table })
+}
+
+struct OnTable<'a> {
+    cell: &'a Cell,
+    seed: u64,
+    table: &'a InvariantTable,
+}
+
+impl OnLaw for OnTable<'_> {
+    type Output = Box<dyn Releases>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let Self { cell, seed, table } = self;
+        let law = law(cell.calibration.scales[0])?;
+        match cell.method.conditions() {
+            true => conditioning::prepare(cell, seed, table, law),
+            false => imaging::prepare(cell, seed, table, free(law, |z| z as f64)),
         }
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-            let law = DiscreteGaussian::new(scale)?;
-            match conditions {
-                true => conditioning::prepare(cell, seed, table, law),
-                false => imaging::prepare(cell, seed, table, free(law, |z| z as f64)),
-            }
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let Self { cell, seed, table } = self;
+        let law = law(cell.calibration.scales[0])?;
+        match cell.method {
+            Method::Exact { .. } if table.region.is_everything() => continuous::prepare(cell, seed, table, law),
+            method if method.conditions() => Err(unsupported(method.name(), "real noise")),
+            _ => imaging::prepare(cell, seed, table, free(law, |z| z)),
         }
-        // No product over cells: the config refuses what draws free noise.
-        LawKind::L2 => conditioning::prepare(cell, seed, table, EuclideanLaplace::new(scale)?),
-        LawKind::Laplace => {
-            let law = Laplace::new(scale)?;
-            match conditions {
-                true => continuous::prepare(cell, seed, table, law),
-                false => imaging::prepare(cell, seed, table, free(law, |z| z)),
-            }
-        }
-        LawKind::Gaussian => {
-            let law = Gaussian::new(scale)?;
-            match conditions {
-                true => continuous::prepare(cell, seed, table, law),
-                false => imaging::prepare(cell, seed, table, free(law, |z| z)),
-            }
+    }
+
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        let Self { cell, seed, table } = self;
+        // No product over entries: there is no free noise to draw.
+        match cell.method.conditions() {
+            true => conditioning::prepare(cell, seed, table, law(cell.calibration.scales[0])?),
+            false => Err(unsupported(cell.method.name(), cell.law.name())),
         }
     }
 }

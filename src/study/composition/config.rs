@@ -1,13 +1,11 @@
 //! The config of a study of composition: finite worlds, without data and grid.
 
-use super::check::Checker;
-use super::model::Thresholds;
-use super::schema::CompositionName;
-use super::wire::{Axis, WireCompare};
+use crate::config::wire::{Axis, WireCompare};
+use crate::config::{Checker, Thresholds};
 use crate::failure::Result;
 use crate::worlds::Settings;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::Spanned;
 
 /// A study of composition on finite worlds.
@@ -21,7 +19,7 @@ pub(super) struct Wire {
     seed: u64,
     /// "composition"
     #[serde(rename = "study")]
-    #[schemars(with = "CompositionName")]
+    #[schemars(extend("enum" = ["composition"]))]
     _study: String,
     /// What is checked.
     #[schemars(with = "WireWorlds")]
@@ -62,16 +60,9 @@ pub struct WorldsConfig {
     pub path: PathBuf,
 }
 
-/// Reads the config if its study is "composition"; `None` for every other.
-pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<WorldsConfig>> {
-    let study = toml::from_str::<toml::Table>(text).ok();
-    if study.as_ref().and_then(|table| table.get("study")?.as_str()) != Some("composition") {
-        return Ok(None);
-    }
-    let checker = Checker::new(path, text);
-    let wire: Wire = toml::from_str(text).map_err(|e| {
-        checker.error("the config cannot be read", e.span().unwrap_or(0..0), e.message().to_owned())
-    })?;
+/// Checks the config.
+pub(super) fn check(checker: &Checker) -> Result<WorldsConfig> {
+    let wire: Wire = checker.parse(super::super::elsewhere)?;
     checker.name(&wire.name)?;
     let WireWorlds { worlds, cases, epsilon } = wire.worlds.get_ref();
     let mut settings = Vec::new();
@@ -98,13 +89,13 @@ pub(super) fn read(path: &Path, given: &str, text: &str) -> Result<Option<Worlds
             "want at least one value of each",
         ));
     }
-    Ok(Some(WorldsConfig {
+    Ok(WorldsConfig {
         name: wire.name.get_ref().clone(),
         seed: wire.seed,
         settings,
         compare: checker.thresholds(&wire.compare)?,
-        given: given.to_owned(),
-        text: text.to_owned(),
-        path: path.to_owned(),
-    }))
+        given: checker.given.to_owned(),
+        text: checker.text.to_owned(),
+        path: checker.path.to_owned(),
+    })
 }

@@ -1,0 +1,168 @@
+//! The noise laws: their names, what is known of each, and the one place where a name becomes a type.
+
+use crate::error::Result;
+use crate::exact::{ContinuousExact, ExactLattice, TreeLaw};
+use crate::imaging::SimplexValue;
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};
+
+/// What is known of a law.
+#[derive(Debug, Clone, Copy)]
+pub struct LawFacts {
+    /// The name in configs and results.
+    pub name: &'static str,
+    /// What it is on the levels of a hierarchy; `None` if it is no law there.
+    pub on_trees: Option<&'static str>,
+    /// What it is on a table.
+    pub on_tables: &'static str,
+    /// Whether its privacy is stated with a delta.
+    pub needs_delta: bool,
+    /// Whether its noise is real-valued.
+    pub continuous: bool,
+}
+
+macro_rules! laws {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $facts:expr;)*) => {
+        /// A noise law by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum LawKind { $($(#[$doc])* $kind,)* }
+
+        impl LawKind {
+            /// Every law.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// What is known of it.
+            pub fn facts(self) -> &'static LawFacts {
+                const FACTS: &[LawFacts] = &[$(LawFacts { name: $name, ..$facts },)*];
+                &FACTS[self as usize]
+            }
+        }
+    };
+}
+
+const INTEGERS: LawFacts =
+    LawFacts { name: "", on_trees: None, on_tables: "", needs_delta: false, continuous: false };
+const REALS: LawFacts = LawFacts { continuous: true, ..INTEGERS };
+
+laws! {
+    /// Real noise with the density `exp(-|z|/lambda)`.
+    Laplace = "laplace", LawFacts {
+        on_trees: Some("real, lambda = sensitivity / epsilon"),
+        on_tables: "real: `exact` on totals and partitions without inequalities, and all imaging",
+        ..REALS
+    };
+    /// Integer noise with the weight `exp(-|z|/lambda)`.
+    DoubleGeometric = "double-geometric", LawFacts {
+        on_trees: Some("integer, lambda = sensitivity / epsilon"),
+        on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₁)`",
+        ..INTEGERS
+    };
+    /// Real noise, normal.
+    Gaussian = "gaussian", LawFacts {
+        on_trees: Some("real, with `delta`, calibrated through zero-concentrated privacy"),
+        on_tables: "real, with `delta`: `exact` without inequalities, and all imaging",
+        needs_delta: true,
+        ..REALS
+    };
+    /// Integer noise with the weight `exp(-z²/(2 sigma²))`.
+    DiscreteGaussian = "discrete-gaussian", LawFacts {
+        on_trees: Some("integer, with `delta`, calibrated through zero-concentrated privacy"),
+        on_tables: "a product, with `delta`, calibrated through zero-concentrated privacy",
+        needs_delta: true,
+        ..INTEGERS
+    };
+    /// Generalised Laplace with the ℓ1 norm, the same law as `double-geometric`.
+    L1 = "l1", LawFacts { on_tables: "the same law as `double-geometric`", ..INTEGERS };
+    /// Generalised Laplace with the ℓ2 norm.
+    L2 = "l2", LawFacts {
+        on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₂)`: no product over entries",
+        ..INTEGERS
+    };
+    /// Discrete Gaussian, its sigma by the lattice.
+    GeneralizedGaussian = "generalized-gaussian", LawFacts {
+        on_tables: "discrete Gaussian with sigma(epsilon, delta) of the lattice; `0 < delta < epsilon < 1/e`",
+        needs_delta: true,
+        ..INTEGERS
+    };
+}
+
+/// A law on the integers whose noise is a product over counts.
+pub trait IntegerNoise: ExactLattice + LineLaw + TreeLaw + Law<Value = i64> {}
+impl<L: ExactLattice + LineLaw + TreeLaw + Law<Value = i64>> IntegerNoise for L {}
+
+/// A law on the reals.
+pub trait RealNoise: ContinuousExact + LineLaw + TreeLaw + Law<Value = f64> {}
+impl<L: ContinuousExact + LineLaw + TreeLaw + Law<Value = f64>> RealNoise for L {}
+
+/// Noise on the nodes of a tree.
+pub trait TreeNoise: LineLaw + TreeLaw<Value: SimplexValue> {}
+impl<L: LineLaw + TreeLaw<Value: SimplexValue>> TreeNoise for L {}
+
+/// What is done with a law once its type is known. `law`: makes it from its scale.
+pub trait OnLaw: Sized {
+    /// The result.
+    type Output;
+    /// With a product on the integers.
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output>;
+    /// With a product on the reals.
+    fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output>;
+    /// With the law of the ℓ2 norm, which is no product.
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output>;
+}
+
+impl LawKind {
+    /// Turns the name into the type. Errors: those of what is done.
+    pub fn on<T: OnLaw>(self, task: T) -> Result<T::Output> {
+        match self {
+            Self::Laplace => task.reals(Laplace::new),
+            Self::Gaussian => task.reals(Gaussian::new),
+            Self::DoubleGeometric | Self::L1 => task.integers(DoubleGeometric::new),
+            Self::DiscreteGaussian | Self::GeneralizedGaussian => task.integers(DiscreteGaussian::new),
+            Self::L2 => task.euclidean(EuclideanLaplace::new),
+        }
+    }
+
+    /// The name in configs and results.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The law of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|law| law.name() == name)
+    }
+
+    /// Whether its privacy is stated with a delta.
+    pub fn needs_delta(self) -> bool {
+        self.facts().needs_delta
+    }
+
+    /// Whether it is a law of the noise on all nodes of a hierarchy.
+    pub fn on_hierarchies(self) -> bool {
+        self.facts().on_trees.is_some()
+    }
+
+    /// Whether its noise is real-valued.
+    pub fn is_continuous(self) -> bool {
+        self.facts().continuous
+    }
+
+    /// Whether it is pure: a bound on the ratio of probabilities, without delta.
+    pub fn is_pure(self) -> bool {
+        !self.needs_delta()
+    }
+}
+
+/// The laws that a method serves somewhere, and why not the others.
+#[derive(Clone, Copy)]
+pub struct Laws {
+    /// Whether a law is among them.
+    pub has: fn(LawKind) -> bool,
+    /// Why another is not.
+    pub why: fn(LawKind) -> String,
+}
+
+impl std::fmt::Debug for Laws {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_list().entries(LawKind::ALL.iter().filter(|law| (self.has)(**law))).finish()
+    }
+}

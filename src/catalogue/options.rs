@@ -1,0 +1,203 @@
+//! Options of methods: their kinds, ranges and defaults, and their values.
+
+use crate::exact::Source;
+use crate::lattice::BasisKind;
+use std::fmt;
+
+/// What is known of an option.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionFacts {
+    /// The key in configs.
+    pub key: &'static str,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+    /// Its values.
+    pub kind: Kind,
+    /// Whether it is the length of a chain: an option of releases, not of coupled chains, which run until they meet.
+    pub length: bool,
+}
+
+/// The values of an option, with its default.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// `true` or `false` (default).
+    Flag,
+    /// Integers from 1.
+    Count(u64),
+    /// Finite numbers above `above` (or from it, if `closed`) to `most`.
+    Number {
+        /// Lower end.
+        above: f64,
+        /// Whether the lower end belongs to the range.
+        closed: bool,
+        /// Upper end, which belongs to the range; infinite for none.
+        most: f64,
+        /// What it is if the config does not say; `None` if the method knows better.
+        default: Option<f64>,
+    },
+    /// One of these names, the default first.
+    Name(&'static [&'static str]),
+}
+
+/// A value of an option.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// Of a flag.
+    Flag(bool),
+    /// Of a count.
+    Count(u64),
+    /// Of a number.
+    Number(f64),
+    /// A name.
+    Name(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Count(n) => write!(f, "{n}"),
+            // The fewest digits that give it back: part of a cell's key.
+            Self::Number(x) => write!(f, "{x:?}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl OptionFacts {
+    /// The value if the config does not say.
+    pub fn default(&self) -> Option<Value> {
+        match self.kind {
+            Kind::Flag => Some(Value::Flag(false)),
+            Kind::Count(n) => Some(Value::Count(n)),
+            Kind::Number { default, .. } => default.map(Value::Number),
+            Kind::Name(names) => Some(Value::Name(names[0])),
+        }
+    }
+
+    /// The value, if it is one of the option.
+    pub fn fits(&self, given: &Given) -> Option<Value> {
+        match (self.kind, given) {
+            (Kind::Flag, Given::Flag(flag)) => Some(Value::Flag(*flag)),
+            (Kind::Count(_), Given::Integer(n)) => {
+                u64::try_from(*n).ok().filter(|&n| n > 0).map(Value::Count)
+            }
+            (Kind::Number { above, closed, most, .. }, Given::Integer(_) | Given::Number(_)) => {
+                let x = if let Given::Integer(n) = given { *n as f64 } else { given.number()? };
+                let low = if closed { x >= above } else { x > above };
+                (x.is_finite() && low && x <= most).then_some(Value::Number(x))
+            }
+            (Kind::Name(names), Given::Text(text)) => {
+                names.iter().find(|name| **name == text.as_str()).map(|name| Value::Name(name))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wanted of a value, in words.
+    pub fn wanted(&self) -> String {
+        match self.kind {
+            Kind::Flag => "want true or false".into(),
+            Kind::Count(_) => "want an integer >= 1".into(),
+            Kind::Number { above, closed: false, most, .. } if most == f64::INFINITY => {
+                format!("want a finite number > {above}")
+            }
+            Kind::Number { above, closed, most, .. } => {
+                format!("want a number in {}{above}, {most}]", if closed { '[' } else { '(' })
+            }
+            Kind::Name(names) => format!("want {}", super::words::either(names)),
+        }
+    }
+}
+
+/// A value as a config gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// `true` or `false`.
+    Flag(bool),
+    /// An integer.
+    Integer(i64),
+    /// A number with a point.
+    Number(f64),
+    /// A text.
+    Text(String),
+}
+
+impl Given {
+    fn number(&self) -> Option<f64> {
+        if let Self::Number(x) = self { Some(*x) } else { None }
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Text(text) => write!(f, "`{text}`"),
+        }
+    }
+}
+
+/// A type of values of an option; `None` where an option has no value.
+pub trait OptionValue: Copy {
+    /// From the value. Of a kind that the option does not have: the type's own default.
+    fn read(value: Option<Value>) -> Self;
+    /// The value.
+    fn value(self) -> Option<Value>;
+}
+
+impl OptionValue for bool {
+    fn read(value: Option<Value>) -> Self {
+        value == Some(Value::Flag(true))
+    }
+    fn value(self) -> Option<Value> {
+        Some(Value::Flag(self))
+    }
+}
+
+impl OptionValue for Option<u64> {
+    fn read(value: Option<Value>) -> Self {
+        if let Some(Value::Count(n)) = value { Some(n) } else { None }
+    }
+    fn value(self) -> Option<Value> {
+        self.map(Value::Count)
+    }
+}
+
+impl OptionValue for Option<f64> {
+    fn read(value: Option<Value>) -> Self {
+        if let Some(Value::Number(x)) = value { Some(x) } else { None }
+    }
+    fn value(self) -> Option<Value> {
+        self.map(Value::Number)
+    }
+}
+
+impl OptionValue for f64 {
+    fn read(value: Option<Value>) -> Self {
+        Option::<f64>::read(value).unwrap_or(f64::NAN)
+    }
+    fn value(self) -> Option<Value> {
+        Some(Value::Number(self))
+    }
+}
+
+/// Names of what an option chooses among.
+macro_rules! names {
+    ($type:ty: $($name:literal = $value:path),*) => {
+        impl OptionValue for $type {
+            fn read(value: Option<Value>) -> Self {
+                let all = [$(($name, $value)),*];
+                all.into_iter().find(|(name, _)| value == Some(Value::Name(name))).unwrap_or(all[0]).1
+            }
+            fn value(self) -> Option<Value> {
+                Some(Value::Name(match self { $($value => $name),* }))
+            }
+        }
+    };
+}
+
+names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
+names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);

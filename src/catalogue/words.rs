@@ -1,0 +1,74 @@
+//! The catalogue in words: rows of `congenial methods`, and of the README's tables.
+
+use super::laws::{LawKind, Laws};
+use super::methods::{Facts, MethodKind, NONNEGATIVE_KEY, Place};
+use super::options::{Kind, OptionFacts};
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn either(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// An option with its default, for people.
+fn option(option: &OptionFacts) -> String {
+    let key = format!("`{}`", option.key);
+    match option.kind {
+        Kind::Flag => key,
+        Kind::Name(names) => {
+            format!("{key}: {} (default) or {}", code(names[0]), names[1..].iter().map(|n| code(n)).collect::<Vec<_>>().join(", "))
+        }
+        _ => match option.default() {
+            Some(value) => format!("{key} ({value})"),
+            None => key,
+        },
+    }
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// The laws that a method serves at a place, in words.
+pub fn served(kind: MethodKind, place: Place) -> String {
+    let names = |laws: &Laws| {
+        let served: Vec<&str> = LawKind::ALL.iter().filter(|law| (laws.has)(**law)).map(|law| law.name()).collect();
+        if served.is_empty() { "none".to_owned() } else { served.join(", ") }
+    };
+    let (laws, bounded) = match (place, kind.facts()) {
+        (Place::Tree, Facts { on_trees: Some(on), .. }) => (names(&on.laws), names(&on.nonnegative)),
+        (Place::Table { .. }, Facts { on_tables: Some(on), .. }) => (names(&on.laws), names(&on.inequalities)),
+        _ => return "none".into(),
+    };
+    match (laws == bounded, place) {
+        (true, _) => laws,
+        (false, Place::Tree) => format!("{laws}; where releases are >= 0: {bounded}"),
+        (false, _) => format!("{laws}; with inequalities: {bounded}"),
+    }
+}
+
+/// Rows of the methods that serve a place: name, what they do, options with defaults.
+pub fn methods_on(place: Place) -> Vec<[String; 3]> {
+    let tree = place == Place::Tree;
+    let what = |facts: &Facts| match tree {
+        true => facts.on_trees.map(|on| on.what),
+        false => facts.on_tables.map(|on| on.what),
+    };
+    let row = |facts: &Facts| {
+        let options = facts.options.iter().filter(|option| tree || option.key != NONNEGATIVE_KEY);
+        let options = options.map(|one| option(one)).collect::<Vec<_>>().join(", ");
+        Some([code(facts.name), what(facts)?.to_owned(), options])
+    };
+    MethodKind::ALL.iter().filter_map(|kind| row(kind.facts())).collect()
+}
+
+/// Rows of the laws of a place: name, and what they are.
+pub fn laws_on(place: Place) -> Vec<[String; 2]> {
+    let what = |law: &LawKind| match place {
+        Place::Tree => law.facts().on_trees,
+        Place::Table { .. } => Some(law.facts().on_tables),
+    };
+    LawKind::ALL.iter().filter_map(|law| Some([code(law.name()), what(law)?.to_owned()])).collect()
+}

@@ -1,0 +1,137 @@
+//! What every check of a config needs: errors with their place, axes, numbers.
+
+use super::model::Config;
+use super::wire::Axis;
+use crate::failure::{Failure, Result};
+use miette::NamedSource;
+use serde::de::DeserializeOwned;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+impl Config {
+    /// An error at a place of the config.
+    pub fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
+        Checker::new(&self.path, &self.given, &self.text).error(message, span, label)
+    }
+}
+
+/// Checks the values of a config; errors show its text.
+#[derive(Debug)]
+pub struct Checker<'a> {
+    pub(crate) path: &'a Path,
+    /// As it was given, and with overrides applied.
+    pub(crate) given: &'a str,
+    /// See `given`.
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(path: &'a Path, given: &'a str, text: &'a str) -> Self {
+        Self { path, given, text }
+    }
+
+    pub(crate) fn error(
+        &self,
+        message: impl Into<String>,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> Failure {
+        let (text, span, note) = super::excerpt::excerpt(self.text, span);
+        Failure::Config {
+            message: message.into(),
+            source_code: NamedSource::new(self.path.display().to_string(), text).into(),
+            span: span.into(),
+            label: label.into() + &note,
+        }
+    }
+
+    pub(crate) fn name(&self, name: &Spanned<String>) -> Result<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
+            return Err(self.error(
+                format!("name: got `{}`", name.get_ref()),
+                name.span(),
+                "want letters, digits, - and _ (it becomes a folder's name)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The text in the shape of a file. Errors: no TOML, unknown keys, wrong types; `elsewhere`: why a key of others is not used here.
+    pub(crate) fn parse<T: DeserializeOwned>(&self, elsewhere: impl Fn(&str) -> Option<String>) -> Result<T> {
+        toml::from_str(self.text).map_err(|e| {
+            let span = e.span().unwrap_or(0..0);
+            let key = e.message().strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+            match key.and_then(|key| Some((key, elsewhere(key)?))) {
+                Some((key, why)) => self.error(format!("{key}: not used"), span, why),
+                None => self.error("the config cannot be read", span, e.message().to_owned()),
+            }
+        })
+    }
+
+    /// Replicates of a block, or of every cell. Errors: neither is given.
+    pub(crate) fn replicates(&self, own: Option<&Spanned<i64>>, top: Option<u64>, span: Range<usize>) -> Result<u64> {
+        match (own, top) {
+            (Some(own), _) => self.positive_integer("replicates", own),
+            (None, Some(top)) => Ok(top),
+            (None, None) => {
+                Err(self.error("replicates: missing", span, "want `replicates` at the top or in this block"))
+            }
+        }
+    }
+
+    /// An integer from 1.
+    pub(crate) fn count(&self, key: &str, n: i64, span: Range<usize>) -> Result<u64> {
+        let refused = || self.error(format!("{key}: got {n}"), span, "want an integer >= 1");
+        u64::try_from(n).ok().filter(|&n| n > 0).ok_or_else(refused)
+    }
+
+    pub(crate) fn not_empty<T>(&self, key: &str, axis: &Spanned<Axis<T>>) -> Result<()> {
+        if axis.get_ref().0.is_empty() {
+            return Err(self.error(
+                format!("{key}: got an empty axis"),
+                axis.span(),
+                "want at least one value",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn no_duplicates<T: std::fmt::Debug>(&self, key: &str, values: &[T], span: Range<usize>) -> Result<()> {
+        // Their text tells values apart, and can be hashed.
+        let mut seen = HashSet::new();
+        match values.iter().find(|value| !seen.insert(format!("{value:?}"))) {
+            Some(twice) => {
+                Err(self.error(format!("{key}: got {twice:?} twice"), span, "want every value once"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn axis<T, U: std::fmt::Debug>(
+        &self,
+        key: &str,
+        axis: &Spanned<Axis<T>>,
+        check: impl Fn(&T, Range<usize>) -> Result<U>,
+    ) -> Result<Vec<U>> {
+        self.not_empty(key, axis)?;
+        let values =
+            axis.get_ref().0.iter().map(|value| check(value, axis.span())).collect::<Result<Vec<_>>>()?;
+        self.no_duplicates(key, &values, axis.span())?;
+        Ok(values)
+    }
+
+    pub(crate) fn positive(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {
+        if x.is_finite() && x > 0.0 {
+            Ok(x)
+        } else {
+            Err(self.error(format!("{key}: got {x}"), span, "want a finite number > 0"))
+        }
+    }
+
+    pub(crate) fn positive_integer(&self, key: &str, value: &Spanned<i64>) -> Result<u64> {
+        self.count(key, *value.get_ref(), value.span())
+    }
+}

@@ -1,0 +1,79 @@
+//! Which data a config names: the table, the columns, and what every release must keep.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// The table of confidential counts.
+#[derive(Debug, Clone)]
+pub struct DataSource {
+    /// CSV or parquet file.
+    pub table: PathBuf,
+    /// Column of the counts.
+    pub count: String,
+    /// Rows to take: column and values.
+    pub filter: Vec<(String, Vec<String>)>,
+    /// What is released, and what is kept.
+    pub shape: Shape,
+}
+
+/// What is released, and what every release keeps.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// All nodes of a tree; parents are the sums of their children.
+    Hierarchy {
+        /// Columns of the levels below the root.
+        levels: Vec<String>,
+    },
+    /// The cells of a table, under linear equations.
+    Table {
+        /// Columns that name a cell; `None` for all but the count.
+        cell: Option<Vec<String>>,
+        /// The equations, with their places in the text.
+        invariants: Vec<(InvariantSpec, Range<usize>)>,
+    },
+}
+
+/// One `[[invariant]]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InvariantSpec {
+    /// The sum of all cells.
+    Total,
+    /// Sums of the cells that agree in these columns.
+    Partition(Vec<String>),
+    /// Both margins of a two-way table.
+    Margins {
+        /// Column of the rows.
+        rows: String,
+        /// Column of the columns.
+        columns: String,
+    },
+    /// Sums over sets of cells, numbered from 0.
+    Sets(Vec<Vec<usize>>),
+    /// Sums over the cells that have 1 in a column.
+    Indicators(Vec<String>),
+    /// Further cells for the nodes of a tree.
+    Hierarchy(Vec<String>),
+    /// Explicit coefficients.
+    Matrix {
+        /// Row by row.
+        rows: Vec<Vec<i64>>,
+        /// What the equations must give.
+        values: Option<Vec<i64>>,
+    },
+    /// No release is below 0.
+    Nonnegative,
+    /// Bounds by cell: lower and upper.
+    Bounds(Option<Bound>, Option<Bound>),
+    /// Rows of explicit coefficients and the least values.
+    AtLeast(Vec<Vec<i64>>, Vec<i64>),
+}
+
+/// A number or a column.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Bound {
+    /// The same for every entry.
+    Value(i64),
+    /// By entry.
+    Column(String),
+}

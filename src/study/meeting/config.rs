@@ -1,0 +1,89 @@
+//! The config of a study of meetings: what is its own.
+
+use crate::config::{Checker, Meetings, Own, Section};
+use crate::config::wire::{Axes, Axis, study};
+use crate::catalogue::{LawKind, MethodKind};
+use crate::failure::Result;
+use toml::Spanned;
+
+study! {
+    /// A study of meetings.
+    MeetingFile "meeting" ("String", "Vec<MeetingBlock>") {
+        /// Coupled pairs of every cell, unless its block says otherwise.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+    }
+    /// One `[[grid]]` block: the product of its axes.
+    MeetingBlock {
+        /// Coupled pairs of the block's cells.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+        /// Lags of coupled chains.
+        #[schemars(with = "Axis<i64>")]
+        lag: Option<Spanned<Axis<i64>>>,
+        /// Steps after which a coupled pair is cut short; default 10,000,000.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        max_steps: Option<Spanned<i64>>,
+        /// Chains whose marginals are compared with the exact law, up to `marginal-steps`.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        marginal_chains: Option<Spanned<i64>>,
+        /// The last step at which they are; default 1000.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        marginal_steps: Option<Spanned<i64>>,
+    }
+}
+
+/// Steps after which a coupled pair is cut short if the config does not say.
+const DEFAULT_MAX_STEPS: u64 = 10_000_000;
+/// Steps of the comparison of marginals if the config does not say.
+const DEFAULT_MARGINAL_STEPS: u64 = 1000;
+
+impl Section for MeetingBlock {
+    const STUDY: &'static str = "meeting";
+    const TREES: bool = false;
+    const LENGTHS: bool = false;
+    const REPLICATES: bool = true;
+
+    fn takes_law(law: LawKind) -> bool {
+        !law.is_continuous()
+    }
+
+    fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
+        match kind.facts().coupled {
+            true => Ok(()),
+            false => Err("a study of meetings wants line-gibbs or lattice-metropolis"),
+        }
+    }
+
+    fn axes(&self) -> Axes<'_> {
+        self.axes()
+    }
+
+    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
+        checker.replicates(self.replicates.as_ref(), top, self.epsilon.span())
+    }
+
+    fn own(&self, checker: &Checker, _: bool) -> Result<Own> {
+        let integer = |key: &str, value: &Option<Spanned<i64>>| {
+            value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
+        };
+        let Some(axis) = &self.lag else {
+            let label = "coupled chains need `lag` in the block";
+            return Err(checker.error("lag: missing", self.method.span(), label));
+        };
+        let lag = checker.axis("lag", axis, |&n, span| checker.count("lag", n, span))?;
+        let max_steps = integer("max-steps", &self.max_steps)?.unwrap_or(DEFAULT_MAX_STEPS);
+        if let Some(&longest) = lag.iter().max().filter(|&&lag| lag >= max_steps) {
+            let message = format!("lag: got {longest}, with max-steps {max_steps}");
+            return Err(checker.error(message, axis.span(), "want a lag below max-steps: no pair could meet"));
+        }
+        let chains = integer("marginal-chains", &self.marginal_chains)?;
+        let steps = integer("marginal-steps", &self.marginal_steps)?;
+        if let (None, Some(steps)) = (chains, &self.marginal_steps) {
+            let label = "want it beside `marginal-steps`";
+            return Err(checker.error("marginal-chains: missing", steps.span(), label));
+        }
+        let marginals = chains.map(|chains| (chains, steps.unwrap_or(DEFAULT_MARGINAL_STEPS)));
+        Ok(Own::Meetings(Meetings { lag, max_steps, marginals }))
+    }
+}

@@ -1,0 +1,43 @@
+//! The config of a study of privacy: what is its own.
+
+use crate::config::{Checker, Own, Section};
+use crate::config::wire::{Axes, study};
+use crate::catalogue::{LawKind, MethodKind};
+use crate::failure::Result;
+
+study! {
+    /// A study of privacy: everything is computed, nothing drawn.
+    PrivacyFile "privacy" ("String", "Vec<PrivacyBlock>") {}
+    /// One `[[grid]]` block: the product of its axes.
+    PrivacyBlock {}
+}
+
+impl Section for PrivacyBlock {
+    const STUDY: &'static str = "privacy";
+    const TREES: bool = false;
+    const LENGTHS: bool = false;
+    const REPLICATES: bool = false;
+
+    fn takes_law(law: LawKind) -> bool {
+        matches!(law, LawKind::DoubleGeometric | LawKind::L1)
+    }
+
+    fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
+        match kind {
+            MethodKind::Exact => Ok(()),
+            _ => Err("a study of privacy wants exact: it computes, it draws nothing"),
+        }
+    }
+
+    fn axes(&self) -> Axes<'_> {
+        self.axes()
+    }
+
+    fn replicates(&self, _: &Checker, _: Option<u64>) -> Result<u64> {
+        Ok(1)
+    }
+
+    fn own(&self, _: &Checker, _: bool) -> Result<Own> {
+        Ok(Own::Nothing)
+    }
+}

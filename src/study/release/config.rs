@@ -1,0 +1,65 @@
+//! The config of a study of releases: what is its own.
+
+use crate::config::{Checker, Own, Section};
+use crate::config::wire::{Axes, WireReport, study};
+use crate::catalogue::{LawKind, MethodKind};
+use crate::failure::Result;
+use toml::Spanned;
+
+study! {
+    /// A study of releases.
+    ReleaseFile "release" ("Option<String>", "Vec<ReleaseBlock>") {
+        /// Replicates of every cell, unless its block says otherwise.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+        /// Whether the draws are written out, beside their summaries.
+        #[serde(default)]
+        keep_draws: bool,
+        /// What the report adds.
+        #[serde(default)]
+        report: WireReport,
+    }
+    /// One `[[grid]]` block: the product of its axes.
+    ReleaseBlock {
+        /// Replicates of the block's cells: releases, or chains.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+        /// Draws recorded of each chain's second half, at most, by entry of a table; default 0: the last state only.
+        #[schemars(with = "Option<i64>", range(min = 0))]
+        records: Option<Spanned<i64>>,
+    }
+}
+
+impl Section for ReleaseBlock {
+    const STUDY: &'static str = "release";
+    const TREES: bool = true;
+    const LENGTHS: bool = true;
+    const REPLICATES: bool = true;
+
+    fn takes_law(_: LawKind) -> bool {
+        true
+    }
+
+    fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn axes(&self) -> Axes<'_> {
+        self.axes()
+    }
+
+    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
+        checker.replicates(self.replicates.as_ref(), top, self.epsilon.span())
+    }
+
+    fn own(&self, checker: &Checker, on_table: bool) -> Result<Own> {
+        let Some(records) = &self.records else { return Ok(Own::Records(0)) };
+        if !on_table {
+            let label = "only releases of a table take it";
+            return Err(checker.error("records: not used", records.span(), label));
+        }
+        let n = *records.get_ref();
+        let refused = |_| checker.error(format!("records: got {n}"), records.span(), "want an integer >= 0");
+        u64::try_from(n).map_err(refused).map(Own::Records)
+    }
+}

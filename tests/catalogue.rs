@@ -1,0 +1,116 @@
+//! The catalogue against what is built: all methods under all laws, and the tables of the README.
+
+use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
+use congenial::catalogue::{laws_on, methods_on};
+use congenial::study::{Document, read};
+use congenial::engine::Manner;
+use congenial::grid::{Cell, Plan};
+use congenial::input::CsvTable;
+use congenial::study::release::draw_all;
+use std::path::Path;
+
+const TABLE: &str = "a,b,count\nx,1,3\nx,2,0\ny,3,5\ny,4,2\n";
+
+fn plan(shape: &str, invariants: &str) -> Plan {
+    let text = format!(
+        "name = \"n\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n{shape}\n{invariants}\n\
+         [[grid]]\nepsilon = 0.2\nlaw = \"double-geometric\"\nmethod = \"exact\"\n"
+    );
+    let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
+    let table = CsvTable::from_reader(Path::new("t.csv"), TABLE.as_bytes()).expect("a table");
+    Plan::on(*config, table).expect("a plan")
+}
+
+/// The methods with their defaults and short chains; on trees also where releases are >= 0.
+fn methods(place: Place) -> Vec<Method> {
+    let with = |kind: MethodKind, nonnegative: bool| {
+        kind.with(|option: &OptionFacts| match option.key {
+            NONNEGATIVE_KEY => Some(Value::Flag(nonnegative)),
+            _ if option.length => Some(Value::Count(2000)),
+            _ => option.default(),
+        })
+    };
+    let mut methods: Vec<Method> = Vec::new();
+    for &kind in MethodKind::ALL {
+        for nonnegative in [false, true] {
+            let method = with(kind, nonnegative);
+            if !methods.contains(&method) && (place == Place::Tree || !nonnegative) {
+                methods.push(method);
+            }
+        }
+    }
+    methods
+}
+
+/// Every method under every law is drawn, without the checks of the config, where the catalogue lists it and nowhere else.
+#[test]
+fn every_method_serves_the_laws_that_are_listed() {
+    let total = "[[invariant]]\nkind = \"total\"\n";
+    let places = [
+        (Place::Tree, plan("levels = [\"a\", \"b\"]", "")),
+        (Place::Table { inequalities: false }, plan("", total)),
+        (Place::Table { inequalities: true }, plan("", &format!("{total}[[invariant]]\nkind = \"nonnegative\"\n"))),
+    ];
+    let mut wrong = Vec::new();
+    for (place, mut plan) in places {
+        let base = plan.cells[0].clone();
+        let mut listed = Vec::new();
+        plan.cells.clear();
+        for method in methods(place) {
+            for &law in LawKind::ALL {
+                let delta = law.needs_delta().then_some(1e-6);
+                plan.cells.push(Cell { law, delta, ..base.clone() }.with(method, &plan.subject));
+                listed.push(method.serves(law, place));
+            }
+        }
+        let manner = Manner { threads: 2, fail_fast: false, quiet: true };
+        let (plan, outcomes) = draw_all(plan, manner).expect("threads");
+        for ((cell, listed), outcome) in plan.cells.iter().zip(listed).zip(outcomes) {
+            let words = format!("{place:?}, {} {}", cell.method.words(), cell.law.name());
+            match (listed, outcome.error) {
+                (Ok(()), Some(error)) => wrong.push(format!("{words}: listed, but {error}")),
+                (Err(_), None) => wrong.push(format!("{words}: served, but not listed")),
+                (Err(why), Some(_)) if why.is_empty() => wrong.push(format!("{words}: refused without a reason")),
+                (Ok(()), None) if cell.method.keeps_equations() => {
+                    let kept = outcome.rows.errors.iter().all(|row| row.invariant_ok);
+                    let rows = outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64;
+                    if !kept || rows != cell.replicates {
+                        wrong.push(format!("{words}: {rows} rows, kept: {kept}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The README's tables of laws and methods are those of the catalogue. `CONGENIAL_README=write` writes them anew.
+#[test]
+fn the_readme_lists_the_catalogue() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let mut text = std::fs::read_to_string(&path).expect("the README");
+    let row = |cells: &[String]| format!("| {} |\n", cells.join(" | ").trim_end());
+    let table = |header: &str, rows: Vec<String>| {
+        let columns = header.matches('|').count() - 1;
+        format!("{header}\n|{}\n{}", "---|".repeat(columns), rows.concat())
+    };
+    for (name, place) in [("trees", Place::Tree), ("tables", Place::Table { inequalities: true })] {
+        let laws = table("| law | noise |", laws_on(place).iter().map(|cells| row(cells)).collect());
+        let header = "| method | what it does | options |";
+        let methods = table(header, methods_on(place).iter().map(|cells| row(cells)).collect());
+        for (what, wanted) in [("laws", laws), ("methods", methods)] {
+            let (from, to) = (format!("<!-- {what} of {name} -->\n"), format!("<!-- end of {what} -->"));
+            let begin = text.find(&from).unwrap_or_else(|| panic!("no {from}")) + from.len();
+            let end = begin + text[begin..].find(&to).expect("an end");
+            if std::env::var_os("CONGENIAL_README").is_some() {
+                text.replace_range(begin..end, &wanted);
+            }
+            let end = begin + text[begin..].find(&to).expect("an end");
+            assert_eq!(&text[begin..end], wanted, "CONGENIAL_README=write cargo test --test catalogue");
+        }
+    }
+    if std::env::var_os("CONGENIAL_README").is_some() {
+        std::fs::write(&path, text).expect("space");
+    }
+}
