@@ -2,11 +2,11 @@
 
 use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
 use congenial::catalogue::{laws_on, methods_on};
-use congenial::study::{Document, read};
 use congenial::engine::Manner;
 use congenial::grid::{Cell, Plan};
 use congenial::input::CsvTable;
 use congenial::study::release::draw_all;
+use congenial::study::{Document, read};
 use std::path::Path;
 
 const TABLE: &str = "a,b,count\nx,1,3\nx,2,0\ny,3,5\ny,4,2\n";
@@ -49,7 +49,10 @@ fn every_method_serves_the_laws_that_are_listed() {
     let places = [
         (Place::Tree, plan("levels = [\"a\", \"b\"]", "")),
         (Place::Table { inequalities: false }, plan("", total)),
-        (Place::Table { inequalities: true }, plan("", &format!("{total}[[invariant]]\nkind = \"nonnegative\"\n"))),
+        (
+            Place::Table { inequalities: true },
+            plan("", &format!("{total}[[invariant]]\nkind = \"nonnegative\"\n")),
+        ),
     ];
     let mut wrong = Vec::new();
     for (place, mut plan) in places {
@@ -70,7 +73,9 @@ fn every_method_serves_the_laws_that_are_listed() {
             match (listed, outcome.error) {
                 (Ok(()), Some(error)) => wrong.push(format!("{words}: listed, but {error}")),
                 (Err(_), None) => wrong.push(format!("{words}: served, but not listed")),
-                (Err(why), Some(_)) if why.is_empty() => wrong.push(format!("{words}: refused without a reason")),
+                (Err(why), Some(_)) if why.is_empty() => {
+                    wrong.push(format!("{words}: refused without a reason"))
+                }
                 (Ok(()), None) if cell.method.keeps_equations() => {
                     let kept = outcome.rows.errors.iter().all(|row| row.invariant_ok);
                     let rows = outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64;

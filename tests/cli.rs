@@ -143,7 +143,11 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
     wrong("\"unconstrained\"", "\"magic\"", &["method: got `magic`", "topdown"]);
     wrong("law = [\"double-geometric\", \"laplace\"]", "law = \"cauchy\"", &["law: got `cauchy`", "laplace"]);
     wrong("\"unconstrained\"", "{ kind = \"l2\", sweeps = 3 }", &["sweeps: not an option of `l2`"]);
-    wrong("sweeps = 10", "sweep = 10", &["unknown field `sweep`"]);
+    wrong(
+        "sweeps = 10",
+        "sweep = 10",
+        &["sweep: not an option of `line-gibbs`", "its options are nonnegative, sweeps"],
+    );
     wrong("sweeps = 10", "sweeps = 0", &["sweeps: got 0"]);
     wrong("delta = 1e-5", "", &["delta: missing"]);
     wrong("delta = 1e-5", "delta = 1", &["delta: got 1"]);

@@ -289,7 +289,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     wrong(
         "method = [\"line-gibbs\"",
         "method = [\"exact\", \"nnl2\"",
-        &["`nnl2` cannot serve", "not a product"],
+        &["`exact` cannot serve", "not a product"],
     );
     let gaussian = "law = [\"laplace\", \"gaussian\"]\ndelta = 1e-5\nmethod = [\"nnl2\"";
     wrong(gaussian, &gaussian.replace("nnl2", "exact"), &["`exact` cannot serve", "no exact sampler here"]);

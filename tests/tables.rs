@@ -251,7 +251,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     );
     wrong("\"exact\"", "\"topdown\"", &["method: got `topdown`", "hierarchy"]);
     wrong("\"exact\"", "{ kind = \"exact\", nonnegative = true }", &["nonnegative: got true"]);
-    wrong("\"exact\"", "\"klein\"", &["`klein` cannot serve", "draws Gaussian laws"]);
+    wrong("\"exact\"", "\"klein\"", &["`klein` cannot serve", "draws discrete Gaussian laws"]);
     wrong("\"exact\"", "\"l2\"", &["`l2` cannot serve", "not a product"]);
     wrong("a = 0.3", "a = 1.0", &["a: got 1"]);
     wrong("basis = [\"smith\", \"reduced\"]", "basis = \"best\"", &["basis: got `best`", "smith or reduced"]);

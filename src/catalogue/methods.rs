@@ -138,7 +138,8 @@ pub const NONNEGATIVE_KEY: &str = "nonnegative";
 static NONNEGATIVE: OptionFacts = option(NONNEGATIVE_KEY, "no release is below 0", Kind::Flag);
 // Defaults of lengths: see `experiments/taxi`.
 static SWEEPS: OptionFacts = length("sweeps", "sweeps of the chain", 100);
-static STEPS: OptionFacts = length("steps", "steps of the chain; of `mis` for each component of the table", 200_000);
+static STEPS: OptionFacts =
+    length("steps", "steps of the chain; of `mis` for each component of the table", 200_000);
 static PROPOSAL_SCALE: OptionFacts =
     option("proposal-scale", "standard deviation of a proposal, in units of the leaves' scale", POSITIVE);
 static PROPOSAL_EPSILON: OptionFacts =
@@ -174,7 +175,13 @@ const INTEGERS: Laws = Laws {
 };
 const EXACT_WITHIN: Laws = Laws {
     has: |law| !law.is_continuous() && law != LawKind::L2,
-    why: |law| format!("{} noise with inequalities has no exact sampler here; use line-gibbs, mis or rejection", law.name()),
+    why: |law| match law {
+        LawKind::L2 => {
+            "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection"
+                .into()
+        }
+        _ => format!("{} noise with inequalities has no exact sampler here", law.name()),
+    },
 };
 const GAUSSIANS: Laws = Laws {
     has: |law| law.needs_delta() && !law.is_continuous(),
@@ -184,10 +191,8 @@ const PRODUCTS: Laws = Laws {
     has: |law| law != LawKind::L2,
     why: |_| "the l2 law is not a product over entries: there is no independent noise to draw".into(),
 };
-const NONE: Laws = Laws {
-    has: |_| false,
-    why: |_| "it keeps equations only, and the invariant has inequalities".into(),
-};
+const NONE: Laws =
+    Laws { has: |_| false, why: |_| "it keeps equations only, and the invariant has inequalities".into() };
 
 const LOWER_BOUNDS: Laws =
     Laws { why: |_| "it wants totals or a partition with a lower bound of every entry".into(), ..NONE };
@@ -385,7 +390,9 @@ impl MethodKind {
     /// Whether it serves some law at a place. Errors: why not.
     pub fn somewhere(self, place: Place) -> Result<(), &'static str> {
         match (place, self.facts()) {
-            (Place::Tree, Facts { on_trees: None, .. }) => Err("it serves tables under an [[invariant]] only"),
+            (Place::Tree, Facts { on_trees: None, .. }) => {
+                Err("it serves tables under an [[invariant]] only")
+            }
             (Place::Table { .. }, Facts { on_tables: None, .. }) => {
                 Err("it serves nodes of a hierarchy (`data.levels`) only")
             }
@@ -504,7 +511,10 @@ mod tests {
             assert_eq!(back, method, "{}", method.name());
             assert_eq!(method.length().is_some(), kind.is_chain(), "{}", method.name());
             let open = kind.with(|option| option.default().filter(|_| !option.length));
-            assert_eq!((open.length(), open.with_length(|_| 7).length()), (None, kind.is_chain().then_some(7)));
+            assert_eq!(
+                (open.length(), open.with_length(|_| 7).length()),
+                (None, kind.is_chain().then_some(7))
+            );
         }
         assert_eq!(
             MethodKind::LatticeMetropolis.with(OptionFacts::default).words(),

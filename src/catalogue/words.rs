@@ -18,7 +18,11 @@ fn option(option: &OptionFacts) -> String {
     match option.kind {
         Kind::Flag => key,
         Kind::Name(names) => {
-            format!("{key}: {} (default) or {}", code(names[0]), names[1..].iter().map(|n| code(n)).collect::<Vec<_>>().join(", "))
+            format!(
+                "{key}: {} (default) or {}",
+                code(names[0]),
+                names[1..].iter().map(|n| code(n)).collect::<Vec<_>>().join(", ")
+            )
         }
         _ => match option.default() {
             Some(value) => format!("{key} ({value})"),
@@ -34,12 +38,15 @@ fn code(name: &str) -> String {
 /// The laws that a method serves at a place, in words.
 pub fn served(kind: MethodKind, place: Place) -> String {
     let names = |laws: &Laws| {
-        let served: Vec<&str> = LawKind::ALL.iter().filter(|law| (laws.has)(**law)).map(|law| law.name()).collect();
+        let served: Vec<&str> =
+            LawKind::ALL.iter().filter(|law| (laws.has)(**law)).map(|law| law.name()).collect();
         if served.is_empty() { "none".to_owned() } else { served.join(", ") }
     };
     let (laws, bounded) = match (place, kind.facts()) {
         (Place::Tree, Facts { on_trees: Some(on), .. }) => (names(&on.laws), names(&on.nonnegative)),
-        (Place::Table { .. }, Facts { on_tables: Some(on), .. }) => (names(&on.laws), names(&on.inequalities)),
+        (Place::Table { .. }, Facts { on_tables: Some(on), .. }) => {
+            (names(&on.laws), names(&on.inequalities))
+        }
         _ => return "none".into(),
     };
     match (laws == bounded, place) {

@@ -1,7 +1,7 @@
 //! `congenial check`
 
-use crate::study::{self, Document};
 use crate::failure::Result;
+use crate::study::{self, Document};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,10 @@ const WIDTH: u16 = 80;
 
 /// The laws and methods that a config can name, with options and defaults.
 pub(super) fn run() -> Result<()> {
-    let places =
-        [("a hierarchy (data.levels)", Place::Tree), ("a table ([[invariant]])", Place::Table { inequalities: true })];
+    let places = [
+        ("a hierarchy (data.levels)", Place::Tree),
+        ("a table ([[invariant]])", Place::Table { inequalities: true }),
+    ];
     for (name, place) in places {
         let laws = laws_on(place).into_iter().map(|[law, noise]| (law, noise));
         print(&format!("Laws on {name}"), laws)?;

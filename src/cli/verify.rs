@@ -1,10 +1,10 @@
 //! `congenial verify`
 
-use crate::study::{self, Document};
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::study::composition;
+use crate::study::{self, Document};
 use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
 use std::path::PathBuf;
 

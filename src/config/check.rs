@@ -143,7 +143,18 @@ impl Checker<'_> {
         ];
         *cells = self.product(*cells, &lengths)?;
         let method_span = axes.method.span();
-        Ok(Block { epsilon, law, method, sensitivity, split, delta, replicates, own, method_span, split_span })
+        Ok(Block {
+            epsilon,
+            law,
+            method,
+            sensitivity,
+            split,
+            delta,
+            replicates,
+            own,
+            method_span,
+            split_span,
+        })
     }
 
     /// The method axis: every method serves what is released, and the study.
@@ -178,9 +189,10 @@ impl Checker<'_> {
 
     fn exclude(&self, wire: &WireExclude) -> Result<Exclude> {
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
-        let method = wire.method.as_ref().map(|axis| {
-            self.axis("method", axis, |name, span| self.method_kind(name, span))
-        });
+        let method = wire
+            .method
+            .as_ref()
+            .map(|axis| self.axis("method", axis, |name, span| self.method_kind(name, span)));
         Ok(Exclude {
             epsilon: wire.epsilon.as_ref().map(|axis| axis.0.clone()),
             law: law.transpose()?,
@@ -248,4 +260,3 @@ impl Checker<'_> {
         }
     }
 }
-

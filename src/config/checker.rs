@@ -72,7 +72,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Replicates of a block, or of every cell. Errors: neither is given.
-    pub(crate) fn replicates(&self, own: Option<&Spanned<i64>>, top: Option<u64>, span: Range<usize>) -> Result<u64> {
+    pub(crate) fn replicates(
+        &self,
+        own: Option<&Spanned<i64>>,
+        top: Option<u64>,
+        span: Range<usize>,
+    ) -> Result<u64> {
         match (own, top) {
             (Some(own), _) => self.positive_integer("replicates", own),
             (None, Some(top)) => Ok(top),
@@ -99,7 +104,12 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    pub(crate) fn no_duplicates<T: std::fmt::Debug>(&self, key: &str, values: &[T], span: Range<usize>) -> Result<()> {
+    pub(crate) fn no_duplicates<T: std::fmt::Debug>(
+        &self,
+        key: &str,
+        values: &[T],
+        span: Range<usize>,
+    ) -> Result<()> {
         // Their text tells values apart, and can be hashed.
         let mut seen = HashSet::new();
         match values.iter().find(|value| !seen.insert(format!("{value:?}"))) {

@@ -9,7 +9,12 @@ use toml::Spanned;
 
 impl Checker<'_> {
     /// The data, and what every release must keep.
-    pub(super) fn data(&self, data: &WireData, invariants: &[Spanned<WireInvariant>], folder: &Path) -> Result<DataSource> {
+    pub(super) fn data(
+        &self,
+        data: &WireData,
+        invariants: &[Spanned<WireInvariant>],
+        folder: &Path,
+    ) -> Result<DataSource> {
         let filter = data
             .filter
             .iter()

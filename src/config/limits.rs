@@ -35,8 +35,8 @@ impl Checker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::study::{Document, read};
     use crate::failure::{Failure, Result};
+    use crate::study::{Document, read};
     use std::path::Path;
 
     fn config(data: &str, grid: &str) -> Result<Document> {

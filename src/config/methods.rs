@@ -18,7 +18,12 @@ impl Checker<'_> {
 
     /// One method for each combination of its options, the first changing slowest. `lengths`: whether the length of a chain is an
     /// option.
-    pub(super) fn method<'a>(&self, wire: &'a WireMethod, span: Range<usize>, lengths: bool) -> Result<Vec<Method>> {
+    pub(super) fn method<'a>(
+        &self,
+        wire: &'a WireMethod,
+        span: Range<usize>,
+        lengths: bool,
+    ) -> Result<Vec<Method>> {
         let kind = self.method_kind(&wire.kind, wire.place.clone().unwrap_or(span))?;
         let options = kind.facts().options;
         for (i, (key, axis)) in wire.options.iter().enumerate() {
@@ -40,7 +45,8 @@ impl Checker<'_> {
             }
         }
         let axis = |option: &OptionFacts| wire.options.iter().find(|(key, _)| key == option.key);
-        let length = |(key, axis): &'a (String, Spanned<Axis<Given>>)| (&**key, axis.get_ref().0.len(), axis.span());
+        let length =
+            |(key, axis): &'a (String, Spanned<Axis<Given>>)| (&**key, axis.get_ref().0.len(), axis.span());
         let given: Vec<_> = options.iter().filter_map(|option| axis(option)).map(length).collect();
         let combinations = self.product(0, &given)?;
         let values = |option: &&'static OptionFacts| match axis(option) {

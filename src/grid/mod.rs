@@ -5,8 +5,8 @@ mod resolved;
 
 use crate::catalogue::{LawKind, Method, Place};
 use crate::config::{Block, Config, Exclude, Meetings, Own, SplitSpec};
-use crate::input::Shape;
 use crate::failure::{Failure, Result};
+use crate::input::Shape;
 use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 use std::cell::OnceCell;
@@ -188,7 +188,8 @@ fn expand(
                         if methods.peek().is_none() {
                             continue;
                         }
-                        let calibration = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
+                        let calibration =
+                            calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
                         let calibration = calibration.map_err(|e| {
                             let label = "want a budget that fits the law and the levels";
                             config.error(e.to_string(), block.split_span.clone(), label)

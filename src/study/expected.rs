@@ -1,7 +1,7 @@
 //! What theory says of a cell's releases, where it says something in closed form.
 
-use crate::closed_form::{self, Noise, Operation};
 use crate::catalogue::{LawKind, Method};
+use crate::closed_form::{self, Noise, Operation};
 use crate::grid::Cell;
 use crate::invariant::Bounded;
 use crate::law::{DiscreteGaussian, DoubleGeometric, Law};

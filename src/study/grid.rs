@@ -2,10 +2,10 @@
 
 use super::release::{read_beside_source, read_published, write_beside};
 use super::{Listing, Planned, Tables};
-use crate::input::Shape;
 use crate::engine::{Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
+use crate::input::Shape;
 use crate::input::Subject;
 use crate::privacy::LatticeShape;
 use crate::store::{About, Lattice, RunFolder};
@@ -36,7 +36,8 @@ impl<K: Kind> Gridded<K> {
     pub(super) fn new(plan: Plan) -> Self {
         let nodes = plan.subject.nodes() as u64;
         let unit = |cell: &Cell| {
-            let steps = cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
+            let steps =
+                cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
             let work = cell.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
             Unit::new(cell.key, cell.replicates, work, K::bytes(&plan, cell))
         };

@@ -1,10 +1,10 @@
 //! Small systems whose laws can be computed in full: some for every config, and random ones.
 
-use crate::study::{self, Document};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Subject};
 use crate::rng::{Rng, Role, Stream, TaskKey, below, open01, stream};
+use crate::study::{self, Document};
 use std::fmt::Write;
 use std::path::Path;
 

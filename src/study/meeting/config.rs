@@ -1,8 +1,8 @@
 //! The config of a study of meetings: what is its own.
 
-use crate::config::{Checker, Meetings, Own, Section};
-use crate::config::wire::{Axes, Axis, study};
 use crate::catalogue::{LawKind, MethodKind};
+use crate::config::wire::{Axes, Axis, study};
+use crate::config::{Checker, Meetings, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
 
@@ -75,7 +75,11 @@ impl Section for MeetingBlock {
         let max_steps = integer("max-steps", &self.max_steps)?.unwrap_or(DEFAULT_MAX_STEPS);
         if let Some(&longest) = lag.iter().max().filter(|&&lag| lag >= max_steps) {
             let message = format!("lag: got {longest}, with max-steps {max_steps}");
-            return Err(checker.error(message, axis.span(), "want a lag below max-steps: no pair could meet"));
+            return Err(checker.error(
+                message,
+                axis.span(),
+                "want a lag below max-steps: no pair could meet",
+            ));
         }
         let chains = integer("marginal-chains", &self.marginal_chains)?;
         let steps = integer("marginal-steps", &self.marginal_steps)?;

@@ -75,9 +75,7 @@ impl<'a> OnTable<'a> {
             return Err(unsupported(cell.method.name(), "a study of meetings"));
         };
         let exact = match meeting.marginals.filter(|_| first) {
-            Some(extent) => {
-                Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent))
-            }
+            Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
             None => None,
         };
         Ok(Box::new(Ready {
@@ -119,7 +117,8 @@ where
         let drawn = range.clone().try_for_each(|replicate| {
             let stream = |role| stream(TaskKey { replicate, role, ..self.key });
             let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            let meeting = meet(&self.kernel, self.meeting.lag, self.meeting.max_steps, self.start_scale, rngs)?;
+            let meeting =
+                meet(&self.kernel, self.meeting.lag, self.meeting.max_steps, self.start_scale, rngs)?;
             pairs.push((replicate, meeting));
             Ok(())
         });

@@ -1,8 +1,8 @@
 //! The config of a study of privacy: what is its own.
 
-use crate::config::{Checker, Own, Section};
-use crate::config::wire::{Axes, study};
 use crate::catalogue::{LawKind, MethodKind};
+use crate::config::wire::{Axes, study};
+use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 
 study! {

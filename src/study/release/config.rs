@@ -1,8 +1,8 @@
 //! The config of a study of releases: what is its own.
 
-use crate::config::{Checker, Own, Section};
-use crate::config::wire::{Axes, WireReport, study};
 use crate::catalogue::{LawKind, MethodKind};
+use crate::config::wire::{Axes, WireReport, study};
+use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
 

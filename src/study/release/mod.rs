@@ -38,8 +38,8 @@ use crate::grid::{Cell, Plan};
 use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
-use schemars::{Schema, SchemaGenerator};
 use rows::Releases;
+use schemars::{Schema, SchemaGenerator};
 use std::ops::Range;
 
 /// The study.

@@ -2,8 +2,8 @@
 
 use super::super::rows::{ChainLevel, Draw, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::unsupported;
-use crate::chain;
 use crate::catalogue::Method;
+use crate::chain;
 use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection};
@@ -87,7 +87,10 @@ pub(super) fn prepare<L: ExactLattice>(
 /// Draws a range of releases.
 type Draws<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
-fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(kernel: K, steps: u64) -> Draws<L> {
+fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(
+    kernel: K,
+    steps: u64,
+) -> Draws<L> {
     Box::new(move |ready, range, rows| {
         range.into_iter().try_for_each(|replicate| ready.chain(&kernel, steps, replicate, rows))
     })
@@ -151,8 +154,13 @@ impl<L: ExactLattice> Ready<L> {
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut draws: Vec<Vec<f64>> = Vec::new();
         let mut kept = Ok(());
-        let (state, record) =
-            chain::run_from(kernel, start, steps, records, &mut self.stream(replicate, Role::Moves), |noise, put| {
+        let (state, record) = chain::run_from(
+            kernel,
+            start,
+            steps,
+            records,
+            &mut self.stream(replicate, Role::Moves),
+            |noise, put| {
                 put(0, noise.iter().map(|z| z.unsigned_abs()).sum::<u64>() as f64);
                 if self.records > 0 {
                     if kept.is_ok() {
@@ -160,7 +168,8 @@ impl<L: ExactLattice> Ready<L> {
                     }
                     draws.push(noise.iter().map(|&z| z as f64).collect());
                 }
-            })?;
+            },
+        )?;
         kept?;
         let noise = kernel.position(&state).to_vec();
         self.integer(replicate, &noise, rows)?;

@@ -2,8 +2,8 @@
 
 use super::super::rows::{ChainLevel, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::unsupported;
-use crate::chain::{self, ChainRecord};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
+use crate::chain::{self, ChainRecord};
 use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
 use crate::exact::TreeSampler;
@@ -145,7 +145,10 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
     })
 }
 
-fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(kernel: K, steps: u64) -> Draws<L> {
+fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(
+    kernel: K,
+    steps: u64,
+) -> Draws<L> {
     Box::new(move |tree, range, rows| {
         let mut start = tree.zeros();
         range.into_iter().try_for_each(|replicate| tree.chain(&kernel, steps, replicate, &mut start, rows))

@@ -47,7 +47,9 @@ impl OnLaw for OnTable<'_> {
         let Self { cell, seed, table } = self;
         let law = law(cell.calibration.scales[0])?;
         match cell.method {
-            Method::Exact { .. } if table.region.is_everything() => continuous::prepare(cell, seed, table, law),
+            Method::Exact { .. } if table.region.is_everything() => {
+                continuous::prepare(cell, seed, table, law)
+            }
             method if method.conditions() => Err(unsupported(method.name(), "real noise")),
             _ => imaging::prepare(cell, seed, table, free(law, |z| z)),
         }
