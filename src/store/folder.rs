@@ -1,6 +1,6 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::{Identity, Journal, Manifest, SCHEMA_VERSION};
+use super::{Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
 use crate::table::{Field, Record, TableDigest, Values, Writer};
 use parquet::errors::ParquetError;
@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
 /// unless its journal holds finished parts, or somebody else made it.
@@ -241,7 +241,7 @@ impl RunFolder {
     /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
-        manifest.tables = std::mem::take(&mut *self.tables.lock().unwrap_or_else(PoisonError::into_inner));
+        manifest.tables = std::mem::take(&mut *locked(&self.tables));
         // All at once: each waits for the disk.
         manifest.tables.par_iter().try_for_each(|(name, _)| {
             let path = self.partial.join(name);
@@ -309,8 +309,7 @@ impl RowsFile<'_> {
     /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
     pub fn finish(self) -> Result<()> {
         let digest = self.writer.finish().map_err(|e| failed(&self.path, e))?;
-        let mut tables = self.folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.insert(self.name, digest);
+        locked(&self.folder.tables).insert(self.name, digest);
         Ok(())
     }
 }

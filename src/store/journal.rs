@@ -58,7 +58,8 @@ pub struct Spot {
     log: usize,
     at: u64,
     length: usize,
-    failed: bool,
+    /// Whether the batch ended with an error.
+    pub failed: bool,
 }
 
 /// Finished batches of a run.
@@ -107,8 +108,8 @@ const MAGIC: &[u8; 8] = b"records\n";
 /// Bytes before the text of the error and the rows.
 const HEAD: usize = 8 + 5 * 8 + 32;
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked with it has left whole records.
+/// A lock; what a thread that panicked with it has left is whole.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -271,9 +272,9 @@ impl Journal {
         replace(folder, name, content).map(|()| folder.join(name))
     }
 
-    /// Where a batch of an earlier process is, and whether it ended with an error.
-    pub fn find(&self, key: BatchKey) -> Option<(Spot, bool)> {
-        self.index.get(&key).map(|spot| (*spot, spot.failed))
+    /// Where a batch of an earlier process is.
+    pub fn find(&self, key: BatchKey) -> Option<Spot> {
+        self.index.get(&key).copied()
     }
 
     /// Batches of earlier processes.
@@ -504,7 +505,7 @@ mod tests {
     }
 
     fn reads(journal: &Journal, key: BatchKey) -> Option<Batch> {
-        journal.find(key).map(|(spot, _)| journal.read(spot).unwrap())
+        journal.find(key).map(|spot| journal.read(spot).unwrap())
     }
 
     /// Whole records come back; one that was cut, changed anywhere, or belongs elsewhere is none, and those before it stay.

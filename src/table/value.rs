@@ -1,7 +1,7 @@
 //! Values of a column in memory.
 
 use super::Kind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A column of values; null has a place holder.
 #[derive(Debug, Clone)]
@@ -221,8 +221,16 @@ impl Value for Key {
     }
 }
 
+/// Digits for people, a word in batches.
 impl Serialize for Key {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+    }
+}
+
+/// As batches have it.
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self)
     }
 }

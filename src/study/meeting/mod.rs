@@ -9,11 +9,11 @@ use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
-use super::release::{decode, known};
+use super::release::known;
 use super::{Study, Tables};
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
-use crate::engine::{Prepared, Sink};
+use crate::engine::{Drawn, Prepared, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
@@ -124,9 +124,9 @@ struct MeetingTables<'a> {
 }
 
 impl Sink for MeetingTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let cell = &self.plan.cells[number];
-        for (replicate, meeting) in decode::<Vec<Pair>>(rows)? {
+        for (replicate, meeting) in rows.take::<Vec<Pair>>()? {
             let Met { tau, lag, steps, moves } = meeting;
             let (times, moved) = self.met.get_or_insert_with(|| (MeetingTimes::new(lag), Moments::default()));
             times.push(tau);

@@ -8,9 +8,9 @@ use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
-use super::release::{decode, unsupported};
+use super::release::unsupported;
 use super::{Study, Tables};
-use crate::engine::{Prepared, Sink};
+use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
@@ -99,9 +99,9 @@ struct PrivacyTables<'a> {
 }
 
 impl Sink for PrivacyTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let cell = Key(self.plan.cells[number].key);
-        for found in decode::<Vec<Found>>(rows)? {
+        for found in rows.take::<Vec<Found>>()? {
             let Found { part, cells, scope, tables, pairs, gamma, bound, log_ratio, loss, pair } = found;
             self.pairs.push(&PaidRow {
                 cell,

@@ -55,7 +55,7 @@ impl Statistics {
 
     /// Adds a release of a table to the samples: errors of entries, sums over all entries with random signs, and the L1 and L2
     /// norms of all errors, which see a scale that is wrong.
-    fn add(&self, draw: &Draw, samples: &mut Vec<Vec<f64>>) {
+    fn add(&self, draw: Draw<&[f64]>, samples: &mut Vec<Vec<f64>>) {
         let entries = draw.errors.len();
         let chosen = entries.min(ENTRIES);
         let single = (0..chosen).map(|k| draw.errors[k * entries / chosen]);
@@ -141,7 +141,7 @@ impl Comparisons {
     }
 
     /// Adds a release of the cell that is drawn.
-    pub(super) fn push(&mut self, cell: usize, draw: &Draw) {
+    pub(super) fn push(&mut self, cell: usize, draw: Draw<&[f64]>) {
         if self.noise[cell].is_none() {
             return;
         }

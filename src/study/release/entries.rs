@@ -63,13 +63,13 @@ pub(super) struct Entries {
 
 impl Entries {
     /// Adds a draw; `recorded`: of a chain that keeps its draws.
-    pub(super) fn push(&mut self, table: &InvariantTable, draw: &Draw, recorded: bool) {
+    pub(super) fn push(&mut self, table: &InvariantTable, draw: Draw<&[f64]>, recorded: bool) {
         let d = draw.errors.len();
         if self.draws == 0 {
             self.moments = vec![Moments::default(); d];
             self.absolute = vec![0.0; d];
             self.negative = vec![0; d];
-            self.first = draw.errors.clone();
+            self.first = draw.errors.to_vec();
             self.kept = vec![Vec::new(); d];
             self.ess = vec![Some(0.0); d];
         }
@@ -80,20 +80,20 @@ impl Entries {
                 self.begins.push(self.kept[0].len());
                 self.chain = vec![Vec::new(); d];
             }
-            self.chain.iter_mut().zip(&draw.errors).for_each(|(chain, &z)| chain.push(z));
+            self.chain.iter_mut().zip(draw.errors).for_each(|(chain, &z)| chain.push(z));
         }
         self.draws += 1;
-        for (moments, &z) in self.moments.iter_mut().zip(&draw.errors) {
+        for (moments, &z) in self.moments.iter_mut().zip(draw.errors) {
             moments.push(z);
         }
         for (((absolute, negative), &z), &count) in
-            self.absolute.iter_mut().zip(&mut self.negative).zip(&draw.errors).zip(&table.counts)
+            self.absolute.iter_mut().zip(&mut self.negative).zip(draw.errors).zip(&table.counts)
         {
             *absolute += z.abs();
             *negative += u64::from(count as f64 + z < 0.0);
         }
         if self.kept[0].len() < (VALUES / d).clamp(DRAWS.0, DRAWS.1) {
-            self.kept.iter_mut().zip(&draw.errors).for_each(|(kept, &z)| kept.push(z));
+            self.kept.iter_mut().zip(draw.errors).for_each(|(kept, &z)| kept.push(z));
         }
     }
 

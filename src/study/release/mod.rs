@@ -20,7 +20,7 @@ pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use parts::PartRow;
 pub use published::{Published, published_from, read_published};
-pub use rows::{ChainLevel, Draw, LevelErrors, Rows};
+pub use rows::{ChainLevel, Draw, Draws, Rows};
 pub use tails::TailRow;
 
 use super::cells::{self, CellRow, FailureRow, Paid};
@@ -29,7 +29,8 @@ use super::grid::{Gridded, Kind};
 use super::privacy::gamma;
 use super::records::{Named, Records};
 use super::{Study, Tables};
-use crate::engine::{self, Manner, Prepared, Sink};
+use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode};
+pub(super) use crate::engine::encode;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
@@ -61,21 +62,17 @@ impl Prepared for Ready<'_> {
         drawn
     }
 
+    fn rows(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
+        let mut rows = Rows::default();
+        let drawn = self.releases.replicates(replicates, &mut rows);
+        (Drawn::Held(Box::new(rows)), drawn)
+    }
+
     fn close(&self) -> crate::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject)), &mut bytes);
         Ok(bytes)
     }
-}
-
-/// Appends rows in postcard's encoding.
-pub(super) fn encode(rows: &impl serde::Serialize, bytes: &mut Vec<u8>) {
-    *bytes = postcard::to_extend(rows, std::mem::take(bytes)).expect("writing to memory");
-}
-
-/// Reads them back. Errors: bytes that are none, which a journal's checksum has ruled out.
-pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes).map_err(|e| Failure::Wrong(format!("rows cannot be decoded: {e}")))
 }
 
 impl Kind for Release {
@@ -186,8 +183,8 @@ pub struct Outcome {
 pub fn draw_all(plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
     struct Kept(Vec<Outcome>);
     impl Sink for Kept {
-        fn rows(&mut self, cell: usize, rows: &[u8]) -> Result<()> {
-            self.0[cell].rows.append(decode(rows)?);
+        fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
+            self.0[cell].rows.append(rows.take()?);
             Ok(())
         }
         fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
