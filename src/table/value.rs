@@ -224,7 +224,11 @@ impl Value for Key {
 /// Digits for people, a word in batches.
 impl Serialize for Key {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
     }
 }
 

@@ -219,7 +219,7 @@ impl Study for Meeting {
 }
 
 /// What tells the chain of a cell from others of its noise.
-fn kernels(cells: &[(CellRow, Vec<TimesRow>)]) -> Vec<(crate::config::MethodKind, String)> {
+fn kernels(cells: &[(&CellRow, Vec<TimesRow>)]) -> Vec<(crate::config::MethodKind, String)> {
     let mut seen = HashSet::new();
     let all = cells.iter().map(|(cell, _)| (cell.method, cell.options.clone()));
     all.filter(|kernel| seen.insert(kernel.clone())).collect()

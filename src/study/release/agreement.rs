@@ -198,7 +198,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     if rows.is_empty() {
         return Ok(String::new());
     }
-    let cells: HashMap<Key, _> = run.printed()?.into_iter().map(|cell| (cell.cell, cell)).collect();
+    let cells: HashMap<Key, _> = run.printed.iter().map(|cell| (cell.cell, cell)).collect();
     rows.retain(|row| cells.contains_key(&row.cell));
     let header =
         ["noise", "method", "other method", "draws", "comparisons", "largest KS", "p", "the same law?"];

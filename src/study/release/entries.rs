@@ -253,7 +253,7 @@ fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
 }
 
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.
-fn beside(run: &Named, cells: &[(CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
+fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
     let theirs = theirs(run)?;
     let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(String::new()) };
     let by_name: HashMap<&str, &BesideRow> =
@@ -261,7 +261,7 @@ fn beside(run: &Named, cells: &[(CellRow, Vec<EntryRow>)], format: Format) -> Re
     // By name, in the order of theirs.
     let ours: Vec<(&CellRow, Vec<&EntryRow>)> = cells
         .iter()
-        .map(|(cell, rows)| {
+        .map(|&(cell, ref rows)| {
             let names: HashMap<&str, &EntryRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
             (cell, theirs.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
         })

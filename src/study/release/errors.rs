@@ -133,7 +133,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
                 tables.push(Vec::new());
                 tables.len() - 1
             });
-        tables[place].extend(levels.iter().map(|level| (cell, level)));
+        tables[place].extend(levels.iter().map(|level| (*cell, level)));
     }
     let mut out = String::new();
     for lines in tables {

@@ -156,7 +156,7 @@ impl PartRow {
     }
 }
 
-type Parts = (CellRow, Vec<PartRow>);
+type Parts<'a> = (&'a CellRow, Vec<PartRow>);
 
 pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     let parts: Vec<Parts> = run.by_cell(|row: &PartRow| row.cell)?;
