@@ -153,7 +153,7 @@ fn values(
         Ok((values, optional.then(|| levels.into_iter().map(|level| level == 1).collect())))
     }
     let ends_early = || ParquetError::General("a column ends early".into());
-    let mut filled = Values::new(field.kind, field.optional);
+    let mut filled = Values::new(field.kind, field.optional, rows);
     /// Puts the values in their places.
     macro_rules! fill {
         ($reader:expr, $all:expr, $convert:expr) => {{

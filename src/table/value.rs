@@ -30,17 +30,17 @@ pub enum Data {
 }
 
 impl Values {
-    /// No values yet.
-    pub fn new(kind: Kind, optional: bool) -> Self {
+    /// No values yet, and room for so many.
+    pub fn new(kind: Kind, optional: bool, room: usize) -> Self {
         let data = match kind {
-            Kind::U32 => Data::U32(Vec::new()),
-            Kind::U64 => Data::U64(Vec::new()),
-            Kind::I64 => Data::I64(Vec::new()),
-            Kind::F64 => Data::F64(Vec::new()),
-            Kind::Bool => Data::Bool(Vec::new()),
-            Kind::Text => Data::Text(Vec::new(), Vec::new()),
+            Kind::U32 => Data::U32(Vec::with_capacity(room)),
+            Kind::U64 => Data::U64(Vec::with_capacity(room)),
+            Kind::I64 => Data::I64(Vec::with_capacity(room)),
+            Kind::F64 => Data::F64(Vec::with_capacity(room)),
+            Kind::Bool => Data::Bool(Vec::with_capacity(room)),
+            Kind::Text => Data::Text(Vec::with_capacity(16 * room), Vec::with_capacity(room)),
         };
-        Self { data, present: optional.then(Vec::new) }
+        Self { data, present: optional.then(|| Vec::with_capacity(room)) }
     }
 
     /// How many.

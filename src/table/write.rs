@@ -50,8 +50,9 @@ impl Writer {
                 Kind::Bool | Kind::Text => properties,
             };
         }
-        let values = fields.iter().map(|field| Values::new(field.kind, field.optional)).collect();
         let rows = (GROUP.0 / fields.len().max(1)).clamp(1, GROUP.1);
+        // Memory that is not touched is none.
+        let values = fields.iter().map(|field| Values::new(field.kind, field.optional, rows)).collect();
         let file = SerializedFileWriter::new(file, schema(&fields)?, Arc::new(properties.build()))?;
         Ok(Self { hasher: Hasher::new(fields.len()), fields, values, file, rows })
     }
