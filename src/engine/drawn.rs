@@ -28,7 +28,8 @@ impl Drawn {
         }
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// The rows as a journal keeps them.
+    pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Encoded(bytes) => bytes.clone(),
             Self::Held(rows) => rows.encode(),

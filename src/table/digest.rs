@@ -5,7 +5,6 @@ use super::value::{Data, Values};
 use crate::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::ops::Range;
 
 /// Rows of a table and a hash of what they hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,11 +34,50 @@ impl Hasher {
     pub(super) fn update(&mut self, columns: &[Values]) {
         self.rows += columns.first().map_or(0, Values::len) as u64;
         for (hash, values) in self.columns.iter_mut().zip(columns) {
-            for start in (0..values.len()).step_by(CHUNK) {
-                self.buffer.clear();
-                put(values, start..values.len().min(start + CHUNK), &mut self.buffer);
-                hash.update(&self.buffer);
+            let bytes = &mut self.buffer;
+            bytes.clear();
+            /// The bytes of every value.
+            macro_rules! numbers {
+                ($values:expr) => {
+                    match &values.present {
+                        None => $values.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes())),
+                        Some(present) => {
+                            for (x, &there) in $values.iter().zip(present) {
+                                bytes.push(u8::from(there));
+                                if there {
+                                    bytes.extend_from_slice(&x.to_le_bytes());
+                                }
+                            }
+                        }
+                    }
+                };
             }
+            match &values.data {
+                Data::U32(all) => numbers!(all),
+                Data::U64(all) => numbers!(all),
+                Data::I64(all) => numbers!(all),
+                Data::F64(all) => numbers!(all),
+                Data::Bool(_) | Data::Text(..) => {
+                    for row in 0..values.len() {
+                        if values.present.is_some() {
+                            bytes.push(u8::from(values.is_there(row)));
+                        }
+                        if !values.is_there(row) {
+                            continue;
+                        }
+                        match &values.data {
+                            Data::Bool(all) => bytes.push(u8::from(all[row])),
+                            Data::Text(all, ends) => {
+                                let text = &all[if row == 0 { 0 } else { ends[row - 1] }..ends[row]];
+                                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                                bytes.extend_from_slice(text);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            hash.update(&*bytes);
         }
     }
 
@@ -56,60 +94,13 @@ impl Hasher {
     }
 }
 
-/// Rows that are hashed at once.
-const CHUNK: usize = 1 << 9;
-
-/// Appends the bytes of some values.
-fn put(values: &Values, rows: Range<usize>, bytes: &mut Vec<u8>) {
-    macro_rules! numbers {
-        ($all:expr) => {
-            match &values.present {
-                None => $all[rows].iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes())),
-                Some(present) => {
-                    for (x, &there) in $all[rows.clone()].iter().zip(&present[rows]) {
-                        bytes.push(u8::from(there));
-                        if there {
-                            bytes.extend_from_slice(&x.to_le_bytes());
-                        }
-                    }
-                }
-            }
-        };
-    }
-    match &values.data {
-        Data::U32(all) => numbers!(all),
-        Data::U64(all) => numbers!(all),
-        Data::I64(all) => numbers!(all),
-        Data::F64(all) => numbers!(all),
-        Data::Bool(_) | Data::Text(..) => {
-            for row in rows {
-                if values.present.is_some() {
-                    bytes.push(u8::from(values.is_there(row)));
-                }
-                if !values.is_there(row) {
-                    continue;
-                }
-                match &values.data {
-                    Data::Bool(all) => bytes.push(u8::from(all[row])),
-                    Data::Text(all, ends) => {
-                        let text = &all[if row == 0 { 0 } else { ends[row - 1] }..ends[row]];
-                        bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
-                        bytes.extend_from_slice(text);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Kind, Value};
     use super::*;
 
     fn of<T: Value>(name: &str, values: &[T]) -> TableDigest {
-        let mut column = Values::new(T::KIND, T::OPTIONAL, values.len());
+        let mut column = Values::new(T::KIND, T::OPTIONAL, 0);
         values.iter().for_each(|value| value.put(&mut column));
         let mut hasher = Hasher::new(1);
         hasher.update(&[column]);

@@ -178,7 +178,7 @@ macro_rules! text_value {
             const KIND: $crate::table::Kind = $crate::table::Kind::Text;
             fn put(&self, values: &mut $crate::table::Values) {
                 #[allow(clippy::redundant_closure_call)]
-                $crate::table::Value::put(&String::from(($name)(self)), values);
+                values.put_text(($name)(self).as_ref());
             }
             fn get(values: &$crate::table::Values, row: usize) -> Option<Self> {
                 #[allow(clippy::redundant_closure_call)]

@@ -113,9 +113,9 @@ fn schema(fields: &[Field]) -> Result<TypePtr, ParquetError> {
 
 /// Writes some rows of a column of a row group.
 fn put(column: &mut SerializedColumnWriter, values: &Values, rows: Range<usize>) -> Result<(), ParquetError> {
-    let present = values.present.as_ref().map(|present| &present[rows.clone()]);
+    let levels = values.present.as_ref().map(|present| &present[rows.clone()]);
     let levels: Option<Vec<i16>> =
-        present.map(|present| present.iter().map(|&there| i16::from(there)).collect());
+        levels.map(|levels| levels.iter().map(|&there| i16::from(there)).collect());
     fn of<T: DataType>(
         column: &mut SerializedColumnWriter,
         values: &[T::T],
@@ -125,26 +125,23 @@ fn put(column: &mut SerializedColumnWriter, values: &Values, rows: Range<usize>)
     }
     /// Values as the file has them, without those that are null.
     macro_rules! write {
-        ($type:ty, $all:expr, $stored:expr) => {{
-            let all = rows.clone().zip(&$all[rows.clone()]);
-            let stored: Vec<_> = all.filter(|(row, _)| values.is_there(*row)).map($stored).collect();
+        ($type:ty, $row:ident => $stored:expr) => {{
+            let stored: Vec<_> = rows.filter(|&row| values.is_there(row)).map(|$row| $stored).collect();
             of::<$type>(column, &stored, levels.as_deref())
         }};
     }
     match &values.data {
-        Data::F64(all) if present.is_none() => of::<DoubleType>(column, &all[rows], None),
-        Data::U32(all) => write!(Int32Type, all, |(_, &x)| x as i32),
-        Data::U64(all) => write!(Int64Type, all, |(_, &x)| x as i64),
-        Data::I64(all) => write!(Int64Type, all, |(_, &x)| x),
-        Data::F64(all) => write!(DoubleType, all, |(_, &x)| x),
-        Data::Bool(all) => write!(BoolType, all, |(_, &x)| x),
+        Data::F64(all) if values.present.is_none() => of::<DoubleType>(column, &all[rows], None),
+        Data::U32(all) => write!(Int32Type, row => all[row] as i32),
+        Data::U64(all) => write!(Int64Type, row => all[row] as i64),
+        Data::I64(all) => write!(Int64Type, row => all[row]),
+        Data::F64(all) => write!(DoubleType, row => all[row]),
+        Data::Bool(all) => write!(BoolType, row => all[row]),
         Data::Text(bytes, ends) => {
             let begin = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
             let first = begin(rows.start);
             let bytes = Bytes::copy_from_slice(&bytes[first..begin(rows.end)]);
-            write!(ByteArrayType, ends, |(row, &end)| {
-                ByteArray::from(bytes.slice(begin(row) - first..end - first))
-            })
+            write!(ByteArrayType, row => ByteArray::from(bytes.slice(begin(row) - first..ends[row] - first)))
         }
     }
 }

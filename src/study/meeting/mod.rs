@@ -190,10 +190,6 @@ impl Study for Meeting {
         ])
     }
 
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
-    }
-
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let [base, candidate] = [cells::by_key(runs[0])?, cells::by_key(runs[1])?];
         // Pairs that were cut at different lengths are compared up to the shorter; one that was cut counts with that.

@@ -156,10 +156,6 @@ impl Study for Privacy {
         Ok(vec![Records::of_cells::<PaidRow>("privacy", "privacy.csv", runs)?])
     }
 
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
-    }
-
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);

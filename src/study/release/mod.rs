@@ -56,9 +56,8 @@ struct Ready<'a> {
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>, bytes: &mut Vec<u8>) -> crate::Result<()> {
-        let mut rows = Rows::default();
-        let drawn = self.releases.replicates(replicates, &mut rows);
-        encode(&rows, bytes);
+        let (rows, drawn) = self.rows(replicates);
+        bytes.append(&mut rows.encode());
         drawn
     }
 
@@ -146,10 +145,6 @@ impl Study for Release {
             Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
             Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
         ])
-    }
-
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {

@@ -72,12 +72,12 @@ impl Sink for ReleaseTables<'_> {
     fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
         let Rows { errors, chains, traces, draws } = rows.take()?;
-        let (key, all) = (Key(cell.key), subject.nodes() as u64);
+        let (key, all, tailed) = (Key(cell.key), subject.nodes() as u64, tails::bounded(cell));
         for row in errors {
             let row = ErrorRow { cell: key, ..row };
             let level = row.level as usize - 1;
             self.levels.0[level].push(&row, subject.level_size(level) as u64, all);
-            if let Some(of) = self.table.as_mut().filter(|of| of.tails.0.len() < NORMS) {
+            if let Some(of) = self.table.as_mut().filter(|of| tailed && of.tails.0.len() < NORMS) {
                 of.tails.0.push(row.l2);
             }
             self.errors.push(&row)?;
