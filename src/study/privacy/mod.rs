@@ -146,7 +146,7 @@ impl Study for Privacy {
         let mut out = String::new();
         for run in runs {
             for (cell, rows) in run.by_cell(|row: &PaidRow| row.cell)? {
-                out += &page(&run.name, &cell, rows, format);
+                out += &page(&run.name, cell, rows, format);
             }
         }
         Ok(out)

@@ -71,7 +71,7 @@ impl Statistics {
     pub fn of(&self, rows: &Rows) -> Vec<Vec<f64>> {
         if !rows.draws.is_empty() {
             let mut samples = Vec::new();
-            rows.draws.iter().for_each(|draw| self.add(draw, &mut samples));
+            rows.draws.slices().for_each(|draw| self.add(draw, &mut samples));
             return samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
         }
         let levels = rows.errors.iter().map(|row| row.level).max().unwrap_or(0);

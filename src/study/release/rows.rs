@@ -5,6 +5,7 @@ use super::errors::ErrorRow;
 use crate::engine::{self, Held};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One chain on one level's L1 error.
@@ -62,7 +63,16 @@ impl Draws {
     }
 
     /// The draws in order.
-    pub fn iter(&self) -> impl Iterator<Item = Draw<&[f64]>> {
+    pub fn iter(&self) -> impl Iterator<Item = Draw<Cow<'_, [f64]>>> {
+        self.slices().map(|Draw { replicate, iteration, errors }| Draw {
+            replicate,
+            iteration,
+            errors: errors.into(),
+        })
+    }
+
+    /// The same for what takes slices.
+    pub(super) fn slices(&self) -> impl Iterator<Item = Draw<&[f64]>> {
         let entries = self.errors.len().checked_div(self.len()).unwrap_or(0);
         let draw = move |(i, &(replicate, iteration)): (usize, &(u64, u64))| Draw {
             replicate,
@@ -74,7 +84,7 @@ impl Draws {
 }
 
 impl<'a> IntoIterator for &'a Draws {
-    type Item = Draw<&'a [f64]>;
+    type Item = Draw<Cow<'a, [f64]>>;
     type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
 
     fn into_iter(self) -> Self::IntoIter {

@@ -98,7 +98,7 @@ impl Sink for ReleaseTables<'_> {
         }
         self.mixing.0.trace(traces);
         if let Some(of) = &mut self.table {
-            for draw in draws.iter() {
+            for draw in draws.slices() {
                 of.entries.0.push(of.table, draw, cell.records > 0);
                 // The recorded states of a chain are no independent releases.
                 if cell.records == 0 {
