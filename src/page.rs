@@ -1,7 +1,7 @@
 //! Pages: headings, tables and numbers as text or markdown.
 
 use crate::diagnostics::Estimate;
-use comfy_table::{CellAlignment, Table, presets};
+use unicode_width::UnicodeWidthStr;
 
 /// How a report is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,20 +24,65 @@ pub fn heading(text: &str, format: Format) -> String {
     }
 }
 
-/// A table, aligned to the right.
+fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// The width of every column.
+fn widths<'a>(rows: impl Iterator<Item = &'a Vec<String>>) -> Vec<usize> {
+    rows.fold(Vec::new(), |mut widths, row| {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = cell.split('\n').map(width).fold(*widest, usize::max);
+        }
+        widths
+    })
+}
+
+/// A table without lines, aligned to the left.
+pub fn listing(rows: &[Vec<String>]) -> String {
+    let widths = widths(rows.iter());
+    let line = |row: &Vec<String>| {
+        let cell =
+            |(text, widest): (&String, &usize)| format!(" {text}{} ", " ".repeat(widest - width(text)));
+        let line: String = row.iter().zip(&widths).map(cell).collect();
+        line.trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A table, aligned to the right; a cell may have several lines.
 pub fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
-    let mut table = Table::new();
-    table.load_style(if format == Format::Markdown {
-        presets::ASCII_MARKDOWN
-    } else {
-        presets::UTF8_FULL_CONDENSED
-    });
-    table.set_header(header);
-    table.add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
+    let widths = widths(std::iter::once(&header).chain(&rows));
+    let rule = |fill: &str, [left, between, right]: [&str; 3]| {
+        let lines: Vec<String> = widths.iter().map(|width| fill.repeat(width + 2)).collect();
+        format!("{left}{}{right}\n", lines.join(between))
+    };
+    let [side, between, top, below, bottom] = match format {
+        Format::Markdown => ["|", "|", "", &rule("-", ["|"; 3]), ""],
+        _ => {
+            ["│", "┆", &rule("─", ["┌", "┬", "┐"]), &rule("═", ["╞", "╪", "╡"]), &rule("─", ["└", "┴", "┘"])]
+        }
+    };
+    let mut out = top.to_owned();
+    for (number, row) in std::iter::once(&header).chain(&rows).enumerate() {
+        let height = row.iter().map(|cell| 1 + cell.matches('\n').count()).max().unwrap_or(0);
+        for line in 0..height {
+            for (column, (cell, &widest)) in row.iter().zip(&widths).enumerate() {
+                let text = cell.split('\n').nth(line).unwrap_or_default();
+                out += if column == 0 { side } else { between };
+                out.extend(std::iter::repeat_n(' ', 1 + widest - width(text)));
+                out += text;
+                out.push(' ');
+            }
+            out += side;
+            out.push('\n');
+        }
+        if number == 0 {
+            out += below;
+        }
     }
-    format!("{}\n\n", table.trim_fmt())
+    out + bottom + "\n"
 }
 
 /// `mean ± standard error`, both with the decimals that give the error two digits.

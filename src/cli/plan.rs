@@ -1,6 +1,7 @@
 //! `congenial plan`
 
 use crate::failure::Result;
+use crate::page::listing;
 use crate::study::{self, Listing};
 use serde_json::json;
 use std::path::PathBuf;
@@ -29,11 +30,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         json["folder"] = json!(folder);
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(header);
-    table.add_rows(rows);
-    super::print(&format!("{}\n", table.trim_fmt()))?;
+    let header = header.into_iter().map(str::to_owned).collect();
+    super::print(&listing(&[vec![header], rows].concat()))?;
     eprintln!("{summary}; config hash {}", about.config_hash);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
+use crate::page::listing;
 use crate::study::composition;
 use crate::study::{self, Document};
 use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
@@ -32,20 +33,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let checked = verify::verify(plan, threads)?;
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header([
-        "law",
-        "epsilon",
-        "method",
-        "releases",
-        "invariant",
-        "against",
-        "p",
-        "computed laws",
-        "p",
-        "",
-    ]);
+    let mut table = vec![Vec::from(
+        ["law", "epsilon", "method", "releases", "invariant", "against", "p", "computed laws", "p", ""]
+            .map(str::to_owned),
+    )];
     for one in &checked {
         let (oracle, p) = match &one.oracle {
             Oracle::None(_) => ("-".to_owned(), "-".to_owned()),
@@ -57,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let computed: Vec<f64> = one.computed.iter().filter_map(OnSystem::p).collect();
         let least = computed.iter().copied().min_by(f64::total_cmp);
         let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
-        table.add_row([
+        table.push(vec![
             one.cell.law.name().to_owned(),
             one.cell.epsilon.to_string(),
             format!("{}{nonnegative} {}", one.cell.method.name(), one.cell.method.options())
@@ -82,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             },
         ]);
     }
-    super::print(&format!("{}\n", table.trim_fmt()))?;
+    super::print(&listing(&table))?;
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {

@@ -6,18 +6,20 @@
 //! forgotten after its last: memory is that of the cells in flight.
 
 mod cost;
+mod drawn;
 mod progress;
 
 pub use cost::{CellCost, Task, measure, shards, tasks};
+pub use drawn::{Drawn, Held, decode, encode};
 
 use crate::failure::{Failure, Result};
-use crate::store::{Batch, BatchKey, Journal, Spot};
+use crate::store::{Batch, BatchKey, Journal, Spot, locked};
 use progress::Progress;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// What can be drawn: cells.
@@ -48,7 +50,7 @@ const BATCHES: u64 = 64;
 /// Least work of a batch, in random words: about a millisecond.
 const LEAST: u64 = 1_000_000;
 /// Bytes of rows of a batch at most, unless one replicate has more.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 1 << 18;
 
 impl Unit {
     /// A cell whose replicates cost so many random words and leave so many bytes each. Batches decide no row.
@@ -79,6 +81,12 @@ impl Unit {
 pub trait Prepared: Send + Sync {
     /// Draws replicates and appends their rows, as the study encodes them. On an error what was appended is kept.
     fn draw(&self, replicates: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()>;
+    /// The same; a study that can leaves them in memory.
+    fn rows(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
+        let mut rows = Vec::new();
+        let drawn = self.draw(replicates, &mut rows);
+        (Drawn::Encoded(rows), drawn)
+    }
     /// What is computed once a cell, encoded.
     fn close(&self) -> crate::Result<Vec<u8>>;
 }
@@ -86,7 +94,7 @@ pub trait Prepared: Send + Sync {
 /// Where rows go: batches of one cell after the other, each cell's in the order of its replicates.
 pub trait Sink: Send {
     /// The next rows of a cell.
-    fn rows(&mut self, cell: usize, rows: &[u8]) -> Result<()>;
+    fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()>;
     /// The end of a cell: what was computed once, empty if that failed; and the first error of the cell.
     fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()>;
 }
@@ -145,10 +153,10 @@ pub fn run(
 /// Errors: threads, files; with `fail_fast` the first cell that fails. What a cell refuses before it is drawn is left to the
 /// merge, which meets it again.
 pub fn run_shard(work: &dyn Work, manner: Manner, journal: &Journal, shard: Shard) -> Result<usize> {
-    Engine::new(work, manner, Some(journal), Some(shard), None).run()?;
+    let engine = Engine::new(work, manner, Some(journal), Some(shard), None);
+    engine.run()?;
     journal.save()?;
-    let own = work.units().iter().flat_map(|unit| unit.keys()).filter(|key| shard.owns(*key));
-    Ok(own.count())
+    Ok(engine.jobs)
 }
 
 /// Batches that no shard has left, of cells that can be drawn at all.
@@ -176,10 +184,6 @@ fn attempt<T>(work: impl FnOnce() -> crate::Result<T>) -> std::result::Result<T,
             Err(format!("a bug of congenial, please report it: panicked: {text}"))
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Threads for a number of jobs: never more than there are jobs, nor than eight for each core.
@@ -232,7 +236,7 @@ struct Order {
 }
 
 enum Waiting {
-    Here(Batch),
+    Here(Drawn, Option<String>),
     Journaled(Spot),
 }
 
@@ -257,6 +261,7 @@ struct Engine<'a, 's> {
     /// Nanoseconds of work that is in no journal.
     unkept: AtomicU64,
     failure: Mutex<Option<Failure>>,
+    /// Batches of this process.
     jobs: usize,
 }
 
@@ -271,13 +276,18 @@ impl<'a, 's> Engine<'a, 's> {
         let units = work.units();
         let slot =
             |unit: &Unit| Slot { prepared: Mutex::default(), left: AtomicU64::new(unit.batches() + 1) };
-        let of = |unit: &Unit| match shard {
-            None => unit.replicates,
-            Some(shard) => {
-                unit.keys().filter(|key| shard.owns(*key)).map(|(_, start, end)| end - start).sum()
-            }
-        };
-        let total = units.iter().map(|unit| unit.work.saturating_mul(of(unit))).fold(0, u64::saturating_add);
+        let (mut jobs, mut total) = (0, 0u64);
+        for unit in units {
+            let (batches, replicates) = match shard {
+                None => (unit.batches() as usize + 1, unit.replicates),
+                Some(shard) => {
+                    let own = unit.keys().filter(|key| shard.owns(*key));
+                    own.fold((0, 0), |(batches, sum), (_, start, end)| (batches + 1, sum + end - start))
+                }
+            };
+            jobs += batches;
+            total = total.saturating_add(unit.work.saturating_mul(replicates));
+        }
         Self {
             work,
             manner,
@@ -290,7 +300,7 @@ impl<'a, 's> Engine<'a, 's> {
             stopped: AtomicBool::new(false),
             unkept: AtomicU64::new(0),
             failure: Mutex::default(),
-            jobs: units.iter().map(|unit| unit.batches() as usize + 1).sum(),
+            jobs,
         }
     }
 
@@ -343,7 +353,7 @@ impl<'a, 's> Engine<'a, 's> {
         self.shard.is_none_or(|shard| shard.owns(key))
     }
 
-    fn find(&self, key: BatchKey) -> Option<(Spot, bool)> {
+    fn find(&self, key: BatchKey) -> Option<Spot> {
         self.journal.and_then(|journal| journal.find(key))
     }
 
@@ -367,8 +377,8 @@ impl<'a, 's> Engine<'a, 's> {
         let key = unit.batch_key(number);
         let (_, start, end) = key;
         let waiting = match self.find(key) {
-            Some((spot, failed)) => {
-                if let Some(journal) = self.journal.filter(|_| failed && self.manner.fail_fast) {
+            Some(spot) => {
+                if let Some(journal) = self.journal.filter(|_| spot.failed && self.manner.fail_fast) {
                     self.ends(cell, journal.read(spot)?.error.as_ref())?;
                 }
                 Waiting::Journaled(spot)
@@ -377,24 +387,30 @@ impl<'a, 's> Engine<'a, 's> {
                 Err(error) => {
                     self.ends(cell, Some(error))?;
                     // The closing says it, once.
-                    let error = (start == end).then(|| error.clone());
-                    Waiting::Here(Batch { rows: Vec::new(), error })
+                    Waiting::Here(Drawn::Encoded(Vec::new()), (start == end).then(|| error.clone()))
                 }
                 Ok(prepared) => {
                     let clock = Instant::now();
-                    let mut batch = Batch::default();
-                    batch.error = match start == end {
-                        true => attempt(|| prepared.close()).map(|closing| batch.rows = closing).err(),
-                        false => attempt(|| prepared.draw(start..end, &mut batch.rows)).err(),
+                    let drawn = attempt(|| match start == end {
+                        true => prepared.close().map(|closing| (Drawn::Encoded(closing), Ok(()))),
+                        false => Ok(prepared.rows(start..end)),
+                    });
+                    let (rows, error) = match drawn {
+                        Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),
+                        Err(error) => (Drawn::Encoded(Vec::new()), Some(error)),
                     };
                     let seconds = clock.elapsed().as_secs_f64();
                     let waits = !self.must_not_wait((cell, number));
+                    let keep = |journal: &Journal| {
+                        let batch = Batch { rows: rows.encode(), error: error.clone() };
+                        journal.append(key, &batch, seconds)
+                    };
                     let journal = self.journal.filter(|_| !waits || self.keeps(seconds));
-                    let spot = journal.map(|journal| journal.append(key, &batch, seconds)).transpose()?;
-                    self.ends(cell, batch.error.as_ref())?;
+                    let spot = journal.map(keep).transpose()?;
+                    self.ends(cell, error.as_ref())?;
                     match spot.filter(|_| !waits) {
                         Some(spot) => Waiting::Journaled(spot),
-                        None => Waiting::Here(batch),
+                        None => Waiting::Here(rows, error),
                     }
                 }
             },
@@ -452,12 +468,15 @@ impl<'a, 's> Engine<'a, 's> {
             let last = number == self.work.units()[cell].batches();
             order.next = if last { (cell + 1, 0) } else { (cell, number + 1) };
             drop(order);
-            let batch = match (waiting, self.journal) {
-                (Waiting::Journaled(spot), Some(journal)) => journal.read(spot)?,
-                (Waiting::Here(batch), _) => batch,
+            let (rows, error) = match (waiting, self.journal) {
+                (Waiting::Journaled(spot), Some(journal)) => {
+                    let batch = journal.read(spot)?;
+                    (Drawn::Encoded(batch.rows), batch.error)
+                }
+                (Waiting::Here(rows, error), _) => (rows, error),
                 (Waiting::Journaled(_), None) => unreachable!("without a journal nothing is read from it"),
             };
-            consumer.take(cell, batch, last)?;
+            consumer.take(cell, rows, error, last)?;
             order = locked(&self.ordered.as_ref().expect("as above").0);
         }
         order.busy = false;
@@ -468,20 +487,20 @@ impl<'a, 's> Engine<'a, 's> {
 impl Waiting {
     fn bytes(&self) -> usize {
         match self {
-            Self::Here(batch) => batch.rows.len(),
+            Self::Here(rows, _) => rows.bytes(),
             Self::Journaled(_) => 0,
         }
     }
 }
 
 impl Consumer<'_> {
-    fn take(&mut self, cell: usize, batch: Batch, last: bool) -> Result<()> {
-        self.error = self.error.take().or(batch.error);
+    fn take(&mut self, cell: usize, rows: Drawn, error: Option<String>, last: bool) -> Result<()> {
+        self.error = self.error.take().or(error);
         if !last {
-            return if batch.rows.is_empty() { Ok(()) } else { self.sink.rows(cell, &batch.rows) };
+            return if rows.bytes() == 0 { Ok(()) } else { self.sink.rows(cell, rows) };
         }
         let error = self.error.take();
         self.failed += usize::from(error.is_some());
-        self.sink.close(cell, &batch.rows, error.as_deref())
+        self.sink.close(cell, &rows.encode(), error.as_deref())
     }
 }

@@ -131,14 +131,13 @@ pub fn compare(
         return Err(Failure::Incompatible(message));
     }
     let rule = adjust(study::thresholds(&base.join(RESOLVED))?);
-    // What the tables hold, not what the manifests say of it.
-    let [ours, theirs] = [runs[0].digests()?, runs[1].digests()?];
-    let tables: BTreeMap<String, Option<bool>> = ours
-        .keys()
-        .chain(theirs.keys())
-        .map(|name| (name.clone(), ours.get(name).zip(theirs.get(name)).map(|(a, b)| a == b)))
-        .collect();
     let [ours, theirs] = study::named(&a.study)?.figures(runs)?;
+    // What the tables hold, not what the manifests say of it: what the figures did not need is read now.
+    let tables = [runs[0].digests()?, runs[1].digests()?];
+    let named = tables[0].keys().chain(tables[1].keys());
+    let tables: BTreeMap<String, Option<bool>> = named
+        .map(|name| (name.clone(), tables[0].get(name).zip(tables[1].get(name)).map(|(a, b)| a == b)))
+        .collect();
     let only = |these: &Figures, those: &Figures| -> Vec<String> {
         let missing = |key: &(Key, u64, &'static str)| {
             !those.samples.contains_key(key) && !those.failed.contains_key(&key.0)

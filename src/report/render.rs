@@ -39,7 +39,7 @@ impl Report {
             }
             let place = studies.iter().position(|(other, _)| other.name() == study.name()).unwrap_or(0);
             order.push((place, studies[place].1.len()));
-            studies[place].1.push(Named { name, run });
+            studies[place].1.push(Named::new(name, run)?);
         }
         Ok(Self { studies, order, failures })
     }

@@ -1,16 +1,15 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::{Identity, Journal, Manifest, SCHEMA_VERSION};
+use super::{Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
 use crate::table::{Field, Record, TableDigest, Values, Writer};
 use parquet::errors::ParquetError;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
 /// unless its journal holds finished parts, or somebody else made it.
@@ -24,8 +23,8 @@ pub struct RunFolder {
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
-    /// Digests of the tables written so far; they are synced by the commit.
-    tables: Mutex<BTreeMap<String, TableDigest>>,
+    /// Files written so far, tables with their digests; they are synced by the commit.
+    files: Mutex<BTreeMap<String, Option<TableDigest>>>,
     config_hash: String,
 }
 
@@ -122,7 +121,7 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
         earlier,
         _lock: lock,
         journal: Some(journal),
-        tables: Mutex::default(),
+        files: Mutex::default(),
         config_hash: config_hash.clone(),
     })))
 }
@@ -168,6 +167,9 @@ pub fn freeze(target: &Path, identity: &Identity, given: &str, resolved: &str) -
     journal.beside(RESOLVED, resolved.as_bytes())
 }
 
+/// Files that are synced at the same time.
+const SYNCED: usize = 16;
+
 /// The file with the resolved config.
 pub const RESOLVED: &str = "config.resolved.toml";
 
@@ -177,10 +179,10 @@ impl RunFolder {
         self.partial.join(name).exists()
     }
 
-    /// Writes a file of the run, to the disk.
+    /// Writes a file of the run.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
-        let mut file = self.create(name)?;
-        let written = file.write_all(content).and_then(|()| file.sync_all());
+        let written = self.create(name)?.write_all(content);
+        locked(&self.files).insert(name.to_owned(), None);
         written.map_err(|e| Failure::write(&self.partial.join(name), e))
     }
 
@@ -241,13 +243,9 @@ impl RunFolder {
     /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
-        manifest.tables = std::mem::take(&mut *self.tables.lock().unwrap_or_else(PoisonError::into_inner));
-        // All at once: each waits for the disk.
-        manifest.tables.par_iter().try_for_each(|(name, _)| {
-            let path = self.partial.join(name);
-            let synced = fs::File::open(&path).and_then(|file| file.sync_all());
-            synced.map_err(|e| Failure::write(&path, e))
-        })?;
+        let files = std::mem::take(&mut *locked(&self.files));
+        self.sync(&files.keys().collect::<Vec<_>>())?;
+        manifest.tables = files.into_iter().filter_map(|(name, digest)| Some((name, digest?))).collect();
         // From here on everything is there: whatever fails, nothing is removed.
         self.own = false;
         if manifest.failed_cells > 0 {
@@ -282,6 +280,22 @@ impl RunFolder {
     }
 }
 
+impl RunFolder {
+    /// Waits until files are on the disk: for many at the same time, which costs hardly more than for one.
+    fn sync(&self, files: &[&String]) -> Result<()> {
+        let sync = |name: &&String| {
+            let path = self.partial.join(name);
+            let synced = fs::File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|e| Failure::write(&path, e))
+        };
+        std::thread::scope(|scope| {
+            let some = files.chunks(files.len().div_ceil(SYNCED).max(1));
+            let threads: Vec<_> = some.map(|some| scope.spawn(|| some.iter().try_for_each(sync))).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("it only waits"))
+        })
+    }
+}
+
 impl Drop for RunFolder {
     fn drop(&mut self) {
         let Some(journal) = &self.journal else { return };
@@ -309,8 +323,7 @@ impl RowsFile<'_> {
     /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
     pub fn finish(self) -> Result<()> {
         let digest = self.writer.finish().map_err(|e| failed(&self.path, e))?;
-        let mut tables = self.folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.insert(self.name, digest);
+        locked(&self.folder.files).insert(self.name, Some(digest));
         Ok(())
     }
 }

@@ -58,7 +58,8 @@ pub struct Spot {
     log: usize,
     at: u64,
     length: usize,
-    failed: bool,
+    /// Whether the batch ended with an error.
+    pub failed: bool,
 }
 
 /// Finished batches of a run.
@@ -107,8 +108,8 @@ const MAGIC: &[u8; 8] = b"records\n";
 /// Bytes before the text of the error and the rows.
 const HEAD: usize = 8 + 5 * 8 + 32;
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked with it has left whole records.
+/// A lock; what a thread that panicked with it has left is whole.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -271,9 +272,9 @@ impl Journal {
         replace(folder, name, content).map(|()| folder.join(name))
     }
 
-    /// Where a batch of an earlier process is, and whether it ended with an error.
-    pub fn find(&self, key: BatchKey) -> Option<(Spot, bool)> {
-        self.index.get(&key).map(|spot| (*spot, spot.failed))
+    /// Where a batch of an earlier process is.
+    pub fn find(&self, key: BatchKey) -> Option<Spot> {
+        self.index.get(&key).copied()
     }
 
     /// Batches of earlier processes.
@@ -352,7 +353,9 @@ impl Journal {
         let file = match &mut log.file {
             Some(file) => file,
             none => {
-                let (path, file) = create(&self.folder, &self.prefix)?;
+                let name = |attempt| format!("{}{}-{attempt}.log", self.prefix, std::process::id());
+                let (path, file) =
+                    create(&self.folder, name).map_err(|e| Failure::create(&self.folder, e))?;
                 locked(&self.logs)[log.number] = path;
                 none.insert(file)
             }
@@ -367,19 +370,6 @@ impl Journal {
         log.unwritten = 0.0;
         Ok(())
     }
-}
-
-/// A new log. Processes on several machines may have the same number.
-fn create(folder: &Path, prefix: &str) -> Result<(PathBuf, File)> {
-    for attempt in 0u32.. {
-        let path = folder.join(format!("{prefix}{}-{attempt}.log", std::process::id()));
-        match File::create_new(&path) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-            Err(e) => return Err(Failure::create(&path, e)),
-            Ok(file) => return Ok((path, file)),
-        }
-    }
-    Err(Failure::create(folder, ErrorKind::AlreadyExists.into()))
 }
 
 /// The bytes of a record.
@@ -465,7 +455,8 @@ fn logs_in(journal: &Path, prefix: &str) -> Vec<PathBuf> {
 pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let place = folder.join(name);
     let failed = |e: std::io::Error| Failure::write(&place, e);
-    let (temporary, mut file) = temporary(folder, name).map_err(failed)?;
+    let own = |attempt| format!("{name}.{}.{attempt}.tmp", std::process::id());
+    let (temporary, mut file) = create(folder, own).map_err(failed)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     drop(file);
     written.and_then(|()| fs::rename(&temporary, &place)).map_err(|e| {
@@ -480,11 +471,11 @@ pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     }
 }
 
-/// A file of our own. Processes on several machines may write the same file at the same time, some with the same number:
-/// none meets another's, nor one that was left behind.
-fn temporary(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
+/// A file of our own, its name from the number of an attempt. Processes on several machines may write the same file at the same
+/// time, some with the same number: none meets another's, nor one that was left behind.
+fn create(folder: &Path, name: impl Fn(u32) -> String) -> std::io::Result<(PathBuf, File)> {
     for attempt in 0u32.. {
-        let path = folder.join(format!("{name}.{}.{attempt}.tmp", std::process::id()));
+        let path = folder.join(name(attempt));
         match File::create_new(&path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
             opened => return opened.map(|file| (path, file)),
@@ -504,7 +495,7 @@ mod tests {
     }
 
     fn reads(journal: &Journal, key: BatchKey) -> Option<Batch> {
-        journal.find(key).map(|(spot, _)| journal.read(spot).unwrap())
+        journal.find(key).map(|spot| journal.read(spot).unwrap())
     }
 
     /// Whole records come back; one that was cut, changed anywhere, or belongs elsewhere is none, and those before it stay.

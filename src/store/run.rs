@@ -1,18 +1,21 @@
 //! A finished run, to be read.
 
-use super::Manifest;
+use super::{Manifest, locked};
 use crate::failure::{Failure, Result};
 use crate::table::{Reader, Record, TableDigest, digest_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// The folder of a finished run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Run {
     /// The folder.
     pub folder: PathBuf,
     /// Its manifest.
     pub manifest: Manifest,
+    /// Tables that were read to their end, and are those of the manifest.
+    read: Mutex<BTreeSet<String>>,
 }
 
 impl Run {
@@ -20,7 +23,7 @@ impl Run {
     /// manifest says (by their footers; [`Run::each`] and [`Run::digests`] read them in full).
     pub fn open(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder)?;
-        let run = Self { folder: folder.to_owned(), manifest };
+        let run = Self { folder: folder.to_owned(), manifest, read: Mutex::default() };
         for (file, digest) in &run.manifest.tables {
             let path = run.folder.join(file);
             let rows = Reader::open(&path)?.rows();
@@ -47,10 +50,11 @@ impl Run {
 
     /// The same, as long as `each` returns true: rows that are not all read are not compared with their hash.
     pub fn while_true<R: Record>(&self, each: impl FnMut(R) -> Result<bool>) -> Result<()> {
-        let Some(wanted) = self.manifest.tables.get(R::FILE) else { return Ok(()) };
-        let path = self.folder.join(R::FILE);
-        let found = Reader::open(&path)?.each(each)?;
-        found.map_or(Ok(()), |found| same(&path, &found, wanted))
+        if !self.has::<R>() {
+            return Ok(());
+        }
+        let found = Reader::open(&self.folder.join(R::FILE))?.each(each)?;
+        found.map_or(Ok(()), |found| self.is_whole(R::FILE, &found))
     }
 
     /// All rows of a table.
@@ -63,26 +67,28 @@ impl Run {
         Ok(rows)
     }
 
-    /// What every table holds, read in full. Refused: as [`Run::each`].
-    pub fn digests(&self) -> Result<BTreeMap<String, TableDigest>> {
-        let tables = self.manifest.tables.iter().map(|(file, wanted)| {
-            let path = self.folder.join(file);
-            let found = digest_of(&path)?;
-            same(&path, &found, wanted).map(|()| (file.clone(), found))
-        });
-        tables.collect()
+    /// What every table holds, by the manifest; those that were not read to their end yet are. Refused: as [`Run::each`].
+    pub fn digests(&self) -> Result<&BTreeMap<String, TableDigest>> {
+        for file in self.manifest.tables.keys() {
+            if !locked(&self.read).contains(file) {
+                self.is_whole(file, &digest_of(&self.folder.join(file))?)?;
+            }
+        }
+        Ok(&self.manifest.tables)
     }
-}
 
-fn same(path: &Path, found: &TableDigest, wanted: &TableDigest) -> Result<()> {
-    if found == wanted {
-        return Ok(());
+    fn is_whole(&self, file: &str, found: &TableDigest) -> Result<()> {
+        let wanted = &self.manifest.tables[file];
+        if found == wanted {
+            locked(&self.read).insert(file.to_owned());
+            return Ok(());
+        }
+        let (rows, hash) = (found.rows, &found.sha256[..16]);
+        let message = format!(
+            "it is not the table of this run: it holds {rows} rows with the hash {hash}…, the manifest says {} rows with {}…",
+            wanted.rows,
+            wanted.sha256.get(..16).unwrap_or(&wanted.sha256)
+        );
+        Err(Failure::data(&self.folder.join(file), message))
     }
-    let (rows, hash) = (found.rows, &found.sha256[..16]);
-    let message = format!(
-        "it is not the table of this run: it holds {rows} rows with the hash {hash}…, the manifest says {} rows with {}…",
-        wanted.rows,
-        wanted.sha256.get(..16).unwrap_or(&wanted.sha256)
-    );
-    Err(Failure::data(path, message))
 }

@@ -61,7 +61,9 @@ pub trait Study: Sync {
     /// The same as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>>;
     /// The cells of a run that failed: in words, with their errors. Errors: its tables.
-    fn failures(&self, run: &crate::store::Run) -> Result<Vec<(String, String)>>;
+    fn failures(&self, run: &crate::store::Run) -> Result<Vec<(String, String)>> {
+        cells::failures(run)
+    }
     /// What is compared of two runs. Errors: their tables.
     fn figures(&self, runs: [&crate::store::Run; 2]) -> Result<[Figures; 2]>;
 }

@@ -15,32 +15,27 @@ pub struct Named {
     pub name: String,
     /// The run.
     pub run: Run,
+    /// Its first cells, as many as pages show.
+    pub printed: Vec<CellRow>,
 }
 
 /// Cells of a run that pages show; the others are in its tables.
 pub const PRINTED: usize = 200;
 
 impl Named {
-    /// The first cells, as many as pages show. Errors: the table.
-    pub fn printed(&self) -> Result<Vec<CellRow>> {
-        let mut cells = Vec::new();
-        self.run.while_true(|row: CellRow| {
-            if cells.len() == PRINTED {
-                return Ok(false);
-            }
-            cells.push(row);
-            Ok(true)
+    /// Of a run. Errors: its cells.
+    pub fn new(name: String, run: Run) -> Result<Self> {
+        let mut printed = Vec::new();
+        run.while_true(|row: CellRow| {
+            printed.push(row);
+            Ok(printed.len() < PRINTED)
         })?;
-        Ok(cells)
+        Ok(Self { name, run, printed })
     }
 
     /// The rows of a table with their cells, as far as pages show them: cell by cell. Errors: the tables.
-    pub fn by_cell<R: Record>(&self, key: impl Fn(&R) -> Key) -> Result<Vec<(CellRow, Vec<R>)>> {
-        if !self.run.has::<R>() {
-            return Ok(Vec::new());
-        }
-        let mut cells: Vec<(CellRow, Vec<R>)> =
-            self.printed()?.into_iter().map(|cell| (cell, Vec::new())).collect();
+    pub fn by_cell<R: Record>(&self, key: impl Fn(&R) -> Key) -> Result<Vec<(&CellRow, Vec<R>)>> {
+        let mut cells: Vec<(&CellRow, Vec<R>)> = self.printed.iter().map(|cell| (cell, Vec::new())).collect();
         let places: HashMap<Key, usize> =
             cells.iter().enumerate().map(|(i, (cell, _))| (cell.cell, i)).collect();
         // Rows stand in the order of the cells: after those that are shown nothing is wanted.
@@ -81,7 +76,7 @@ impl Records {
     pub fn of<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
         let mut records = Self::new(key, file, &["run"]);
         records.header.extend(R::COLUMNS.iter().map(|column| column.name.to_owned()));
-        for Named { name, run } in runs {
+        for Named { name, run, .. } in runs {
             run.each(|row: R| {
                 let mut record = fields(&row);
                 record.insert("run".into(), name.as_str().into());
@@ -98,7 +93,7 @@ impl Records {
         let own = R::COLUMNS.iter().map(|column| column.name);
         let own: Vec<&str> = own.filter(|name| *name != "cell" && !CELL.contains(name)).collect();
         records.header.extend(CELL.iter().chain(&own).map(|&name| name.to_owned()));
-        for Named { name, run } in runs {
+        for Named { name, run, .. } in runs {
             if !run.has::<R>() {
                 continue;
             }

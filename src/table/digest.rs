@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn of<T: Value>(name: &str, values: &[T]) -> TableDigest {
-        let mut column = Values::new(T::KIND, T::OPTIONAL);
+        let mut column = Values::new(T::KIND, T::OPTIONAL, 0);
         values.iter().for_each(|value| value.put(&mut column));
         let mut hasher = Hasher::new(1);
         hasher.update(&[column]);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn pieces_make_the_whole() {
         let column = |range: std::ops::Range<u64>| {
-            let mut column = Values::new(Kind::U64, true);
+            let mut column = Values::new(Kind::U64, true, 0);
             range.for_each(|i| Some(i).filter(|i| i % 3 > 0).put(&mut column));
             column
         };

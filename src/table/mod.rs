@@ -1,7 +1,7 @@
 //! Tables of rows: one declaration gives the struct, the writer, the reader, the records of CSV and JSON, and the table in
 //! `FORMAT.md`.
 //!
-//! Rows stream: a writer holds one row group, and so does a reader. What a table holds is known by a hash of its logical rows
+//! Rows stream: a writer holds one row group, a reader some rows. What a table holds is known by a hash of its logical rows
 //! ([`TableDigest`]); the bytes of a file depend on the library that wrote it.
 
 mod digest;

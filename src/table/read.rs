@@ -1,16 +1,19 @@
-//! Reading a table, one row group at a time.
+//! Reading a table, some rows at a time.
 
 use super::digest::Hasher;
 use super::{Data, Field, Kind, Record, TableDigest, Values};
 use crate::failure::{Failure, Result};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// Rows that are read at once.
+const ROWS: usize = 1 << 11;
 
 /// A file that is being read.
 pub struct Reader {
@@ -41,7 +44,7 @@ impl Reader {
         self.file.metadata().file_metadata().num_rows().max(0) as u64
     }
 
-    /// Goes through the rows, a row group at a time, as long as `each` returns true; returns what the file holds if that was to
+    /// Goes through the rows, some at a time, as long as `each` returns true; returns what the file holds if that was to
     /// its end. Errors: of the file, and of `each`.
     pub fn groups(&self, mut each: impl FnMut(&[Values]) -> Result<bool>) -> Result<Option<TableDigest>> {
         let bad = |e: ParquetError| Failure::data(&self.path, format!("cannot be read: {e}"));
@@ -49,17 +52,17 @@ impl Reader {
         for i in 0..self.file.num_row_groups() {
             let group = self.file.get_row_group(i).map_err(bad)?;
             let rows = group.metadata().num_rows().max(0) as usize;
-            let mut columns = Vec::with_capacity(self.fields.len());
-            for (i, field) in self.fields.iter().enumerate() {
-                let column = group.get_column_reader(i).map_err(bad)?;
-                columns.push(values(column, field, rows).map_err(bad)?);
-            }
-            if columns.iter().any(|column| column.len() != rows) {
-                return Err(Failure::data(&self.path, "its columns have different lengths"));
-            }
-            hasher.update(&columns);
-            if !each(&columns)? {
-                return Ok(None);
+            let readers = (0..self.fields.len()).map(|i| group.get_column_reader(i));
+            let mut readers = readers.collect::<std::result::Result<Vec<_>, _>>().map_err(bad)?;
+            for start in (0..rows).step_by(ROWS) {
+                let rows = ROWS.min(rows - start);
+                let columns =
+                    readers.iter_mut().zip(&self.fields).map(|(reader, field)| values(reader, field, rows));
+                let columns = columns.collect::<std::result::Result<Vec<_>, _>>().map_err(bad)?;
+                hasher.update(&columns);
+                if !each(&columns)? {
+                    return Ok(None);
+                }
             }
         }
         Ok(Some(hasher.finish(&self.fields)))
@@ -125,11 +128,15 @@ fn field(column: &ColumnDescriptor) -> std::result::Result<Field, String> {
     Ok(Field { name, kind, optional })
 }
 
-/// All values of a column of a row group.
-fn values(column: ColumnReader, field: &Field, rows: usize) -> std::result::Result<Values, ParquetError> {
+/// The next values of a column of a row group.
+fn values(
+    column: &mut ColumnReader,
+    field: &Field,
+    rows: usize,
+) -> std::result::Result<Values, ParquetError> {
     type Read<T> = (Vec<<T as DataType>::T>, Option<Vec<bool>>);
     fn all<T: DataType>(
-        mut reader: ColumnReaderImpl<T>,
+        reader: &mut ColumnReaderImpl<T>,
         optional: bool,
         rows: usize,
     ) -> std::result::Result<Read<T>, ParquetError> {
@@ -145,47 +152,46 @@ fn values(column: ColumnReader, field: &Field, rows: usize) -> std::result::Resu
         }
         Ok((values, optional.then(|| levels.into_iter().map(|level| level == 1).collect())))
     }
-    let mut filled = Values::new(field.kind, field.optional);
+    let ends_early = || ParquetError::General("a column ends early".into());
+    let mut filled = Values::new(field.kind, field.optional, rows);
     /// Puts the values in their places.
     macro_rules! fill {
-        ($reader:expr, $value:ident => $put:expr) => {{
+        ($reader:expr, $all:expr, $convert:expr) => {{
             let (read, present) = all($reader, field.optional, rows)?;
-            let mut read = read.into_iter();
-            for row in 0..rows {
-                if present.as_ref().is_some_and(|present| !present[row]) {
-                    filled.put_nothing();
-                    continue;
+            let mut read = read.into_iter().map($convert);
+            match &present {
+                None => $all.extend(read),
+                Some(present) => {
+                    for &there in present {
+                        $all.push(if there {
+                            read.next().ok_or_else(ends_early)?
+                        } else {
+                            Default::default()
+                        });
+                    }
                 }
-                let Some($value) = read.next() else {
-                    return Err(ParquetError::General("a column ends early".into()));
-                };
-                $put;
             }
             filled.present = present;
         }};
     }
-    match column {
-        ColumnReader::BoolColumnReader(reader) => {
-            fill!(reader, x => if let Data::Bool(all) = &mut filled.data { all.push(x) })
-        }
-        ColumnReader::Int32ColumnReader(reader) => {
-            fill!(reader, x => if let Data::U32(all) = &mut filled.data { all.push(x as u32) })
-        }
-        ColumnReader::Int64ColumnReader(reader) => fill!(reader, x => match &mut filled.data {
-            Data::U64(all) => all.push(x as u64),
-            Data::I64(all) => all.push(x),
-            _ => {}
-        }),
-        ColumnReader::DoubleColumnReader(reader) => {
-            fill!(reader, x => if let Data::F64(all) = &mut filled.data { all.push(x) })
-        }
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            fill!(reader, x => if let Data::Text(bytes, ends) = &mut filled.data {
-                bytes.extend_from_slice(x.data());
+    match (column, &mut filled.data) {
+        (ColumnReader::BoolColumnReader(reader), Data::Bool(data)) => fill!(reader, data, |x| x),
+        (ColumnReader::Int32ColumnReader(reader), Data::U32(data)) => fill!(reader, data, |x| x as u32),
+        (ColumnReader::Int64ColumnReader(reader), Data::U64(data)) => fill!(reader, data, |x| x as u64),
+        (ColumnReader::Int64ColumnReader(reader), Data::I64(data)) => fill!(reader, data, |x| x),
+        (ColumnReader::DoubleColumnReader(reader), Data::F64(data)) => fill!(reader, data, |x| x),
+        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(bytes, ends)) => {
+            let mut texts: Vec<Option<ByteArray>> = Vec::with_capacity(rows);
+            fill!(reader, texts, Some);
+            for text in texts {
+                bytes.extend_from_slice(text.as_ref().map_or(&[], ByteArray::data));
                 ends.push(bytes.len());
-            })
+            }
         }
         _ => return Err(ParquetError::General("a type that no table here has".into())),
+    }
+    if filled.len() != rows || filled.present.as_ref().is_some_and(|present| present.len() != rows) {
+        return Err(ends_early());
     }
     Ok(filled)
 }

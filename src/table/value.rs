@@ -1,7 +1,7 @@
 //! Values of a column in memory.
 
 use super::Kind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A column of values; null has a place holder.
 #[derive(Debug, Clone)]
@@ -30,17 +30,17 @@ pub enum Data {
 }
 
 impl Values {
-    /// No values yet.
-    pub fn new(kind: Kind, optional: bool) -> Self {
+    /// No values yet, and room for so many.
+    pub fn new(kind: Kind, optional: bool, room: usize) -> Self {
         let data = match kind {
-            Kind::U32 => Data::U32(Vec::new()),
-            Kind::U64 => Data::U64(Vec::new()),
-            Kind::I64 => Data::I64(Vec::new()),
-            Kind::F64 => Data::F64(Vec::new()),
-            Kind::Bool => Data::Bool(Vec::new()),
-            Kind::Text => Data::Text(Vec::new(), Vec::new()),
+            Kind::U32 => Data::U32(Vec::with_capacity(room)),
+            Kind::U64 => Data::U64(Vec::with_capacity(room)),
+            Kind::I64 => Data::I64(Vec::with_capacity(room)),
+            Kind::F64 => Data::F64(Vec::with_capacity(room)),
+            Kind::Bool => Data::Bool(Vec::with_capacity(room)),
+            Kind::Text => Data::Text(Vec::with_capacity(16 * room), Vec::with_capacity(room)),
         };
-        Self { data, present: optional.then(Vec::new) }
+        Self { data, present: optional.then(|| Vec::with_capacity(room)) }
     }
 
     /// How many.
@@ -178,7 +178,7 @@ macro_rules! text_value {
             const KIND: $crate::table::Kind = $crate::table::Kind::Text;
             fn put(&self, values: &mut $crate::table::Values) {
                 #[allow(clippy::redundant_closure_call)]
-                $crate::table::Value::put(&String::from(($name)(self)), values);
+                values.put_text(($name)(self).as_ref());
             }
             fn get(values: &$crate::table::Values, row: usize) -> Option<Self> {
                 #[allow(clippy::redundant_closure_call)]
@@ -221,8 +221,20 @@ impl Value for Key {
     }
 }
 
+/// Digits for people, a word in batches.
 impl Serialize for Key {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+/// As batches have it.
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self)
     }
 }

@@ -3,18 +3,23 @@
 use super::digest::Hasher;
 use super::{Data, Field, Kind, TableDigest, Values};
 use bytes::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{Type, TypePtr};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Values of a row group, all columns together.
-const GROUP: usize = 1 << 20;
+/// Values of a row group, all columns together, and rows at most.
+const GROUP: (usize, usize) = (1 << 20, 1 << 15);
+/// Rows that are encoded at once, and those of a page at most: readers that want the first rows alone read few pages.
+const ROWS: (usize, usize) = (1 << 12, 1 << 13);
+/// Bytes of distinct numbers beyond which a column group has no dictionary.
+const DICTIONARY: usize = 1 << 14;
 
 /// A file that is being written, of any columns.
 pub struct Writer {
@@ -29,15 +34,26 @@ impl Writer {
     /// Begins a file with these columns; `metadata` goes to its footer.
     pub fn new(file: File, fields: Vec<Field>, metadata: &[(&str, String)]) -> Result<Self, ParquetError> {
         let footer = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(footer.collect()))
-            .build();
-        let values = fields.iter().map(|field| Values::new(field.kind, field.optional)).collect();
-        let rows = (GROUP / fields.len().max(1)).max(1);
-        let file = SerializedFileWriter::new(file, schema(&fields)?, Arc::new(properties))?;
+            .set_data_page_row_count_limit(ROWS.1)
+            .set_key_value_metadata(Some(footer.collect()));
+        for field in &fields {
+            let column = || ColumnPath::from(field.name.as_str());
+            properties = match field.kind {
+                Kind::U32 | Kind::U64 | Kind::I64 => properties
+                    .set_column_dictionary_enabled(column(), false)
+                    .set_column_encoding(column(), Encoding::DELTA_BINARY_PACKED),
+                Kind::F64 => properties.set_column_dictionary_page_size_limit(column(), DICTIONARY),
+                Kind::Bool | Kind::Text => properties,
+            };
+        }
+        let rows = (GROUP.0 / fields.len().max(1)).clamp(1, GROUP.1);
+        // Memory that is not touched is none.
+        let values = fields.iter().map(|field| Values::new(field.kind, field.optional, rows)).collect();
+        let file = SerializedFileWriter::new(file, schema(&fields)?, Arc::new(properties.build()))?;
         Ok(Self { hasher: Hasher::new(fields.len()), fields, values, file, rows })
     }
 
@@ -54,7 +70,9 @@ impl Writer {
         let mut group = self.file.next_row_group()?;
         for values in &self.values {
             let mut column = group.next_column()?.expect("a column for each field");
-            put(&mut column, values)?;
+            for start in (0..values.len()).step_by(ROWS.0) {
+                put(&mut column, values, start..values.len().min(start + ROWS.0))?;
+            }
             column.close()?;
         }
         group.close()?;
@@ -93,11 +111,11 @@ fn schema(fields: &[Field]) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("rows").with_fields(columns).build()?))
 }
 
-/// Writes a column of a row group.
-fn put(column: &mut SerializedColumnWriter, values: &Values) -> Result<(), ParquetError> {
+/// Writes some rows of a column of a row group.
+fn put(column: &mut SerializedColumnWriter, values: &Values, rows: Range<usize>) -> Result<(), ParquetError> {
+    let levels = values.present.as_ref().map(|present| &present[rows.clone()]);
     let levels: Option<Vec<i16>> =
-        values.present.as_ref().map(|present| present.iter().map(|&there| i16::from(there)).collect());
-    let there = |row: &usize| values.is_there(*row);
+        levels.map(|levels| levels.iter().map(|&there| i16::from(there)).collect());
     fn of<T: DataType>(
         column: &mut SerializedColumnWriter,
         values: &[T::T],
@@ -107,29 +125,23 @@ fn put(column: &mut SerializedColumnWriter, values: &Values) -> Result<(), Parqu
     }
     /// Values as the file has them, without those that are null.
     macro_rules! write {
-        ($type:ty, $all:expr, $value:ident => $stored:expr) => {{
-            let stored: Vec<_> = (0..$all.len())
-                .filter(there)
-                .map(|row| {
-                    let $value = $all[row];
-                    $stored
-                })
-                .collect();
+        ($type:ty, $row:ident => $stored:expr) => {{
+            let stored: Vec<_> = rows.filter(|&row| values.is_there(row)).map(|$row| $stored).collect();
             of::<$type>(column, &stored, levels.as_deref())
         }};
     }
     match &values.data {
-        Data::F64(all) if values.present.is_none() => of::<DoubleType>(column, all, None),
-        Data::U32(all) => write!(Int32Type, all, x => x as i32),
-        Data::U64(all) => write!(Int64Type, all, x => x as i64),
-        Data::I64(all) => write!(Int64Type, all, x => x),
-        Data::F64(all) => write!(DoubleType, all, x => x),
-        Data::Bool(all) => write!(BoolType, all, x => x),
+        Data::F64(all) if values.present.is_none() => of::<DoubleType>(column, &all[rows], None),
+        Data::U32(all) => write!(Int32Type, row => all[row] as i32),
+        Data::U64(all) => write!(Int64Type, row => all[row] as i64),
+        Data::I64(all) => write!(Int64Type, row => all[row]),
+        Data::F64(all) => write!(DoubleType, row => all[row]),
+        Data::Bool(all) => write!(BoolType, row => all[row]),
         Data::Text(bytes, ends) => {
-            let bytes = Bytes::copy_from_slice(bytes);
-            let starts: Vec<(usize, usize)> =
-                std::iter::once(0).chain(ends.iter().copied()).zip(ends.iter().copied()).collect();
-            write!(ByteArrayType, starts, x => ByteArray::from(bytes.slice(x.0..x.1)))
+            let begin = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
+            let first = begin(rows.start);
+            let bytes = Bytes::copy_from_slice(&bytes[first..begin(rows.end)]);
+            write!(ByteArrayType, row => ByteArray::from(bytes.slice(begin(row) - first..ends[row] - first)))
         }
     }
 }

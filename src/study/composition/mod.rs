@@ -8,10 +8,9 @@ pub use config::WorldsConfig;
 use super::cells::FailureRow;
 use super::figures::{Figures, Sample};
 use super::records::{Named, Records};
-use super::release::{decode, encode};
 use super::{Document, Listing, Study, Tables};
 use crate::config::Checker;
-use crate::engine::{self, Manner, Prepared, Sink, Unit, Work};
+use crate::engine::{self, Drawn, Manner, Prepared, Sink, Unit, Work, encode};
 use crate::failure::{Failure, Result};
 use crate::hash;
 use crate::page::Format;
@@ -21,7 +20,6 @@ use crate::table;
 use crate::table::{Declared, Key};
 use crate::worlds::{Settings, check_all};
 use schemars::{Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -31,6 +29,7 @@ pub struct Composition;
 
 table! {
     /// A statement that was checked.
+    #[derive(serde::Deserialize)]
     pub struct FindingRow in "findings.parquet", "Study `composition`: one row per setting and statement." {
         cell: Key, "", "key of the setting";
         worlds: u64, "", "worlds of an example";
@@ -45,20 +44,6 @@ table! {
         tolerance: f64, "", "what is allowed";
         evidence: String, "", "where it was met";
     }
-}
-
-/// A statement as it is found: see [`FindingRow`].
-#[derive(Debug, Serialize, Deserialize)]
-struct Found {
-    statement: String,
-    operator: String,
-    property: String,
-    claim: bool,
-    holds: bool,
-    cases: u64,
-    worst: f64,
-    tolerance: f64,
-    evidence: String,
 }
 
 /// A planned study of composition.
@@ -121,7 +106,11 @@ impl Prepared for Ready {
     fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()> {
         let key = TaskKey { seed: self.seed, cell: self.cell, replicate: 0, role: Role::Noise };
         let findings = check_all(&self.settings, &mut stream(key))?;
-        let found = findings.into_iter().map(|finding| Found {
+        let Settings { worlds, epsilon, .. } = self.settings;
+        let found = findings.into_iter().map(|finding| FindingRow {
+            cell: Key(self.cell),
+            worlds: worlds as u64,
+            epsilon,
             statement: finding.statement.to_owned(),
             operator: finding.operator.name().to_owned(),
             property: finding.property.name().to_owned(),
@@ -183,8 +172,8 @@ impl super::Planned for Planned {
 pub fn verify(config: WorldsConfig, manner: Manner) -> Result<(usize, usize)> {
     struct Counted(usize, usize);
     impl Sink for Counted {
-        fn rows(&mut self, _: usize, rows: &[u8]) -> Result<()> {
-            let found: Vec<Found> = decode(rows)?;
+        fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
+            let found: Vec<FindingRow> = rows.take()?;
             self.0 += found.len();
             self.1 += found.iter().filter(|found| found.claim != found.holds).count();
             Ok(())
@@ -206,28 +195,8 @@ struct FindingTables<'a> {
 }
 
 impl Sink for FindingTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
-        let cell = Key(self.planned.units[number].key);
-        let Settings { worlds, epsilon, .. } = self.planned.config.settings[number];
-        for found in decode::<Vec<Found>>(rows)? {
-            let Found { statement, operator, property, claim, holds, cases, worst, tolerance, evidence } =
-                found;
-            self.findings.push(&FindingRow {
-                cell,
-                worlds: worlds as u64,
-                epsilon,
-                statement,
-                operator,
-                property,
-                claim,
-                holds,
-                cases,
-                worst,
-                tolerance,
-                evidence,
-            })?;
-        }
-        Ok(())
+    fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
+        rows.take::<Vec<FindingRow>>()?.iter().try_for_each(|row| self.findings.push(row))
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {

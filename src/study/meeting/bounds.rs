@@ -114,13 +114,13 @@ pub(super) fn rows(
 }
 
 /// A cell with its times and bounds.
-struct Line {
-    cell: CellRow,
+struct Line<'a> {
+    cell: &'a CellRow,
     times: TimesRow,
     bounds: HashMap<u64, Estimate>,
 }
 
-impl Line {
+impl Line<'_> {
     /// The bound after `t` steps, of a cell that has one; beyond those that are kept it is 0.
     fn bound(&self, t: u64) -> Estimate {
         self.bounds.get(&t).copied().unwrap_or(Estimate { mean: 0.0, standard_error: 0.0 })

@@ -11,12 +11,12 @@ use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
-use super::release::{decode, known};
+use super::release::known;
 use super::{Document, Planned, Study, Tables, grid_config};
 use crate::config::{Checker, Section};
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
-use crate::engine::{Prepared, Sink};
+use crate::engine::{Drawn, Prepared, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
@@ -124,9 +124,9 @@ struct MeetingTables<'a> {
 }
 
 impl Sink for MeetingTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let cell = &self.plan.cells[number];
-        for (replicate, meeting) in decode::<Vec<Pair>>(rows)? {
+        for (replicate, meeting) in rows.take::<Vec<Pair>>()? {
             let Met { tau, lag, steps, moves } = meeting;
             let (times, moved) = self.met.get_or_insert_with(|| (MeetingTimes::new(lag), Moments::default()));
             times.push(tau);
@@ -206,10 +206,6 @@ impl Study for Meeting {
         ])
     }
 
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
-    }
-
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let [base, candidate] = [cells::by_key(runs[0])?, cells::by_key(runs[1])?];
         // Pairs that were cut at different lengths are compared up to the shorter; one that was cut counts with that.
@@ -235,7 +231,7 @@ impl Study for Meeting {
 }
 
 /// What tells the chain of a cell from others of its noise.
-fn kernels(cells: &[(CellRow, Vec<TimesRow>)]) -> Vec<(crate::catalogue::MethodKind, String)> {
+fn kernels(cells: &[(&CellRow, Vec<TimesRow>)]) -> Vec<(crate::catalogue::MethodKind, String)> {
     let mut seen = HashSet::new();
     let all = cells.iter().map(|(cell, _)| (cell.method, cell.options.clone()));
     all.filter(|kernel| seen.insert(kernel.clone())).collect()

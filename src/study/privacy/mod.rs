@@ -10,10 +10,10 @@ use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::records::{Named, Records};
-use super::release::{decode, unsupported};
+use super::release::unsupported;
 use super::{Document, Planned, Study, Tables, grid_config};
 use crate::config::{Checker, Section};
-use crate::engine::{Prepared, Sink};
+use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
@@ -98,9 +98,9 @@ struct PrivacyTables<'a> {
 }
 
 impl Sink for PrivacyTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let cell = Key(self.plan.cells[number].key);
-        for found in decode::<Vec<Found>>(rows)? {
+        for found in rows.take::<Vec<Found>>()? {
             let Found { part, cells, scope, tables, pairs, gamma, bound, log_ratio, loss, pair } = found;
             self.pairs.push(&PaidRow {
                 cell,
@@ -161,7 +161,7 @@ impl Study for Privacy {
         let mut out = String::new();
         for run in runs {
             for (cell, rows) in run.by_cell(|row: &PaidRow| row.cell)? {
-                out += &page(&run.name, &cell, rows, format);
+                out += &page(&run.name, cell, rows, format);
             }
         }
         Ok(out)
@@ -169,10 +169,6 @@ impl Study for Privacy {
 
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
         Ok(vec![Records::of_cells::<PaidRow>("privacy", "privacy.csv", runs)?])
-    }
-
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {

@@ -54,7 +54,7 @@ impl Statistics {
 
     /// Adds a release of a table to the samples: errors of entries, sums over all entries with random signs, and the L1 and L2
     /// norms of all errors, which see a scale that is wrong.
-    fn add(&self, draw: &Draw, samples: &mut Vec<Vec<f64>>) {
+    fn add(&self, draw: Draw<&[f64]>, samples: &mut Vec<Vec<f64>>) {
         let entries = draw.errors.len();
         let chosen = entries.min(ENTRIES);
         let single = (0..chosen).map(|k| draw.errors[k * entries / chosen]);
@@ -70,7 +70,7 @@ impl Statistics {
     pub fn of(&self, rows: &Rows) -> Vec<Vec<f64>> {
         if !rows.draws.is_empty() {
             let mut samples = Vec::new();
-            rows.draws.iter().for_each(|draw| self.add(draw, &mut samples));
+            rows.draws.slices().for_each(|draw| self.add(draw, &mut samples));
             return samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
         }
         let levels = rows.errors.iter().map(|row| row.level).max().unwrap_or(0);
@@ -140,7 +140,7 @@ impl Comparisons {
     }
 
     /// Adds a release of the cell that is drawn.
-    pub(super) fn push(&mut self, cell: usize, draw: &Draw) {
+    pub(super) fn push(&mut self, cell: usize, draw: Draw<&[f64]>) {
         if self.noise[cell].is_none() {
             return;
         }
@@ -197,7 +197,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     if rows.is_empty() {
         return Ok(String::new());
     }
-    let cells: HashMap<Key, _> = run.printed()?.into_iter().map(|cell| (cell.cell, cell)).collect();
+    let cells: HashMap<Key, _> = run.printed.iter().map(|cell| (cell.cell, cell)).collect();
     rows.retain(|row| cells.contains_key(&row.cell));
     let header =
         ["noise", "method", "other method", "draws", "comparisons", "largest KS", "p", "the same law?"];

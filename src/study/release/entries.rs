@@ -46,60 +46,58 @@ const DRAWS: (usize, usize) = (100, 100_000);
 #[derive(Default)]
 pub(super) struct Entries {
     draws: usize,
-    moments: Vec<Moments>,
-    absolute: Vec<f64>,
-    negative: Vec<u64>,
-    first: Vec<f64>,
-    /// By entry the first draws.
-    kept: Vec<Vec<f64>>,
-    /// Where chains begin in them.
+    sums: Vec<Entry>,
+    /// The errors of the first draws, one draw after the other.
+    kept: Vec<f64>,
+    /// The draws with which chains begin, and the replicate that is recorded.
     begins: Vec<usize>,
-    /// The chain that is recorded, by entry, and its replicate.
-    chain: Vec<Vec<f64>>,
     replicate: Option<u64>,
-    /// Sums of the effective sample sizes; NaN once a chain has none.
-    ess: Vec<Option<f64>>,
+    /// What is recorded of it, by entry.
+    chain: Vec<Vec<f64>>,
+}
+
+/// One entry, summed up.
+#[derive(Clone, Default)]
+struct Entry {
+    moments: Moments,
+    absolute: f64,
+    negative: u64,
+    first: f64,
+    /// Sum of the effective sample sizes; `None` once a chain has none.
+    ess: Option<f64>,
 }
 
 impl Entries {
     /// Adds a draw; `recorded`: of a chain that keeps its draws.
-    pub(super) fn push(&mut self, table: &InvariantTable, draw: &Draw, recorded: bool) {
+    pub(super) fn push(&mut self, table: &InvariantTable, draw: Draw<&[f64]>, recorded: bool) {
         let d = draw.errors.len();
         if self.draws == 0 {
-            self.moments = vec![Moments::default(); d];
-            self.absolute = vec![0.0; d];
-            self.negative = vec![0; d];
-            self.first = draw.errors.clone();
-            self.kept = vec![Vec::new(); d];
-            self.ess = vec![Some(0.0); d];
+            let begun = |&first| Entry { first, ess: Some(0.0), ..Entry::default() };
+            self.sums = draw.errors.iter().map(begun).collect();
         }
         if recorded {
             if self.replicate != Some(draw.replicate) {
                 self.end_chain();
                 self.replicate = Some(draw.replicate);
-                self.begins.push(self.kept[0].len());
+                self.begins.push(self.draws);
                 self.chain = vec![Vec::new(); d];
             }
-            self.chain.iter_mut().zip(&draw.errors).for_each(|(chain, &z)| chain.push(z));
+            self.chain.iter_mut().zip(draw.errors).for_each(|(chain, &z)| chain.push(z));
+        }
+        for ((sum, &z), &count) in self.sums.iter_mut().zip(draw.errors).zip(&table.counts) {
+            sum.moments.push(z);
+            sum.absolute += z.abs();
+            sum.negative += u64::from(count as f64 + z < 0.0);
+        }
+        if self.draws < (VALUES / d).clamp(DRAWS.0, DRAWS.1) {
+            self.kept.extend_from_slice(draw.errors);
         }
         self.draws += 1;
-        for (moments, &z) in self.moments.iter_mut().zip(&draw.errors) {
-            moments.push(z);
-        }
-        for (((absolute, negative), &z), &count) in
-            self.absolute.iter_mut().zip(&mut self.negative).zip(&draw.errors).zip(&table.counts)
-        {
-            *absolute += z.abs();
-            *negative += u64::from(count as f64 + z < 0.0);
-        }
-        if self.kept[0].len() < (VALUES / d).clamp(DRAWS.0, DRAWS.1) {
-            self.kept.iter_mut().zip(&draw.errors).for_each(|(kept, &z)| kept.push(z));
-        }
     }
 
     fn end_chain(&mut self) {
-        for (sum, chain) in self.ess.iter_mut().zip(std::mem::take(&mut self.chain)) {
-            *sum = sum.zip(effective_sample_size(&chain)).map(|(sum, ess)| sum + ess);
+        for (sum, chain) in self.sums.iter_mut().zip(std::mem::take(&mut self.chain)) {
+            sum.ess = sum.ess.zip(effective_sample_size(&chain)).map(|(sum, ess)| sum + ess);
         }
     }
 
@@ -109,47 +107,50 @@ impl Entries {
         if recorded && self.draws > 0 {
             self.end_chain();
         }
-        let this = std::mem::take(self);
-        let n = this.draws as f64;
-        let row = |(i, mut values): (usize, Vec<f64>)| {
+        let Self { draws, sums, kept, begins, .. } = std::mem::take(self);
+        let n = draws as f64;
+        let row = |values: &mut Vec<f64>, (i, sum): (usize, &Entry)| {
+            values.clear();
+            values.extend(kept.chunks_exact(sums.len()).map(|draw| draw[i]));
             let (mut rhat, mut ess) = (None, None);
             if recorded {
-                let ends = this.begins.iter().skip(1).copied().chain([values.len()]);
-                let chains: Vec<&[f64]> = this
-                    .begins
+                let ends = begins.iter().skip(1).copied().chain([values.len()]);
+                let most = values.len();
+                let chains: Vec<&[f64]> = begins
                     .iter()
                     .zip(ends)
-                    .map(|(&begin, end)| &values[begin.min(values.len())..end])
+                    .map(|(&begin, end)| &values[begin.min(most)..end.min(most)])
                     .filter(|chain| !chain.is_empty())
                     .collect();
                 rhat = if chains.len() > 1 { rank_normalised_split_rhat(&chains) } else { None };
-                ess = this.ess[i];
+                ess = sum.ess;
             }
-            let moments = this.moments[i];
             let size = if recorded { ess } else { Some(n) };
-            let plot = BoxPlot::of(&mut values);
+            let plot = BoxPlot::of(values);
             EntryRow {
                 cell: Key(cell.key),
                 entry: i as u64 + 1,
                 name: table.names[i].clone(),
                 count: table.counts[i],
-                draws: this.draws as u64,
-                first: this.first[i],
-                mean: moments.mean(),
-                mean_se: size.and_then(|size| finite(moments.deviation() / libm::sqrt(size))),
-                sd: finite(moments.deviation()),
-                mean_absolute: this.absolute[i] / n,
+                draws: draws as u64,
+                first: sum.first,
+                mean: sum.moments.mean(),
+                mean_se: size.and_then(|size| finite(sum.moments.deviation() / libm::sqrt(size))),
+                sd: finite(sum.moments.deviation()),
+                mean_absolute: sum.absolute / n,
                 whisker_low: plot.whisker_low,
                 q1: plot.q1,
                 median: plot.median,
                 q3: plot.q3,
                 whisker_high: plot.whisker_high,
-                negative: this.negative[i] as f64 / n,
+                negative: sum.negative as f64 / n,
                 ess,
                 rhat,
             }
         };
-        this.kept.into_par_iter().enumerate().map(row).collect()
+        // Threads are for many values.
+        let least = 1 + (1 << 14) / draws.max(1);
+        sums.par_iter().enumerate().with_min_len(least).map_init(Vec::new, row).collect()
     }
 }
 
@@ -253,7 +254,7 @@ fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
 }
 
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.
-fn beside(run: &Named, cells: &[(CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
+fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
     let theirs = theirs(run)?;
     let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(String::new()) };
     let by_name: HashMap<&str, &BesideRow> =
@@ -261,7 +262,7 @@ fn beside(run: &Named, cells: &[(CellRow, Vec<EntryRow>)], format: Format) -> Re
     // By name, in the order of theirs.
     let ours: Vec<(&CellRow, Vec<&EntryRow>)> = cells
         .iter()
-        .map(|(cell, rows)| {
+        .map(|&(cell, ref rows)| {
             let names: HashMap<&str, &EntryRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
             (cell, theirs.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
         })

@@ -5,6 +5,7 @@ use super::super::records::{Named, Records};
 use super::published::{Published, read_published};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
+use crate::law::Value;
 use crate::page::{Format, finite, heading, number, table as table_page, with_error};
 use crate::table;
 use crate::table::Key;
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 
 table! {
     /// Errors of one release on one level.
+    #[derive(Copy, serde::Deserialize)]
     pub struct ErrorRow in "errors.parquet", "Study `release`: one row per cell, replicate and level." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "1 = root; a table has the level 1 only: all its entries";
@@ -41,6 +43,22 @@ table! {
         l2_se: Option<f64>, "counts", "its standard error";
         bias: f64, "counts", "mean of `bias`";
         bias_se: Option<f64>, "counts", "its standard error";
+    }
+}
+
+impl ErrorRow {
+    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant. The cell is still to be
+    /// filled in.
+    pub(super) fn of<V: Value>(replicate: u64, level: u32, errors: &[V], kept: bool) -> Self {
+        let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        for z in errors {
+            let z = z.to_f64();
+            l1 += z.abs();
+            squares += z * z;
+            sum += z;
+        }
+        let bias = sum / errors.len() as f64;
+        Self { cell: Key(0), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
     }
 }
 
@@ -115,7 +133,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
                 tables.push(Vec::new());
                 tables.len() - 1
             });
-        tables[place].extend(levels.iter().map(|level| (cell, level)));
+        tables[place].extend(levels.iter().map(|level| (*cell, level)));
     }
     let mut out = String::new();
     for lines in tables {

@@ -21,7 +21,7 @@ pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use parts::PartRow;
 pub use published::{Published, published_from, read_published};
-pub use rows::{ChainLevel, Draw, LevelErrors, Rows};
+pub use rows::{ChainLevel, Draw, Draws, Rows};
 pub use tails::TailRow;
 
 use self::config::{ReleaseBlock, ReleaseFile};
@@ -32,7 +32,8 @@ use super::privacy::gamma;
 use super::records::{Named, Records};
 use super::{Document, Planned, Study, Tables, grid_config};
 use crate::config::{Checker, Section};
-use crate::engine::{self, Manner, Prepared, Sink};
+pub(super) use crate::engine::encode;
+use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
@@ -54,10 +55,15 @@ struct Ready<'a> {
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>, bytes: &mut Vec<u8>) -> crate::Result<()> {
+        let (rows, drawn) = self.rows(replicates);
+        bytes.append(&mut rows.encode());
+        drawn
+    }
+
+    fn rows(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
         let mut rows = Rows::default();
         let drawn = self.releases.replicates(replicates, &mut rows);
-        encode(&rows, bytes);
-        drawn
+        (Drawn::Held(Box::new(rows)), drawn)
     }
 
     fn close(&self) -> crate::Result<Vec<u8>> {
@@ -65,16 +71,6 @@ impl Prepared for Ready<'_> {
         encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject)), &mut bytes);
         Ok(bytes)
     }
-}
-
-/// Appends rows in postcard's encoding.
-pub(super) fn encode(rows: &impl serde::Serialize, bytes: &mut Vec<u8>) {
-    *bytes = postcard::to_extend(rows, std::mem::take(bytes)).expect("writing to memory");
-}
-
-/// Reads them back. Errors: bytes that are none, which a journal's checksum has ruled out.
-pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes).map_err(|e| Failure::Wrong(format!("rows cannot be decoded: {e}")))
 }
 
 impl Kind for Release {
@@ -166,10 +162,6 @@ impl Study for Release {
         ])
     }
 
-    fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
-    }
-
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
@@ -201,8 +193,8 @@ pub struct Outcome {
 pub fn draw_all(plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
     struct Kept(Vec<Outcome>);
     impl Sink for Kept {
-        fn rows(&mut self, cell: usize, rows: &[u8]) -> Result<()> {
-            self.0[cell].rows.append(decode(rows)?);
+        fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
+            self.0[cell].rows.append(rows.take()?);
             Ok(())
         }
         fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {

@@ -67,7 +67,7 @@ impl Components {
     }
 
     /// Adds a release.
-    pub(super) fn push(&mut self, cell: &Cell, draw: &Draw) {
+    pub(super) fn push(&mut self, cell: &Cell, draw: Draw<&[f64]>) {
         if self.sums.is_empty() {
             self.sums = vec![[Moments::default(); 3]; self.parts.len()];
             let first = |(part, rank): &(Bounded, Option<usize>)| (law(cell, part, *rank), Vec::new());
@@ -156,7 +156,7 @@ impl PartRow {
     }
 }
 
-type Parts = (CellRow, Vec<PartRow>);
+type Parts<'a> = (&'a CellRow, Vec<PartRow>);
 
 pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     let parts: Vec<Parts> = run.by_cell(|row: &PartRow| row.cell)?;

@@ -1,41 +1,12 @@
 //! What releases leave behind, batch by batch.
 
+pub(super) use super::errors::ErrorRow as LevelErrors;
+use super::errors::ErrorRow;
+use crate::engine::{self, Held};
 use crate::error::Result;
-use crate::law::Value;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::ops::Range;
-
-/// Errors of one release on one level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LevelErrors {
-    /// The replicate, from 0.
-    pub replicate: u64,
-    /// 1 = root.
-    pub level: u32,
-    /// `Σ |y_v - x_v|` over the level.
-    pub l1: f64,
-    /// `sqrt(Σ (y_v - x_v)²)` over the level.
-    pub l2: f64,
-    /// Mean of `y_v - x_v` over the level.
-    pub bias: f64,
-    /// Whether the whole release satisfies the invariant (and is >= 0 where the method promises it).
-    pub invariant_ok: bool,
-}
-
-impl LevelErrors {
-    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
-    pub(super) fn of<V: Value>(replicate: u64, level: u32, errors: &[V], kept: bool) -> Self {
-        let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
-        for z in errors {
-            let z = z.to_f64();
-            l1 += z.abs();
-            squares += z * z;
-            sum += z;
-        }
-        let bias = sum / errors.len() as f64;
-        Self { replicate, level, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
-    }
-}
 
 /// One chain on one level's L1 error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,28 +26,83 @@ pub struct ChainLevel {
 }
 
 /// The errors of all entries in one release, or in one record of a chain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Draw {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw<E = Vec<f64>> {
     /// The replicate, from 0.
     pub replicate: u64,
     /// Iteration of its chain, from 1.
     pub iteration: u64,
     /// `y - x` by entry of the table.
+    pub errors: E,
+}
+
+/// Draws one after the other.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draws {
+    /// Replicate and iteration of each.
+    places: Vec<(u64, u64)>,
     #[serde(with = "short")]
-    pub errors: Vec<f64>,
+    errors: Vec<f64>,
+}
+
+impl Draws {
+    /// Adds a draw; all have the same entries.
+    pub fn push(&mut self, draw: Draw) {
+        self.places.push((draw.replicate, draw.iteration));
+        self.errors.extend_from_slice(&draw.errors);
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The draws in order.
+    pub fn iter(&self) -> impl Iterator<Item = Draw<Cow<'_, [f64]>>> {
+        self.slices().map(|Draw { replicate, iteration, errors }| Draw {
+            replicate,
+            iteration,
+            errors: errors.into(),
+        })
+    }
+
+    /// The same for what takes slices.
+    pub(super) fn slices(&self) -> impl Iterator<Item = Draw<&[f64]>> {
+        let entries = self.errors.len().checked_div(self.len()).unwrap_or(0);
+        let draw = move |(i, &(replicate, iteration)): (usize, &(u64, u64))| Draw {
+            replicate,
+            iteration,
+            errors: &self.errors[i * entries..(i + 1) * entries],
+        };
+        self.places.iter().enumerate().map(draw)
+    }
+}
+
+impl<'a> IntoIterator for &'a Draws {
+    type Item = Draw<Cow<'a, [f64]>>;
+    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
+    }
 }
 
 /// Rows of a range of replicates.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rows {
-    /// One per replicate and level.
-    pub errors: Vec<LevelErrors>,
+    /// One per replicate and level, whose cell the table knows.
+    pub errors: Vec<ErrorRow>,
     /// One per chain and level.
     pub chains: Vec<ChainLevel>,
     /// Traces by chain and level, of the first replicates only.
     pub traces: Vec<Vec<Vec<f64>>>,
     /// Errors of single entries of a table, draw by draw.
-    pub draws: Vec<Draw>,
+    pub draws: Draws,
 }
 
 /// Records of one chain's second half.
@@ -96,7 +122,24 @@ impl Rows {
         self.errors.append(&mut other.errors);
         self.chains.append(&mut other.chains);
         self.traces.append(&mut other.traces);
-        self.draws.append(&mut other.draws);
+        self.draws.places.append(&mut other.draws.places);
+        self.draws.errors.append(&mut other.draws.errors);
+    }
+}
+
+impl Held for Rows {
+    fn bytes(&self) -> usize {
+        let traces: usize = self.traces.iter().flatten().map(Vec::len).sum();
+        size_of_val(&*self.errors)
+            + size_of_val(&*self.chains)
+            + size_of_val(&*self.draws.places)
+            + 8 * (traces + self.draws.errors.len())
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        engine::encode(self, &mut bytes);
+        bytes
     }
 }
 
@@ -189,11 +232,13 @@ mod tests {
             vec![f64::MIN_POSITIVE],
             vec![],
         ] {
-            let draw = Draw { replicate: 3, iteration: 1, errors };
-            let bytes = postcard::to_stdvec(&draw).unwrap();
-            let again: Draw = postcard::from_bytes(&bytes).unwrap();
-            let bits = |draw: &Draw| draw.errors.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-            assert_eq!(bits(&again), bits(&draw));
+            let mut draws = Draws::default();
+            (0..3).for_each(|replicate| draws.push(Draw { replicate, iteration: 1, errors: errors.clone() }));
+            let again: Draws = postcard::from_bytes(&postcard::to_stdvec(&draws).unwrap()).unwrap();
+            assert_eq!((again.len(), &again.places), (3, &draws.places));
+            for draw in &again {
+                assert!(draw.errors.iter().map(|x| x.to_bits()).eq(errors.iter().map(|x| x.to_bits())));
+            }
         }
     }
 }

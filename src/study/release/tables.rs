@@ -9,8 +9,8 @@ use super::errors::Level;
 use super::parts::Components;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
-use super::{AgreementRow, ChainRow, EntryRow, ErrorRow, LevelRow, MixingRow, PartRow, TailRow, decode};
-use crate::engine::Sink;
+use super::{AgreementRow, ChainRow, EntryRow, ErrorRow, LevelRow, MixingRow, PartRow, TailRow};
+use crate::engine::{Drawn, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
@@ -69,23 +69,15 @@ struct OfTable<'a> {
 }
 
 impl Sink for ReleaseTables<'_> {
-    fn rows(&mut self, number: usize, rows: &[u8]) -> Result<()> {
+    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let Rows { errors, chains, traces, draws } = decode(rows)?;
-        let (key, all) = (Key(cell.key), subject.nodes() as u64);
+        let Rows { errors, chains, traces, draws } = rows.take()?;
+        let (key, all, tailed) = (Key(cell.key), subject.nodes() as u64, tails::bounded(cell));
         for row in errors {
-            let row = ErrorRow {
-                cell: key,
-                level: row.level,
-                replicate: row.replicate,
-                l1: row.l1,
-                l2: row.l2,
-                bias: row.bias,
-                invariant_ok: row.invariant_ok,
-            };
+            let row = ErrorRow { cell: key, ..row };
             let level = row.level as usize - 1;
             self.levels.0[level].push(&row, subject.level_size(level) as u64, all);
-            if let Some(of) = self.table.as_mut().filter(|of| of.tails.0.len() < NORMS) {
+            if let Some(of) = self.table.as_mut().filter(|of| tailed && of.tails.0.len() < NORMS) {
                 of.tails.0.push(row.l2);
             }
             self.errors.push(&row)?;
@@ -106,7 +98,7 @@ impl Sink for ReleaseTables<'_> {
         }
         self.mixing.0.trace(traces);
         if let Some(of) = &mut self.table {
-            for draw in &draws {
+            for draw in draws.slices() {
                 of.entries.0.push(of.table, draw, cell.records > 0);
                 // The recorded states of a chain are no independent releases.
                 if cell.records == 0 {
@@ -188,7 +180,7 @@ impl<'a> Draws<'a> {
         Ok(Self { rows, chained: cell.method.is_chain(), integer, written: 0 })
     }
 
-    fn push(&mut self, draw: &Draw) -> Result<()> {
+    fn push(&mut self, draw: Draw<&[f64]>) -> Result<()> {
         self.written += 1;
         let (chain, iteration) =
             if self.chained { (draw.replicate + 1, draw.iteration) } else { (1, self.written) };

@@ -1,0 +1,59 @@
+//! Rows of a batch on their way to the tables.
+
+use crate::failure::{Failure, Result};
+use serde::de::DeserializeOwned;
+use std::any::Any;
+
+/// Rows as a study has them in memory.
+pub trait Held: Any + Send {
+    /// Their bytes in memory, roughly.
+    fn bytes(&self) -> usize;
+    /// The same rows as a journal keeps them.
+    fn encode(&self) -> Vec<u8>;
+}
+
+/// Rows of a batch: encoded only if a journal has had them, or the study leaves them so.
+pub enum Drawn {
+    /// In postcard's encoding.
+    Encoded(Vec<u8>),
+    /// In memory.
+    Held(Box<dyn Held>),
+}
+
+impl Drawn {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Encoded(bytes) => bytes.len(),
+            Self::Held(rows) => rows.bytes(),
+        }
+    }
+
+    /// The rows as a journal keeps them.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Encoded(bytes) => bytes.clone(),
+            Self::Held(rows) => rows.encode(),
+        }
+    }
+
+    /// The rows. Errors: bytes that are none, which a journal's checksum has ruled out.
+    pub fn take<T: DeserializeOwned + 'static>(self) -> Result<T> {
+        match self {
+            Self::Encoded(bytes) => decode(&bytes),
+            Self::Held(rows) => {
+                let rows: Box<dyn Any> = rows;
+                Ok(*rows.downcast().expect("a study takes what it has left"))
+            }
+        }
+    }
+}
+
+/// Appends rows in postcard's encoding.
+pub fn encode(rows: &impl serde::Serialize, bytes: &mut Vec<u8>) {
+    *bytes = postcard::to_extend(rows, std::mem::take(bytes)).expect("writing to memory");
+}
+
+/// Reads them back. Errors: bytes that are none.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|e| Failure::Wrong(format!("rows cannot be decoded: {e}")))
+}
