@@ -6,7 +6,6 @@ mod csv_table;
 mod hierarchy_table;
 mod invariant_table;
 mod parquet_file;
-mod records;
 mod subject;
 mod table_writer;
 
@@ -14,6 +13,5 @@ pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
 pub use csv_table::{CsvTable, Wanted};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
-pub use parquet_file::Value;
 pub use subject::Subject;
-pub use table_writer::TableWriter;
+pub use table_writer::{TableWriter, Value};

@@ -12,6 +12,9 @@ use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+/// Values that are decoded at once.
+const BATCH: usize = 1024;
+
 /// A file that is being read.
 pub struct Reader {
     path: PathBuf,
@@ -23,8 +26,7 @@ impl Reader {
     /// Opens a file. Refused: what is no parquet file; columns of types that no table of ours has.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-        let file = SerializedFileReader::new(file)
-            .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))?;
+        let file = open(path, file)?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let fields = columns.iter().map(|column| field(column)).collect::<std::result::Result<_, String>>();
         let fields = fields.map_err(|message| Failure::data(path, message))?;
@@ -127,65 +129,85 @@ fn field(column: &ColumnDescriptor) -> std::result::Result<Field, String> {
 
 /// All values of a column of a row group.
 fn values(column: ColumnReader, field: &Field, rows: usize) -> std::result::Result<Values, ParquetError> {
-    type Read<T> = (Vec<<T as DataType>::T>, Option<Vec<bool>>);
-    fn all<T: DataType>(
-        mut reader: ColumnReaderImpl<T>,
-        optional: bool,
-        rows: usize,
-    ) -> std::result::Result<Read<T>, ParquetError> {
-        let (mut values, mut levels) = (Vec::with_capacity(rows), Vec::new());
-        let mut read = 0;
-        while read < rows {
-            let wanted = optional.then_some(&mut levels);
-            let (records, ..) = reader.read_records(rows - read, wanted, None, &mut values)?;
-            if records == 0 {
-                return Err(ParquetError::General("a column ends early".into()));
-            }
-            read += records;
-        }
-        Ok((values, optional.then(|| levels.into_iter().map(|level| level == 1).collect())))
-    }
     let mut filled = Values::new(field.kind, field.optional);
-    /// Puts the values in their places.
-    macro_rules! fill {
-        ($reader:expr, $value:ident => $put:expr) => {{
-            let (read, present) = all($reader, field.optional, rows)?;
-            let mut read = read.into_iter();
-            for row in 0..rows {
-                if present.as_ref().is_some_and(|present| !present[row]) {
-                    filled.put_nothing();
-                    continue;
+    let Values { data, present } = &mut filled;
+    /// Reads values and puts them in their places.
+    fn fill<T: DataType>(
+        reader: ColumnReaderImpl<T>,
+        present: &mut Option<Vec<bool>>,
+        mut put: impl FnMut(Option<&T::T>),
+    ) -> std::result::Result<(), ParquetError> {
+        runs(
+            reader,
+            |e| e,
+            |values, missing| {
+                values.iter().for_each(|value| put(Some(value)));
+                (0..missing).for_each(|_| put(None));
+                if let Some(present) = present {
+                    present.resize(present.len() + values.len(), true);
+                    present.resize(present.len() + missing, false);
                 }
-                let Some($value) = read.next() else {
-                    return Err(ParquetError::General("a column ends early".into()));
-                };
-                $put;
-            }
-            filled.present = present;
-        }};
+                Ok(())
+            },
+        )
     }
-    match column {
-        ColumnReader::BoolColumnReader(reader) => {
-            fill!(reader, x => if let Data::Bool(all) = &mut filled.data { all.push(x) })
+    match (column, data) {
+        (ColumnReader::BoolColumnReader(reader), Data::Bool(all)) => {
+            fill(reader, present, |x| all.push(x.copied().unwrap_or_default()))
         }
-        ColumnReader::Int32ColumnReader(reader) => {
-            fill!(reader, x => if let Data::U32(all) = &mut filled.data { all.push(x as u32) })
+        (ColumnReader::Int32ColumnReader(reader), Data::U32(all)) => {
+            fill(reader, present, |x| all.push(x.map_or(0, |&x| x as u32)))
         }
-        ColumnReader::Int64ColumnReader(reader) => fill!(reader, x => match &mut filled.data {
-            Data::U64(all) => all.push(x as u64),
-            Data::I64(all) => all.push(x),
-            _ => {}
-        }),
-        ColumnReader::DoubleColumnReader(reader) => {
-            fill!(reader, x => if let Data::F64(all) = &mut filled.data { all.push(x) })
+        (ColumnReader::Int64ColumnReader(reader), Data::U64(all)) => {
+            fill(reader, present, |x| all.push(x.map_or(0, |&x| x as u64)))
         }
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            fill!(reader, x => if let Data::Text(bytes, ends) = &mut filled.data {
-                bytes.extend_from_slice(x.data());
-                ends.push(bytes.len());
-            })
+        (ColumnReader::Int64ColumnReader(reader), Data::I64(all)) => {
+            fill(reader, present, |x| all.push(x.copied().unwrap_or_default()))
         }
-        _ => return Err(ParquetError::General("a type that no table here has".into())),
+        (ColumnReader::DoubleColumnReader(reader), Data::F64(all)) => {
+            fill(reader, present, |x| all.push(x.copied().unwrap_or_default()))
+        }
+        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(all)) => {
+            fill(reader, present, |x| all.push(x.map_or(&[], |x| x.data())))
+        }
+        _ => Err(ParquetError::General("a type that no table here has".into())),
+    }?;
+    if filled.len() < rows {
+        return Err(ParquetError::General("a column ends early".into()));
     }
     Ok(filled)
+}
+
+/// A parquet file of anybody. Refused: what is none.
+pub(crate) fn open(path: &Path, file: File) -> Result<SerializedFileReader<File>> {
+    SerializedFileReader::new(file)
+        .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))
+}
+
+/// Hands on the values of a column in one row group in pieces: values, then how many are missing behind them. `bad`: what an
+/// error of the file becomes.
+pub(crate) fn runs<T: DataType, E>(
+    mut reader: ColumnReaderImpl<T>,
+    bad: impl Fn(ParquetError) -> E,
+    mut take: impl FnMut(&[T::T], usize) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::new());
+    loop {
+        values.clear();
+        levels.clear();
+        let (rows, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut values).map_err(&bad)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        if values.len() == rows {
+            take(&values, 0)?;
+            continue;
+        }
+        let mut rest = &values[..];
+        for run in levels.chunk_by(i16::eq) {
+            let (here, after) = rest.split_at(if run[0] > 0 { run.len() } else { 0 });
+            take(here, run.len() - here.len())?;
+            rest = after;
+        }
+    }
 }

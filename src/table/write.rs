@@ -97,7 +97,6 @@ fn schema(fields: &[Field]) -> Result<TypePtr, ParquetError> {
 fn put(column: &mut SerializedColumnWriter, values: &Values) -> Result<(), ParquetError> {
     let levels: Option<Vec<i16>> =
         values.present.as_ref().map(|present| present.iter().map(|&there| i16::from(there)).collect());
-    let there = |row: &usize| values.is_there(*row);
     fn of<T: DataType>(
         column: &mut SerializedColumnWriter,
         values: &[T::T],
@@ -107,29 +106,22 @@ fn put(column: &mut SerializedColumnWriter, values: &Values) -> Result<(), Parqu
     }
     /// Values as the file has them, without those that are null.
     macro_rules! write {
-        ($type:ty, $all:expr, $value:ident => $stored:expr) => {{
-            let stored: Vec<_> = (0..$all.len())
-                .filter(there)
-                .map(|row| {
-                    let $value = $all[row];
-                    $stored
-                })
-                .collect();
+        ($type:ty, $row:ident => $stored:expr) => {{
+            let stored: Vec<_> =
+                (0..values.len()).filter(|&row| values.is_there(row)).map(|$row| $stored).collect();
             of::<$type>(column, &stored, levels.as_deref())
         }};
     }
     match &values.data {
         Data::F64(all) if values.present.is_none() => of::<DoubleType>(column, all, None),
-        Data::U32(all) => write!(Int32Type, all, x => x as i32),
-        Data::U64(all) => write!(Int64Type, all, x => x as i64),
-        Data::I64(all) => write!(Int64Type, all, x => x),
-        Data::F64(all) => write!(DoubleType, all, x => x),
-        Data::Bool(all) => write!(BoolType, all, x => x),
-        Data::Text(bytes, ends) => {
-            let bytes = Bytes::copy_from_slice(bytes);
-            let starts: Vec<(usize, usize)> =
-                std::iter::once(0).chain(ends.iter().copied()).zip(ends.iter().copied()).collect();
-            write!(ByteArrayType, starts, x => ByteArray::from(bytes.slice(x.0..x.1)))
+        Data::U32(all) => write!(Int32Type, row => all[row] as i32),
+        Data::U64(all) => write!(Int64Type, row => all[row] as i64),
+        Data::I64(all) => write!(Int64Type, row => all[row]),
+        Data::F64(all) => write!(DoubleType, row => all[row]),
+        Data::Bool(all) => write!(BoolType, row => all[row]),
+        Data::Text(all) => {
+            let bytes = Bytes::copy_from_slice(all.all());
+            write!(ByteArrayType, row => ByteArray::from(bytes.slice(all.range(row))))
         }
     }
 }
