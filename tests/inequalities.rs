@@ -7,7 +7,8 @@ use congenial::study::cells::CellRow;
 use congenial::study::composition::FindingRow;
 use congenial::study::privacy::PaidRow;
 use congenial::study::release::{AgreementRow, EntryRow, ErrorRow, PartRow};
-use place::Place;
+use place::{NONNEGATIVE, Place, TABLES_DATA, partition};
+use std::sync::LazyLock;
 
 const TABLE: &str = "\
 table,row,column,low,high,count
@@ -21,24 +22,8 @@ t,b,x,0,,1
 t,b,y,-1,3,1
 ";
 
-const CONFIG: &str = r#"
-name = "bounded"
-seed = 5
-replicates = 400
-keep-draws = true
-
-[data]
-table = "table.csv"
-count = "count"
-cell = ["table", "row", "column"]
-
-[[invariant]]
-kind = "partition"
-by = ["table"]
-
-[[invariant]]
-kind = "nonnegative"
-
+static CONFIG: LazyLock<String> = LazyLock::new(|| {
+    let grid = r#"
 [[grid]]
 epsilon = 0.5
 law = "double-geometric"
@@ -58,22 +43,12 @@ law = ["laplace", "gaussian"]
 delta = 1e-5
 method = ["nnl2", "nnl2-then-integer-l1"]
 "#;
+    let front = "name = \"bounded\"\nseed = 5\nreplicates = 400\nkeep-draws = true\n";
+    format!("{front}{TABLES_DATA}{}{NONNEGATIVE}{grid}", partition(&["table"]))
+});
 
-const EQUATIONS: &str = r#"
-name = "equations"
-seed = 6
-replicates = 4000
-
-[data]
-table = "table.csv"
-count = "count"
-cell = ["table", "row", "column"]
-where = { column = "x" }
-
-[[invariant]]
-kind = "partition"
-by = ["table"]
-
+static EQUATIONS: LazyLock<String> = LazyLock::new(|| {
+    let grid = r#"
 [[grid]]
 epsilon = 0.5
 delta = 1e-5
@@ -81,42 +56,30 @@ sensitivity = 2.0
 law = ["laplace", "gaussian"]
 method = ["exact", "l2", { kind = "l1", beta = [0.5, 0.9] }, "unconstrained"]
 "#;
+    let front = "name = \"equations\"\nseed = 6\nreplicates = 4000\n";
+    let filter = "where = { column = \"x\" }\n";
+    format!("{front}{TABLES_DATA}{filter}{}{grid}", partition(&["table"]))
+});
 
-const PRIVACY: &str = r#"
-name = "privacy"
-study = "privacy"
-seed = 7
-
-[data]
-table = "table.csv"
-count = "count"
-cell = ["table", "row", "column"]
-
-[[invariant]]
-kind = "partition"
-by = ["table", "row"]
-
-[[invariant]]
-kind = "partition"
-by = ["table", "column"]
-
-[[invariant]]
-kind = "nonnegative"
-
+static PRIVACY: LazyLock<String> = LazyLock::new(|| {
+    let grid = r#"
 [[grid]]
 epsilon = [0.5, 2.0]
 law = ["double-geometric", "l1"]
 method = "exact"
 "#;
+    let parts = [["table", "row"], ["table", "column"]].map(|by| partition(&by)).concat();
+    format!("name = \"privacy\"\nstudy = \"privacy\"\nseed = 7\n{TABLES_DATA}{parts}{NONNEGATIVE}{grid}")
+});
 
 const THEORY: &str = "name = \"theory\"\nseed = 8\nstudy = \"composition\"\n\n[worlds]\nworlds = [4, 6]\ncases = 60\nepsilon = 1.0\n";
 
 fn place() -> Place {
     Place::new(&[
         ("table.csv", TABLE),
-        ("config.toml", CONFIG),
-        ("equations.toml", EQUATIONS),
-        ("privacy.toml", PRIVACY),
+        ("config.toml", &CONFIG),
+        ("equations.toml", &EQUATIONS),
+        ("privacy.toml", &PRIVACY),
         ("theory.toml", THEORY),
     ])
 }

@@ -10,7 +10,9 @@ use congenial::study::composition::FindingRow;
 use congenial::study::meeting::{MarginalRow, PairRow};
 use congenial::study::privacy::PaidRow;
 use congenial::study::release::ErrorRow;
-use place::Place;
+use place::{
+    MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TABLES_DATA, TREE, TREE_DATA, large_table, partition,
+};
 
 /// Compares a page with its snapshot, `tests/snapshots/pages__<name>.snap`.
 fn pin(name: &str, page: &str) {
@@ -110,39 +112,6 @@ fn pin_comparison(place: &Place, kind: &str, arguments: &[&str], code: i32) {
 fn config(name: &str, body: &str) -> String {
     format!("name = \"{name}\"\nseed = 1\n{body}")
 }
-
-const TREE: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
-
-const TREE_DATA: &str = r#"
-[data]
-table = "tree.csv"
-levels = ["group", "zone"]
-count = "count"
-"#;
-
-const TABLE: &str = "\
-row,column,in_1,in_2,count
-a,x,1,0,5
-a,y,1,1,0
-b,x,0,1,12
-b,y,0,0,3
-c,x,1,1,4
-c,y,0,1,7
-";
-
-const TABLE_DATA: &str = r#"
-[data]
-table = "table.csv"
-count = "count"
-cell = ["row", "column"]
-"#;
-
-const MARGINS: &str = r#"
-[[invariant]]
-kind = "margins"
-rows = "row"
-columns = "column"
-"#;
 
 /// Three levels, several budgets and methods, columns with options, blocks with replicates of their own, chains.
 #[test]
@@ -281,13 +250,10 @@ fn recorded_chains_of_a_large_table_beside_another_release() {
         let other = count + i64::from(i == 2 && j > 3);
         table += &format!("r{i},c{j},{count},{other},{}\n", count + (i * 5 + j * 3) % 7 - 3);
     }
+    let rows = partition(&["row"]);
     let body = format!(
         r#"replicates = 40
-{TABLE_DATA}
-[[invariant]]
-kind = "partition"
-by = "row"
-
+{TABLE_DATA}{rows}
 [[grid]]
 epsilon = 0.5
 law = "l1"
@@ -335,20 +301,18 @@ note = "three cells"
     pin_run("table_beside_nothing", &text, &[("table.csv", TABLE), ("theirs.csv", none)]);
 }
 
+/// Parts with fixed totals.
+fn bins(name: &str, replicates: u32, grid: &str) -> String {
+    let (data, parts) =
+        (TABLE_DATA.replace("\"row\", \"column\"", "\"bins\", \"bin\""), partition(&["bins"]));
+    config(name, &format!("replicates = {replicates}\n{data}{parts}{grid}"))
+}
+
 /// Parts of two cells: distances, variances with their laws in closed form, ratios, and methods that agree or do not.
 #[test]
 fn parts_of_two_cells() {
     let table = "bins,bin,count\na,1,37\na,2,63\nb,1,5\nb,2,8\nc,1,0\nc,2,100\n";
-    let body = r#"replicates = 150
-[data]
-table = "table.csv"
-count = "count"
-cell = ["bins", "bin"]
-
-[[invariant]]
-kind = "partition"
-by = "bins"
-
+    let grid = r#"
 [[grid]]
 epsilon = [0.5, 1.0]
 law = "laplace"
@@ -372,29 +336,20 @@ law = "laplace"
 method = ["exact", "l2"]
 replicates = 1
 "#;
-    pin_run("parts_of_two", &config("two", body), &[("table.csv", table)]);
+    pin_run("parts_of_two", &bins("two", 150, grid), &[("table.csv", table)]);
 }
 
 /// Parts of different sizes have no box; probabilities of agreement that are beyond printing.
 #[test]
 fn parts_of_different_sizes() {
     let table = "bins,bin,count\na,1,0\na,2,1\nb,1,0\nb,2,1\nb,3,0\n";
-    let body = r#"replicates = 4000
-[data]
-table = "table.csv"
-count = "count"
-cell = ["bins", "bin"]
-
-[[invariant]]
-kind = "partition"
-by = "bins"
-
+    let grid = r#"
 [[grid]]
 epsilon = 1.0
 law = "double-geometric"
 method = ["exact", "l2", "l2-then-integer-l1"]
 "#;
-    pin_run("parts_of_sizes", &config("sizes", body), &[("table.csv", table)]);
+    pin_run("parts_of_sizes", &bins("sizes", 4000, grid), &[("table.csv", table)]);
 }
 
 /// gamma computed, of tables under inequalities that are few.
@@ -402,19 +357,13 @@ method = ["exact", "l2", "l2-then-integer-l1"]
 fn gamma_computed() {
     let table = "row,column,count\na,x,4\na,y,0\na,z,1\nb,x,2\nb,y,3\nb,z,0\n";
     let grid = r#"
-[[invariant]]
-kind = "partition"
-by = "row"
-
-[[invariant]]
-kind = "nonnegative"
-
 [[grid]]
 epsilon = 0.5
 law = "double-geometric"
 method = ["exact", "rejection", { kind = "rejection", from = "unconstrained" }, { kind = "mis", steps = 500, proposal-epsilon = [0.5, 0.55] }, { kind = "line-gibbs", sweeps = 20 }, "nnl2", "nnl2-then-integer-l1", "unconstrained"]
 "#;
-    let body = format!("replicates = 10\n{TABLE_DATA}{grid}");
+    let rows = partition(&["row"]);
+    let body = format!("replicates = 10\n{TABLE_DATA}{rows}{NONNEGATIVE}{grid}");
     pin_run("gamma_computed", &config("few", &body), &[("table.csv", table)]);
 }
 
@@ -520,9 +469,6 @@ max-steps = 100_000
 #[test]
 fn meetings_under_inequalities() {
     let grid = r#"
-[[invariant]]
-kind = "nonnegative"
-
 [[grid]]
 epsilon = 0.5
 law = "l1"
@@ -538,32 +484,15 @@ method = "line-gibbs"
 lag = 10
 max-steps = 100_000
 "#;
-    let body = format!("study = \"meeting\"\nreplicates = 10\n{TABLE_DATA}{MARGINS}{grid}");
+    let body = format!("study = \"meeting\"\nreplicates = 10\n{TABLE_DATA}{MARGINS}{NONNEGATIVE}{grid}");
     pin_run("meetings_under_inequalities", &config("bounded", &body), &[("table.csv", TABLE)]);
 }
 
-const PRIVACY: &str = r#"study = "privacy"
-[data]
-table = "table.csv"
-count = "count"
-cell = ["table", "row", "column"]
-
-[[invariant]]
-kind = "partition"
-by = ["table", "row"]
-
-[[invariant]]
-kind = "partition"
-by = ["table", "margin"]
-
-[[invariant]]
-kind = "nonnegative"
-
-[[grid]]
-epsilon = [0.5, 1.0]
-law = "double-geometric"
-method = "exact"
-"#;
+fn privacy() -> String {
+    let (rows, margins) = (partition(&["table", "row"]), partition(&["table", "margin"]));
+    let grid = "[[grid]]\nepsilon = [0.5, 1.0]\nlaw = \"double-geometric\"\nmethod = \"exact\"\n";
+    config("privacy", &format!("study = \"privacy\"\n{TABLES_DATA}{rows}{margins}{NONNEGATIVE}{grid}"))
+}
 
 /// Parts of two cells, a two-way part, whose worst pair is cut short, and one of many cells.
 fn privacy_table() -> String {
@@ -581,7 +510,7 @@ fn privacy_table() -> String {
 /// The worst pairs around the table, its corner and everywhere.
 #[test]
 fn studies_of_privacy() {
-    pin_run("privacy", &config("privacy", PRIVACY), &[("table.csv", &privacy_table())]);
+    pin_run("privacy", &privacy(), &[("table.csv", &privacy_table())]);
 }
 
 /// Table 1 on finite worlds, for several settings.
@@ -602,10 +531,7 @@ method = ["exact", { kind = "hierarchical-mh", steps = 1, proposal-scale = 1e6 }
 "#;
     let body = format!("replicates = 2\n{TREE_DATA}{chains}");
     pin_run("failed_hierarchy", &config("failed", &body), &[("tree.csv", TREE)]);
-    let mut table = String::from("row,column,count\n");
-    for (i, j) in (0..5).flat_map(|i| (0..5).map(move |j| (i, j))) {
-        table += &format!("r{i},c{j},{}\n", i * j);
-    }
+    let table = large_table();
     let release = "[[grid]]\nepsilon = 0.25\nlaw = \"l1\"\nmethod = [\"exact\", \"l2\"]\n";
     let body = format!("replicates = 2\n{TABLE_DATA}{MARGINS}{release}");
     pin_run("failed_table", &config("failed", &body), &[("table.csv", &table)]);
@@ -613,9 +539,9 @@ method = ["exact", { kind = "hierarchical-mh", steps = 1, proposal-scale = 1e6 }
                    marginal-chains = 3\nmarginal-steps = 2\n";
     let body = format!("study = \"meeting\"\nreplicates = 2\n{TABLE_DATA}{MARGINS}{meeting}");
     pin_run("failed_meeting", &config("failed", &body), &[("table.csv", &table)]);
-    let privacy = "[[invariant]]\nkind = \"nonnegative\"\n[[grid]]\nepsilon = 0.25\nlaw = \"l1\"\nsensitivity = 2.0\n\
+    let privacy = "[[grid]]\nepsilon = 0.25\nlaw = \"l1\"\nsensitivity = 2.0\n\
                    method = \"exact\"\n";
-    let body = format!("study = \"privacy\"\n{TABLE_DATA}{MARGINS}{privacy}");
+    let body = format!("study = \"privacy\"\n{TABLE_DATA}{MARGINS}{NONNEGATIVE}{privacy}");
     pin_run("failed_privacy", &config("failed", &body), &[("table.csv", &table)]);
 }
 
@@ -641,7 +567,7 @@ fn several_runs_in_one_report() {
         ("table.toml", &table),
         ("meeting.toml", &meeting_config()),
         ("worlds.toml", WORLDS),
-        ("privacy.toml", &config("privacy", PRIVACY)),
+        ("privacy.toml", &privacy()),
     ]);
     run(&place, "tree.toml", "first", &[]);
     run(&place, "tree.toml", "second", &["--set", "seed=2"]);
@@ -729,7 +655,7 @@ fn comparisons_of_other_studies() {
         ("table.csv", TABLE),
         ("meeting.toml", &meeting_config()),
         ("worlds.toml", WORLDS),
-        ("privacy.toml", &config("privacy", PRIVACY)),
+        ("privacy.toml", &privacy()),
     ]);
     run(&place, "meeting.toml", "meeting", &[]);
     run(&place, "meeting.toml", "meeting-seed", &["--set", "seed=2"]);

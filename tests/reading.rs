@@ -377,7 +377,7 @@ fn parquet_columns_are_text_or_integers() {
     let read = |columns: &[&str]| CsvTable::read_wanted(&path, &Wanted::of(columns.iter().copied(), "count"));
     let table = read(&["a", "b", "leaf", "name"]).unwrap();
     let rows: Vec<Vec<String>> =
-        (0..3).map(|row| (0..5).map(|i| table.text(row, i).into_owned()).collect()).collect();
+        (0..3).map(|row| (0..5).map(|i| table.text(row, i).to_owned()).collect()).collect();
     assert_eq!(rows[0], ["-1", "4294967295", "18446744073709551615", "10", "n"]);
     assert_eq!(rows[1], ["-1", "5", "2", "20", ""]);
     assert_eq!(rows[2], ["7", "6", "3", "30", "m"]);

@@ -6,35 +6,12 @@ use congenial::study::cells::CellRow;
 use congenial::study::meeting::{MarginalRow, PairRow};
 use congenial::study::release::{EntryRow, ErrorRow};
 use congenial::table::{Data, Reader};
-use place::Place;
+use place::{MARGINS, Place, TABLE, TABLE_DATA, large_table};
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
-const TABLE: &str = "\
-row,column,in_1,in_2,count
-a,x,1,0,5
-a,y,1,1,0
-b,x,0,1,12
-b,y,0,0,3
-c,x,1,1,4
-c,y,0,1,7
-";
-
-const CONFIG: &str = r#"
-name = "table"
-seed = 3
-replicates = 30
-keep-draws = true
-
-[data]
-table = "table.csv"
-count = "count"
-cell = ["row", "column"]
-
-[[invariant]]
-kind = "margins"
-rows = "row"
-columns = "column"
-
+static CONFIG: LazyLock<String> = LazyLock::new(|| {
+    let grid = r#"
 [[grid]]
 epsilon = [0.25, 0.5]
 law = ["l1", "l2", "double-geometric"]
@@ -48,18 +25,11 @@ method = ["exact", "klein", "line-gibbs", "lattice-metropolis", "l2", "unconstra
 replicates = 4
 records = 20
 "#;
+    format!("name = \"table\"\nseed = 3\nreplicates = 30\nkeep-draws = true\n{TABLE_DATA}{MARGINS}{grid}")
+});
 
-const MEETING: &str = r#"
-name = "meeting"
-study = "meeting"
-seed = 4
-replicates = 20
-
-[data]
-table = "table.csv"
-count = "count"
-cell = ["row", "column"]
-
+static MEETING: LazyLock<String> = LazyLock::new(|| {
+    let grid = r#"
 [[invariant]]
 kind = "subsets"
 columns = ["in_1", "in_2"]
@@ -73,9 +43,11 @@ max-steps = 100_000
 marginal-chains = 50
 marginal-steps = 100
 "#;
+    format!("name = \"meeting\"\nstudy = \"meeting\"\nseed = 4\nreplicates = 20\n{TABLE_DATA}{grid}")
+});
 
 fn place() -> Place {
-    Place::new(&[("table.csv", TABLE), ("config.toml", CONFIG), ("meeting.toml", MEETING)])
+    Place::new(&[("table.csv", TABLE), ("config.toml", &CONFIG), ("meeting.toml", &MEETING)])
 }
 
 #[test]
@@ -189,7 +161,7 @@ fn every_kind_of_invariant_runs() {
             [kind.to_string(), format!("{kind}\n[[invariant]]\nkind = \"total\"")].iter().enumerate()
         {
             let config = CONFIG.replace(margins, invariant);
-            assert_ne!(config, CONFIG);
+            assert_ne!(config, *CONFIG);
             place.write("other.toml", &config);
             let out = format!("out-{i}-{j}");
             let arguments = ["run", "other.toml", "--out", &out, "--set", "grid.replicates=3"];
@@ -298,11 +270,7 @@ fn tables_are_as_they_were() {
 /// A cell that a method cannot serve fails by itself, with the limit it exceeds; the others go on.
 #[test]
 fn what_does_not_fit_is_a_failed_cell_that_names_its_limit() {
-    let mut table = String::from("row,column,count\n");
-    for (i, j) in (0..5).flat_map(|i| (0..5).map(move |j| (i, j))) {
-        table += &format!("r{i},c{j},{}\n", i * j);
-    }
-    let place = Place::new(&[("table.csv", &table), ("config.toml", CONFIG)]);
+    let place = Place::new(&[("table.csv", &large_table()), ("config.toml", &CONFIG)]);
     let sets = ["--set", "grid.0.epsilon=0.25", "--set", "grid.0.law=\"l1\"", "--set", "grid.replicates=2"];
     let output =
         place.command(&[&["run", "config.toml", "--out", "out"][..], &sets].concat()).output().unwrap();

@@ -1,7 +1,7 @@
 //! From raw records to a table of counts.
 
 use super::CsvTable;
-use super::parquet_file::{ParquetFile, Source, Value};
+use super::parquet_file::{ParquetFile, Source};
 use crate::failure::{Failure, Result};
 use std::collections::HashMap;
 use std::fs::File;
@@ -127,45 +127,38 @@ fn count(path: &Path, key: &str) -> Result<Counts> {
 pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<Counts> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string());
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-    let headers = reader.headers().map_err(bad)?.clone();
-    let place = headers.iter().position(|c| c == key).ok_or_else(|| no_column(path, key, headers.iter()))?;
-    let (mut counts, mut missing) = (HashMap::new(), 0);
-    let mut record = csv::StringRecord::new();
+    let place = place(path, key, reader.headers().map_err(bad)?.iter())?;
+    let (mut counts, mut record) = (Counts::default(), csv::StringRecord::new());
     while reader.read_record(&mut record).map_err(bad)? {
-        match record.get(place) {
-            None | Some("") => missing += 1,
-            Some(value) => match counts.get_mut(value) {
-                Some(n) => *n += 1,
-                None => {
-                    counts.insert(value.to_owned(), 1);
-                }
-            },
-        }
+        add(&mut counts, record.get(place).filter(|value| !value.is_empty()), 1);
     }
-    Ok((counts, missing))
+    Ok(counts)
 }
 
 fn count_parquet(path: &Path, file: File, key: &str) -> Result<Counts> {
     let parquet = ParquetFile::open(path, file)?;
-    let place = parquet.columns().iter().position(|column| column == key);
-    let place = place.ok_or_else(|| no_column(path, key, parquet.columns().iter().map(String::as_str)))?;
-    let (mut texts, mut numbers, mut missing) = (HashMap::new(), HashMap::new(), 0);
+    let place = place(path, key, parquet.columns.iter().map(String::as_str))?;
+    let mut counts = Counts::default();
     parquet.read(place, |value, times| {
-        match value {
-            None => missing += times as u64,
-            Some(Value::Integer(value)) => *numbers.entry(value).or_default() += times as u64,
-            Some(Value::Text(value)) => match texts.get_mut(value) {
-                Some(n) => *n += times as u64,
-                None => drop(texts.insert(value.to_owned(), times as u64)),
-            },
-        }
+        add(&mut counts, value, times as u64);
         Ok(())
     })?;
-    texts.extend(numbers.into_iter().map(|(value, n): (i64, u64)| (value.to_string(), n)));
-    Ok((texts, missing))
+    Ok(counts)
 }
 
-fn no_column<'a>(path: &Path, key: &str, have: impl Iterator<Item = &'a str>) -> Failure {
-    let have = have.collect::<Vec<_>>().join(", ");
-    Failure::data(path, format!("no column `{key}`; the file has {have}"))
+fn add((counts, missing): &mut Counts, value: Option<&str>, times: u64) {
+    match value {
+        None => *missing += times,
+        Some(value) => match counts.get_mut(value) {
+            Some(n) => *n += times,
+            None => drop(counts.insert(value.to_owned(), times)),
+        },
+    }
+}
+
+fn place<'a>(path: &Path, key: &str, columns: impl Iterator<Item = &'a str> + Clone) -> Result<usize> {
+    columns.clone().position(|column| column == key).ok_or_else(|| {
+        let have = columns.collect::<Vec<_>>().join(", ");
+        Failure::data(path, format!("no column `{key}`; the file has {have}"))
+    })
 }

@@ -1,13 +1,12 @@
 //! A table of text with a header, from CSV or parquet.
 
 use super::column::{Column, Names};
-use super::parquet_file::Source;
-use super::records::Records;
-
+use super::parquet_file::{ParquetFile, Source};
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
-use std::borrow::Cow;
-use std::collections::HashSet;
+use crate::table::Texts;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -20,8 +19,8 @@ pub struct CsvTable {
     /// The header.
     pub columns: Vec<String>,
     pub(super) values: Vec<Column>,
-    pub(super) rows: usize,
-    pub(super) places: Places,
+    rows: usize,
+    lines: Lines,
 }
 
 /// Which columns of a table are kept.
@@ -33,29 +32,20 @@ pub struct Wanted<'a> {
     count: Option<&'a str>,
 }
 
-/// Where the rows stand in their file.
+/// Where every row stands in its file: rows follow each other from each of these (row, line) on.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
-    /// Lines of a text; rows are counted otherwise.
-    pub lines: Option<Lines>,
-    /// The rows that a filter left, as they were counted before it.
-    kept: Option<Vec<u32>>,
-}
-
-impl Places {
-    pub fn new(lines: Option<Lines>) -> Self {
-        Self { lines, kept: None }
-    }
-}
-
-/// The line of every row: rows follow each other line by line from each of these (row, line) on.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Lines {
+struct Lines {
+    /// `line` of a text; of a parquet file `row`, from 1.
+    what: &'static str,
     jumps: Vec<(u32, u64)>,
     next: u64,
 }
 
 impl Lines {
+    fn new(what: &'static str) -> Self {
+        Self { what, jumps: Vec::new(), next: 0 }
+    }
+
     #[inline]
     fn push(&mut self, row: usize, line: u64) {
         if line != self.next {
@@ -97,10 +87,11 @@ impl<'a> Wanted<'a> {
                             columns.extend([rows.as_str(), of.as_str()]);
                         }
                         InvariantSpec::Bounds(lower, upper) => {
-                            columns.extend([lower, upper].into_iter().filter_map(|bound| match bound {
-                                Some(Bound::Column(column)) => Some(column.as_str()),
-                                _ => None,
-                            }));
+                            for bound in [lower, upper] {
+                                if let Some(Bound::Column(column)) = bound {
+                                    columns.insert(column);
+                                }
+                            }
                         }
                         InvariantSpec::Total
                         | InvariantSpec::Sets(_)
@@ -117,9 +108,9 @@ impl<'a> Wanted<'a> {
     /// An empty column for a name of the header.
     pub(super) fn column(&self, name: &str) -> Column {
         if self.count == Some(name) {
-            Column::integers()
+            Column::Plain(Texts::default())
         } else if self.columns.as_ref().is_none_or(|columns| columns.contains(name)) {
-            Column::coded()
+            Column::Coded { codes: Vec::new(), names: Names::default() }
         } else {
             Column::Skipped
         }
@@ -127,7 +118,8 @@ impl<'a> Wanted<'a> {
 }
 
 impl CsvTable {
-    /// Reads a CSV or parquet file. Refused: no such file; as [`CsvTable::from_reader`] and [`CsvTable::from_parquet`].
+    /// Reads a CSV or parquet file. Refused: no such file; a file that is not empty as [`CsvTable::from_reader`] says; of
+    /// a parquet file a wanted column that is neither text nor integers, or misses a value.
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_wanted(path, &Wanted::default())
     }
@@ -149,52 +141,69 @@ impl CsvTable {
 
     /// The same of some columns.
     pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
-        let bad = |message: String| Failure::data(path, message);
-        let mut records = Records::new(source);
-        let header = records.next().map_err(bad)?;
-        let columns: Vec<String> = header.map_or_else(Vec::new, |header| {
-            let text = |i| std::str::from_utf8(header.field(i)).expect("it was checked").to_owned();
-            (0..header.len()).map(text).collect()
-        });
+        let mut builder = csv::ReaderBuilder::new();
+        let mut reader = builder.has_headers(false).buffer_capacity(1 << 18).from_reader(source);
+        let mut record = csv::StringRecord::new();
+        let bad = |e: csv::Error| Failure::data(path, e.to_string());
+        reader.read_record(&mut record).map_err(bad)?;
+        let columns: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
         if columns.iter().all(String::is_empty) {
             return Err(Failure::data(path, "the file is empty, want a header line"));
         }
-        let mut table = Self::empty(path, columns, wanted, Some(Lines::default()))?;
-        let (mut lines, mut rows) = (Lines::default(), 0);
+        let mut table = Self::empty(path, columns, wanted, Lines::new("line"))?;
         let mut taken: Vec<(usize, &mut Column)> = table
             .values
             .iter_mut()
             .enumerate()
             .filter(|(_, column)| !matches!(column, Column::Skipped))
             .collect();
-        while let Some(record) = records.next().map_err(bad)? {
-            check_rows(path, rows + 1)?;
-            lines.push(rows, record.line);
+        while reader.read_record(&mut record).map_err(bad)? {
+            table.rows += 1;
+            check_rows(path, table.rows)?;
+            table.lines.push(table.rows - 1, record.position().map_or(0, csv::Position::line));
             for (i, column) in &mut taken {
-                column.push(record.field(*i));
+                column.push(trimmed(&record[*i]).as_bytes(), 1);
             }
-            rows += 1;
         }
         table.values.iter_mut().for_each(Column::finish);
-        table.rows = rows;
-        table.places = Places::new(Some(lines));
         Ok(table)
     }
 
-    /// A table without rows. `lines`: of a text.
-    pub(super) fn empty(
-        path: &Path,
-        columns: Vec<String>,
-        wanted: &Wanted,
-        lines: Option<Lines>,
-    ) -> Result<Self> {
+    /// Some columns of a parquet file.
+    fn from_parquet(path: &Path, file: File, wanted: &Wanted) -> Result<Self> {
+        let parquet = ParquetFile::open(path, file)?;
+        check_rows(path, parquet.rows())?;
+        let mut table = Self::empty(path, parquet.columns.clone(), wanted, Lines::new("row"))?;
+        (table.rows, table.lines.jumps) = (parquet.rows(), vec![(0, 1)]);
+        for (place, column) in table.values.iter_mut().enumerate() {
+            if matches!(column, Column::Skipped) {
+                continue;
+            }
+            let (name, mut row) = (&table.columns[place], 0);
+            parquet.read(place, |value, times| {
+                let none = || parquet.refuse(format!("row {}: no value in `{name}`", row + 1));
+                column.push(value.ok_or_else(none)?.as_bytes(), times);
+                row += times;
+                Ok(())
+            })?;
+            if row != table.rows {
+                let message = format!("`{name}` has {row} values for {} rows", table.rows);
+                return Err(parquet.unreadable(message));
+            }
+            column.finish();
+        }
+        Ok(table)
+    }
+
+    /// A table without rows.
+    fn empty(path: &Path, columns: Vec<String>, wanted: &Wanted, lines: Lines) -> Result<Self> {
         let mut seen = HashSet::new();
         if let Some(twice) = columns.iter().find(|column| !seen.insert(*column)) {
-            let place = if lines.is_some() { "line 1: " } else { "" };
+            let place = if lines.what == "line" { "line 1: " } else { "" };
             return Err(Failure::data(path, format!("{place}column `{twice}` stands there twice")));
         }
         let values = columns.iter().map(|name| wanted.column(name)).collect();
-        Ok(Self { path: path.to_owned(), columns, values, rows: 0, places: Places::new(lines) })
+        Ok(Self { path: path.to_owned(), columns, values, rows: 0, lines })
     }
 
     /// How many rows.
@@ -213,34 +222,22 @@ impl CsvTable {
     pub fn filter(mut self, filter: &[(String, Vec<String>)]) -> Result<Self> {
         for (name, values) in filter {
             let place = self.column(name)?;
-            let wanted: HashSet<&str> = values.iter().map(String::as_str).collect();
-            let mut found: HashSet<String> = HashSet::new();
-            let keep: Vec<bool> = (0..self.rows)
-                .map(|row| {
-                    let text = self.text(row, place);
-                    let keep = wanted.contains(&*text);
-                    if keep && !found.contains(&*text) {
-                        found.insert(text.into_owned());
-                    }
-                    keep
-                })
-                .collect();
-            if let Some(none) = values.iter().find(|value| !found.contains(*value)) {
+            let mut found: HashMap<&str, bool> = values.iter().map(|value| (value.as_str(), false)).collect();
+            let (mut rows, mut lines) = (Vec::new(), Lines::new(self.lines.what));
+            for row in 0..self.rows {
+                if let Some(found) = found.get_mut(self.text(row, place)) {
+                    *found = true;
+                    lines.push(rows.len(), self.line(row));
+                    rows.push(row as u32);
+                }
+            }
+            if let Some(none) = values.iter().find(|value| !found[value.as_str()]) {
                 return Err(Failure::data(&self.path, format!("no row has `{name}` = `{none}`")));
             }
-            self.retain(&keep);
+            self.values.iter_mut().for_each(|column| column.select(&rows));
+            (self.rows, self.lines) = (rows.len(), lines);
         }
         Ok(self)
-    }
-
-    fn retain(&mut self, keep: &[bool]) {
-        self.values.iter_mut().for_each(|column| column.retain(keep));
-        let before = self.places.kept.take();
-        let kept = (0..self.rows).filter(|&row| keep[row]);
-        let kept: Vec<u32> =
-            kept.map(|row| before.as_ref().map_or(row as u32, |before| before[row])).collect();
-        self.rows = kept.len();
-        self.places.kept = Some(kept);
     }
 
     /// The place of a column.
@@ -253,7 +250,7 @@ impl CsvTable {
 
     /// The value of a row in the column at a place.
     #[inline]
-    pub fn text(&self, row: usize, place: usize) -> Cow<'_, str> {
+    pub fn text(&self, row: usize, place: usize) -> &str {
         self.values[place].text(row)
     }
 
@@ -266,43 +263,48 @@ impl CsvTable {
     /// A count: an integer >= 0. `name`: of its column.
     #[inline]
     pub(super) fn count(&self, row: usize, place: usize, name: &str) -> Result<i64> {
-        self.values[place].parsed(row).filter(|&x| x >= 0).ok_or_else(|| {
-            self.bad_row(row, format!("`{name}` = `{}`, want an integer >= 0", self.text(row, place)))
-        })
+        let text = self.text(row, place);
+        let count = text.parse().ok().filter(|&x| x >= 0);
+        count.ok_or_else(|| self.bad_row(row, format!("`{name}` = `{text}`, want an integer >= 0")))
     }
 
     /// All rows as text, with the line on which each begins: for small tables.
     pub fn to_rows(&self) -> Vec<(u64, Vec<String>)> {
-        let values = |row| (0..self.columns.len()).map(|i| self.text(row, i).into_owned()).collect();
+        let values = |row| (0..self.columns.len()).map(|i| self.text(row, i).to_owned()).collect();
         (0..self.rows).map(|row| (self.line(row), values(row))).collect()
     }
 
     /// The line where a row begins; of a file without lines its number, from 1.
     pub fn line(&self, row: usize) -> u64 {
-        let row = self.places.kept.as_ref().map_or(row, |kept| kept[row] as usize);
-        self.places.lines.as_ref().map_or(row as u64 + 1, |lines| lines.of(row))
+        self.lines.of(row)
     }
 
     /// Where a row stands: `line 2`, or `row 1`.
     pub fn place(&self, row: usize) -> String {
-        let what = if self.places.lines.is_some() { "line" } else { "row" };
-        format!("{what} {}", self.line(row))
+        format!("{} {}", self.lines.what, self.line(row))
     }
 
     /// An error at a row.
     pub fn bad_row(&self, row: usize, message: impl std::fmt::Display) -> Failure {
-        Failure::data(&self.path, format!("{}: {message}", self.place(row)))
+        self.bad(self.line(row), message)
     }
 
     /// An error at a line ([`CsvTable::to_rows`]).
     pub fn bad(&self, line: u64, message: impl std::fmt::Display) -> Failure {
-        let what = if self.places.lines.is_some() { "line" } else { "row" };
-        Failure::data(&self.path, format!("{what} {line}: {message}"))
+        Failure::data(&self.path, format!("{} {line}: {message}", self.lines.what))
     }
 }
 
+/// A field without the blanks around it. Most are ASCII without blanks; the crate's own trimming copies every record.
+#[inline]
+fn trimmed(field: &str) -> &str {
+    let blank = |byte: &u8| *byte <= b' ' || *byte >= 0x80;
+    let bytes = field.as_bytes();
+    if bytes.first().is_some_and(blank) || bytes.last().is_some_and(blank) { field.trim() } else { field }
+}
+
 /// Refuses more rows than can be numbered.
-pub(super) fn check_rows(path: &Path, rows: usize) -> Result<()> {
+fn check_rows(path: &Path, rows: usize) -> Result<()> {
     if rows > u32::MAX as usize {
         return Err(Failure::data(path, format!("more than {} rows", u32::MAX)));
     }

@@ -5,10 +5,9 @@ use super::column::Column;
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::Hierarchy;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{HashMap, HashSet};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,39 +45,38 @@ impl HierarchyTable {
         if table.is_empty() {
             return Err(Failure::data(&path, "no rows below the header, want one per leaf"));
         }
+        let refuse = |e: crate::Error| Failure::data(&path, e.to_string());
         // Children of a node in the order of the file, level by level: breadth first.
         let mut parents = vec![0u32];
         let mut of_row = vec![0u32; table.len()];
-        let mut above = 0;
-        for (depth, &place) in places.iter().enumerate() {
-            let level = above..parents.len();
-            above = parents.len();
-            // The last use of a column takes it.
-            let again = place == count_place || places[depth + 1..].contains(&place);
-            let stop = if depth + 1 == places.len() {
-                let stop = leaves(&table.values[place], &mut of_row, level, &mut parents);
-                if stop.is_ok() && !again {
-                    table.values[place] = Column::Skipped;
-                }
-                stop
-            } else {
-                let column = match again {
-                    true => table.values[place].clone(),
-                    false => std::mem::replace(&mut table.values[place], Column::Skipped),
-                };
-                inner_nodes(column, &mut of_row, level, &mut parents)
+        let mut level = 0..1;
+        // The last use of a column takes it.
+        let again =
+            |depth: usize| places[depth + 1..].contains(&places[depth]) || places[depth] == count_place;
+        let leaf = places.len() - 1;
+        for (depth, &place) in places[..leaf].iter().enumerate() {
+            let column = match again(depth) {
+                true => table.values[place].clone(),
+                false => std::mem::replace(&mut table.values[place], Column::Skipped),
             };
-            stop.map_err(|stop| match stop {
-                Stop::Empty(row) => {
-                    let leaf = table.text(row, places[places.len() - 1]);
-                    table.bad_row(row, format!("`{leaf}` has no parent: `{}` is empty", levels[depth]))
-                }
-                Stop::Leaf => bad_leaf(&table, place, &of_row, &levels[depth]),
-                Stop::Nodes(e) => Failure::data(&path, e.to_string()),
-            })?;
+            let (codes, empty) = column.into_codes();
+            if let Some(row) = codes.iter().position(|&code| Some(code) == empty) {
+                let leaf = table.text(row, places[leaf]);
+                let message = format!("`{leaf}` has no parent: `{}` is empty", levels[depth]);
+                return Err(table.bad_row(row, message));
+            }
+            inner_nodes(codes, &mut of_row, level.clone(), &mut parents).map_err(refuse)?;
+            level = level.end..parents.len();
+        }
+        let firsts = add_level(&mut of_row, level, &mut parents).map_err(refuse)?;
+        if !distinct(&table.values[places[leaf]], &firsts, &of_row) {
+            return Err(bad_leaf(&table, places[leaf], &levels[leaf], |row| parents[of_row[row] as usize]));
+        }
+        if !again(leaf) {
+            table.values[places[leaf]] = Column::Skipped;
         }
         let nodes = parents.len();
-        let hierarchy = Hierarchy::from_numbers(parents).map_err(|e| Failure::data(&path, e.to_string()))?;
+        let hierarchy = Hierarchy::from_numbers(parents).map_err(refuse)?;
         let mut counts = vec![0i64; nodes];
         let mut total = 0i64;
         for (row, &node) in of_row.iter().enumerate() {
@@ -96,62 +94,45 @@ impl HierarchyTable {
     }
 }
 
-/// Why a level has no nodes.
-enum Stop {
-    /// The row has no name.
-    Empty(usize),
-    /// Some row has no name, or another has the same parent and name.
-    Leaf,
-    /// They are too many.
-    Nodes(crate::Error),
-}
-
-/// Adds the next level to `parents`: `by_child` has the parent of every child, in the order of the file; `level` are the
-/// nodes above. Children of one parent become neighbours. Returns the first child of every parent, and a number behind.
-fn add_level(
-    by_child: impl ExactSizeIterator<Item = u32>,
-    level: Range<usize>,
-    parents: &mut Vec<u32>,
-) -> std::result::Result<Vec<u32>, Stop> {
-    let (first, children) = (parents.len(), by_child.len());
-    Hierarchy::check_nodes(first + children).map_err(Stop::Nodes)?;
+/// Adds the next level to `parents`: `children` has the parent of every child, in the order of the file, and then its number;
+/// `level` are the nodes above. Children of one parent become neighbours. Returns the first child of every parent, and a number
+/// behind. Errors: too many nodes.
+fn add_level(children: &mut [u32], level: Range<usize>, parents: &mut Vec<u32>) -> crate::Result<Vec<u32>> {
+    let (start, first) = (level.start, parents.len());
+    Hierarchy::check_nodes(first + children.len())?;
     let mut firsts = vec![0u32; level.len() + 1];
-    by_child.for_each(|parent| firsts[parent as usize - level.start + 1] += 1);
-    parents.reserve_exact(children);
+    children.iter().for_each(|&parent| firsts[parent as usize - start + 1] += 1);
+    parents.reserve_exact(children.len());
     firsts[0] = first as u32;
     for (i, parent) in level.enumerate() {
         parents.extend(std::iter::repeat_n(parent as u32, firsts[i + 1] as usize));
         firsts[i + 1] += firsts[i];
     }
+    let mut next = firsts.clone();
+    for child in children {
+        let next = &mut next[*child as usize - start];
+        *child = *next;
+        *next += 1;
+    }
     Ok(firsts)
 }
 
-/// Finds the nodes of a level above the leaves; `of_row` goes from the parents to them.
+/// Finds the nodes of a level above the leaves, by the codes of their names; `of_row` goes from the parents to them.
 fn inner_nodes(
-    column: Column,
+    mut codes: Vec<u32>,
     of_row: &mut [u32],
     level: Range<usize>,
     parents: &mut Vec<u32>,
-) -> std::result::Result<(), Stop> {
-    let (mut codes, empty) = column.into_codes();
-    if let Some(row) = empty.and_then(|empty| codes.iter().position(|&code| code == empty)) {
-        return Err(Stop::Empty(row));
-    }
+) -> crate::Result<()> {
     // Parent and code of every node, in the order of the file.
     let mut found: Vec<(u32, u32)> = Vec::new();
-    let mut index: HashTable<u32> = HashTable::new();
-    let hasher = DefaultHashBuilder::default();
+    let mut index: HashMap<(u32, u32), u32> = HashMap::new();
     let mut last = 0;
     for (code, &parent) in codes.iter_mut().zip(&*of_row) {
         let node = (parent, *code);
         if found.get(last as usize) != Some(&node) {
             let next = found.len() as u32;
-            let entry = index.entry(
-                hasher.hash_one(node),
-                |&i| found[i as usize] == node,
-                |&i| hasher.hash_one(found[i as usize]),
-            );
-            last = *entry.or_insert(next).get();
+            last = *index.entry(node).or_insert(next);
             if last == next {
                 found.push(node);
             }
@@ -159,54 +140,22 @@ fn inner_nodes(
         *code = last;
     }
     drop(index);
-    let start = level.start;
-    let mut next = add_level(found.iter().map(|node| node.0), level, parents)?;
-    let mut numbers = Vec::with_capacity(found.len());
-    for &(parent, _) in &found {
-        let next = &mut next[parent as usize - start];
-        numbers.push(*next);
-        *next += 1;
-    }
+    let mut numbers: Vec<u32> = found.into_iter().map(|(parent, _)| parent).collect();
+    add_level(&mut numbers, level, parents)?;
     of_row.iter_mut().zip(codes).for_each(|(node, child)| *node = numbers[child as usize]);
     Ok(())
 }
 
-/// The leaves, one for each row; `of_row` goes from their parents to them.
-fn leaves(
-    column: &Column,
-    of_row: &mut Vec<u32>,
-    level: Range<usize>,
-    parents: &mut Vec<u32>,
-) -> std::result::Result<(), Stop> {
-    let start = level.start;
-    let firsts = add_level(of_row.iter().copied(), level, parents)?;
-    // Rows that stand parent by parent are numbered as they stand.
+/// Whether no leaf lacks a name or shares it with another of its parent.
+fn distinct(column: &Column, firsts: &[u32], leaf_of_row: &[u32]) -> bool {
     let first = firsts[0];
-    if of_row.is_sorted() {
-        let row = |leaf: u32| (leaf - first) as usize;
-        if !distinct(column, &firsts, row) {
-            return Err(Stop::Leaf);
-        }
-        of_row.iter_mut().zip(first..).for_each(|(node, leaf)| *node = leaf);
-        return Ok(());
+    // Rows that stand parent by parent are numbered as they stand.
+    let mut rows = Vec::new();
+    if !leaf_of_row.is_sorted() {
+        rows.resize(leaf_of_row.len(), 0);
+        (0..).zip(leaf_of_row).for_each(|(row, &leaf)| rows[(leaf - first) as usize] = row);
     }
-    let (mut next, mut rows) = (firsts.clone(), vec![0u32; of_row.len()]);
-    let mut numbers = Vec::with_capacity(of_row.len());
-    for (row, &parent) in of_row.iter().enumerate() {
-        let next = &mut next[parent as usize - start];
-        rows[(*next - first) as usize] = row as u32;
-        numbers.push(*next);
-        *next += 1;
-    }
-    if !distinct(column, &firsts, |leaf| rows[(leaf - first) as usize] as usize) {
-        return Err(Stop::Leaf);
-    }
-    *of_row = numbers;
-    Ok(())
-}
-
-/// Whether no leaf lacks a name or shares it with another of its parent; `row`: of a leaf.
-fn distinct(column: &Column, firsts: &[u32], row: impl Fn(u32) -> usize) -> bool {
+    let row = |leaf: u32| rows.get((leaf - first) as usize).copied().unwrap_or(leaf - first) as usize;
     match column {
         Column::Coded { codes, names } => {
             let empty = names.empty();
@@ -217,43 +166,31 @@ fn distinct(column: &Column, firsts: &[u32], row: impl Fn(u32) -> usize) -> bool
             (0..names.len()).all(|row| !names.bytes(row).is_empty())
                 && differ(firsts, |leaf| names.bytes(row(leaf)))
         }
-        Column::Skipped | Column::Integers { .. } => unreachable!("a level is read as text"),
+        Column::Skipped => unreachable!("a level is read"),
     }
 }
 
 /// Whether the keys of the children of every parent differ. Increasing ones, as files have them, need no table.
 fn differ<K: Ord + Hash>(firsts: &[u32], key: impl Fn(u32) -> K) -> bool {
-    let hasher = DefaultHashBuilder::default();
     firsts.windows(2).all(|pair| {
-        let mut children = pair[0]..pair[1];
-        if children.clone().skip(1).all(|leaf| key(leaf - 1) < key(leaf)) {
-            return true;
-        }
-        let mut index: HashTable<u32> = HashTable::with_capacity(children.len());
-        children.all(|leaf| {
-            let hash = hasher.hash_one(key(leaf));
-            let new = index.find(hash, |&other| key(other) == key(leaf)).is_none();
-            if new {
-                index.insert_unique(hash, leaf, |&other| hasher.hash_one(key(other)));
-            }
-            new
-        })
+        let (children, mut seen) = (pair[0]..pair[1], HashSet::new());
+        children.clone().is_sorted_by(|&a, &b| key(a) < key(b))
+            || children.into_iter().all(|leaf| seen.insert(key(leaf)))
     })
 }
 
 /// The first row whose leaf has no name or that of another row; there is one.
-fn bad_leaf(table: &CsvTable, place: usize, parents: &[u32], level: &str) -> Failure {
+fn bad_leaf(table: &CsvTable, place: usize, level: &str, parent: impl Fn(usize) -> u32) -> Failure {
     let mut seen = HashMap::new();
-    for (row, &parent) in parents.iter().enumerate() {
+    for row in 0..table.len() {
         let name = table.text(row, place);
         if name.is_empty() {
             return table.bad_row(row, format!("no `{level}`, want an id"));
         }
-        if let Some(&first) = seen.get(&(parent, name.clone())) {
+        if let Some(first) = seen.insert((parent(row), name), row) {
             let first = table.place(first);
             return table.bad_row(row, format!("`{level}` = `{name}` is duplicated (first on {first})"));
         }
-        seen.insert((parent, name), row);
     }
     unreachable!("a leaf was refused")
 }

@@ -1,23 +1,22 @@
 //! A table of counts with its invariant.
 
 use super::CsvTable;
-
+use super::column::Names;
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region, Row};
 use crate::lattice::IntMatrix;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use crate::table::Texts;
+use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
-use std::hash::BuildHasher;
 use std::path::Path;
 
 /// Confidential counts and what every release of them keeps.
 #[derive(Debug, Clone)]
 pub struct InvariantTable {
     /// By cell: its name, the values of its columns joined by `/`.
-    pub names: Vec<String>,
+    pub names: Texts,
     /// By cell.
     pub counts: Vec<i64>,
     /// `A`.
@@ -59,7 +58,7 @@ impl InvariantTable {
             unreachable!("the caller has a table");
         };
         let table = table.filter(&source.filter)?;
-        let path = &table.path;
+        let path = &table.path.clone();
         let count_place = table.column(&source.count)?;
         let named: Vec<usize> = match cell {
             Some(columns) => columns.iter().map(|c| table.column(c)).collect::<Result<_>>()?,
@@ -68,7 +67,7 @@ impl InvariantTable {
         if table.is_empty() {
             return Err(Failure::data(path, "no rows (after `where`), want one per cell").into());
         }
-        let (mut names, mut cells) = read_cells(&table, &named, count_place, &source.count)?;
+        let mut cells = Cells::read(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
         let numbered = specs().any(|s| {
             matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
@@ -80,35 +79,32 @@ impl InvariantTable {
             })
             .collect();
         if let ([(rows, columns)], false) = (&margins[..], numbered) {
-            let (row, column) = (key(&table, rows)?, key(&table, columns)?);
-            cells.sort_by_key(|cell| (row[cell.row], column[cell.row]));
-            names = cells.iter().map(|cell| std::mem::take(&mut names[cell.row])).collect();
+            cells.sort_by(rows, columns)?;
         }
-        let mut counts: Vec<i64> = cells.iter().map(|cell| cell.count).collect();
         let mut whole: Option<Linear> = None;
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = build(spec, &table, &cells, (&mut names, &mut counts))? else { continue };
+            let Some(built) = cells.equations(spec)? else { continue };
             let linear = built.map_err(|e| refuse(e.to_string()))?;
             whole = Some(match whole {
                 None => linear,
                 Some(before) => before.and(linear),
             });
         }
-        let invariant = whole.unwrap_or_else(|| Linear::none(names.len()));
+        let invariant = whole.unwrap_or_else(|| Linear::none(cells.names.len()));
         let mut inequalities = Inequalities::default();
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = inequality(spec, &table, &cells, names.len())? else { continue };
+            let Some(built) = cells.inequalities(spec)? else { continue };
             let one = built.map_err(|e| refuse(e.to_string()))?;
+            let Cells { names, counts, .. } = &cells;
             inequalities = inequalities.and(one.clone());
-            if let Some((row, wanted, least, largest)) = inequalities.conflict(&invariant, &counts) {
+            if let Some((row, wanted, least, largest)) = inequalities.conflict(&invariant, counts) {
                 let allowed = match (least, largest) {
                     (Some(least), _) if least > wanted => format!("at least {least}"),
                     (_, largest) => format!("at most {}", largest.unwrap_or_default()),
                 };
-                let of: Vec<&str> =
-                    invariant.rows()[row].iter().map(|&(c, _)| names[c as usize].as_str()).collect();
+                let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| &names[c as usize]).collect();
                 let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
                 return Err(refuse(format!(
                     "infeasible: equation {} (cells {of}) asks for {wanted}, the bounds of its cells allow {allowed}",
@@ -125,13 +121,15 @@ impl InvariantTable {
                 let (name, count) = (&names[cell], counts[cell]);
                 return Err(refuse(format!("the confidential count of `{name}` is {count}, want {want}")));
             }
-            one.around(&counts).map_err(|e| refuse(e.to_string()))?;
+            one.around(counts).map_err(|e| refuse(e.to_string()))?;
         }
+        let Cells { rows, names, counts, .. } = cells;
+        drop(table);
         let region = inequalities.around(&counts).expect("each of them holds");
         // Names head the columns of the draws. Those of the rows are distinct.
-        let mut sorted: Vec<&String> = Vec::new();
-        if names.len() > cells.len() {
-            sorted.extend(&names);
+        let mut sorted: Vec<&str> = Vec::new();
+        if names.len() > rows.len() {
+            sorted.extend(names.iter());
             sorted.sort_unstable();
         }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -171,177 +169,213 @@ impl InvariantTable {
     }
 }
 
-struct CellRow {
-    row: usize,
-    count: i64,
+/// Cells while their equations are built.
+struct Cells<'a> {
+    table: &'a CsvTable,
+    /// The rows of the table, in the order of the cells.
+    rows: Vec<u32>,
+    /// By cell, behind them by node of a hierarchy.
+    names: Texts,
+    counts: Vec<i64>,
 }
 
-/// Names and counts by row.
-fn read_cells(
-    table: &CsvTable,
-    named: &[usize],
-    count_place: usize,
-    count: &str,
-) -> Result<(Vec<String>, Vec<CellRow>)> {
-    let mut names: Vec<String> = Vec::with_capacity(table.len());
-    let mut cells = Vec::with_capacity(table.len());
-    let (mut seen, hasher) = (HashTable::<u32>::with_capacity(table.len()), DefaultHashBuilder::default());
-    let (mut total, mut name) = (0i64, String::new());
-    for row in 0..table.len() {
-        name.clear();
-        for (i, &place) in named.iter().enumerate() {
-            let value = table.text(row, place);
-            if value.is_empty() {
+/// Outer error: the file; inner: the invariant. `None` for what is none.
+type Built<T> = Result<Option<crate::Result<T>>>;
+
+impl<'a> Cells<'a> {
+    fn read(table: &'a CsvTable, named: &[usize], count_place: usize, count: &str) -> Result<Self> {
+        let mut names = Names::default();
+        let mut counts = Vec::with_capacity(table.len());
+        let (mut total, mut name) = (0i64, String::new());
+        for row in 0..table.len() {
+            name.clear();
+            for (i, &place) in named.iter().enumerate() {
+                let value = table.text(row, place);
+                if value.is_empty() {
+                    return Err(table.bad_row(row, "a cell without a name"));
+                }
+                name.push_str(if i > 0 { "/" } else { "" });
+                name.push_str(value);
+            }
+            if name.is_empty() {
                 return Err(table.bad_row(row, "a cell without a name"));
             }
-            if i > 0 {
-                name.push('/');
+            let first = names.number(name.as_bytes()) as usize;
+            if first < row {
+                let first = table.place(first);
+                let message = format!("the cell `{name}` is duplicated (first on {first})");
+                return Err(table.bad_row(row, message));
             }
-            name.push_str(&value);
+            let value = table.count(row, count_place, count)?;
+            total = total.saturating_add(value);
+            counts.push(value);
         }
-        if name.is_empty() {
-            return Err(table.bad_row(row, "a cell without a name"));
+        if total > 1 << 53 {
+            return Err(Failure::data(&table.path, format!("the counts sum to {total}, the limit is 2^53")));
         }
-        let hash = hasher.hash_one(&name);
-        if let Some(&first) = seen.find(hash, |&first| names[first as usize] == name) {
-            let first = table.place(first as usize);
-            return Err(table.bad_row(row, format!("the cell `{name}` is duplicated (first on {first})")));
-        }
-        seen.insert_unique(hash, row as u32, |&other| hasher.hash_one(&names[other as usize]));
-        names.push(name.as_str().to_owned());
-        let value = table.count(row, count_place, count)?;
-        total = total.saturating_add(value);
-        cells.push(CellRow { row, count: value });
+        Ok(Self { table, rows: (0..table.len() as u32).collect(), names: names.into_texts(), counts })
     }
-    if total > 1 << 53 {
-        return Err(Failure::data(&table.path, format!("the counts sum to {total}, the limit is 2^53")));
+
+    /// Puts cells that stand in the order of the file in that of their values in two columns.
+    fn sort_by(&mut self, first: &str, second: &str) -> Result<()> {
+        let (first, second) = (self.key(first)?, self.key(second)?);
+        self.rows.sort_by_key(|&row| (first[row as usize], second[row as usize]));
+        self.names.select(&self.rows);
+        self.counts = self.rows.iter().map(|&row| self.counts[row as usize]).collect();
+        Ok(())
     }
-    Ok((names, cells))
-}
 
-/// By row of the file: the number of its value in a column, in the order of first appearance.
-fn key(table: &CsvTable, column: &str) -> Result<Vec<usize>> {
-    let place = table.column(column)?;
-    Ok(table.numbers(place).into_iter().map(|number| number as usize).collect())
-}
+    /// The number of the value in a column, in the order of first appearance in the file.
+    fn key(&self, column: &str) -> Result<Vec<usize>> {
+        let numbers = self.table.numbers(self.table.column(column)?);
+        Ok(self.rows.iter().map(|&row| numbers[row as usize] as usize).collect())
+    }
 
-type Built = std::result::Result<Linear, crate::Error>;
+    /// The row and the text of every cell in a column.
+    fn texts(&self, column: &str) -> Result<impl Iterator<Item = (usize, &'a str)>> {
+        let (table, place) = (self.table, self.table.column(column)?);
+        Ok(self.rows.iter().map(move |&row| (row as usize, table.text(row as usize, place))))
+    }
 
-/// Outer error: the file; inner: the invariant. `None` for equations.
-fn inequality(
-    spec: &InvariantSpec,
-    table: &CsvTable,
-    cells: &[CellRow],
-    all: usize,
-) -> Result<Option<std::result::Result<Inequalities, crate::Error>>> {
-    let by_cell = |bound: &Option<Bound>, none: i64| -> Result<Vec<i64>> {
-        match bound {
-            None => Ok(vec![none; cells.len()]),
-            Some(Bound::Value(x)) => Ok(vec![*x; cells.len()]),
-            Some(Bound::Column(column)) => {
-                let place = table.column(column)?;
-                cells
-                    .iter()
-                    .map(|cell| {
-                        let text = table.text(cell.row, place);
-                        match &*text {
-                            "" => Ok(none),
-                            text => text.parse().map_err(|_| {
-                                table.bad_row(
-                                    cell.row,
-                                    format!("`{column}` = `{text}`, want an integer or nothing"),
-                                )
-                            }),
-                        }
-                    })
-                    .collect()
+    fn bounds(&self, bound: &Option<Bound>, none: i64) -> Result<Vec<i64>> {
+        let column = match bound {
+            None => return Ok(vec![none; self.rows.len()]),
+            Some(Bound::Value(x)) => return Ok(vec![*x; self.rows.len()]),
+            Some(Bound::Column(column)) => column,
+        };
+        let bad =
+            |row, text| self.table.bad_row(row, format!("`{column}` = `{text}`, want an integer or nothing"));
+        self.texts(column)?
+            .map(
+                |(row, text)| {
+                    if text.is_empty() { Ok(none) } else { text.parse().map_err(|_| bad(row, text)) }
+                },
+            )
+            .collect()
+    }
+
+    fn inequalities(&self, spec: &InvariantSpec) -> Built<Inequalities> {
+        Ok(Some(match spec {
+            InvariantSpec::Nonnegative => Ok(Inequalities::nonnegative(self.names.len())),
+            InvariantSpec::Bounds(lower, upper) => {
+                Inequalities::bounds(self.bounds(lower, NO_LOWER)?, self.bounds(upper, NO_UPPER)?)
             }
-        }
-    };
-    Ok(match spec {
-        InvariantSpec::Nonnegative => Some(Ok(Inequalities::nonnegative(all))),
-        InvariantSpec::Bounds(lower, upper) => {
-            Some(Inequalities::bounds(by_cell(lower, NO_LOWER)?, by_cell(upper, NO_UPPER)?))
-        }
-        InvariantSpec::AtLeast(rows, values) => {
-            let width = rows.first().map_or(0, Vec::len);
-            if width != cells.len() {
-                let message = format!("the rows have {width} columns for {} cells", cells.len());
-                return Ok(Some(Err(crate::Error::Invariant(message))));
+            InvariantSpec::AtLeast(rows, values) => {
+                let (width, d) = (rows.first().map_or(0, Vec::len), self.rows.len());
+                if width != d {
+                    let message = format!("the rows have {width} columns for {d} cells");
+                    return Ok(Some(Err(crate::Error::Invariant(message))));
+                }
+                let sparse =
+                    |row: &Vec<i64>| (0u32..).zip(row.iter().copied()).filter(|(_, b)| *b != 0).collect();
+                Inequalities::rows(rows.iter().map(sparse).zip(values.iter().copied()).collect())
             }
-            let sparse =
-                |row: &Vec<i64>| (0u32..).zip(row.iter().copied()).filter(|(_, b)| *b != 0).collect();
-            Some(Inequalities::rows(rows.iter().map(sparse).zip(values.iter().copied()).collect()))
-        }
-        _ => None,
-    })
-}
+            _ => return Ok(None),
+        }))
+    }
 
-/// Outer error: the file; inner: the invariant. `None` for inequalities.
-fn build(
-    spec: &InvariantSpec,
-    table: &CsvTable,
-    cells: &[CellRow],
-    (names, counts): (&mut Vec<String>, &mut Vec<i64>),
-) -> Result<Option<Built>> {
-    let d = cells.len();
-    let in_order = |by_row: Vec<usize>| -> Vec<usize> { cells.iter().map(|cell| by_row[cell.row]).collect() };
-    Ok(Some(match spec {
-        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => {
-            return Ok(None);
-        }
-        InvariantSpec::Total => Linear::total(d),
-        InvariantSpec::Partition(columns) => {
-            let keys = columns.iter().map(|c| Ok(in_order(key(table, c)?))).collect::<Result<Vec<_>>>()?;
-            // Column by column: those that agree so far, and in the next.
-            let mut groups = vec![0; d];
-            for key in keys {
-                let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
-                for (group, key) in groups.iter_mut().zip(key) {
-                    let next = numbers.len();
-                    *group = *numbers.entry((*group, key)).or_insert(next);
+    fn equations(&mut self, spec: &InvariantSpec) -> Built<Linear> {
+        let d = self.rows.len();
+        Ok(Some(match spec {
+            InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => {
+                return Ok(None);
+            }
+            InvariantSpec::Total => Linear::total(d),
+            InvariantSpec::Partition(columns) => {
+                // Column by column: those that agree so far, and in the next.
+                let mut groups = vec![0; d];
+                for column in columns {
+                    let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
+                    for (group, key) in groups.iter_mut().zip(self.key(column)?) {
+                        let next = numbers.len();
+                        *group = *numbers.entry((*group, key)).or_insert(next);
+                    }
+                }
+                Linear::partition(&groups)
+            }
+            InvariantSpec::Margins { rows, columns } => {
+                let (row, column) = (self.key(rows)?, self.key(columns)?);
+                let number = |key: &[usize]| key.iter().max().map_or(0, |most| most + 1);
+                let (r, c) = (number(&row), number(&column));
+                let complete = d == r * c && (0..d).all(|i| row[i] * c + column[i] == i);
+                if complete {
+                    Linear::margins(r, c)
+                } else {
+                    // Cells that are missing (structural zeros), in another order, or finer than two ways.
+                    Linear::partition(&row).and_then(|by_row| Ok(by_row.and(Linear::partition(&column)?)))
                 }
             }
-            Linear::partition(&groups)
-        }
-        InvariantSpec::Margins { rows, columns } => {
-            let (row, column) = (in_order(key(table, rows)?), in_order(key(table, columns)?));
-            let (r, c) = (row.iter().max().map_or(0, |m| m + 1), column.iter().max().map_or(0, |m| m + 1));
-            let complete = d == r * c && (0..d).all(|i| row[i] * c + column[i] == i);
-            if complete {
-                Linear::margins(r, c)
-            } else {
-                // Cells that are missing (structural zeros), in another order, or finer than two ways.
-                Linear::partition(&row).and_then(|by_row| Ok(by_row.and(Linear::partition(&column)?)))
-            }
-        }
-        InvariantSpec::Sets(sets) => Linear::subsets(d, sets),
-        InvariantSpec::Indicators(columns) => {
-            let mut sets = Vec::new();
-            for column in columns {
-                let place = table.column(column)?;
-                let mut set = Vec::new();
-                for (cell, at) in cells.iter().enumerate() {
-                    match &*table.text(at.row, place) {
-                        "1" => set.push(cell),
-                        "0" => {}
-                        other => {
-                            return Err(table.bad_row(at.row, format!("`{column}` = `{other}`, want 0 or 1")));
+            InvariantSpec::Sets(sets) => Linear::subsets(d, sets),
+            InvariantSpec::Indicators(columns) => {
+                let mut sets = vec![Vec::new(); columns.len()];
+                for (column, set) in columns.iter().zip(&mut sets) {
+                    for (cell, (row, text)) in self.texts(column)?.enumerate() {
+                        match text {
+                            "1" => set.push(cell),
+                            "0" => {}
+                            _ => {
+                                let message = format!("`{column}` = `{text}`, want 0 or 1");
+                                return Err(self.table.bad_row(row, message));
+                            }
                         }
                     }
                 }
-                sets.push(set);
+                Linear::subsets(d, &sets)
             }
-            Linear::subsets(d, &sets)
+            InvariantSpec::Hierarchy(levels) => self.hierarchy(levels)?,
+            InvariantSpec::Matrix { rows, values } => matrix(rows, values.as_deref(), &self.counts[..d]),
+        }))
+    }
+
+    /// Adds a cell for every inner node (root first), tied to its children.
+    fn hierarchy(&mut self, levels: &[String]) -> Result<crate::Result<Linear>> {
+        let table = self.table;
+        let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+        let numbers: Vec<Vec<u32>> = places.iter().map(|&place| table.numbers(place)).collect();
+        // Nodes from the root, each the cell `first` + its number, with its equation.
+        let first = self.names.len();
+        let mut rows: Vec<Row> = vec![vec![(first as u32, -1)]];
+        self.names.push(format!("(all by {})", levels.join("/")).as_bytes());
+        self.counts.push(0);
+        // By the parent and the number of the name.
+        let mut inner: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut leaves: HashMap<(u32, u32), u32> = HashMap::new();
+        for (cell, &row) in self.rows.iter().enumerate() {
+            let (row, count) = (row as usize, self.counts[cell]);
+            if places.iter().any(|&place| table.text(row, place).is_empty()) {
+                return Err(table.bad_row(row, format!("an empty name in {}", levels.join(", "))));
+            }
+            let mut parent = 0u32;
+            self.counts[first] += count;
+            for depth in 1..places.len() {
+                let next = rows.len() as u32;
+                let node = *inner.entry((parent, numbers[depth - 1][row])).or_insert(next);
+                if node == next {
+                    let number = first as u32 + node;
+                    rows[parent as usize].push((number, 1));
+                    rows.push(vec![(number, -1)]);
+                    let of = levels.iter().zip(&places[..depth]);
+                    let of = of.map(|(level, &place)| format!("{level}={}", table.text(row, place)));
+                    self.names.push(format!("({})", of.collect::<Vec<_>>().join("/")).as_bytes());
+                    self.counts.push(0);
+                }
+                self.counts[first + node as usize] += count;
+                parent = node;
+            }
+            let number = numbers.last().map_or(0, |numbers| numbers[row]);
+            if let Some(before) = leaves.insert((parent, number), row as u32) {
+                let path: Vec<_> = places.iter().map(|&place| table.text(row, place)).collect();
+                let (path, before) = (path.join("/"), table.place(before as usize));
+                let message = format!("the leaf `{path}` is duplicated (first on {before})");
+                return Err(table.bad_row(row, message));
+            }
+            rows[parent as usize].push((cell as u32, 1));
         }
-        InvariantSpec::Hierarchy(levels) => hierarchy(levels, table, cells, names, counts)?,
-        InvariantSpec::Matrix { rows, values } => {
-            matrix(rows, values.as_deref(), &cells.iter().map(|cell| cell.count).collect::<Vec<_>>())
-        }
-    }))
+        Ok(Linear::from_rows(self.names.len(), rows))
+    }
 }
 
-fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> Built {
+fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> crate::Result<Linear> {
     let wrong = |message: String| Err(crate::Error::Invariant(message));
     let width = rows.first().map_or(0, Vec::len);
     if width != counts.len() && !rows.is_empty() {
@@ -355,74 +389,6 @@ fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> Built {
         }
     }
     Linear::matrix(&a)
-}
-
-/// Adds a cell for every inner node (root first), tied to its children.
-fn hierarchy(
-    levels: &[String],
-    table: &CsvTable,
-    cells: &[CellRow],
-    names: &mut Vec<String>,
-    counts: &mut Vec<i64>,
-) -> Result<Built> {
-    let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
-    let numbers: Vec<Vec<u32>> = places.iter().map(|&place| table.numbers(place)).collect();
-    let mut rows: Vec<Row> = Vec::new();
-    // By a cell below it and its depth; the root has none.
-    let mut new_node = |below: Option<(&CellRow, usize)>, names: &mut Vec<String>, counts: &mut Vec<i64>| {
-        let node = names.len();
-        names.push(match below {
-            None => format!("(all by {})", levels.join("/")),
-            Some((cell, depth)) => {
-                let of = levels.iter().zip(&places[..depth]);
-                let of = of.map(|(level, &place)| format!("{level}={}", table.text(cell.row, place)));
-                format!("({})", of.collect::<Vec<_>>().join("/"))
-            }
-        });
-        counts.push(0);
-        rows.push(vec![(node as u32, -1)]);
-        (node, rows.len() - 1)
-    };
-    // Nodes with their rows, by the row of the parent and the number of the name; in the same way the leaves.
-    let root = new_node(None, names, counts);
-    let mut inner: HashMap<(u32, u32), (usize, usize)> = HashMap::new();
-    let mut leaves: HashMap<(u32, u32), u32> = HashMap::new();
-    let mut edges: Vec<(u32, u32)> = Vec::new();
-    for (leaf, cell) in cells.iter().enumerate() {
-        if places.iter().any(|&place| table.text(cell.row, place).is_empty()) {
-            return Err(table.bad_row(cell.row, format!("an empty name in {}", levels.join(", "))));
-        }
-        let number = |depth: usize| numbers.get(depth).map_or(0, |numbers| numbers[cell.row]);
-        let mut parent = root;
-        counts[root.0] += cell.count;
-        for depth in 1..places.len() {
-            let key = (parent.1 as u32, number(depth - 1));
-            let node = match inner.get(&key) {
-                Some(&node) => node,
-                None => {
-                    let node = new_node(Some((cell, depth)), names, counts);
-                    inner.insert(key, node);
-                    edges.push((parent.1 as u32, node.0 as u32));
-                    node
-                }
-            };
-            counts[node.0] += cell.count;
-            parent = node;
-        }
-        let key = (parent.1 as u32, number(places.len().saturating_sub(1)));
-        if let Some(first) = leaves.insert(key, cell.row as u32) {
-            let path: Vec<_> = places.iter().map(|&place| table.text(cell.row, place)).collect();
-            let (path, first) = (path.join("/"), table.place(first as usize));
-            return Err(
-                table.bad_row(cell.row, format!("the leaf `{path}` is duplicated (first on {first})"))
-            );
-        }
-        edges.push((parent.1 as u32, leaf as u32));
-    }
-    for (row, child) in edges {
-        rows[row as usize].push((child, 1));
-    }
-    Ok(Linear::from_rows(names.len(), rows))
 }
 
 /// Reads a matrix: a CSV file without a header, integers only.

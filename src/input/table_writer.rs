@@ -1,10 +1,18 @@
 //! Data tables as files.
 
-use super::Value;
 use crate::failure::{Failure, Result};
 use crate::table::{Field, Kind, Value as _, Writer};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// One value of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// Text.
+    Text(&'a str),
+    /// A number.
+    Integer(i64),
+}
 
 /// Writes a table of text and integers row by row: CSV, or parquet by its name.
 pub struct TableWriter {
@@ -52,7 +60,7 @@ impl TableWriter {
             Sink::Parquet(writer) => {
                 for (column, value) in writer.row().map_err(|e| failed(&e))?.iter_mut().zip(row) {
                     match value {
-                        Value::Text(text) => column.put_text(text),
+                        Value::Text(text) => column.put_text(text.as_bytes()),
                         Value::Integer(value) => value.put(column),
                     }
                 }

@@ -184,6 +184,11 @@ impl Linear {
         connected(self.entries, &rows).into_iter().map(|(component, _)| component).collect()
     }
 
+    /// How many connected components there are.
+    pub fn parts(&self) -> usize {
+        if self.margins.is_some() { 1 } else { self.components().len() }
+    }
+
     /// Everything as one component: for laws that do not factorise.
     pub fn whole(&self) -> Component {
         Component {
@@ -197,7 +202,9 @@ impl Linear {
 /// Refuses an invariant that fixes every entry: its only release is the confidential table.
 pub fn check_free(invariant: &Linear) -> Result<()> {
     // What cannot be computed is left to those who need it.
-    match invariant.components().iter().all(|component| component.is_fixed().unwrap_or(false)) {
+    let margins_fix = invariant.margins.is_none_or(|(rows, columns)| rows == 1 || columns == 1);
+    let fixed = |component: &Component| component.is_fixed().unwrap_or(false);
+    match margins_fix && invariant.components().iter().all(fixed) {
         false => Ok(()),
         true => Err(Error::no_free_dimension()),
     }

@@ -4,7 +4,7 @@ use super::{Coupled, Dispersed, Kernel, start, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Linear, Moves, Region, start_basis};
 use crate::lattice::Sparse;
-use crate::law::{LatticeLaw, Line};
+use crate::law::{LatticeLaw, Line, downhill};
 use crate::rng::{Rng, below, open01};
 
 /// Gibbs sampler of a [`LatticeLaw`] on `{z : A z = 0}` that moves along one short lattice vector at a time and
@@ -193,21 +193,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             for _ in 0..self.sweep() {
                 self.draw(rng, &mut noise);
                 let along = region.violation_along(&noise.vector, z);
-                let (mut best, mut least) = (0i64, along(0));
-                for side in [1i64, -1] {
-                    let mut stride = 1i64;
-                    loop {
-                        let next = along(best + side * stride);
-                        if next < least {
-                            (best, least) = (best + side * stride, next);
-                            stride *= 2;
-                        } else if stride > 1 {
-                            stride /= 2;
-                        } else {
-                            break;
-                        }
-                    }
-                }
+                let (best, least) = downhill(&along);
                 let (mut first, mut last) = (best, best);
                 while last - best < PLATEAU && along(last + 1) == least {
                     last += 1;

@@ -219,11 +219,8 @@ fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
     })
 }
 
-/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` on `first <= t <= last` (which contain 0) for a convex energy.
-fn search(line: &mut Line<i64>, within: (i64, i64), u: f64, energy: impl Fn(i64) -> f64) -> i64 {
-    let inside = |t: i64| within.0 <= t && t <= within.1;
-    let energy = |t: i64| if inside(t) { energy(t) } else { f64::INFINITY };
-    // Downhill to the smallest energy, by strides that double, then halve.
+/// The least of a convex function and where it is, from 0 by strides that double, then halve.
+pub(crate) fn downhill<E: PartialOrd>(energy: impl Fn(i64) -> E) -> (i64, E) {
     let (mut mode, mut least) = (0, energy(0));
     for side in [1i64, -1] {
         let mut stride = 1i64;
@@ -239,6 +236,14 @@ fn search(line: &mut Line<i64>, within: (i64, i64), u: f64, energy: impl Fn(i64)
             }
         }
     }
+    (mode, least)
+}
+
+/// The `u`-quantile of `p(t) ∝ exp(-energy(t))` on `first <= t <= last` (which contain 0) for a convex energy.
+fn search(line: &mut Line<i64>, within: (i64, i64), u: f64, energy: impl Fn(i64) -> f64) -> i64 {
+    let inside = |t: i64| within.0 <= t && t <= within.1;
+    let energy = |t: i64| if inside(t) { energy(t) } else { f64::INFINITY };
+    let (mode, least) = downhill(&energy);
     quantile(line, mode, within, u, |t| libm::exp(least - energy(t)))
 }
 

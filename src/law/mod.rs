@@ -21,6 +21,7 @@ pub use gaussian::Gaussian;
 pub use geometric_line::PowerTables;
 pub use laplace::Laplace;
 pub use lattice_law::LatticeLaw;
+pub(crate) use lattice_law::downhill;
 pub use value::Value;
 
 use crate::error::{Error, Result};

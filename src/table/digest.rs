@@ -36,16 +36,16 @@ impl Hasher {
         for (hash, values) in self.columns.iter_mut().zip(columns) {
             let bytes = &mut self.buffer;
             bytes.clear();
-            /// The bytes of every value.
-            macro_rules! numbers {
-                ($values:expr) => {
+            /// Of every value, in a column with nulls, whether it is there; and its bytes.
+            macro_rules! put {
+                ($all:expr, $x:ident => $put:expr) => {
                     match &values.present {
-                        None => $values.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes())),
+                        None => $all.for_each(|$x| $put),
                         Some(present) => {
-                            for (x, &there) in $values.iter().zip(present) {
+                            for ($x, &there) in $all.zip(present) {
                                 bytes.push(u8::from(there));
                                 if there {
-                                    bytes.extend_from_slice(&x.to_le_bytes());
+                                    $put;
                                 }
                             }
                         }
@@ -53,29 +53,15 @@ impl Hasher {
                 };
             }
             match &values.data {
-                Data::U32(all) => numbers!(all),
-                Data::U64(all) => numbers!(all),
-                Data::I64(all) => numbers!(all),
-                Data::F64(all) => numbers!(all),
-                Data::Bool(_) | Data::Text(..) => {
-                    for row in 0..values.len() {
-                        if values.present.is_some() {
-                            bytes.push(u8::from(values.is_there(row)));
-                        }
-                        if !values.is_there(row) {
-                            continue;
-                        }
-                        match &values.data {
-                            Data::Bool(all) => bytes.push(u8::from(all[row])),
-                            Data::Text(all, ends) => {
-                                let text = &all[if row == 0 { 0 } else { ends[row - 1] }..ends[row]];
-                                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
-                                bytes.extend_from_slice(text);
-                            }
-                            _ => {}
-                        }
-                    }
-                }
+                Data::U32(all) => put!(all.iter(), x => bytes.extend_from_slice(&x.to_le_bytes())),
+                Data::U64(all) => put!(all.iter(), x => bytes.extend_from_slice(&x.to_le_bytes())),
+                Data::I64(all) => put!(all.iter(), x => bytes.extend_from_slice(&x.to_le_bytes())),
+                Data::F64(all) => put!(all.iter(), x => bytes.extend_from_slice(&x.to_le_bytes())),
+                Data::Bool(all) => put!(all.iter(), x => bytes.push(u8::from(*x))),
+                Data::Text(all) => put!((0..all.len()).map(|i| all.bytes(i)), text => {
+                    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                    bytes.extend_from_slice(text);
+                }),
             }
             hash.update(&*bytes);
         }

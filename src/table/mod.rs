@@ -6,11 +6,14 @@
 
 mod digest;
 mod read;
+mod texts;
 mod value;
 mod write;
 
 pub use digest::TableDigest;
 pub use read::{Reader, digest_of};
+pub(crate) use read::{open, runs};
+pub use texts::Texts;
 pub use value::{Data, Key, Value, Values};
 pub use write::Writer;
 

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Rows that are read at once.
 const ROWS: usize = 1 << 11;
+/// Values that are decoded at once.
+const BATCH: usize = 1024;
 
 /// A file that is being read.
 pub struct Reader {
@@ -26,8 +28,7 @@ impl Reader {
     /// Opens a file. Refused: what is no parquet file; columns of types that no table of ours has.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-        let file = SerializedFileReader::new(file)
-            .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))?;
+        let file = open(path, file)?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let fields = columns.iter().map(|column| field(column)).collect::<std::result::Result<_, String>>();
         let fields = fields.map_err(|message| Failure::data(path, message))?;
@@ -180,12 +181,11 @@ fn values(
         (ColumnReader::Int64ColumnReader(reader), Data::U64(data)) => fill!(reader, data, |x| x as u64),
         (ColumnReader::Int64ColumnReader(reader), Data::I64(data)) => fill!(reader, data, |x| x),
         (ColumnReader::DoubleColumnReader(reader), Data::F64(data)) => fill!(reader, data, |x| x),
-        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(bytes, ends)) => {
+        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(all)) => {
             let mut texts: Vec<Option<ByteArray>> = Vec::with_capacity(rows);
             fill!(reader, texts, Some);
             for text in texts {
-                bytes.extend_from_slice(text.as_ref().map_or(&[], ByteArray::data));
-                ends.push(bytes.len());
+                all.push(text.as_ref().map_or(&[], ByteArray::data));
             }
         }
         _ => return Err(ParquetError::General("a type that no table here has".into())),
@@ -194,4 +194,38 @@ fn values(
         return Err(ends_early());
     }
     Ok(filled)
+}
+
+/// A parquet file of anybody. Refused: what is none.
+pub(crate) fn open(path: &Path, file: File) -> Result<SerializedFileReader<File>> {
+    SerializedFileReader::new(file)
+        .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))
+}
+
+/// Hands on the values of a column in one row group in pieces: values, then how many are missing behind them. `bad`: what an
+/// error of the file becomes.
+pub(crate) fn runs<T: DataType, E>(
+    mut reader: ColumnReaderImpl<T>,
+    bad: impl Fn(ParquetError) -> E,
+    mut take: impl FnMut(&[T::T], usize) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::new());
+    loop {
+        values.clear();
+        levels.clear();
+        let (rows, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut values).map_err(&bad)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        if values.len() == rows {
+            take(&values, 0)?;
+            continue;
+        }
+        let mut rest = &values[..];
+        for run in levels.chunk_by(i16::eq) {
+            let (here, after) = rest.split_at(if run[0] > 0 { run.len() } else { 0 });
+            take(here, run.len() - here.len())?;
+            rest = after;
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Values of a column in memory.
 
-use super::Kind;
+use super::{Kind, Texts};
 use serde::{Deserialize, Serialize};
 
 /// A column of values; null has a place holder.
@@ -25,8 +25,22 @@ pub enum Data {
     F64(Vec<f64>),
     /// [`Kind::Bool`]
     Bool(Vec<bool>),
-    /// [`Kind::Text`]: all bytes, and where each text ends.
-    Text(Vec<u8>, Vec<usize>),
+    /// [`Kind::Text`]
+    Text(Texts),
+}
+
+/// The same for values of every type.
+macro_rules! each {
+    ($data:expr, $values:ident => $then:expr) => {
+        match $data {
+            Data::U32($values) => $then,
+            Data::U64($values) => $then,
+            Data::I64($values) => $then,
+            Data::F64($values) => $then,
+            Data::Bool($values) => $then,
+            Data::Text($values) => $then,
+        }
+    };
 }
 
 impl Values {
@@ -38,21 +52,14 @@ impl Values {
             Kind::I64 => Data::I64(Vec::with_capacity(room)),
             Kind::F64 => Data::F64(Vec::with_capacity(room)),
             Kind::Bool => Data::Bool(Vec::with_capacity(room)),
-            Kind::Text => Data::Text(Vec::with_capacity(16 * room), Vec::with_capacity(room)),
+            Kind::Text => Data::Text(Texts::default()),
         };
         Self { data, present: optional.then(|| Vec::with_capacity(room)) }
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        match &self.data {
-            Data::U32(values) => values.len(),
-            Data::U64(values) => values.len(),
-            Data::I64(values) => values.len(),
-            Data::F64(values) => values.len(),
-            Data::Bool(values) => values.len(),
-            Data::Text(_, ends) => ends.len(),
-        }
+        each!(&self.data, values => values.len())
     }
 
     /// Whether there are none.
@@ -62,17 +69,7 @@ impl Values {
 
     /// Forgets the values and keeps the memory.
     pub fn clear(&mut self) {
-        match &mut self.data {
-            Data::U32(values) => values.clear(),
-            Data::U64(values) => values.clear(),
-            Data::I64(values) => values.clear(),
-            Data::F64(values) => values.clear(),
-            Data::Bool(values) => values.clear(),
-            Data::Text(bytes, ends) => {
-                bytes.clear();
-                ends.clear();
-            }
-        }
+        each!(&mut self.data, values => values.clear());
         if let Some(present) = &mut self.present {
             present.clear();
         }
@@ -80,9 +77,8 @@ impl Values {
 
     /// A text of a column of texts; empty for null.
     pub fn text(&self, row: usize) -> Option<&str> {
-        let Data::Text(bytes, ends) = &self.data else { return None };
-        let start = if row == 0 { 0 } else { ends[row - 1] };
-        std::str::from_utf8(bytes.get(start..*ends.get(row)?)?).ok()
+        let Data::Text(texts) = &self.data else { return None };
+        (row < texts.len()).then(|| std::str::from_utf8(texts.bytes(row)).ok()).flatten()
     }
 
     pub(super) fn is_there(&self, row: usize) -> bool {
@@ -90,23 +86,15 @@ impl Values {
     }
 
     /// Appends a text to a column of texts.
-    pub fn put_text(&mut self, text: &str) {
-        if let Data::Text(bytes, ends) = &mut self.data {
-            bytes.extend_from_slice(text.as_bytes());
-            ends.push(bytes.len());
+    pub fn put_text(&mut self, text: &[u8]) {
+        if let Data::Text(texts) = &mut self.data {
+            texts.push(text);
         }
     }
 
     /// Appends what stands for null.
     pub(super) fn put_nothing(&mut self) {
-        match &mut self.data {
-            Data::U32(values) => values.push(0),
-            Data::U64(values) => values.push(0),
-            Data::I64(values) => values.push(0),
-            Data::F64(values) => values.push(0.0),
-            Data::Bool(values) => values.push(false),
-            Data::Text(bytes, ends) => ends.push(bytes.len()),
-        }
+        each!(&mut self.data, values => values.push(Default::default()));
     }
 }
 
@@ -163,7 +151,7 @@ impl<T: Value> Value for Option<T> {
 impl Value for String {
     const KIND: Kind = Kind::Text;
     fn put(&self, values: &mut Values) {
-        values.put_text(self);
+        values.put_text(self.as_bytes());
     }
     fn get(values: &Values, row: usize) -> Option<Self> {
         values.text(row).map(str::to_owned)
@@ -209,11 +197,7 @@ impl Value for Key {
     const KIND: Kind = Kind::Text;
     fn put(&self, values: &mut Values) {
         let digit = |i: usize| b"0123456789abcdef"[(self.0 >> (60 - 4 * i)) as usize & 15];
-        let digits: [u8; 16] = std::array::from_fn(digit);
-        if let Data::Text(bytes, ends) = &mut values.data {
-            bytes.extend_from_slice(&digits);
-            ends.push(bytes.len());
-        }
+        values.put_text(&std::array::from_fn::<u8, 16, _>(digit));
     }
     fn get(values: &Values, row: usize) -> Option<Self> {
         let text = values.text(row).filter(|text| text.len() == 16)?;

@@ -137,11 +137,15 @@ fn put(column: &mut SerializedColumnWriter, values: &Values, rows: Range<usize>)
         Data::I64(all) => write!(Int64Type, row => all[row]),
         Data::F64(all) => write!(DoubleType, row => all[row]),
         Data::Bool(all) => write!(BoolType, row => all[row]),
-        Data::Text(bytes, ends) => {
-            let begin = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
-            let first = begin(rows.start);
-            let bytes = Bytes::copy_from_slice(&bytes[first..begin(rows.end)]);
-            write!(ByteArrayType, row => ByteArray::from(bytes.slice(begin(row) - first..ends[row] - first)))
+        Data::Text(all) => {
+            let ends =
+                rows.clone().next_back().map(|last| (all.range(rows.start).start, all.range(last).end));
+            let (first, end) = ends.unwrap_or_default();
+            let bytes = Bytes::copy_from_slice(&all.all()[first..end]);
+            write!(ByteArrayType, row => {
+                let range = all.range(row);
+                ByteArray::from(bytes.slice(range.start - first..range.end - first))
+            })
         }
     }
 }

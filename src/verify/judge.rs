@@ -192,7 +192,7 @@ fn entries(
     let law = formula(cell.law, cell.calibration.scales[0]);
     let draws = &outcome.rows.draws;
     let d = table.counts.len();
-    let name = |i: usize| format!("entry {}", table.names[i]);
+    let name = |i: usize| format!("entry {}", &table.names[i]);
     let norm = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
     if cell.method.conditions() {
         let law = tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)?;

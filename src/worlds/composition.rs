@@ -23,17 +23,13 @@ fn changed(operator: Operator, mechanism: &Mechanism, space: &Space, event: Even
     mechanism.each(|belief| operator.apply(belief, space, event))
 }
 
-fn random_space<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Space> {
+fn random_space(settings: &Settings, rng: &mut dyn Rng) -> Result<Space> {
     draw::space(settings.worlds, draw::metric(rng), rng)
 }
 
 /// Postprocessing (Lemma 3.4 (1) and, with `h` after the operator, Lemma 3.8): a function `h` of the changed mechanism
 /// is no less private, (epsilon, delta).
-pub(super) fn postprocessing<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn postprocessing(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let worlds = settings.worlds;
@@ -61,7 +57,7 @@ pub(super) fn postprocessing<R: Rng + ?Sized>(
 
 /// Lemma 3.4 (2) with `C` a set of outputs of `M`: the law of `h(M)` given `M in C`, computed from the joint law of
 /// `h(M)` and `M in C`, is the law of `h` of the conditional mechanism.
-pub(super) fn function_given<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Finding> {
+pub(super) fn function_given(settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let worlds = settings.worlds;
@@ -93,11 +89,7 @@ pub(super) fn function_given<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) 
 /// 2: given `C`, `M` is uniform for both datasets, level 0; `h(M)` given `C` has odds `r / 4 : 1 - r / 2`.
 /// Imaging: `M = (1/3, 0, r / 3 + 1/6, 1/2 - r / 3)` on a line, `C = {0, 1}`, `h` swaps 0 and 3: the image of `M` has
 /// 1/3 at 0 for both datasets, that of `h(M)` has `1/2 - r / 3`.
-pub(super) fn function_first<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn function_first(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |m: &Mechanism, space: &Space, event: Event, h: &[usize], name: &str| -> Result<()> {
         let before = changed(operator, m, space, event)?;
@@ -148,10 +140,10 @@ pub(super) fn function_first<R: Rng + ?Sized>(
 /// What is true of the operator after `h` in place of Lemmas 3.4 (2) and 3.8 by the letter. Conditioning: the law of
 /// `h(M)` given `h(M) in C` is `h` of the law of `M` given `M in h^-1(C)`. Imaging: the image of `h(M)` is as private as
 /// `M` itself, a function of its output.
-pub(super) fn function_first_instead<R: Rng + ?Sized>(
+pub(super) fn function_first_instead(
     operator: Operator,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
@@ -184,16 +176,12 @@ pub(super) fn function_first_instead<R: Rng + ?Sized>(
 
 /// Basic composition (Lemmas 3.6 and 3.10): two independent mechanisms on the same data, changed together by
 /// `C_1 × C_2`, pay at most the sum of the levels of the two changed alone.
-pub(super) fn basic<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn basic(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let side = settings.side();
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let metric = draw::metric(rng);
-        let part = |rng: &mut R| -> Result<(Mechanism, Space, Event)> {
+        let part = |rng: &mut dyn Rng| -> Result<(Mechanism, Space, Event)> {
             let epsilon = settings.epsilon * open01(rng);
             let mechanism = draw::mechanism(side, epsilon, rng)?;
             Ok((mechanism, draw::space(side, metric, rng)?, draw::event(side, rng)))
@@ -231,11 +219,7 @@ fn off_the_segment(target: &Belief, first: &Belief, second: &Belief) -> Result<(
 ///
 /// Imaging does not: for the uniform law on the line {0, 1, 2}, `C = {0, 2}` and `C' = {1}`, the images are (2/3, 0, 1/3)
 /// (world 1 is as close to 0 as to 2 and goes to 0), (0, 1, 0) and on the union (1/3, 1/3, 1/3).
-pub(super) fn disjoint_union<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn disjoint_union(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |m: &Mechanism, space: &Space, c: Event, d: Event, name: &str| -> Result<()> {
         for belief in m.beliefs() {
@@ -276,11 +260,7 @@ pub(super) fn disjoint_union<R: Rng + ?Sized>(
 /// `P_D(C)` and `P_D(C')` are positive for all datasets, as the paper's proof needs. By the letter of Definition 3.1
 /// (`M(D) in C` if and only if `f(D) in C`, with probability one) one of two disjoint invariants has probability 0 for
 /// every dataset, and the theorem would be about nothing.
-pub(super) fn union_privacy<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn union_privacy(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |m: &Mechanism, space: &Space, c: Event, d: Event, name: &str| -> Result<()> {
         let (on_c, on_d) = (changed(operator, m, space, c)?, changed(operator, m, space, d)?);
@@ -330,7 +310,7 @@ pub(super) fn union_privacy<R: Rng + ?Sized>(
 /// `e^epsilon (lambda_D P_D'(B | C) + (1 - lambda_D) P_D'(B | C')) + delta`, and `lambda_D <= e^eta lambda_D'`,
 /// `1 - lambda_D <= e^eta (1 - lambda_D')`. At least: `lambda_D` and `1 - lambda_D` are the probabilities of `C` and `C'`
 /// given the union.
-pub(super) fn union_privacy_instead<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Finding> {
+pub(super) fn union_privacy_instead(settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let (c, d) = draw::disjoint(settings.worlds, rng);
@@ -357,7 +337,7 @@ pub(super) fn union_privacy_instead<R: Rng + ?Sized>(settings: &Settings, rng: &
 }
 
 /// Random weights of a mixture of three, with sum 1.
-fn weights<R: Rng + ?Sized>(rng: &mut R) -> Result<Vec<f64>> {
+fn weights(rng: &mut dyn Rng) -> Result<Vec<f64>> {
     Ok(draw::belief(3, rng)?.probabilities().to_vec())
 }
 
@@ -366,11 +346,7 @@ fn weights<R: Rng + ?Sized>(rng: &mut R) -> Result<Vec<f64>> {
 ///
 /// Conditioning does not: half of (0.8, 0.1, 0.1) and half of (0.1, 0.1, 0.8), given {0, 1}, has 9/11 at 0; the mean of
 /// 8/9 and 1/2 is 25/36.
-pub(super) fn mixture<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn mixture(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |parts: &[(f64, &Mechanism)], space: &Space, event: Event, name: &str| -> Result<()> {
         let after = changed(operator, &Mechanism::mixture(parts)?, space, event)?;
@@ -418,11 +394,7 @@ pub(super) fn mixture<R: Rng + ?Sized>(
 /// False for conditioning, whose weights are `a_i P_D(C)`: half of `(r, 0, 1 - r)` and half of `(0, 1 - r, r)`, `r` the
 /// odds of randomised response, `C = {0, 1}`. Each has one output given `C`, level 0; the mixture given `C` is
 /// randomised response.
-pub(super) fn mixture_privacy<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn mixture_privacy(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |parts: &[(f64, &Mechanism)], space: &Space, event: Event, name: &str| -> Result<()> {
         let after = changed(operator, &Mechanism::mixture(parts)?, space, event)?;

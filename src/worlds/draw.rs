@@ -43,18 +43,18 @@ impl Settings {
 }
 
 /// One of the two metrics.
-pub(super) fn metric<R: Rng + ?Sized>(rng: &mut R) -> Metric {
+pub(super) fn metric(rng: &mut dyn Rng) -> Metric {
     if below(rng, 2) == 0 { Metric::L1 } else { Metric::SquaredL2 }
 }
 
 /// Random points of a plane.
-pub(super) fn space<R: Rng + ?Sized>(worlds: usize, metric: Metric, rng: &mut R) -> Result<Space> {
+pub(super) fn space(worlds: usize, metric: Metric, rng: &mut dyn Rng) -> Result<Space> {
     let mut coordinate = || below(rng, 1000) as i64;
     Space::new((0..worlds).map(|_| [coordinate(), coordinate(), 0, 0]).collect(), metric)
 }
 
 /// A random event with at least one of the worlds and not all of them.
-pub(super) fn event<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> Event {
+pub(super) fn event(worlds: usize, rng: &mut dyn Rng) -> Event {
     let within = below(rng, worlds as u64) as usize;
     let outside = (within + 1 + below(rng, worlds as u64 - 1) as usize) % worlds;
     let event = Event::of((0..worlds).filter(|_| below(rng, 2) == 0));
@@ -62,7 +62,7 @@ pub(super) fn event<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> Event {
 }
 
 /// Two disjoint events, neither empty; `worlds >= 2`.
-pub(super) fn disjoint<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> (Event, Event) {
+pub(super) fn disjoint(worlds: usize, rng: &mut dyn Rng) -> (Event, Event) {
     let first = event(worlds, rng);
     let rest: Vec<usize> = Event::all(worlds).without(first).worlds().collect();
     let sure = rest[below(rng, rest.len() as u64) as usize];
@@ -71,17 +71,17 @@ pub(super) fn disjoint<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> (Event, E
 }
 
 /// A random map of the worlds into themselves.
-pub(super) fn map<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> Vec<usize> {
+pub(super) fn map(worlds: usize, rng: &mut dyn Rng) -> Vec<usize> {
     (0..worlds).map(|_| below(rng, worlds as u64) as usize).collect()
 }
 
 /// A belief that has mass in every world: uniform among all of them.
-pub(super) fn belief<R: Rng + ?Sized>(worlds: usize, rng: &mut R) -> Result<Belief> {
+pub(super) fn belief(worlds: usize, rng: &mut dyn Rng) -> Result<Belief> {
     Belief::new((0..worlds).map(|_| exponential(rng)).collect())
 }
 
 /// A belief that gives 0 to about a quarter of the worlds, and mass to one of the event at least.
-pub(super) fn sparse_belief<R: Rng + ?Sized>(worlds: usize, event: Event, rng: &mut R) -> Result<Belief> {
+pub(super) fn sparse_belief(worlds: usize, event: Event, rng: &mut dyn Rng) -> Result<Belief> {
     loop {
         let weight = |_| if below(rng, 4) == 0 { 0.0 } else { exponential(rng) };
         let weights: Vec<f64> = (0..worlds).map(weight).collect();
@@ -93,7 +93,7 @@ pub(super) fn sparse_belief<R: Rng + ?Sized>(worlds: usize, event: Event, rng: &
 
 /// An exponential mechanism on three datasets, all neighbours: `P_D(y) ∝ q(y) e^(epsilon u_D(y) / 2)` with scores
 /// `u_D` in [0, 1], every second time only 0 and 1. Its level is at most `epsilon`.
-pub(super) fn mechanism<R: Rng + ?Sized>(worlds: usize, epsilon: f64, rng: &mut R) -> Result<Mechanism> {
+pub(super) fn mechanism(worlds: usize, epsilon: f64, rng: &mut dyn Rng) -> Result<Mechanism> {
     let base = belief(worlds, rng)?;
     let extreme = below(rng, 2) == 0;
     let mut law = || {

@@ -19,12 +19,12 @@ struct Pair {
     level: f64,
 }
 
-fn between<R: Rng + ?Sized>(rng: &mut R, reach: i64) -> i64 {
+fn between(rng: &mut dyn Rng, reach: i64) -> i64 {
     below(rng, 2 * reach as u64 + 1) as i64 - reach
 }
 
 /// Two different steps within the reach.
-fn two_steps<R: Rng + ?Sized>(rng: &mut R) -> (i64, i64) {
+fn two_steps(rng: &mut dyn Rng) -> (i64, i64) {
     let first = between(rng, REACH);
     loop {
         let second = between(rng, REACH);
@@ -100,7 +100,7 @@ fn total_of_three(x: [[i64; 3]; 2], epsilon: f64) -> Pair {
 ///
 /// The deviation is the largest of `|ln(K(x) / K(x'))|` and the level given `C` minus `epsilon`. Outside the window
 /// the log ratio is at most `epsilon` plus the former, by the triangle inequality.
-pub(super) fn preserved<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Finding> {
+pub(super) fn preserved(settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let (pair, name) = if case % 2 == 0 {

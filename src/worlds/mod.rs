@@ -43,7 +43,7 @@ use Operator::{Conditioning, Imaging};
 
 /// Checks every statement of the theory of "Two views", sections 2 and 3: first those of Table 1, column by column,
 /// then the others. Refuses settings outside their ranges ([`Settings::check`]).
-pub fn check_all<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Vec<Finding>> {
+pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>> {
     settings.check()?;
     Ok(vec![
         privacy::preserved(Conditioning, settings, rng)?,

@@ -21,10 +21,10 @@ fn changes_ratios(before: &Belief, after: &Belief, event: Event) -> f64 {
 /// Backwards, with a number: summing the cross products over `w'` in `E` gives
 /// `|P'(w) - P(w | E)| <= (|E| / P(E) + 1) v` for every `P'`, so `v = 0` leaves only `P(. | E)`. Checked for random
 /// `P'` and for `P'` close to the result.
-pub(super) fn characterisation<R: Rng + ?Sized>(
+pub(super) fn characterisation(
     operator: Operator,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
@@ -53,11 +53,7 @@ pub(super) fn characterisation<R: Rng + ?Sized>(
 
 /// Proposition 2.2: for disjoint `C`, `C'` the result on the union is `lambda` times that on `C` plus `1 - lambda`
 /// times that on `C'`, with `lambda = P(C) / (P(C) + P(C'))`.
-pub(super) fn union_formula<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn union_formula(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let (c, d) = draw::disjoint(settings.worlds, rng);
@@ -74,11 +70,7 @@ pub(super) fn union_formula<R: Rng + ?Sized>(
 }
 
 /// Equation (2): the result for `lambda P + (1 - lambda) P'` is the mixture of the results.
-pub(super) fn homomorphism<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn homomorphism(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
         let event = draw::event(settings.worlds, rng);
@@ -117,10 +109,10 @@ pub(super) fn example(operator: Operator) -> Result<Finding> {
 
 /// Section 2: an impossible world stays impossible and a sure event stays sure. True for conditioning; imaging breaks
 /// both, in Example 2.3 already. The deviation is the largest new mass of worlds that had none.
-pub(super) fn impossible_stays<R: Rng + ?Sized>(
+pub(super) fn impossible_stays(
     operator: Operator,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let mut tally = Tally::new();
     let mut see = |space: &Space, belief: &Belief, event: Event, name: &str| -> Result<()> {
@@ -147,10 +139,10 @@ pub(super) fn impossible_stays<R: Rng + ?Sized>(
 ///
 /// The deviation is the largest of: what a competitor undercuts the result by, and the error of the closed form.
 /// Competitors: a random belief on `C`, steps from the result towards it, and the results of both operators.
-pub(super) fn least_information<R: Rng + ?Sized>(
+pub(super) fn least_information(
     operator: Operator,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {
@@ -205,11 +197,11 @@ fn cost(plan: &Plan, belief: &Belief, space: &Space) -> f64 {
 ///
 /// Competitors: random plans, plans that differ from the result's in one world, and those of both operators. The
 /// deviation is relative to the mean distance of the points, as `least_information` else.
-pub(super) fn least_movement<R: Rng + ?Sized>(
+pub(super) fn least_movement(
     operator: Operator,
     metric: Metric,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let mut tally = Tally::new();
     for case in 0..settings.cases {

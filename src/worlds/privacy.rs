@@ -21,7 +21,7 @@ fn almost_doubled(epsilon: f64) -> Result<Mechanism> {
 
 /// Double geometric noise on a line of `worlds + 2` cells, and a random set of at least two inner cells that holds a
 /// pair of neighbours, or the half line from cell 1 on; the datasets are the cells of the set (Definition 3.1).
-fn on_a_line<R: Rng + ?Sized>(settings: &Settings, half: bool, rng: &mut R) -> Result<(Mechanism, Event)> {
+fn on_a_line(settings: &Settings, half: bool, rng: &mut dyn Rng) -> Result<(Mechanism, Event)> {
     let cells = settings.worlds + 2;
     let event = if half {
         Event::of(1..cells)
@@ -36,9 +36,9 @@ fn on_a_line<R: Rng + ?Sized>(settings: &Settings, half: bool, rng: &mut R) -> R
 
 /// Examples of mechanisms with an event, for any `C`: the almost doubled one, noise on a half line, and as many as the
 /// settings ask for, noise on a line and exponential mechanisms in turn.
-fn examples<R: Rng + ?Sized>(
+fn examples(
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
     mut see: impl FnMut(Mechanism, Event, Space, &str) -> Result<()>,
 ) -> Result<()> {
     let line = |worlds: usize| Space::line(worlds, Metric::SquaredL2);
@@ -61,11 +61,7 @@ fn examples<R: Rng + ?Sized>(
 
 /// Privacy preserving (Table 1, first column; Lemma 3.7 for imaging): what the mechanism pays covers the mechanism
 /// after the operator, (epsilon, delta) as [`Mechanism::excess`] compares them.
-pub(super) fn preserved<R: Rng + ?Sized>(
-    operator: Operator,
-    settings: &Settings,
-    rng: &mut R,
-) -> Result<Finding> {
+pub(super) fn preserved(operator: Operator, settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let mut tally = Tally::new();
     examples(settings, rng, |mechanism, event, space, name| {
         let after = mechanism.each(|belief| operator.apply(belief, &space, event))?;
@@ -90,7 +86,7 @@ pub(super) fn preserved<R: Rng + ?Sized>(
 /// Gong and Meng (2020), Theorem 2.1, as section 3 quotes it: the law given `C` has level at most
 /// `epsilon + max ln(c_D / c_D')` over neighbours, `c_D = P(M(D) in C)`, and never more than `2 epsilon`.
 /// The deviation is what is beyond; the evidence has the largest `gamma = level / epsilon - 1`.
-pub(super) fn congenial<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Finding> {
+pub(super) fn congenial(settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let (mut tally, mut gamma) = (Tally::new(), f64::NEG_INFINITY);
     examples(settings, rng, |mechanism, event, _, name| {
         let level = mechanism.level();
@@ -142,7 +138,7 @@ fn largest_gamma(epsilon: f64) -> f64 {
 
 /// Double geometric noise: the level given `C` is at most `epsilon + ln(1 + a - a²)` for every `C` and equal on the
 /// half line, that is for counts known to be nonnegative. See `largest_gamma` for the proof.
-pub(super) fn geometric_gamma<R: Rng + ?Sized>(settings: &Settings, rng: &mut R) -> Result<Finding> {
+pub(super) fn geometric_gamma(settings: &Settings, rng: &mut dyn Rng) -> Result<Finding> {
     let bound = settings.epsilon * (1.0 + largest_gamma(settings.epsilon));
     let mut tally = Tally::new();
     for case in 0..=settings.cases {
@@ -159,10 +155,10 @@ pub(super) fn geometric_gamma<R: Rng + ?Sized>(settings: &Settings, rng: &mut R)
 
 /// Privacy preserving for linear equations, imaging: double geometric noise on the two coordinates of a grid, `C` a
 /// line `i + j = b` of the grid, datasets on it, neighbours two steps apart; both metrics.
-pub(super) fn preserved_on_equations<R: Rng + ?Sized>(
+pub(super) fn preserved_on_equations(
     operator: Operator,
     settings: &Settings,
-    rng: &mut R,
+    rng: &mut dyn Rng,
 ) -> Result<Finding> {
     let side = settings.side();
     let axis = Mechanism::double_geometric(side, 0.5 * settings.epsilon)?;

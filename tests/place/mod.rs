@@ -9,6 +9,67 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
+/// Three levels.
+pub const TREE: &str = "zone,group,count\na1,a,5\na2,a,0\nb1,b,120\nb2,b,3\nb3,b,44\nc1,c,7\n";
+
+/// `tree.csv` in a config.
+pub const TREE_DATA: &str = r#"
+[data]
+table = "tree.csv"
+levels = ["group", "zone"]
+count = "count"
+"#;
+
+/// Six cells.
+pub const TABLE: &str = "\
+row,column,in_1,in_2,count
+a,x,1,0,5
+a,y,1,1,0
+b,x,0,1,12
+b,y,0,0,3
+c,x,1,1,4
+c,y,0,1,7
+";
+
+/// `table.csv` in a config.
+pub const TABLE_DATA: &str = r#"
+[data]
+table = "table.csv"
+count = "count"
+cell = ["row", "column"]
+"#;
+
+/// Both margins of it.
+pub const MARGINS: &str = r#"
+[[invariant]]
+kind = "margins"
+rows = "row"
+columns = "column"
+"#;
+
+/// `table.csv`, if it holds several tables, in a config.
+pub const TABLES_DATA: &str = r#"
+[data]
+table = "table.csv"
+count = "count"
+cell = ["table", "row", "column"]
+"#;
+
+/// The sum by every value of some columns is kept.
+pub fn partition(by: &[&str]) -> String {
+    format!("\n[[invariant]]\nkind = \"partition\"\nby = {by:?}\n")
+}
+
+/// No count below 0.
+pub const NONNEGATIVE: &str = "\n[[invariant]]\nkind = \"nonnegative\"\n";
+
+/// A table whose margins are too large for exact sampling.
+pub fn large_table() -> String {
+    let cells = (0..25).map(|i| (i / 5, i % 5));
+    "row,column,count\n".to_owned()
+        + &cells.map(|(i, j)| format!("r{i},c{j},{}\n", i * j)).collect::<String>()
+}
+
 pub struct Place {
     dir: TempDir,
 }

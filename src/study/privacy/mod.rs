@@ -68,7 +68,7 @@ fn words(table: &InvariantTable, part: &Bounded, worst: &WorstPair) -> String {
     let differing = (0..entries.len()).filter(|&i| worst.from[i] != worst.to[i]);
     let entry = |i: usize| {
         let x = table.counts[entries[i] as usize];
-        format!("{}: {} -> {}", table.names[entries[i] as usize], x + worst.from[i], x + worst.to[i])
+        format!("{}: {} -> {}", &table.names[entries[i] as usize], x + worst.from[i], x + worst.to[i])
     };
     differing.map(entry).collect::<Vec<_>>().join(", ")
 }

@@ -130,7 +130,7 @@ impl Entries {
             EntryRow {
                 cell: Key(cell.key),
                 entry: i as u64 + 1,
-                name: table.names[i].clone(),
+                name: table.names[i].to_owned(),
                 count: table.counts[i],
                 draws: draws as u64,
                 first: sum.first,

@@ -102,7 +102,7 @@ impl Components {
                 cell: Key(cell.key),
                 part: i as u64 + 1,
                 cells: entries.len() as u64,
-                first: table.names[entries[0] as usize].clone(),
+                first: table.names[entries[0] as usize].to_owned(),
                 draws: sums[0].count(),
                 l1: l1.mean,
                 l1_se: finite(l1.standard_error),
