@@ -122,31 +122,54 @@ fn spoil(place: &Place, out: &str) {
     journal.save().unwrap();
 }
 
-/// Killed at random moments, again and again, and resumed each time: the rows of an undisturbed run.
-#[test]
-fn a_killed_run_goes_on_to_the_same_rows() {
+/// Kills a run at random moments within so many milliseconds, again and again, and resumes it each time: the rows of an undisturbed
+/// run. A batch that was once in the journal stays there.
+fn kill_again_and_again(sets: &[&str], kills: usize, within: std::ops::Range<u64>) {
     let place = place();
-    place.prints(&["run", "config.toml", "--out", "whole"]);
+    let run = |out| [&["run", "config.toml", "--out", out], sets].concat();
+    place.prints(&run("whole"));
     let want = place.prints(&["digest", "whole"]);
-    let mut wait = 17u64;
-    let (mut kills, mut finished) = (0, 0);
-    while kills < 50 {
-        let mut run = start(&place, &["run", "config.toml", "--out", "out", "--resume"]);
+    let resume = [&run("out")[..], &["--resume"]].concat();
+    let (mut wait, mut finished, mut kept) = (17u64, 0, 0);
+    for _ in 0..kills {
+        let mut run = start(&place, &resume);
         wait = wait.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(20 + (wait >> 33) % 180));
+        std::thread::sleep(Duration::from_millis(within.start + (wait >> 33) % (within.end - within.start)));
+        let seen = batches(&place, "out.partial");
         run.kill().unwrap();
         run.wait().unwrap();
-        kills += 1;
         if place.path("out").exists() {
             assert_eq!(place.prints(&["digest", "out"]), want);
             std::fs::remove_dir_all(place.path("out")).unwrap();
-            finished += 1;
+            (finished, kept) = (finished + 1, 0);
+        } else {
+            let left = batches(&place, "out.partial");
+            assert!(left >= seen.max(kept), "{left} batches of {seen}, of {kept} before");
+            kept = left;
         }
     }
-    place.prints(&["run", "config.toml", "--out", "out", "--resume"]);
+    place.prints(&resume);
     assert_eq!(place.prints(&["digest", "out"]), want);
     assert!(!place.path("out.partial").exists() && !place.path("out/journal").exists());
     assert!(finished < kills);
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_rows() {
+    kill_again_and_again(&[], 50, 20..200);
+}
+
+/// Batches of a millisecond are not in the journal before ten seconds of work are in none: a killed run begins again. Sixteen threads wait
+/// for two cores, so that some of their batches take long enough, and ten seconds of work are soon done: a killed run has gaps, and so
+/// has one with a slow cell among quick ones.
+#[test]
+fn quick_batches_are_drawn_again_to_the_same_rows() {
+    let quick = ["--set", "grid.epsilon=[1, 2, 3, 4, 5, 6, 7, 8]", "--set"];
+    kill_again_and_again(&[&quick[..], &["grid.method.sweeps=500"]].concat(), 12, 20..250);
+    let many = [&quick[..], &["grid.method.sweeps=[500, 501]", "--threads", "16"]].concat();
+    kill_again_and_again(&many, 12, 100..900);
+    let mixed = ["--set", "grid.epsilon=1", "--set", "grid.method.sweeps=[500, 20000, 501]"];
+    kill_again_and_again(&mixed, 12, 20..600);
 }
 
 /// SIGTERM and SIGINT end with their codes and a line on how to go on; without --resume nothing is touched.
