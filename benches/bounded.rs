@@ -99,7 +99,7 @@ fn projections(group: &mut BenchmarkGroup<WallTime>) {
         [("2x23", &invariant, &region, &rows), ("simplex", &simplex, &floor, &all)]
     {
         let projection = LatticeNnl2::new(invariant, region).expect("served");
-        let noise: Vec<f64> = (0..invariant.cells()).map(|_| law.sample(&mut rng) as f64).collect();
+        let noise: Vec<f64> = (0..invariant.entries()).map(|_| law.sample(&mut rng) as f64).collect();
         let (mut scratch, mut z) = (Nnl2Scratch::default(), noise.clone());
         group.bench_function(format!("nnl2 {name}"), |b| {
             b.iter(|| {

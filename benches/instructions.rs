@@ -175,7 +175,7 @@ where
 
 fn exact<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -> Run {
     let sampler = LatticeExact::new(invariant, region, law).expect("served");
-    let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
+    let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.entries()]);
     repeat(FEW, move |rng| sampler.draw(rng, &mut scratch, black_box(&mut noise)))
 }
 
@@ -201,7 +201,7 @@ fn compose(total: u64) -> Run {
 
 fn continuous<L: ContinuousExact>(invariant: &Linear, law: L) -> Run {
     let sampler = law.given(invariant).expect("served");
-    let mut noise = vec![0.0; invariant.cells()];
+    let mut noise = vec![0.0; invariant.entries()];
     repeat(FEW, move |rng| sampler.draw(rng, black_box(&mut noise)))
 }
 
@@ -266,14 +266,14 @@ fn lattice_l1() -> Run {
 
 fn lattice_l2(invariant: &Linear) -> Run {
     let l2 = LatticeL2::new(invariant).expect("served");
-    images(free(laplace(), invariant.cells()), move |z| l2.project(z))
+    images(free(laplace(), invariant.entries()), move |z| l2.project(z))
 }
 
 /// Rounding to integers with the totals of the states.
 fn rounding() -> Run {
     let invariant = counties();
     let l2 = LatticeL2::new(&invariant).expect("served");
-    let noise: Vec<f64> = free(l1(), invariant.cells()).iter().map(|&z| z as f64).collect();
+    let noise: Vec<f64> = free(l1(), invariant.entries()).iter().map(|&z| z as f64).collect();
     let mut z = vec![0; noise.len()];
     repeat(FEW, move |rng| l2.round(rng, &noise, black_box(&mut z)))
 }
@@ -288,7 +288,7 @@ fn large_total() -> (Linear, Region) {
 fn nnl2((invariant, region): (Linear, Region)) -> Run {
     let nnl2 = LatticeNnl2::new(&invariant, &region).expect("served");
     let mut scratch = Nnl2Scratch::default();
-    images(free(l1(), invariant.cells()).iter().map(|&z| z as f64).collect(), move |z| {
+    images(free(l1(), invariant.entries()).iter().map(|&z| z as f64).collect(), move |z| {
         nnl2.project(&mut scratch, z).expect("it converges");
     })
 }

@@ -58,7 +58,7 @@ fn coupled<K: Coupled<Value = i64>>(
 
 fn exact<L: ExactLattice>(group: &mut BenchmarkGroup<WallTime>, name: &str, invariant: &Linear, law: L) {
     let sampler = LatticeExact::new(invariant, None, law).expect("served");
-    let (mut rng, mut scratch, mut noise) = (rng(), LatticeScratch::default(), vec![0; invariant.cells()]);
+    let (mut rng, mut scratch, mut noise) = (rng(), LatticeScratch::default(), vec![0; invariant.entries()]);
     group.bench_function(name, |b| b.iter(|| sampler.draw(&mut rng, &mut scratch, black_box(&mut noise))));
     invariant.check(&noise).expect("exact keeps the invariant");
 }

@@ -53,7 +53,7 @@ impl Noise {
 /// Conditioning Laplace noise on one total gives `(2n - 1)/(2(n + 1)) < 1` times the variance of least squares for
 /// every n: the conjecture of "Two views", section 4. `None` for everything else.
 pub fn variance(noise: Noise, operation: Operation, component: &Component, rank: usize) -> Option<f64> {
-    let n = component.cells.len() as f64;
+    let n = component.entries.len() as f64;
     let least_squares = noise.variance() * (n - rank as f64) / n;
     match (operation, noise) {
         (Operation::Free, _) => Some(noise.variance()),
@@ -62,7 +62,7 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
         (Operation::Conditioned, Noise::Laplace(lambda)) if component.is_total() => {
             Some(lambda * lambda * (2.0 * n - 1.0) * (n - 1.0) / (n * (n + 1.0)))
         }
-        (Operation::L1 { beta }, _) if component.is_total() && component.cells.len() == 2 => {
+        (Operation::L1 { beta }, _) if component.is_total() && component.entries.len() == 2 => {
             Some(noise.variance() * (beta * beta + (1.0 - beta) * (1.0 - beta)))
         }
         _ => None,

@@ -87,7 +87,7 @@ pub fn small_lattices() -> Vec<congenial::invariant::Linear> {
 /// All points of `{z : A z = 0}` with entries within ±reach.
 pub fn lattice_points(invariant: &congenial::invariant::Linear, reach: i64) -> Vec<Vec<i64>> {
     let side = (2 * reach + 1) as usize;
-    let entries = invariant.cells();
+    let entries = invariant.entries();
     (0..side.pow(entries as u32))
         .map(|index| {
             (0..entries).map(|c| (index / side.pow(c as u32) % side) as i64 - reach).collect::<Vec<i64>>()

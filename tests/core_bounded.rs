@@ -111,7 +111,7 @@ fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -
 }
 
 fn reach(system: &System) -> i64 {
-    if system.invariant.cells() > 4 { 5 } else { 9 }
+    if system.invariant.entries() > 4 { 5 } else { 9 }
 }
 
 fn exact_has_the_law<L: ExactLattice>(law: L) {
@@ -119,7 +119,7 @@ fn exact_has_the_law<L: ExactLattice>(law: L) {
     for system in systems() {
         println!("{} {law:?}", system.name);
         let want = listed(&system, &law, reach(&system));
-        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; system.invariant.cells()]);
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; system.invariant.entries()]);
         let region = Some(&system.region);
         if L::FACTORISES {
             let exact = LatticeExact::new(&system.invariant, region, law).unwrap();
@@ -187,7 +187,7 @@ fn chains_reach_the_listed_law() {
 fn mass_is_the_sum<L: IntegerLaw + LatticeLaw>(law: L) {
     let wide: f64 = (-60..=60).map(|z: i64| libm::exp(law.log_weight(z))).sum();
     for system in systems() {
-        let reach = if system.invariant.cells() > 4 { 6 } else { 16 };
+        let reach = if system.invariant.entries() > 4 { 6 } else { 16 };
         let points = lattice_points(&system.invariant, reach);
         let weight = |z: &Vec<i64>| z.iter().map(|&z| libm::exp(law.log_weight(z)) / wide).product::<f64>();
         let want: f64 = points.iter().filter(|z| system.region.contains(z)).map(weight).sum();
@@ -353,7 +353,7 @@ fn parts_of_one_point_do_not_stop_a_chain() {
     let region = Inequalities::nonnegative(4).around(&[0, 0, 3, 4]).unwrap();
     let law = DoubleGeometric::new(2.0).unwrap();
     let mis = MetropolizedIndependence::new(&invariant, Some(&region), law, 0.5, None).unwrap();
-    assert_eq!(mis.parts(), 1);
+    assert_eq!(mis.component_count(), 1);
     let mut rng = test_stream(36);
     let state = mis.start(&mut rng, 1.0).unwrap();
     let (state, _) = congenial::chain::run_from(&mis, state, 2_000, 10, &mut rng, |_, _| {}).unwrap();

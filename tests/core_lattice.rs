@@ -234,9 +234,9 @@ fn small_systems() -> Vec<(&'static str, Linear)> {
 fn listed<L: LatticeLaw>(invariant: &Linear, law: &L, reach: i64) -> HashMap<Vec<i64>, f64> {
     let side = (2 * reach + 1) as usize;
     let mut all = HashMap::new();
-    for index in 0..side.pow(invariant.cells() as u32) {
+    for index in 0..side.pow(invariant.entries() as u32) {
         let mut rest = index;
-        let z: Vec<i64> = (0..invariant.cells())
+        let z: Vec<i64> = (0..invariant.entries())
             .map(|_| {
                 let x = (rest % side) as i64 - reach;
                 rest /= side;
@@ -267,7 +267,7 @@ fn exact_has_the_law<L: ExactLattice>(law: L, reach: i64) {
         println!("exact {name} {law:?}");
         let want = listed(&invariant, &law, reach);
         let sampler = LatticeExact::new(&invariant, None, law).unwrap();
-        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.entries()]);
         assert_law(&want, 40_000, || {
             sampler.draw(&mut rng, &mut scratch, &mut noise);
             invariant.check(&noise).unwrap();
@@ -388,7 +388,7 @@ fn chains_agree_with_exact_on_published_cases() {
         let exact = LatticeExact::new(invariant, None, law).unwrap();
         let gibbs = LatticeGibbs::new(invariant, None, law).unwrap();
         let (mut rng, mut scratch) = (test_stream(8), LatticeScratch::default());
-        let mut z = vec![0; invariant.cells()];
+        let mut z = vec![0; invariant.entries()];
         let (mut a, mut b) = (Vec::new(), Vec::new());
         let (mut norms_a, mut norms_b) = (Vec::new(), Vec::new());
         let norm = |z: &[i64]| (z.iter().map(|&z| L::part(z)).sum::<i64>()) as f64;

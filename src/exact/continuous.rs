@@ -41,9 +41,9 @@ impl ContinuousExact for Laplace {
             .into_iter()
             .map(|component| {
                 if component.rows.is_empty() {
-                    Ok(RealComponent::LaplaceFree(component.cells[0], self))
+                    Ok(RealComponent::LaplaceFree(component.entries[0], self))
                 } else if component.is_total() {
-                    Ok(RealComponent::LaplaceTotal(component.cells, self.scale()))
+                    Ok(RealComponent::LaplaceTotal(component.entries, self.scale()))
                 } else {
                     Err(Error::Unsupported {
                         method: "exact",
@@ -66,12 +66,12 @@ impl ContinuousExact for Gaussian {
             .into_iter()
             .map(|component| {
                 if component.is_total() {
-                    return Ok(RealComponent::GaussianTotal(component.cells, self.scale()));
+                    return Ok(RealComponent::GaussianTotal(component.entries, self.scale()));
                 }
                 let vectors =
                     basis(&component, BasisKind::Reduced).or_else(|_| basis(&component, BasisKind::Smith))?;
-                let vectors = orthonormal(&IntMatrix::from_vectors(&vectors, &component.cells));
-                Ok(RealComponent::Gaussian(component.cells, self.scale(), vectors))
+                let vectors = orthonormal(&IntMatrix::from_vectors(&vectors, &component.entries));
+                Ok(RealComponent::Gaussian(component.entries, self.scale(), vectors))
             })
             .collect::<Result<_>>()?;
         Ok(ContinuousSampler { components })

@@ -79,7 +79,7 @@ impl Grouped {
         for (column, members) in columns {
             let at = |row: &usize| column.iter().find(|(i, _)| *i as usize == *row).map_or(0, |(_, a)| *a);
             groups.push(Group {
-                entries: members.iter().map(|&entry| component.cells[entry as usize]).collect(),
+                entries: members.iter().map(|&entry| component.entries[entry as usize]).collect(),
                 column: rows.iter().map(|row| at(row).rem_euclid(side as i64) as usize).collect(),
                 sum: GeometricSum::new(law, members.len(), None)?,
             });
@@ -199,7 +199,7 @@ impl Grouped {
 }
 
 fn global(row: &[(u32, i64)], component: &Component) -> Vec<(u32, i64)> {
-    row.iter().map(|&(entry, a)| (component.cells[entry as usize], a)).collect()
+    row.iter().map(|&(entry, a)| (component.entries[entry as usize], a)).collect()
 }
 
 /// `<column, ω> mod side` for the frequency with index `w`.

@@ -64,7 +64,7 @@ impl Planes {
                 unit: "dimensions",
             });
         }
-        let dense = IntMatrix::from_vectors(&basis, &component.cells);
+        let dense = IntMatrix::from_vectors(&basis, &component.entries);
         let (vectors, squares) = orthogonal(&dense);
         let mu = (0..basis.len())
             .map(|j| {
@@ -76,7 +76,7 @@ impl Planes {
             })
             .collect();
         let lengths = squares.into_iter().map(libm::sqrt).collect();
-        Ok(Self { basis, entries: component.cells.clone(), mu, lengths })
+        Ok(Self { basis, entries: component.entries.clone(), mu, lengths })
     }
 
     /// Nearest plane: a lattice point into `noise`, and `Π_i ρ_i(Z - c_i)/bound(s_i)`.

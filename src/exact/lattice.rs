@@ -77,7 +77,7 @@ pub struct LatticeScratch {
 
 impl ExactLattice for DoubleGeometric {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
-        let entries = &component.cells;
+        let entries = &component.entries;
         Ok(if component.rows.is_empty() {
             ComponentSampler::Free(entries[0], self)
         } else if component.is_total() {
@@ -91,7 +91,7 @@ impl ExactLattice for DoubleGeometric {
             match Grouped::new(component, &self) {
                 // Many equations leave few free dimensions.
                 Err(large @ Error::TooLarge { .. }) => {
-                    let region = Region::everything(component.cells.len());
+                    let region = Region::everything(component.entries.len());
                     let bounded = Bounded { component: component.clone(), region };
                     ComponentSampler::Truncated(Box::new(
                         Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(MAX_ALIASES),
@@ -112,7 +112,7 @@ impl ExactLattice for DoubleGeometric {
 impl ExactLattice for DiscreteGaussian {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
         Ok(if component.rows.is_empty() {
-            ComponentSampler::FreeGaussian(component.cells[0], self)
+            ComponentSampler::FreeGaussian(component.entries[0], self)
         } else {
             ComponentSampler::Klein(Box::new(Klein::new(component, &self)?))
         })
@@ -153,12 +153,12 @@ impl LatticeExact {
     ///
     /// Errors: no free dimension at all; a component that no exact sampler serves, with the limit it exceeds.
     pub fn new<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
-        let everything = Region::everything(invariant.cells());
+        let everything = Region::everything(invariant.entries());
         let region = region.unwrap_or(&everything);
         let components =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
         let several =
-            |bounded: &&Bounded| bounded.component.cells.len() > 1 && !bounded.region.is_everything();
+            |bounded: &&Bounded| bounded.component.entries.len() > 1 && !bounded.region.is_everything();
         let aliases = MAX_ALIASES / components.iter().filter(several).count().max(1);
         let mut tables: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
         let mut samplers = Vec::new();
@@ -166,14 +166,14 @@ impl LatticeExact {
             let (component, region) = (&bounded.component, &bounded.region);
             samplers.push(if region.is_everything() {
                 ComponentSampler::new(component, law)?
-            } else if component.rows.is_empty() && component.cells.len() == 1 && region.rows.is_empty() {
+            } else if component.rows.is_empty() && component.entries.len() == 1 && region.rows.is_empty() {
                 let bounds = (region.lower[0], region.upper[0]);
                 let table = match tables.get(&bounds) {
                     Some(table) => table.clone(),
                     None => Arc::new(law.entry(bounds.0, bounds.1)?),
                 };
                 tables.insert(bounds, table.clone());
-                ComponentSampler::Entry(component.cells[0], table)
+                ComponentSampler::Entry(component.entries[0], table)
             } else {
                 law.bounded(bounded, aliases)?
             });
@@ -203,7 +203,7 @@ impl ComponentSampler {
     /// The sampler of one component of the equations.
     pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
         if component.is_fixed()? {
-            Ok(Self::Fixed(component.cells.clone()))
+            Ok(Self::Fixed(component.entries.clone()))
         } else {
             law.component(component)
         }

@@ -43,7 +43,7 @@ impl<L: IntegerLaw> MarginsTable<L> {
     /// `component`: a two-way table. Errors: [`Error::TooLarge`] where a table needs more than 2^24 entries.
     pub fn new(component: &Component, law: L) -> Result<Self> {
         let (rows, columns) = component.margins.expect("the caller checked the form");
-        let entry = |i: usize, j: usize| component.cells[i * columns + j];
+        let entry = |i: usize, j: usize| component.entries[i * columns + j];
         let entries: Vec<Vec<u32>> = if columns <= rows {
             (0..rows).map(|i| (0..columns).map(|j| entry(i, j)).collect()).collect()
         } else {

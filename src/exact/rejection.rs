@@ -53,15 +53,15 @@ impl Rejection {
                     reason: "there is no independent noise to draw",
                 });
             }
-            Source::Unconstrained => (0..invariant.cells() as u32)
-                .map(|entry| Component { cells: vec![entry], rows: Vec::new(), margins: None })
+            Source::Unconstrained => (0..invariant.entries() as u32)
+                .map(|entry| Component { entries: vec![entry], rows: Vec::new(), margins: None })
                 .collect(),
             Source::Equations if L::FACTORISES => invariant.components(),
             Source::Equations => vec![invariant.whole()],
         };
-        let mut owner = vec![0; invariant.cells()];
+        let mut owner = vec![0; invariant.entries()];
         for (i, bounded) in bounded.iter().enumerate() {
-            bounded.component.cells.iter().for_each(|&entry| owner[entry as usize] = i);
+            bounded.component.entries.iter().for_each(|&entry| owner[entry as usize] = i);
         }
         let mut components: Vec<ComponentRejection> = bounded
             .into_iter()
@@ -69,10 +69,10 @@ impl Rejection {
             .collect();
         for component in &equations {
             let sampler = ComponentSampler::new(component, law)?;
-            components[owner[component.cells[0] as usize]].samplers.push(sampler);
+            components[owner[component.entries[0] as usize]].samplers.push(sampler);
         }
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
-        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.cells()]);
+        let (mut scratch, mut noise) = (LatticeScratch::default(), vec![0; invariant.entries()]);
         for component in &mut components {
             let mut tries = 0;
             for _ in 0..KEPT {
@@ -83,7 +83,7 @@ impl Rejection {
                             method: "rejection",
                             what: format!(
                                 "a component of {} entries",
-                                component.bounded.component.cells.len()
+                                component.bounded.component.entries.len()
                             ),
                             reason: "fewer than 10 of 100,000 proposals were kept: the acceptance cannot be measured",
                         });
@@ -112,7 +112,7 @@ impl Rejection {
     }
 
     /// Components, each accepted by itself: as many proposals are kept in every draw.
-    pub fn parts(&self) -> u64 {
+    pub fn component_count(&self) -> u64 {
         self.components.len() as u64
     }
 }
@@ -129,8 +129,8 @@ impl ComponentRejection {
         (1..=limit).find(|_| {
             self.samplers.iter().for_each(|sampler| sampler.draw(rng, scratch, noise));
             let Bounded { component, region } = &self.bounded;
-            let z = |entry: u32| noise[component.cells[entry as usize] as usize];
-            (0..component.cells.len()).all(|i| {
+            let z = |entry: u32| noise[component.entries[entry as usize] as usize];
+            (0..component.entries.len()).all(|i| {
                 let z = z(i as u32);
                 region.lower[i] <= z && z <= region.upper[i]
             }) && component.rows.iter().all(|row| value_by(row, z) == 0)

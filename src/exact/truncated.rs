@@ -89,7 +89,7 @@ impl Truncated {
         let component = &bounded.component;
         let laws = [*law];
         let mut build = Builder::with_tails(&laws, tails);
-        let mut unit = vec![0; component.cells.len()];
+        let mut unit = vec![0; component.entries.len()];
         let mut groups = Vec::new();
         for ((column, mut entries), &tilt) in columns.into_iter().zip(tilts) {
             for &entry in &entries {
@@ -138,11 +138,11 @@ impl Truncated {
         let log_mass = top + libm::log(total) + tables.iter().map(|table| table.log_mass()).sum::<f64>();
         // What the tables lack of the independent entries' law, over the probability of the event under that law.
         let lost: f64 = tables.iter().map(|table| table.lost()).sum();
-        let lost = lost + component.cells.len() as f64 * tails * BEYOND;
+        let lost = lost + component.entries.len() as f64 * tails * BEYOND;
         let tv_error = libm::exp(libm::log(lost) - top - libm::log(total)) + 1e-16 * cumulative.len() as f64;
         let tv_error = tv_error.min(1.0);
         let place =
-            |entries: Vec<u32>| entries.into_iter().map(|entry| component.cells[entry as usize]).collect();
+            |entries: Vec<u32>| entries.into_iter().map(|entry| component.entries[entry as usize]).collect();
         let groups = groups.into_iter().map(|(_, part, entries)| (part, place(entries))).collect();
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }

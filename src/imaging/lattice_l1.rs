@@ -45,8 +45,8 @@ impl LatticeL1 {
     /// Replaces the noise by its image: sums to rounding, bounds exactly.
     pub fn project(&self, noise: &mut [f64]) {
         for Bounded { component, region } in &self.components {
-            let n = component.cells.len();
-            let at = |i: usize| component.cells[i] as usize;
+            let n = component.entries.len();
+            let at = |i: usize| component.entries[i] as usize;
             let low = |i: usize| {
                 if region.lower[i] == NO_LOWER { f64::NEG_INFINITY } else { region.lower[i] as f64 }
             };

@@ -31,19 +31,19 @@ impl LatticeL2 {
                 continue;
             }
             if component.is_total() {
-                components.push(Projection::Total(component.cells));
+                components.push(Projection::Total(component.entries));
                 continue;
             }
-            if component.cells.len() > MAX_DIMENSION {
+            if component.entries.len() > MAX_DIMENSION {
                 return Err(Error::TooLarge {
                     what: "the dense least squares of one component".into(),
-                    needed: component.cells.len() as u64,
+                    needed: component.entries.len() as u64,
                     limit: MAX_DIMENSION as u64,
                     unit: "entries",
                 });
             }
             let vectors = orthonormal(&component.matrix().select(&component.independent_rows()?));
-            components.push(Projection::General(component.cells, vectors));
+            components.push(Projection::General(component.entries, vectors));
         }
         Ok(Self { components, invariant: invariant.clone() })
     }
@@ -162,7 +162,7 @@ mod tests {
     fn projection_is_orthogonal() {
         for invariant in small_lattices() {
             let l2 = LatticeL2::new(&invariant).unwrap();
-            let noise: Vec<f64> = (0..invariant.cells()).map(|i| ((i * 7 + 3) % 11) as f64 - 4.5).collect();
+            let noise: Vec<f64> = (0..invariant.entries()).map(|i| ((i * 7 + 3) % 11) as f64 - 4.5).collect();
             let mut projected = noise.clone();
             l2.project(&mut projected);
             l2.check(&projected, 0.0).unwrap();

@@ -60,8 +60,8 @@ impl LatticeNnl2 {
     pub fn round<R: Rng + ?Sized>(&self, rng: &mut R, noise: &[f64], out: &mut [i64]) {
         let (mut reals, mut integers) = (SimplexScratch::default(), SimplexScratch::default());
         for (Bounded { component, region }, _) in &self.components {
-            let at = |i: usize| component.cells[i] as usize;
-            let n = component.cells.len();
+            let at = |i: usize| component.entries[i] as usize;
+            let n = component.entries.len();
             // No value of the projection is further below than the noise is wide: bounds beyond do not matter, and raw
             // counts would cost digits.
             let widest = (0..n).map(|i| noise[at(i)].abs()).fold(0.0, f64::max);

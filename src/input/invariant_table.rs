@@ -112,13 +112,13 @@ impl InvariantTable {
                 )));
             }
             let outside = |&i: &usize| {
-                let (least, most) = one.cell(i);
+                let (least, most) = one.bounds_of(i);
                 counts[i] < least || counts[i] > most
             };
-            if let Some(cell) = (0..counts.len()).find(outside) {
-                let (least, most) = one.cell(cell);
-                let want = if counts[cell] < least { format!(">= {least}") } else { format!("<= {most}") };
-                let (name, count) = (&names[cell], counts[cell]);
+            if let Some(entry) = (0..counts.len()).find(outside) {
+                let (least, most) = one.bounds_of(entry);
+                let want = if counts[entry] < least { format!(">= {least}") } else { format!("<= {most}") };
+                let (name, count) = (&names[entry], counts[entry]);
                 return Err(refuse(format!("the confidential count of `{name}` is {count}, want {want}")));
             }
             one.around(counts).map_err(|e| refuse(e.to_string()))?;

@@ -69,7 +69,7 @@ impl Subject {
             }
             Self::Table(table) => {
                 let rows = table.invariant.rows().len();
-                let parts = table.invariant.parts();
+                let parts = table.invariant.component_count();
                 let plural = |n: usize| if n == 1 { "" } else { "s" };
                 format!(
                     "{} cells under {rows} equation{} ({parts} connected component{})",

@@ -103,7 +103,7 @@ impl Inequalities {
     }
 
     /// The bounds of one entry.
-    pub fn cell(&self, entry: usize) -> (i64, i64) {
+    pub fn bounds_of(&self, entry: usize) -> (i64, i64) {
         let at = |bounds: &[i64], none| bounds.get(entry).copied().unwrap_or(none);
         (at(&self.lower, NO_LOWER), at(&self.upper, NO_UPPER))
     }
@@ -126,7 +126,7 @@ impl Inequalities {
             let extreme = |largest: bool| -> Option<i128> {
                 row.iter()
                     .map(|&(entry, a)| {
-                        let (lower, upper) = self.cell(entry as usize);
+                        let (lower, upper) = self.bounds_of(entry as usize);
                         let bound = if (a > 0) == largest { upper } else { lower };
                         (bound != NO_LOWER && bound != NO_UPPER).then(|| i128::from(a) * i128::from(bound))
                     })
@@ -145,7 +145,7 @@ impl Inequalities {
         let d = counts.len();
         let (mut lower, mut upper) = (vec![NO_LOWER; d], vec![NO_UPPER; d]);
         for (i, &x) in counts.iter().enumerate() {
-            let (least, most) = self.cell(i);
+            let (least, most) = self.bounds_of(i);
             if x < least || x > most {
                 let wanted = match (least, most) {
                     (_, most) if x > most => format!("<= {most}"),
@@ -366,7 +366,7 @@ impl Region {
         }
         let rows: Vec<&Row> = equations.rows().iter().chain(self.rows.iter().map(|(row, _)| row)).collect();
         let split = equations.rows().len();
-        connected(equations.cells(), &rows)
+        connected(equations.entries(), &rows)
             .into_iter()
             .map(|(mut component, members)| {
                 let first = members.partition_point(|&i| i < split);
@@ -384,7 +384,7 @@ impl Region {
     }
 
     fn restricted(&self, component: Component) -> Bounded {
-        let of = |bounds: &[i64]| component.cells.iter().map(|&entry| bounds[entry as usize]).collect();
+        let of = |bounds: &[i64]| component.entries.iter().map(|&entry| bounds[entry as usize]).collect();
         Bounded {
             region: Self { lower: of(&self.lower), upper: of(&self.upper), rows: Vec::new() },
             component,
@@ -548,7 +548,7 @@ mod tests {
             .around(&[1, 2, 3, 4, 5, 6])
             .unwrap();
         let components = region.components(&equations);
-        let entries: Vec<_> = components.iter().map(|bounded| bounded.component.cells.clone()).collect();
+        let entries: Vec<_> = components.iter().map(|bounded| bounded.component.entries.clone()).collect();
         assert_eq!(entries, [vec![0, 1, 4, 5], vec![2, 3]]);
         assert_eq!(components[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
         assert_eq!(components[0].region.lower, [-1, -2, -5, -6]);

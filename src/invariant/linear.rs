@@ -20,7 +20,7 @@ pub struct Linear {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
     /// Entries of the table, ascending.
-    pub cells: Vec<u32>,
+    pub entries: Vec<u32>,
     /// Equations, on the renumbered entries.
     pub rows: Vec<Row>,
     /// Rows and columns of a two-way table with both margins fixed, if it is one (entries row by row).
@@ -146,7 +146,7 @@ impl Linear {
     }
 
     /// d, the number of entries.
-    pub fn cells(&self) -> usize {
+    pub fn entries(&self) -> usize {
         self.entries
     }
 
@@ -178,21 +178,21 @@ impl Linear {
     pub fn components(&self) -> Vec<Component> {
         if let Some(margins) = self.margins {
             let entries = (0..self.entries as u32).collect();
-            return vec![Component { cells: entries, rows: self.rows.clone(), margins: Some(margins) }];
+            return vec![Component { entries, rows: self.rows.clone(), margins: Some(margins) }];
         }
         let rows: Vec<&Row> = self.rows.iter().collect();
         connected(self.entries, &rows).into_iter().map(|(component, _)| component).collect()
     }
 
     /// How many connected components there are.
-    pub fn parts(&self) -> usize {
+    pub fn component_count(&self) -> usize {
         if self.margins.is_some() { 1 } else { self.components().len() }
     }
 
     /// Everything as one component: for laws that do not factorise.
     pub fn whole(&self) -> Component {
         Component {
-            cells: (0..self.entries as u32).collect(),
+            entries: (0..self.entries as u32).collect(),
             rows: self.rows.clone(),
             margins: self.margins,
         }
@@ -260,10 +260,10 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<us
     for (i, row) in rows.iter().enumerate() {
         components[place[&root(&mut parent, row[0].0)]].1.push(i);
     }
-    let renumbered = |(cells, members): (Vec<u32>, Vec<usize>)| {
-        let place = |entry| cells.binary_search(&entry).expect("its own entry") as u32;
+    let renumbered = |(entries, members): (Vec<u32>, Vec<usize>)| {
+        let place = |entry| entries.binary_search(&entry).expect("its own entry") as u32;
         let local = |&i: &usize| rows[i].iter().map(|&(entry, a)| (place(entry), a)).collect();
-        (Component { rows: members.iter().map(local).collect(), cells, margins: None }, members)
+        (Component { rows: members.iter().map(local).collect(), entries, margins: None }, members)
     };
     components.into_iter().map(renumbered).collect()
 }
@@ -271,7 +271,7 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<us
 impl Component {
     /// The equations as a dense matrix.
     pub fn matrix(&self) -> IntMatrix {
-        let mut a = IntMatrix::zero(self.rows.len(), self.cells.len());
+        let mut a = IntMatrix::zero(self.rows.len(), self.entries.len());
         for (i, row) in self.rows.iter().enumerate() {
             for &(entry, coefficient) in row {
                 a[(i, entry as usize)] = coefficient;
@@ -282,7 +282,7 @@ impl Component {
 
     /// Whether all entries are in one equation with coefficient 1 and there is no other.
     pub fn is_total(&self) -> bool {
-        matches!(&self.rows[..], [row] if row.len() == self.cells.len() && row.iter().all(|&(_, a)| a == 1))
+        matches!(&self.rows[..], [row] if row.len() == self.entries.len() && row.iter().all(|&(_, a)| a == 1))
     }
 
     /// Its different columns alone: the same rank, and as a rule far fewer.
@@ -304,7 +304,7 @@ impl Component {
         if let Some((rows, columns)) = self.margins {
             return Ok(rows == 1 || columns == 1);
         }
-        let entries = self.cells.len();
+        let entries = self.entries.len();
         Ok(match entries {
             1 => true,
             _ if self.is_total() => false,
@@ -314,7 +314,7 @@ impl Component {
 
     /// Entries grouped by equal column of `A`, each with its column (sparse, by row).
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
-        let mut columns: Vec<Row> = vec![Row::new(); self.cells.len()];
+        let mut columns: Vec<Row> = vec![Row::new(); self.entries.len()];
         for (i, row) in self.rows.iter().enumerate() {
             for &(entry, a) in row {
                 columns[entry as usize].push((i as u32, a));

@@ -20,10 +20,10 @@ const LONG_TOTAL: usize = 10_000;
 /// Empty if the component has no free dimension. Errors: as [`Basis::of_kernel`].
 pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() {
-        return Ok(component.cells.iter().map(|&entry| vec![(entry, 1)]).collect());
+        return Ok(component.entries.iter().map(|&entry| vec![(entry, 1)]).collect());
     }
     if component.is_total() {
-        let entries = &component.cells;
+        let entries = &component.entries;
         return Ok(match kind {
             BasisKind::Smith => {
                 entries[1..].iter().map(|&entry| vec![(entries[0], -1), (entry, 1)]).collect()
@@ -31,15 +31,15 @@ pub fn basis(component: &Component, kind: BasisKind) -> Result<Vec<Sparse>> {
             BasisKind::Reduced => entries.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect(),
         });
     }
-    check_dimension(component.cells.len().max(component.rows.len()))?;
-    sparse(&Basis::of_kernel(&component.matrix(), kind)?.vectors, &component.cells)
+    check_dimension(component.entries.len().max(component.rows.len()))?;
+    sparse(&Basis::of_kernel(&component.matrix(), kind)?.vectors, &component.entries)
 }
 
 /// A basis that is cheap for every named form and for many equal columns: where a chain starts.
 pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
     if component.rows.is_empty() || component.is_total() {
         // In a long total all vectors of the Smith form meet in one entry, where starts would pile up.
-        let long = component.cells.len() > LONG_TOTAL;
+        let long = component.entries.len() > LONG_TOTAL;
         return basis(component, if long { BasisKind::Reduced } else { BasisKind::Smith });
     }
     let Some((rows, columns)) = component.margins else {
@@ -53,7 +53,7 @@ pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
         }
         return Ok(vectors);
     };
-    let entry = |i: usize, j: usize| component.cells[i * columns + j];
+    let entry = |i: usize, j: usize| component.entries[i * columns + j];
     let corner = |i, j| vec![(entry(0, 0), 1), (entry(0, j), -1), (entry(i, 0), -1), (entry(i, j), 1)];
     Ok((1..rows).flat_map(|i| (1..columns).map(move |j| (i, j))).map(|(i, j)| corner(i, j)).collect())
 }
@@ -61,7 +61,7 @@ pub fn start_basis(component: &Component) -> Result<Vec<Sparse>> {
 /// Entries of the table grouped by equal column.
 fn groups(component: &Component) -> Vec<Vec<u32>> {
     let entries =
-        |members: Vec<u32>| members.into_iter().map(|entry| component.cells[entry as usize]).collect();
+        |members: Vec<u32>| members.into_iter().map(|entry| component.entries[entry as usize]).collect();
     component.equal_columns().into_iter().map(|(_, members)| entries(members)).collect()
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Moves {
 impl Moves {
     /// Errors: as [`basis`] with a reduced basis (of the group sums).
     pub fn of(component: &Component) -> Result<Self> {
-        let entries = &component.cells;
+        let entries = &component.entries;
         if component.rows.is_empty() {
             return Ok(Self::Listed(entries.iter().map(|&entry| vec![(entry, 1)]).collect()));
         }
@@ -159,7 +159,7 @@ impl Moves {
             _ => Vec::new(),
         };
         let place =
-            |entries: Vec<u32>| entries.into_iter().map(|entry| component.cells[entry as usize]).collect();
+            |entries: Vec<u32>| entries.into_iter().map(|entry| component.entries[entry as usize]).collect();
         Ok(Self::lifted(columns.into_iter().map(|(_, entries)| place(entries)).collect(), vectors, true))
     }
 

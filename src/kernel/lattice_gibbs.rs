@@ -62,12 +62,12 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
         let region = region.filter(|region| !region.is_everything());
-        let everything = Region::everything(invariant.cells());
+        let everything = Region::everything(invariant.entries());
         let components: Vec<_> = region
             .unwrap_or(&everything)
             .components(invariant)
             .into_iter()
-            .filter(|c| c.component.rows.is_empty() || c.component.cells.len() > 1)
+            .filter(|c| c.component.rows.is_empty() || c.component.entries.len() > 1)
             .collect();
         let mut moves = Vec::new();
         let (mut owners, mut basis) = (Vec::new(), Vec::new());
@@ -76,15 +76,15 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             if matches!(&some, Moves::Listed(list) if list.is_empty()) {
                 continue;
             }
-            owners.extend(std::iter::repeat_n(moves.len() as u32, bounded.component.cells.len()));
+            owners.extend(std::iter::repeat_n(moves.len() as u32, bounded.component.entries.len()));
             moves.push(some);
             basis.extend(start_basis(&bounded.component)?);
         }
         if moves.is_empty() {
             return Err(Error::no_free_dimension());
         }
-        law.check_size(invariant.cells(), widest(&basis, invariant.cells()), 0.0)?;
-        let (tables, entries) = (law.tables(), invariant.cells());
+        law.check_size(invariant.entries(), widest(&basis, invariant.entries()), 0.0)?;
+        let (tables, entries) = (law.tables(), invariant.entries());
         Ok(Self { law, tables, entries, basis, moves, owners, region: region.cloned() })
     }
 

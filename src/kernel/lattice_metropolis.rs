@@ -112,8 +112,8 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         if blocks.is_empty() {
             return Err(Error::no_free_dimension());
         }
-        law.check_size(invariant.cells(), widest(&vectors, invariant.cells()), f64::from(jumps.reach))?;
-        Ok(Self { law, entries: invariant.cells(), jumps, blocks, chunks, basis: vectors, terms, rows })
+        law.check_size(invariant.entries(), widest(&vectors, invariant.entries()), f64::from(jumps.reach))?;
+        Ok(Self { law, entries: invariant.entries(), jumps, blocks, chunks, basis: vectors, terms, rows })
     }
 
     /// Free dimensions.

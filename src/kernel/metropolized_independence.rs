@@ -81,12 +81,12 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         rate: f64,
         dependent: Option<&[usize]>,
     ) -> Result<Self> {
-        let everything = Region::everything(invariant.cells());
+        let everything = Region::everything(invariant.entries());
         let region = region.unwrap_or(&everything);
         let bounded =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
         // The statistic of a value is its size or its square.
-        let (entries, square) = (invariant.cells() as f64, L::part(2) == 4);
+        let (entries, square) = (invariant.entries() as f64, L::part(2) == 4);
         let room = (1u64 << 62) as f64 / entries;
         let largest = if square { libm::sqrt(room) } else { room } as u64;
         let mut components = Vec::new();
@@ -98,7 +98,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
                 components.push(own);
             }
         }
-        if let Some(&entry) = dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.cells())
+        if let Some(&entry) = dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.entries())
         {
             return Err(Error::parameter("dependent", entry + 1, "numbers of entries of the table"));
         }
@@ -106,12 +106,12 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             return Err(Error::no_free_dimension());
         }
         let proposal = DoubleGeometric::new(1.0 / rate)?;
-        law.check_size(invariant.cells(), 1.0, 45.0 / rate)?;
-        Ok(Self { law, proposal, entries: invariant.cells(), components })
+        law.check_size(invariant.entries(), 1.0, 45.0 / rate)?;
+        Ok(Self { law, proposal, entries: invariant.entries(), components })
     }
 
     /// Components that are sampled side by side: a step proposes in one of them.
-    pub fn parts(&self) -> u64 {
+    pub fn component_count(&self) -> u64 {
         self.components.len() as u64
     }
 
@@ -121,7 +121,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         let Bounded { component, region } = &own.bounded;
         let IndependenceNoise { z, sums, .. } = noise;
         noise.feasible = false;
-        z.resize(component.cells.len(), 0);
+        z.resize(component.entries.len(), 0);
         let mut size = 0u64;
         for &entry in &own.free {
             let value = self.proposal.sample(rng);
@@ -162,7 +162,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
 impl ComponentProposal {
     fn new(bounded: Bounded, dependent: Option<&[usize]>, largest: u64) -> Result<Self> {
         let component = &bounded.component;
-        let n = component.cells.len() as u32;
+        let n = component.entries.len() as u32;
         if component.rows.is_empty() {
             let free = (0..n).collect();
             let none = Vec::new;
@@ -181,7 +181,7 @@ impl ComponentProposal {
         let candidates: Vec<u32> = match dependent {
             None => (0..n).rev().collect(),
             Some(list) => {
-                (0..n).filter(|&entry| list.contains(&(component.cells[entry as usize] as usize))).collect()
+                (0..n).filter(|&entry| list.contains(&(component.entries[entry as usize] as usize))).collect()
             }
         };
         let column = |entry: u32| -> Vec<i128> {
@@ -227,9 +227,9 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     /// `position`: a point that satisfies everything.
     fn init(&self, position: &[i64]) -> IndependenceState {
         let weight = |own: &ComponentProposal| {
-            let z = |entry: u32| position[own.bounded.component.cells[entry as usize] as usize];
+            let z = |entry: u32| position[own.bounded.component.entries[entry as usize] as usize];
             let size: u64 = own.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
-            let sum: i64 = (0..own.bounded.component.cells.len() as u32).map(|entry| L::part(z(entry))).sum();
+            let sum: i64 = (0..own.bounded.component.entries.len() as u32).map(|entry| L::part(z(entry))).sum();
             (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
         };
         IndependenceState { z: position.to_vec(), components: self.components.iter().map(weight).collect() }
@@ -260,7 +260,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
         }
         *weight = noise.log_weight;
         let mut changed = false;
-        for (&entry, &z) in self.components[noise.component].bounded.component.cells.iter().zip(&noise.z) {
+        for (&entry, &z) in self.components[noise.component].bounded.component.entries.iter().zip(&noise.z) {
             changed |= state.z[entry as usize] != z;
             state.z[entry as usize] = z;
         }
@@ -291,11 +291,11 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
             if !found {
                 return Err(Error::Unsupported {
                     method: "mis",
-                    what: format!("a component of {} entries", own.bounded.component.cells.len()),
+                    what: format!("a component of {} entries", own.bounded.component.entries.len()),
                     reason: "none of 2^22 proposals satisfies the invariant: another proposal-epsilon or method",
                 });
             }
-            for (&entry, &value) in own.bounded.component.cells.iter().zip(&noise.z) {
+            for (&entry, &value) in own.bounded.component.entries.iter().zip(&noise.z) {
                 z[entry as usize] = value;
             }
         }

@@ -98,7 +98,7 @@ pub fn table<R: Rng + ?Sized>(
     invariant: &Linear,
     region: &Region,
 ) -> Result<Vec<f64>, String> {
-    let d = invariant.cells();
+    let d = invariant.entries();
     let u: Vec<f64> = (0..d).map(|_| noise.draw(rng)).collect();
     let sparse = |row: &[(u32, i64)]| row.iter().map(|&(c, a)| (c as usize, a as f64)).collect();
     let mut constraints: Vec<Constraint> =

@@ -28,7 +28,7 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64)
         return Err("real laws are listed without inequalities only".into());
     }
     let step = if real { 1.0 / libm::ceil(12.0 / law.scale()) } else { 1.0 };
-    if invariant.cells() > MOST_ENTRIES {
+    if invariant.entries() > MOST_ENTRIES {
         return Err("it has too many entries to be listed".into());
     }
     // A vector of several entries is as likely as far as they all reach together.
@@ -37,7 +37,7 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64)
     if reach > most as f64 {
         return Err("its law is too wide to be listed".into());
     }
-    let d = invariant.cells();
+    let d = invariant.entries();
     let mut last = vec![Vec::new(); d];
     for row in invariant.rows() {
         let (entry, a) = *row.last().expect("rows are not empty");

@@ -56,7 +56,7 @@ impl LatticeShape {
 }
 
 fn of_component(component: &Component) -> Result<LatticeShape> {
-    let d = component.cells.len();
+    let d = component.entries.len();
     if component.rows.is_empty() {
         return Ok(LatticeShape { dimension: d, log_volume: 0.0 });
     }
@@ -153,7 +153,7 @@ mod tests {
             let shape = LatticeShape::of(&invariant).unwrap();
             let whole = invariant.whole();
             let vectors = basis(&whole, BasisKind::Reduced).unwrap();
-            let dense = IntMatrix::from_vectors(&vectors, &whole.cells);
+            let dense = IntMatrix::from_vectors(&vectors, &whole.entries);
             let squares = gram_schmidt_squares(&dense);
             let want: f64 = squares.iter().map(|s| 0.5 * libm::log(*s)).sum();
             assert_eq!(shape.dimension, vectors.len());

@@ -70,7 +70,7 @@ pub struct Conditioning<'a> {
 impl<'a> Conditioning<'a> {
     /// `bounded`: the region is that of the given table's noise.
     pub fn new(bounded: &'a Bounded, law: DoubleGeometric) -> Self {
-        let mut group = vec![0; bounded.component.cells.len()];
+        let mut group = vec![0; bounded.component.entries.len()];
         for (g, (_, entries)) in (0..).zip(bounded.equal_columns()) {
             entries.iter().for_each(|&entry| group[entry as usize] = g);
         }
@@ -165,7 +165,7 @@ impl<'a> Conditioning<'a> {
     pub fn worst_pair(&mut self, limit: usize) -> Result<Search> {
         let steps = connecting(self.bounded, limit)?;
         let Some(steps) = steps else { return Ok(Search::TooMany) };
-        let start = vec![0; self.bounded.component.cells.len()];
+        let start = vec![0; self.bounded.component.entries.len()];
         let mut tables = vec![start.clone()];
         let mut seen: HashSet<Vec<i64>> = HashSet::from([start.clone()]);
         let mut open = VecDeque::from([start]);
@@ -238,7 +238,7 @@ fn moved(v: &[i64], step: &Sparse) -> Vec<i64> {
 /// The component with its entries numbered as they stand in it, so that vectors are on its own entries.
 fn own(bounded: &Bounded) -> Bounded {
     let mut own = bounded.clone();
-    own.component.cells = (0..own.component.cells.len() as u32).collect();
+    own.component.entries = (0..own.component.entries.len() as u32).collect();
     own
 }
 
@@ -497,7 +497,7 @@ mod tests {
             let basis = Basis::of_kernel(&whole.matrix(), BasisKind::Reduced).unwrap();
             let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
             let want = graver(&basis.vectors).unwrap().into_iter().map(length).max();
-            let region = Region::everything(invariant.cells());
+            let region = Region::everything(invariant.entries());
             assert_eq!(longest_step(&region.whole(&invariant)), want);
         }
     }

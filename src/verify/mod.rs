@@ -277,7 +277,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
                 .iter()
                 .filter_map(|part| {
                     let variance = expected::variance(cell, part, expected::rank(part))?;
-                    (variance > 0.0).then_some((&part.component.cells[..], variance))
+                    (variance > 0.0).then_some((&part.component.entries[..], variance))
                 })
                 .collect();
             let cells: usize = known.iter().map(|(cells, _)| cells.len()).sum();

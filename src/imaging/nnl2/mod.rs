@@ -21,7 +21,7 @@ const MAX_NOISE: f64 = (1u64 << 40) as f64;
 const MAX_ENTRIES: usize = 1 << 22;
 
 /// Projects noise onto `{z : A z = 0, lower <= z <= upper, b·z >= c}` in least squares, on one connected component:
-/// its equations and what bounds its entries; entries renumbered from 0 (`component.cells` gives the places in the
+/// its equations and what bounds its entries; entries renumbered from 0 (`component.entries` gives the places in the
 /// whole table).
 ///
 /// Acts on the noise u, since the confidential counts satisfy the constraints: z = 0 is always feasible, and
@@ -79,7 +79,7 @@ impl Nnl2 {
     /// Errors: bounds or rows that exclude z = 0 or do not fit the component; equations beyond
     /// [`crate::lattice::MAX_DIMENSION`], or equations and rows times entries beyond 2^22, unless it is one total.
     pub fn new(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Self> {
-        let n = component.cells.len();
+        let n = component.entries.len();
         for (name, bounds) in [("lower bounds", lower), ("upper bounds", upper)] {
             if bounds.len() != n {
                 return Err(Error::parameter(name, bounds.len(), "one per entry of the component"));
@@ -123,7 +123,7 @@ impl Nnl2 {
     }
 
     fn general(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Route> {
-        let entries = component.cells.len() * (component.rows.len() + rows.len());
+        let entries = component.entries.len() * (component.rows.len() + rows.len());
         if entries > MAX_ENTRIES {
             return Err(Error::TooLarge {
                 what: "least squares under inequalities on one component".into(),
@@ -149,7 +149,7 @@ impl Nnl2 {
     /// Errors: noise that is not finite or beyond 2^40; [`Error::NotConverged`] if no point passes the conditions of
     /// optimality, or none that meets the constraints exactly is within 1e-5 of it. On error nothing is replaced.
     pub fn project(&self, scratch: &mut Nnl2Scratch, noise: &mut [f64]) -> Result<()> {
-        let entries = &self.component.cells;
+        let entries = &self.component.entries;
         scratch.values.clear();
         scratch.values.extend(entries.iter().map(|&entry| noise[entry as usize]));
         if let Some(bad) = scratch.values.iter().find(|u| u.is_nan() || u.abs() > MAX_NOISE) {
@@ -305,7 +305,7 @@ pub fn check_exact(
     rows: &[(Row, i64)],
     noise: &[f64],
 ) -> Result<()> {
-    for &entry in &component.cells {
+    for &entry in &component.entries {
         let z = noise[entry as usize];
         let units = z * power(FINEST);
         if z.is_nan() || z.abs() > power(53) || libm::rint(units) != units {
@@ -313,7 +313,7 @@ pub fn check_exact(
         }
     }
     check_units(component, lower, upper, rows, FINEST, |i| {
-        (noise[component.cells[i] as usize] * power(FINEST)) as i128
+        (noise[component.entries[i] as usize] * power(FINEST)) as i128
     })
 }
 
@@ -348,7 +348,7 @@ fn check_units(
     for (i, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
         let (above, below) = (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
         if above.min(below) < 0 {
-            return violated(format!("entry {}", component.cells[i] + 1), above.min(below));
+            return violated(format!("entry {}", component.entries[i] + 1), above.min(below));
         }
     }
     Ok(())
@@ -464,7 +464,7 @@ mod tests {
         let n = between(rng, entries.0, entries.1) as usize;
         let entries = (10..10 + n as u32).collect();
         let equations = (0..between(rng, 0, equations)).map(|_| random_row(rng, n)).collect();
-        let component = Component { cells: entries, rows: equations, margins: None };
+        let component = Component { entries, rows: equations, margins: None };
         let lower = (0..n).map(|_| if below(rng, 4) == 0 { NONE.0 } else { -between(rng, 0, 5) }).collect();
         let upper = (0..n).map(|_| if below(rng, 2) == 0 { NONE.1 } else { between(rng, 0, 5) }).collect();
         let rows = (0..between(rng, 0, rows)).map(|_| (random_row(rng, n), -between(rng, 0, 4))).collect();
@@ -493,7 +493,7 @@ mod tests {
         let mut rng = test_stream(1);
         for round in 0..500 {
             let case = random_case(&mut rng, (1, 5), 2, 2);
-            let n = case.component.cells.len();
+            let n = case.component.entries.len();
             let mut u = vec![7.25; 10];
             u.extend(random_noise(&mut rng, n, round % 2 == 0));
             let z = case.project(&case.nnl2(), &u);
@@ -510,8 +510,8 @@ mod tests {
         let mut rng = test_stream(2);
         for round in 0..300 {
             let mut case = random_case(&mut rng, (8, 30), 5, 4);
-            let n = case.component.cells.len();
-            case.component.cells = (0..n as u32).collect();
+            let n = case.component.entries.len();
+            case.component.entries = (0..n as u32).collect();
             let nnl2 = case.nnl2();
             let [u, other] = [0, 1].map(|_| random_noise(&mut rng, n, round % 2 == 0));
             let (z, w) = (case.project(&nnl2, &u), case.project(&nnl2, &other));
@@ -531,7 +531,7 @@ mod tests {
         let mut rng = test_stream(3);
         for round in 0..300 {
             let mut case = random_case(&mut rng, (2, 25), 0, 0);
-            let n = case.component.cells.len();
+            let n = case.component.entries.len();
             case.component = Linear::total(n).unwrap().whole();
             let u = random_noise(&mut rng, n, round % 2 == 0);
             let short = case.nnl2();
@@ -574,8 +574,8 @@ mod tests {
         for equations in [0, 1, 3] {
             for _ in 0..100 {
                 let mut case = random_case(&mut rng, (6, 12), equations, 0);
-                let n = case.component.cells.len();
-                case.component.cells = (0..n as u32).collect();
+                let n = case.component.entries.len();
+                case.component.entries = (0..n as u32).collect();
                 if equations == 1 {
                     case.component.rows = Linear::total(n).unwrap().rows().to_vec();
                 }
@@ -600,7 +600,7 @@ mod tests {
         for (invariant, mean) in
             [(Linear::margins(4, 4).unwrap(), 2), (Linear::margins(4, 4).unwrap(), 0), (two_by_23(), 5)]
         {
-            let n = invariant.cells();
+            let n = invariant.entries();
             for _ in 0..40 {
                 let x: Vec<i64> = (0..n).map(|_| between(&mut rng, 0, 2 * mean)).collect();
                 let case = Case::nonnegative(&invariant, &x);
@@ -637,7 +637,7 @@ mod tests {
     /// A vertex that no binary fraction holds, a row that cannot bind, and a zero row of a table.
     #[test]
     fn corner_cases() {
-        let component = Component { cells: vec![0, 1], rows: vec![vec![(0, 3), (1, 1)]], margins: None };
+        let component = Component { entries: vec![0, 1], rows: vec![vec![(0, 3), (1, 1)]], margins: None };
         let case =
             Case { component: component.clone(), lower: vec![-5, -1], upper: vec![5, 5], rows: vec![] };
         let z = case.project(&case.nnl2(), &[8.0, -8.0]);
@@ -658,7 +658,7 @@ mod tests {
             assert_eq!(z, [again[0] + shift[0] as f64, again[1] + shift[1] as f64]);
         }
         // A row that cannot bind leaves nothing to solve.
-        let component = Component { cells: vec![0, 1], rows: vec![], margins: None };
+        let component = Component { entries: vec![0, 1], rows: vec![], margins: None };
         let (lower, upper) = (vec![NONE.0; 2], vec![NONE.1; 2]);
         let case = Case { component, lower, upper, rows: vec![(vec![(0, 1), (1, -1)], -1000)] };
         assert_eq!(case.project(&case.nnl2(), &[4.5, 1.0]), [4.5, 1.0]);

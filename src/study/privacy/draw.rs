@@ -1,7 +1,7 @@
 //! What conditioning pays: gamma of a cell of the grid, and the study of it.
 
 use super::super::release::encode;
-use super::{Found, words};
+use super::{PaidRow, words};
 use crate::catalogue::LawKind;
 use crate::engine::Prepared;
 use crate::error::Result;
@@ -10,6 +10,7 @@ use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::{DoubleGeometric, Law};
 use crate::privacy::{Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step};
+use crate::table::Key;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -71,25 +72,26 @@ fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<dyn Prepared + 'a>> {
     let law = DoubleGeometric::new(cell.calibration.scales[0])?;
-    Ok(Box::new(Ready { law, table, parts: table.region.components(&table.invariant) }))
+    Ok(Box::new(Ready { cell: Key(cell.key), law, table, components: table.region.components(&table.invariant) }))
 }
 
 struct Ready<'a> {
+    cell: Key,
     law: DoubleGeometric,
     table: &'a InvariantTable,
-    parts: Vec<Bounded>,
+    components: Vec<Bounded>,
 }
 
 impl Prepared for Ready<'_> {
     /// One replicate: everything is computed.
     fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> Result<()> {
         let all = self
-            .parts
+            .components
             .par_iter()
             .enumerate()
-            .map(|(i, bounded)| self.part(i as u64 + 1, bounded))
+            .map(|(i, bounded)| self.component(i as u64 + 1, bounded))
             .collect::<Result<Vec<_>>>()?;
-        encode(&all.into_iter().flatten().collect::<Vec<Found>>(), rows);
+        encode(&all.into_iter().flatten().collect::<Vec<PaidRow>>(), rows);
         Ok(())
     }
 
@@ -99,8 +101,8 @@ impl Prepared for Ready<'_> {
 }
 
 impl Ready<'_> {
-    fn part(&self, part: u64, bounded: &Bounded) -> Result<Vec<Found>> {
-        let cells = bounded.component.cells.len() as u64;
+    fn component(&self, component: u64, bounded: &Bounded) -> Result<Vec<PaidRow>> {
+        let entries = bounded.component.entries.len() as u64;
         let mut conditioning = Conditioning::new(bounded, self.law);
         let rate = 1.0 / self.law.scale();
         let longest = longest_step(bounded);
@@ -113,21 +115,23 @@ impl Ready<'_> {
                 let bound = longest.and(length).map_or(1.0, |length| gamma_bound(rate, length));
                 // Equations alone cost nothing.
                 let bound = if free { 0.0 } else { bound };
-                Found {
-                    part,
-                    cells,
+                PaidRow {
+                    cell: self.cell,
+                    component,
+                    entries,
                     scope: scope.to_owned(),
                     tables: worst.tables,
                     pairs: worst.pairs,
                     gamma: worst.gamma,
-                    bound,
+                    gamma_bound: bound,
                     log_ratio: worst.log_ratio,
                     loss: worst.loss,
+                    loss_conditioned: worst.loss + worst.log_ratio,
                     pair: words(self.table, bounded, &worst),
                 }
             }));
         };
-        add("table", conditioning.worst_neighbour(&vec![0; cells as usize])?);
+        add("table", conditioning.worst_neighbour(&vec![0; entries as usize])?);
         if let Some(corner) = conditioning.corner() {
             add("corner", conditioning.worst_neighbour(&corner)?);
         }

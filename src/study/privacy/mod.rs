@@ -24,17 +24,17 @@ use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
 use schemars::{Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
 
 /// The study.
 pub struct Privacy;
 
 table! {
     /// The worst pair of tables of one search.
+    #[derive(serde::Deserialize)]
     pub struct PaidRow in "privacy.parquet", "Study `privacy`: one row per cell, component of the table and search." {
         cell: Key, "", "the cell, in `cells.parquet`";
-        part: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included";
-        cells: u64, "entries", "of the component";
+        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included";
+        entries: u64, "entries", "of the component";
         scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours), `all` (all pairs; absent for more than 5,000 tables)";
         tables: u64, "", "compared tables";
         pairs: u64, "", "compared ordered pairs";
@@ -47,24 +47,9 @@ table! {
     }
 }
 
-/// The worst pair of one search, as it is computed: see [`PaidRow`].
-#[derive(Debug, Serialize, Deserialize)]
-struct Found {
-    part: u64,
-    cells: u64,
-    scope: String,
-    tables: u64,
-    pairs: u64,
-    gamma: f64,
-    bound: f64,
-    log_ratio: f64,
-    loss: f64,
-    pair: String,
-}
-
 /// The entries in which the two tables differ, with their counts in both.
 fn words(table: &InvariantTable, part: &Bounded, worst: &WorstPair) -> String {
-    let entries = &part.component.cells;
+    let entries = &part.component.entries;
     let differing = (0..entries.len()).filter(|&i| worst.from[i] != worst.to[i]);
     let entry = |i: usize| {
         let x = table.counts[entries[i] as usize];
@@ -100,23 +85,7 @@ struct PrivacyTables<'a> {
 impl Sink for PrivacyTables<'_> {
     fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let cell = Key(self.plan.cells[number].key);
-        for found in rows.take::<Vec<Found>>()? {
-            let Found { part, cells, scope, tables, pairs, gamma, bound, log_ratio, loss, pair } = found;
-            self.pairs.push(&PaidRow {
-                cell,
-                part,
-                cells,
-                scope,
-                tables,
-                pairs,
-                gamma,
-                gamma_bound: bound,
-                log_ratio,
-                loss,
-                loss_conditioned: loss + log_ratio,
-                pair,
-            })?;
-        }
+        rows.take::<Vec<PaidRow>>()?.iter().try_for_each(|row| self.pairs.push(row))?;
         Ok(())
     }
 
@@ -177,8 +146,8 @@ impl Study for Privacy {
             let mut number = 0;
             run.each(|row: PaidRow| {
                 let scope = ["table", "corner", "all"].iter().position(|scope| *scope == row.scope);
-                number = 4 * row.part + scope.unwrap_or(3) as u64;
-                let place = || format!("part {} {}", row.part, row.scope);
+                number = 4 * row.component + scope.unwrap_or(3) as u64;
+                let place = || format!("component {} {}", row.component, row.scope);
                 figures.add(row.cell, number, place, "gamma", row.gamma, Sample::computed);
                 Ok(())
             })?;
@@ -205,12 +174,12 @@ fn page(run: &str, cell: &CellRow, rows: Vec<PaidRow>, format: Format) -> String
         }
         let gammas = rows.iter().map(|row| row.gamma);
         let (low, high) = gammas.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-        let parts = rows.len();
+        let components = rows.len();
         rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
         rows.truncate(SHOWN);
         let header = [
-            "part",
-            "cells",
+            "component",
+            "entries",
             "tables",
             "gamma",
             "at most",
@@ -226,8 +195,8 @@ fn page(run: &str, cell: &CellRow, rows: Vec<PaidRow>, format: Format) -> String
                     _ => row.pair.chars().take(87).chain("...".chars()).collect(),
                 };
                 vec![
-                    row.part.to_string(),
-                    row.cells.to_string(),
+                    row.component.to_string(),
+                    row.entries.to_string(),
                     row.tables.to_string(),
                     format!("{:.6}", row.gamma),
                     format!("{:.6}", row.gamma_bound),
@@ -240,7 +209,7 @@ fn page(run: &str, cell: &CellRow, rows: Vec<PaidRow>, format: Format) -> String
         out += &heading(&format!("{run}: gamma over {words}; {}", cell.noise_words()), format);
         out += &table_page(header.map(str::to_owned).to_vec(), body, format);
         out += &format!(
-            "{parts} parts; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+            "{components} components; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
              that, attained.\n\n"
         );
     }

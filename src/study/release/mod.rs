@@ -7,7 +7,7 @@ mod config;
 mod draw;
 mod entries;
 mod errors;
-mod parts;
+mod components;
 mod published;
 mod rows;
 mod tables;
@@ -19,7 +19,7 @@ pub use chains::{ChainRow, MixingRow};
 pub(super) use draw::unsupported;
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
-pub use parts::PartRow;
+pub use components::ComponentRow;
 pub use published::{Published, published_from, read_published};
 pub use rows::{ChainLevel, Draw, Draws, Rows};
 pub use tails::TailRow;
@@ -123,7 +123,7 @@ impl Study for Release {
             Declared::of::<ChainRow>(),
             Declared::of::<MixingRow>(),
             Declared::of::<EntryRow>(),
-            Declared::of::<PartRow>(),
+            Declared::of::<ComponentRow>(),
             Declared::of::<AgreementRow>(),
             Declared::of::<TailRow>(),
         ]
@@ -135,7 +135,7 @@ impl Study for Release {
             out += &errors::pages(run, format)?;
         }
         for run in runs {
-            out += &parts::pages(run, format)?;
+            out += &components::pages(run, format)?;
         }
         for run in runs {
             out += &agreement::pages(run, format)?;
@@ -155,7 +155,7 @@ impl Study for Release {
             errors::records(runs)?,
             Records::of_cells::<MixingRow>("chains", "chains.csv", runs)?,
             entries::records(runs)?,
-            Records::of_cells::<PartRow>("parts", "parts.csv", runs)?,
+            Records::of_cells::<ComponentRow>("components", "components.csv", runs)?,
             Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs)?,
             Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
             Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,

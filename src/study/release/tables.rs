@@ -6,10 +6,10 @@ use super::agreement::Comparisons;
 use super::chains::Mixing;
 use super::entries::Entries;
 use super::errors::Level;
-use super::parts::Components;
+use super::components::Components;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
-use super::{AgreementRow, ChainRow, EntryRow, ErrorRow, LevelRow, MixingRow, PartRow, TailRow};
+use super::{AgreementRow, ChainRow, EntryRow, ErrorRow, LevelRow, MixingRow, ComponentRow, TailRow};
 use crate::engine::{Drawn, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -61,7 +61,7 @@ struct OfTable<'a> {
     table: &'a InvariantTable,
     shape: Option<LatticeShape>,
     entries: (Entries, TableFile<'a, EntryRow>),
-    parts: (Components, TableFile<'a, PartRow>),
+    parts: (Components, TableFile<'a, ComponentRow>),
     comparisons: (Comparisons, TableFile<'a, AgreementRow>),
     /// Norms of the first releases.
     tails: (Vec<f64>, TableFile<'a, TailRow>),

@@ -50,7 +50,7 @@ pub(super) fn prepare<L: ExactLattice>(
                     let mut rng = ready.stream(replicate, Role::Noise);
                     let steps = rejection.draw(&mut rng, &mut scratch, &mut noise);
                     ready.integer(replicate, &noise, rows)?;
-                    let moves = rejection.parts();
+                    let moves = rejection.component_count();
                     rows.chains.push(ChainLevel { replicate, level: 1, steps, moves, ess: None, records: 0 });
                 }
                 Ok(())
@@ -68,7 +68,7 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::Mis { steps, proposal_epsilon } => {
             let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
             let kernel = MetropolizedIndependence::new(invariant, region, law, rate, None)?;
-            let steps = steps.unwrap_or(0).saturating_mul(kernel.parts());
+            let steps = steps.unwrap_or(0).saturating_mul(kernel.component_count());
             (chains(kernel, steps), f64::NAN)
         }
         _ => return Err(unsupported(cell.method.name(), "a table")),
@@ -123,7 +123,7 @@ impl<L: ExactLattice> Ready<L> {
     }
 
     fn zeros(&self) -> Vec<i64> {
-        vec![0; self.invariant.cells()]
+        vec![0; self.invariant.entries()]
     }
 
     fn check(&self, noise: &[i64]) -> Result<()> {
@@ -149,7 +149,7 @@ impl<L: ExactLattice> Ready<L> {
         replicate: u64,
         rows: &mut Rows,
     ) -> Result<()> {
-        let d = self.invariant.cells();
+        let d = self.invariant.entries();
         let start = kernel.start(&mut self.stream(replicate, Role::Start), self.law.start_scale(d))?;
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut draws: Vec<Vec<f64>> = Vec::new();

@@ -110,7 +110,7 @@ impl Releases for Ready {
         let mut scratch = Nnl2Scratch::default();
         for replicate in range {
             let mut rng = stream(TaskKey { replicate, ..self.key });
-            let mut noise: Vec<f64> = (0..self.invariant.cells()).map(|_| (self.free)(&mut rng)).collect();
+            let mut noise: Vec<f64> = (0..self.invariant.entries()).map(|_| (self.free)(&mut rng)).collect();
             let kept = (self.image)(self, &mut rng, &mut scratch, &mut noise)?;
             rows.release(replicate, noise, kept);
         }

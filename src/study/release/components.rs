@@ -17,10 +17,10 @@ use crate::table::Key;
 
 table! {
     /// One component of the table under one cell of the grid.
-    pub struct PartRow in "parts.parquet", "Releases of a table: one row per cell and component of the table (two or more entries that neither an equation nor an inequality ties to the rest). Only of cells without `records`; absent for tables of more than 10,000 components." {
+    pub struct ComponentRow in "components.parquet", "Releases of a table: one row per cell and component of the table (two or more entries that neither an equation nor an inequality ties to the rest). Only of cells without `records`; absent for tables of more than 10,000 components." {
         cell: Key, "", "the cell, in `cells.parquet`";
-        part: u64, "", "the component, from 1";
-        cells: u64, "entries", "of the component";
+        component: u64, "", "the component, from 1";
+        entries: u64, "entries", "of the component";
         first: String, "", "name of its first entry";
         draws: u64, "", "releases";
         l1: f64, "counts", "mean over the releases of the sum of absolute errors over the component";
@@ -52,7 +52,7 @@ pub(super) struct Components {
 impl Components {
     pub(super) fn new(table: &InvariantTable) -> Self {
         let mut parts = table.region.components(&table.invariant);
-        parts.retain(|part| part.component.cells.len() > 1);
+        parts.retain(|part| part.component.entries.len() > 1);
         if parts.len() > MOST {
             parts.clear();
         }
@@ -76,7 +76,7 @@ impl Components {
         for ((part, _), (sums, (law, first))) in
             self.parts.iter().zip(self.sums.iter_mut().zip(&mut self.firsts))
         {
-            let entries = &part.component.cells;
+            let entries = &part.component.entries;
             let (mut l1, mut squares) = (0.0, 0.0);
             for &entry in entries {
                 let z = draw.errors[entry as usize];
@@ -92,16 +92,16 @@ impl Components {
     }
 
     /// The rows of the cell, which is forgotten.
-    pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<PartRow> {
+    pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<ComponentRow> {
         let (sums, firsts) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.firsts));
         let all = self.parts.iter().zip(sums.iter().zip(firsts)).enumerate();
         all.map(|(i, ((part, rank), (sums, (law, mut first))))| {
             let [l1, l2, mse] = sums.map(|moments| moments.estimate());
-            let entries = &part.component.cells;
-            PartRow {
+            let entries = &part.component.entries;
+            ComponentRow {
                 cell: Key(cell.key),
-                part: i as u64 + 1,
-                cells: entries.len() as u64,
+                component: i as u64 + 1,
+                entries: entries.len() as u64,
                 first: table.names[entries[0] as usize].to_owned(),
                 draws: sums[0].count(),
                 l1: l1.mean,
@@ -123,7 +123,7 @@ impl Components {
 fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<TwoBins> {
     match expected::noise(cell.law, cell.calibration.scales[0]).zip(expected::operation(cell.method)) {
         Some((Noise::Laplace(lambda), operation))
-            if part.component.cells.len() == 2
+            if part.component.entries.len() == 2
                 && part.component.is_total()
                 && (rank.is_some() || operation == Operation::Free) =>
         {
@@ -142,7 +142,7 @@ fn distance(law: &TwoBins, values: &mut [f64]) -> f64 {
     })
 }
 
-impl PartRow {
+impl ComponentRow {
     fn l1(&self) -> Estimate {
         Estimate { mean: self.l1, standard_error: self.l1_se.unwrap_or(f64::NAN) }
     }
@@ -156,10 +156,10 @@ impl PartRow {
     }
 }
 
-type Parts<'a> = (&'a CellRow, Vec<PartRow>);
+type Parts<'a> = (&'a CellRow, Vec<ComponentRow>);
 
 pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
-    let parts: Vec<Parts> = run.by_cell(|row: &PartRow| row.cell)?;
+    let parts: Vec<Parts> = run.by_cell(|row: &ComponentRow| row.cell)?;
     let name = &run.name;
     Ok(distances(name, &parts, format) + &variances(name, &parts, format) + &ratios(name, &parts, format))
 }
@@ -167,13 +167,13 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
 fn distances(run: &str, parts: &[Parts], format: Format) -> String {
     // A box needs comparable components.
-    let comparable = |rows: &[PartRow]| rows.len() > 1 && rows.iter().all(|row| row.cells == rows[0].cells);
+    let comparable = |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
     if !parts.iter().any(|(_, rows)| comparable(rows)) {
         return String::new();
     }
     let mut out = String::new();
-    for (name, of) in [("L1", PartRow::l1 as fn(&PartRow) -> Estimate), ("L2", PartRow::l2)] {
-        let header = ["noise", "method", "mean over parts", "whisker", "q1", "median", "q3", "whisker"];
+    for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
+        let header = ["noise", "method", "mean over components", "whisker", "q1", "median", "q3", "whisker"];
         let body = parts
             .iter()
             .filter(|(_, rows)| comparable(rows))
@@ -193,9 +193,9 @@ fn distances(run: &str, parts: &[Parts], format: Format) -> String {
             .collect();
         let rows = &parts[0].1;
         let title = format!(
-            "{run}: {name} distance of a release to its table, over {} parts of {} cells, {} releases each",
+            "{run}: {name} distance of a release to its table, over {} components of {} entries, {} releases each",
             rows.len(),
-            rows[0].cells,
+            rows[0].entries,
             rows[0].draws
         );
         out += &heading(&title, format);
@@ -206,11 +206,11 @@ fn distances(run: &str, parts: &[Parts], format: Format) -> String {
 
 /// Mean squared errors beside their closed forms.
 fn variances(run: &str, parts: &[Parts], format: Format) -> String {
-    let known = |cell: &CellRow, rows: &[PartRow]| {
+    let known = |cell: &CellRow, rows: &[ComponentRow]| {
         cell.method != MethodKind::Unconstrained && rows.iter().any(|row| row.mse_expected.is_some())
     };
     let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
-    let mut header: Vec<&str> = vec!["noise", "method", "cells", "variance", "closed form", "z"];
+    let mut header: Vec<&str> = vec!["noise", "method", "entries", "variance", "closed form", "z"];
     if two {
         header.extend(["KS distance", "5 % limit", "epsilon attained"]);
     }
@@ -222,7 +222,7 @@ fn variances(run: &str, parts: &[Parts], format: Format) -> String {
             let mut line = vec![
                 cell.noise_words(),
                 cell.method_words(),
-                row.cells.to_string(),
+                row.entries.to_string(),
                 with_error(row.mse()),
                 format!("{expected:.6}"),
                 if z.is_finite() { format!("{z:+.2}") } else { "-".into() },
@@ -240,7 +240,7 @@ fn variances(run: &str, parts: &[Parts], format: Format) -> String {
     if body.is_empty() {
         return String::new();
     }
-    let title = format!("{run}: variance of the noise of a cell by part, against its closed form");
+    let title = format!("{run}: variance of the noise of an entry by component, against its closed form");
     heading(&title, format) + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
 }
 
@@ -258,7 +258,7 @@ fn ratios(run: &str, parts: &[Parts], format: Format) -> String {
             let z = expected.map(|expected| (ratio - expected) / (ratio * relative));
             body.push(vec![
                 cell.noise_words(),
-                a.cells.to_string(),
+                a.entries.to_string(),
                 with_error(Estimate { mean: ratio, standard_error: ratio * relative }),
                 expected.map_or("-".into(), |x| format!("{x:.6}")),
                 z.map_or("-".into(), |z| format!("{z:+.2}")),
@@ -268,7 +268,7 @@ fn ratios(run: &str, parts: &[Parts], format: Format) -> String {
     if body.is_empty() {
         return String::new();
     }
-    let header = ["noise", "cells", "conditioning / least squares", "closed form", "z"].map(str::to_owned);
-    let title = format!("{run}: ratio of the variances of conditioning and imaging, by part");
+    let header = ["noise", "entries", "conditioning / least squares", "closed form", "z"].map(str::to_owned);
+    let title = format!("{run}: ratio of the variances of conditioning and imaging, by component");
     heading(&title, format) + &table_page(header.to_vec(), body, format)
 }
