@@ -36,7 +36,7 @@ impl Names {
     /// The number of a name. No order or number depends on the hash.
     #[inline]
     pub fn number(&mut self, name: &[u8]) -> u32 {
-        if same(&self.names.all()[self.last_bytes.clone()], name) && self.names.len() > 0 {
+        if same(&self.names.all()[self.last_bytes.clone()], name) && !self.names.is_empty() {
             return self.last;
         }
         let Self { names, index, hasher, last, last_bytes } = self;

@@ -243,7 +243,7 @@ pub(crate) fn downhill<E: PartialOrd>(energy: impl Fn(i64) -> E) -> (i64, E) {
 fn search(line: &mut Line<i64>, within: (i64, i64), u: f64, energy: impl Fn(i64) -> f64) -> i64 {
     let inside = |t: i64| within.0 <= t && t <= within.1;
     let energy = |t: i64| if inside(t) { energy(t) } else { f64::INFINITY };
-    let (mode, least) = downhill(&energy);
+    let (mode, least) = downhill(energy);
     quantile(line, mode, within, u, |t| libm::exp(least - energy(t)))
 }
 
