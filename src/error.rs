@@ -80,7 +80,7 @@ impl Error {
 
     /// There is no noise but 0.
     pub(crate) fn no_free_dimension() -> Self {
-        Self::Invariant("no free dimension: the invariant fixes every cell".into())
+        Self::Invariant("no free dimension: the invariant fixes every entry".into())
     }
 }
 

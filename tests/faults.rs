@@ -19,7 +19,7 @@ keep-draws = true
 [data]
 table = "table.csv"
 count = "count"
-cell = ["cell"]
+entry = ["cell"]
 
 [[invariant]]
 kind = "partition"

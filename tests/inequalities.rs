@@ -6,7 +6,7 @@ mod place;
 use congenial::study::cells::CellRow;
 use congenial::study::composition::FindingRow;
 use congenial::study::privacy::PaidRow;
-use congenial::study::release::{AgreementRow, EntryRow, ErrorRow, PartRow};
+use congenial::study::release::{AgreementRow, ComponentRow, EntryRow, ErrorRow};
 use place::{NONNEGATIVE, Place, TABLES_DATA, partition};
 use std::sync::LazyLock;
 
@@ -89,7 +89,7 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     let place = place();
     let text = place.prints(&["run", "config.toml", "--out", "out"]);
     assert!(text.contains("What a release pays") && text.contains("methods with the same noise"), "{text}");
-    assert!(text.contains("L1 distance of a release to its table, over 2 parts of 4 cells"), "{text}");
+    assert!(text.contains("L1 distance of a release to its table, over 2 components of 4 entries"), "{text}");
     assert!(place.failures("out").is_empty());
     let rows: Vec<ErrorRow> = place.rows("out");
     assert_eq!(rows.len(), (11 + 3 + 4) * 400);
@@ -140,7 +140,7 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
     assert_eq!(rows.len(), place.rows::<ErrorRow>("again").len());
     place.prints(&["report", "out", "--out", "tables"]);
-    for file in ["parts.csv", "agreement.csv", "entries.csv"] {
+    for file in ["components.csv", "agreement.csv", "entries.csv"] {
         assert!(place.path(&format!("tables/{file}")).exists());
     }
 }
@@ -150,7 +150,7 @@ fn variances_are_beside_their_closed_forms() {
     let place = place();
     let text = place.prints(&["run", "equations.toml", "--out", "out"]);
     assert!(text.contains("conditioning / least squares"), "{text}");
-    let parts = place.with_cells("out", |row: &PartRow| row.cell);
+    let parts = place.with_cells("out", |row: &ComponentRow| row.cell);
     assert_eq!(parts.len(), 2 * 5 * 2);
     for (cell, row) in &parts {
         let expected = row.mse_expected.unwrap();
@@ -177,12 +177,12 @@ fn gamma_is_found_by_a_study_of_privacy() {
     // Two parts, each over the table, (no corner: no equal columns in a 2 × 2 table, so every table is one,) and all pairs.
     assert!(rows.iter().all(|row| row.gamma <= row.gamma_bound && row.gamma_bound < 1.0));
     for part in [1, 2] {
-        let of = |scope: &str| rows.iter().find(|row| row.part == part && row.scope == scope).unwrap();
+        let of = |scope: &str| rows.iter().find(|row| row.component == part && row.scope == scope).unwrap();
         assert!(of("table").gamma <= of("all").gamma);
         assert_eq!(of("all").pairs, of("all").tables * (of("all").tables - 1));
     }
     // 2 0 / 1 3 keeps its margins with 0..=2 in the first cell; the losses are those of the law.
-    let all = rows.iter().find(|row| row.scope == "all" && row.part == 2).unwrap();
+    let all = rows.iter().find(|row| row.scope == "all" && row.component == 2).unwrap();
     assert_eq!(all.tables, 3);
     assert!((all.loss - 2.0).abs() < 1e-12 || (all.loss - 4.0).abs() < 1e-12, "{all:?}");
     place.prints(&["report", "out", "--out", "tables"]);
@@ -231,7 +231,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     kind("kind = \"bounds\"\nlower = 3\nupper = 2", &["infeasible", "3 <= y <= 2"]);
     kind("kind = \"bounds\"\nlower = \"nowhere\"", &["no column `nowhere`"]);
     kind("kind = \"bounds\"\nlower = \"row\"", &["line 2", "`row` = `a`", "an integer or nothing"]);
-    kind("kind = \"at-least\"\nrows = [[1]]\nvalues = [0]", &["1 columns for 8 cells"]);
+    kind("kind = \"at-least\"\nrows = [[1]]\nvalues = [0]", &["1 columns for 8 entries"]);
     kind(
         "kind = \"at-least\"\nrows = [[1, 0, 0, 0, 0, 0, 0, 0]]\nvalues = [3]",
         &["gives 2 on the counts", "want >= 3"],

@@ -54,7 +54,7 @@ fn place() -> Place {
 fn releases_of_a_table_leave_rows_entries_and_draws() {
     let place = place();
     let text = place.prints(&["run", "config.toml", "--out", "out"]);
-    assert!(text.contains("Errors by cell of table: exact, l1 noise"), "{text}");
+    assert!(text.contains("Errors by entry of table: exact, l1 noise"), "{text}");
     assert!(text.contains("Tail of table"), "{text}");
     assert!(place.failures("out").is_empty());
     let rows: Vec<ErrorRow> = place.rows("out");
@@ -196,13 +196,13 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     kind("kind = \"partition\"\nby = \"colour\"", &["table.csv", "no column `colour`"]);
     kind("kind = \"partition\"\nby = []", &["by: got an empty list"]);
     kind("kind = \"margins\"\nrows = \"row\"\ncolumns = \"row\"", &["got `row` for both"]);
-    kind("kind = \"subsets\"\nsets = [[0]]", &["got cell 0", "numbered from 1"]);
-    kind("kind = \"subsets\"\nsets = [[7]]", &["set 1: got cell 7", "1 to 6"]);
+    kind("kind = \"subsets\"\nsets = [[0]]", &["got entry 0", "numbered from 1"]);
+    kind("kind = \"subsets\"\nsets = [[7]]", &["set 1: got entry 7", "1 to 6"]);
     kind("kind = \"subsets\"\nsets = [[1, 1]]", &["set 1"]);
     kind("kind = \"subsets\"\nsets = []", &["empty"]);
     kind("kind = \"subsets\"", &["want one of `sets` and `columns`"]);
     kind("kind = \"subsets\"\ncolumns = [\"row\"]", &["line 2", "`row` = `a`", "want 0 or 1"]);
-    kind("kind = \"matrix\"\nrows = [[1, 2]]", &["2 columns for 6 cells"]);
+    kind("kind = \"matrix\"\nrows = [[1, 2]]", &["2 columns for 6 entries"]);
     kind("kind = \"matrix\"\nrows = [[1, 1, 1, 1, 1, 1], [1]]", &["row 2 has 1 entries", "want 6"]);
     kind("kind = \"matrix\"\nrows = [[0, 0, 0, 0, 0, 0]]", &["empty"]);
     kind(
@@ -213,9 +213,9 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     kind("kind = \"matrix\"\ntable = \"nowhere.csv\"", &["nowhere.csv", "cannot read"]);
     place.write("bad.csv", "1,2,3,4,5,x\n");
     kind("kind = \"matrix\"\ntable = \"bad.csv\"", &["bad.csv", "line 1", "`x`", "integer"]);
-    wrong("cell = [\"row\", \"column\"]", "cell = [\"row\"]", &["line 3", "`a` is duplicated"]);
-    wrong("cell = [\"row\"", "levels = [\"row\"]\ncell = [\"row\"", &["data.levels", "[[invariant]]"]);
-    wrong("cell = [\"row\"", "where = { row = \"z\" }\ncell = [\"row\"", &["no row has `row` = `z`"]);
+    wrong("entry = [\"row\", \"column\"]", "entry = [\"row\"]", &["line 3", "`a` is duplicated"]);
+    wrong("entry = [\"row\"", "levels = [\"row\"]\nentry = [\"row\"", &["data.levels", "[[invariant]]"]);
+    wrong("entry = [\"row\"", "where = { row = \"z\" }\nentry = [\"row\"", &["no row has `row` = `z`"]);
     wrong(
         "law = [\"l1\", \"l2\"",
         "law = [\"laplace\"",
@@ -369,7 +369,7 @@ fn refusals_are_alike() {
         let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            output.status.code() == Some(5) && message.contains("fixes every cell"),
+            output.status.code() == Some(5) && message.contains("fixes every entry"),
             "{method} {law}: {message}"
         );
     }

@@ -51,7 +51,7 @@ fn document(u: &mut Unstructured) -> Result<(String, String)> {
     if tree {
         writeln!(text, "levels = {:?}", columns(u)?).expect("memory");
     } else if u.arbitrary()? {
-        writeln!(text, "cell = {:?}", columns(u)?).expect("memory");
+        writeln!(text, "entry = {:?}", columns(u)?).expect("memory");
     }
     if u.ratio(1, 8)? {
         writeln!(text, "where = {{ {} = [\"0\", \"1\"] }}", u.choose(&COLUMNS)?).expect("memory");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// CSV or parquet file with a row per cell of one table
+    /// CSV or parquet file with a row per entry of one table
     layout: PathBuf,
     /// Tables to simulate, numbered in a column `table`; without it one, not numbered
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -45,7 +45,7 @@ enum Failures {
     Rows(Vec<f64>),
 }
 
-/// Independent negative binomial counts in every cell of every table.
+/// Independent negative binomial counts in every entry of every table.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { layout, tables, expand, leaf, limit, size, seed, out, .. } = arguments;
     let layout = CsvTable::read(layout)?;
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     writer.finish()?;
-    eprintln!("{}: {} tables of {rows} cells", out.display(), tables.unwrap_or(1));
+    eprintln!("{}: {} tables of {rows} entries", out.display(), tables.unwrap_or(1));
     Ok(())
 }
 

@@ -25,8 +25,8 @@ impl Checker<'_> {
                 ))
             })
             .collect::<Result<Vec<_>>>()?;
-        if let Some(cell) = &data.cell {
-            self.no_duplicates("data.cell", cell.get_ref(), cell.span())?;
+        if let Some(entry) = &data.entry {
+            self.no_duplicates("data.entry", entry.get_ref(), entry.span())?;
         }
         let shape = match (&data.levels, invariants) {
             (Some(levels), []) => {
@@ -38,8 +38,12 @@ impl Checker<'_> {
                     ));
                 }
                 self.no_duplicates("data.levels", levels.get_ref(), levels.span())?;
-                if let Some(cell) = &data.cell {
-                    return Err(self.error("data.cell: not used", cell.span(), "the levels name the nodes"));
+                if let Some(entry) = &data.entry {
+                    return Err(self.error(
+                        "data.entry: not used",
+                        entry.span(),
+                        "the levels name the nodes",
+                    ));
                 }
                 Shape::Hierarchy { levels: levels.get_ref().clone() }
             }
@@ -58,7 +62,7 @@ impl Checker<'_> {
                 ));
             }
             (None, invariants) => Shape::Table {
-                cell: data.cell.as_ref().map(|cell| cell.get_ref().clone()),
+                entry: data.entry.as_ref().map(|entry| entry.get_ref().clone()),
                 invariants: invariants
                     .iter()
                     .map(|wire| Ok((self.invariant(wire.get_ref(), wire.span(), folder)?, wire.span())))

@@ -72,12 +72,12 @@ impl Checker<'_> {
             WireInvariant::Subsets { sets: Some(sets), columns: None } => {
                 let mut zero_based = Vec::new();
                 for set in sets {
-                    let of = |&cell: &i64| {
-                        cell.checked_sub(1).and_then(|cell| usize::try_from(cell).ok()).ok_or(cell)
+                    let of = |&entry: &i64| {
+                        entry.checked_sub(1).and_then(|entry| usize::try_from(entry).ok()).ok_or(entry)
                     };
                     let set =
-                        set.iter().map(of).collect::<std::result::Result<Vec<_>, _>>().map_err(|cell| {
-                            refuse(&format!("sets: got cell {cell}"), "cells are numbered from 1")
+                        set.iter().map(of).collect::<std::result::Result<Vec<_>, _>>().map_err(|entry| {
+                            refuse(&format!("sets: got entry {entry}"), "entries are numbered from 1")
                         })?;
                     zero_based.push(set);
                 }

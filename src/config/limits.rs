@@ -94,8 +94,8 @@ mod tests {
         let grid = "[[grid]]\nepsilon = 1\nlaw = \"laplace\"\nmethod = \"exact\"\n";
         let (message, _, place) = refused(config("levels = [\"a\", \"b\", \"a\"]", grid));
         assert_eq!((&*message, &*place), ("data.levels: got \"a\" twice", "[\"a\", \"b\", \"a\"]"));
-        let (message, ..) = refused(config("cell = [\"a\", \"a\"]\n[[invariant]]\nkind = \"total\"", grid));
-        assert_eq!(message, "data.cell: got \"a\" twice");
+        let (message, ..) = refused(config("entry = [\"a\", \"a\"]\n[[invariant]]\nkind = \"total\"", grid));
+        assert_eq!(message, "data.entry: got \"a\" twice");
         let many: Vec<String> = (0..50_000).map(|i| format!("c{i}")).collect();
         assert!(config(&format!("levels = {many:?}"), grid).is_ok());
     }

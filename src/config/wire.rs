@@ -203,9 +203,9 @@ pub struct WireData {
     /// Column of the counts.
     #[schemars(with = "String")]
     pub count: Spanned<String>,
-    /// Columns that name a cell of a table; default: all but the count.
+    /// Columns that name an entry of a table; default: all but the count.
     #[schemars(with = "Option<Vec<String>>")]
-    pub cell: Option<Spanned<Vec<String>>>,
+    pub entry: Option<Spanned<Vec<String>>>,
     /// Rows to take: column = value or list of values.
     #[serde(default, rename = "where")]
     #[schemars(with = "std::collections::BTreeMap<String, Axis<String>>")]
@@ -216,9 +216,9 @@ pub struct WireData {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum WireInvariant {
-    /// The sum of all cells.
+    /// The sum of all entries.
     Total {},
-    /// The sum of every group: cells that agree in these columns.
+    /// The sum of every group: entries that agree in these columns.
     Partition {
         /// Columns.
         by: Axis<String>,
@@ -230,19 +230,19 @@ pub enum WireInvariant {
         /// Column that names the column.
         columns: String,
     },
-    /// Sums over sets of cells: either listed or given by columns of 0 and 1.
+    /// Sums over sets of entries: either listed or given by columns of 0 and 1.
     Subsets {
-        /// Cells by number, from 1 in the order of the table.
+        /// Entries by number, from 1 in the order of the table.
         sets: Option<Vec<Vec<i64>>>,
         /// Columns.
         columns: Option<Vec<String>>,
     },
-    /// Further cells for the nodes of a tree, each the sum of its children; the rows are the leaves.
+    /// Further entries for the nodes of a tree, each the sum of its children; the rows are the leaves.
     Hierarchy {
         /// Columns that name the levels below the root, coarse to fine; the last names the leaves.
         levels: Vec<String>,
     },
-    /// Explicit coefficients: one list per equation, or a CSV file with a column per cell, a row per equation and no
+    /// Explicit coefficients: one list per equation, or a CSV file with a column per entry, a row per equation and no
     /// header.
     Matrix {
         /// Coefficients.
@@ -254,7 +254,7 @@ pub enum WireInvariant {
     },
     /// No release is below 0.
     Nonnegative {},
-    /// Bounds of every cell.
+    /// Bounds of every entry.
     Bounds {
         /// Least value, or the column that holds it (empty for none).
         lower: Option<Bound>,
@@ -317,7 +317,7 @@ pub struct WireReport {
     /// CSV file of published figures to print beside ours, relative to the config file.
     #[schemars(with = "Option<String>")]
     pub published: Option<Spanned<String>>,
-    /// A release by somebody else, to print beside our errors cell by cell.
+    /// A release by somebody else, to print beside our errors entry by entry.
     pub beside: Option<WireBeside>,
 }
 
@@ -325,7 +325,7 @@ pub struct WireReport {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireBeside {
-    /// CSV file with the columns that name a cell, relative to the config file.
+    /// CSV file with the columns that name an entry, relative to the config file.
     #[schemars(with = "String")]
     pub table: Spanned<String>,
     /// Its column of confidential counts.

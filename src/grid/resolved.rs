@@ -35,9 +35,9 @@ impl Plan {
         }
         match &config.data.shape {
             Shape::Hierarchy { levels } => data["levels"] = list(levels),
-            Shape::Table { cell, invariants } => {
-                if let Some(cell) = cell {
-                    data["cell"] = list(cell);
+            Shape::Table { entry, invariants } => {
+                if let Some(entry) = entry {
+                    data["entry"] = list(entry);
                 }
                 let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
                 document["invariant"] = Item::ArrayOfTables(specs);

@@ -74,10 +74,10 @@ impl<'a> Wanted<'a> {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
         match &source.shape {
             Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
-            // The names of the cells have everything.
-            Shape::Table { cell: None, .. } => return Self { columns: None, count: None },
-            Shape::Table { cell: Some(cell), invariants } => {
-                columns.extend(cell.iter().map(String::as_str));
+            // The names of the entries have everything.
+            Shape::Table { entry: None, .. } => return Self { columns: None, count: None },
+            Shape::Table { entry: Some(entry), invariants } => {
+                columns.extend(entry.iter().map(String::as_str));
                 for (spec, _) in invariants {
                     match spec {
                         InvariantSpec::Partition(names)

@@ -15,9 +15,9 @@ use std::path::Path;
 /// Confidential counts and what every release of them keeps.
 #[derive(Debug, Clone)]
 pub struct InvariantTable {
-    /// By cell: its name, the values of its columns joined by `/`.
+    /// By entry: its name, the values of its columns joined by `/`.
     pub names: Texts,
-    /// By cell.
+    /// By entry.
     pub counts: Vec<i64>,
     /// `A`.
     pub invariant: Linear,
@@ -45,29 +45,29 @@ impl From<Failure> for Refusal {
 }
 
 impl InvariantTable {
-    /// Takes a table with one row per cell and builds its invariant.
+    /// Takes a table with one row per entry and builds its invariant.
     ///
-    /// A two-way table that is complete is put in row-major order, unless other invariants number its cells; nodes of a `hierarchy` follow the rows as
-    /// further cells.
+    /// A two-way table that is complete is put in row-major order, unless other invariants number its entries; nodes of a `hierarchy` follow the rows as
+    /// further entries.
     ///
-    /// Refused, with file and line: a missing column, a repeated or empty cell name, a count that is no integer or
+    /// Refused, with file and line: a missing column, a repeated or empty entry name, a count that is no integer or
     /// negative, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
-    /// cells, or that the counts do not satisfy, with its inequalities.
+    /// entries, or that the counts do not satisfy, with its inequalities.
     pub fn from_csv(table: CsvTable, source: &DataSource) -> std::result::Result<Self, Refusal> {
-        let Shape::Table { cell, invariants } = &source.shape else {
+        let Shape::Table { entry, invariants } = &source.shape else {
             unreachable!("the caller has a table");
         };
         let table = table.filter(&source.filter)?;
         let path = &table.path.clone();
         let count_place = table.column(&source.count)?;
-        let named: Vec<usize> = match cell {
+        let named: Vec<usize> = match entry {
             Some(columns) => columns.iter().map(|c| table.column(c)).collect::<Result<_>>()?,
             None => (0..table.columns.len()).filter(|&i| i != count_place).collect(),
         };
         if table.is_empty() {
-            return Err(Failure::data(path, "no rows (after `where`), want one per cell").into());
+            return Err(Failure::data(path, "no rows (after `where`), want one per entry").into());
         }
-        let mut cells = Cells::read(&table, &named, count_place, &source.count)?;
+        let mut entries = Entries::read(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
         let numbered = specs().any(|s| {
             matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
@@ -79,25 +79,25 @@ impl InvariantTable {
             })
             .collect();
         if let ([(rows, columns)], false) = (&margins[..], numbered) {
-            cells.sort_by(rows, columns)?;
+            entries.sort_by(rows, columns)?;
         }
         let mut whole: Option<Linear> = None;
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = cells.equations(spec)? else { continue };
+            let Some(built) = entries.equations(spec)? else { continue };
             let linear = built.map_err(|e| refuse(e.to_string()))?;
             whole = Some(match whole {
                 None => linear,
                 Some(before) => before.and(linear),
             });
         }
-        let invariant = whole.unwrap_or_else(|| Linear::none(cells.names.len()));
+        let invariant = whole.unwrap_or_else(|| Linear::none(entries.names.len()));
         let mut inequalities = Inequalities::default();
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = cells.inequalities(spec)? else { continue };
+            let Some(built) = entries.inequalities(spec)? else { continue };
             let one = built.map_err(|e| refuse(e.to_string()))?;
-            let Cells { names, counts, .. } = &cells;
+            let Entries { names, counts, .. } = &entries;
             inequalities = inequalities.and(one.clone());
             if let Some((row, wanted, least, largest)) = inequalities.conflict(&invariant, counts) {
                 let allowed = match (least, largest) {
@@ -107,7 +107,7 @@ impl InvariantTable {
                 let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| &names[c as usize]).collect();
                 let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
                 return Err(refuse(format!(
-                    "infeasible: equation {} (cells {of}) asks for {wanted}, the bounds of its cells allow {allowed}",
+                    "infeasible: equation {} (entries {of}) asks for {wanted}, the bounds of its entries allow {allowed}",
                     row + 1
                 )));
             }
@@ -123,7 +123,7 @@ impl InvariantTable {
             }
             one.around(counts).map_err(|e| refuse(e.to_string()))?;
         }
-        let Cells { rows, names, counts, .. } = cells;
+        let Entries { rows, names, counts, .. } = entries;
         drop(table);
         let region = inequalities.around(&counts).expect("each of them holds");
         // Names head the columns of the draws. Those of the rows are distinct.
@@ -133,18 +133,18 @@ impl InvariantTable {
             sorted.sort_unstable();
         }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Failure::data(path, format!("two cells have the name `{}`", pair[0])).into());
+            return Err(Failure::data(path, format!("two entries have the name `{}`", pair[0])).into());
         }
         if let Some(name) = names.iter().find(|name| name.starts_with('.')) {
-            let message = format!("the cell `{name}`: names that begin with a dot are columns of the draws");
+            let message = format!("the entry `{name}`: names that begin with a dot are columns of the draws");
             return Err(Failure::data(path, message).into());
         }
         let mut hash = Sha256::new();
         counts.iter().for_each(|count| hash.update(count.to_le_bytes()));
         for row in invariant.rows() {
             hash.update((row.len() as u64).to_le_bytes());
-            for (cell, a) in row {
-                hash.update(cell.to_le_bytes());
+            for (entry, a) in row {
+                hash.update(entry.to_le_bytes());
                 hash.update(a.to_le_bytes());
             }
         }
@@ -159,8 +159,8 @@ impl InvariantTable {
         for (row, least) in &region.rows {
             hash.update(b"at least");
             hash.update(least.to_le_bytes());
-            for (cell, b) in row {
-                hash.update(cell.to_le_bytes());
+            for (entry, b) in row {
+                hash.update(entry.to_le_bytes());
                 hash.update(b.to_le_bytes());
             }
         }
@@ -169,12 +169,12 @@ impl InvariantTable {
     }
 }
 
-/// Cells while their equations are built.
-struct Cells<'a> {
+/// Entries while their equations are built.
+struct Entries<'a> {
     table: &'a CsvTable,
-    /// The rows of the table, in the order of the cells.
+    /// The rows of the table, in the order of the entries.
     rows: Vec<u32>,
-    /// By cell, behind them by node of a hierarchy.
+    /// By entry, behind them by node of a hierarchy.
     names: Texts,
     counts: Vec<i64>,
 }
@@ -182,7 +182,7 @@ struct Cells<'a> {
 /// Outer error: the file; inner: the invariant. `None` for what is none.
 type Built<T> = Result<Option<crate::Result<T>>>;
 
-impl<'a> Cells<'a> {
+impl<'a> Entries<'a> {
     fn read(table: &'a CsvTable, named: &[usize], count_place: usize, count: &str) -> Result<Self> {
         let mut names = Names::default();
         let mut counts = Vec::with_capacity(table.len());
@@ -192,18 +192,18 @@ impl<'a> Cells<'a> {
             for (i, &place) in named.iter().enumerate() {
                 let value = table.text(row, place);
                 if value.is_empty() {
-                    return Err(table.bad_row(row, "a cell without a name"));
+                    return Err(table.bad_row(row, "an entry without a name"));
                 }
                 name.push_str(if i > 0 { "/" } else { "" });
                 name.push_str(value);
             }
             if name.is_empty() {
-                return Err(table.bad_row(row, "a cell without a name"));
+                return Err(table.bad_row(row, "an entry without a name"));
             }
             let first = names.number(name.as_bytes()) as usize;
             if first < row {
                 let first = table.place(first);
-                let message = format!("the cell `{name}` is duplicated (first on {first})");
+                let message = format!("the entry `{name}` is duplicated (first on {first})");
                 return Err(table.bad_row(row, message));
             }
             let value = table.count(row, count_place, count)?;
@@ -216,7 +216,7 @@ impl<'a> Cells<'a> {
         Ok(Self { table, rows: (0..table.len() as u32).collect(), names: names.into_texts(), counts })
     }
 
-    /// Puts cells that stand in the order of the file in that of their values in two columns.
+    /// Puts entries that stand in the order of the file in that of their values in two columns.
     fn sort_by(&mut self, first: &str, second: &str) -> Result<()> {
         let (first, second) = (self.key(first)?, self.key(second)?);
         self.rows.sort_by_key(|&row| (first[row as usize], second[row as usize]));
@@ -231,7 +231,7 @@ impl<'a> Cells<'a> {
         Ok(self.rows.iter().map(|&row| numbers[row as usize] as usize).collect())
     }
 
-    /// The row and the text of every cell in a column.
+    /// The row and the text of every entry in a column.
     fn texts(&self, column: &str) -> Result<impl Iterator<Item = (usize, &'a str)>> {
         let (table, place) = (self.table, self.table.column(column)?);
         Ok(self.rows.iter().map(move |&row| (row as usize, table.text(row as usize, place))))
@@ -263,7 +263,7 @@ impl<'a> Cells<'a> {
             InvariantSpec::AtLeast(rows, values) => {
                 let (width, d) = (rows.first().map_or(0, Vec::len), self.rows.len());
                 if width != d {
-                    let message = format!("the rows have {width} columns for {d} cells");
+                    let message = format!("the rows have {width} columns for {d} entries");
                     return Ok(Some(Err(crate::Error::Invariant(message))));
                 }
                 let sparse =
@@ -301,7 +301,7 @@ impl<'a> Cells<'a> {
                 if complete {
                     Linear::margins(r, c)
                 } else {
-                    // Cells that are missing (structural zeros), in another order, or finer than two ways.
+                    // Entries that are missing (structural zeros), in another order, or finer than two ways.
                     Linear::partition(&row).and_then(|by_row| Ok(by_row.and(Linear::partition(&column)?)))
                 }
             }
@@ -309,9 +309,9 @@ impl<'a> Cells<'a> {
             InvariantSpec::Indicators(columns) => {
                 let mut sets = vec![Vec::new(); columns.len()];
                 for (column, set) in columns.iter().zip(&mut sets) {
-                    for (cell, (row, text)) in self.texts(column)?.enumerate() {
+                    for (entry, (row, text)) in self.texts(column)?.enumerate() {
                         match text {
-                            "1" => set.push(cell),
+                            "1" => set.push(entry),
                             "0" => {}
                             _ => {
                                 let message = format!("`{column}` = `{text}`, want 0 or 1");
@@ -327,12 +327,12 @@ impl<'a> Cells<'a> {
         }))
     }
 
-    /// Adds a cell for every inner node (root first), tied to its children.
+    /// Adds an entry for every inner node (root first), tied to its children.
     fn hierarchy(&mut self, levels: &[String]) -> Result<crate::Result<Linear>> {
         let table = self.table;
         let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
         let numbers: Vec<Vec<u32>> = places.iter().map(|&place| table.numbers(place)).collect();
-        // Nodes from the root, each the cell `first` + its number, with its equation.
+        // Nodes from the root, each the entry `first` + its number, with its equation.
         let first = self.names.len();
         let mut rows: Vec<Row> = vec![vec![(first as u32, -1)]];
         self.names.push(format!("(all by {})", levels.join("/")).as_bytes());
@@ -340,8 +340,8 @@ impl<'a> Cells<'a> {
         // By the parent and the number of the name.
         let mut inner: HashMap<(u32, u32), u32> = HashMap::new();
         let mut leaves: HashMap<(u32, u32), u32> = HashMap::new();
-        for (cell, &row) in self.rows.iter().enumerate() {
-            let (row, count) = (row as usize, self.counts[cell]);
+        for (entry, &row) in self.rows.iter().enumerate() {
+            let (row, count) = (row as usize, self.counts[entry]);
             if places.iter().any(|&place| table.text(row, place).is_empty()) {
                 return Err(table.bad_row(row, format!("an empty name in {}", levels.join(", "))));
             }
@@ -369,7 +369,7 @@ impl<'a> Cells<'a> {
                 let message = format!("the leaf `{path}` is duplicated (first on {before})");
                 return Err(table.bad_row(row, message));
             }
-            rows[parent as usize].push((cell as u32, 1));
+            rows[parent as usize].push((entry as u32, 1));
         }
         Ok(Linear::from_rows(self.names.len(), rows))
     }
@@ -379,7 +379,7 @@ fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> crate::R
     let wrong = |message: String| Err(crate::Error::Invariant(message));
     let width = rows.first().map_or(0, Vec::len);
     if width != counts.len() && !rows.is_empty() {
-        return wrong(format!("the matrix has {width} columns for {} cells", counts.len()));
+        return wrong(format!("the matrix has {width} columns for {} entries", counts.len()));
     }
     let a = IntMatrix::from_rows(rows).expect("the config checked their lengths");
     for (i, &want) in values.unwrap_or_default().iter().enumerate() {

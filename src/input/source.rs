@@ -24,10 +24,10 @@ pub enum Shape {
         /// Columns of the levels below the root.
         levels: Vec<String>,
     },
-    /// The cells of a table, under linear equations.
+    /// The entries of a table, under linear equations.
     Table {
-        /// Columns that name a cell; `None` for all but the count.
-        cell: Option<Vec<String>>,
+        /// Columns that name an entry; `None` for all but the count.
+        entry: Option<Vec<String>>,
         /// The equations, with their places in the text.
         invariants: Vec<(InvariantSpec, Range<usize>)>,
     },
@@ -36,9 +36,9 @@ pub enum Shape {
 /// One `[[invariant]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InvariantSpec {
-    /// The sum of all cells.
+    /// The sum of all entries.
     Total,
-    /// Sums of the cells that agree in these columns.
+    /// Sums of the entries that agree in these columns.
     Partition(Vec<String>),
     /// Both margins of a two-way table.
     Margins {
@@ -47,11 +47,11 @@ pub enum InvariantSpec {
         /// Column of the columns.
         columns: String,
     },
-    /// Sums over sets of cells, numbered from 0.
+    /// Sums over sets of entries, numbered from 0.
     Sets(Vec<Vec<usize>>),
-    /// Sums over the cells that have 1 in a column.
+    /// Sums over the entries that have 1 in a column.
     Indicators(Vec<String>),
-    /// Further cells for the nodes of a tree.
+    /// Further entries for the nodes of a tree.
     Hierarchy(Vec<String>),
     /// Explicit coefficients.
     Matrix {
@@ -62,7 +62,7 @@ pub enum InvariantSpec {
     },
     /// No release is below 0.
     Nonnegative,
-    /// Bounds by cell: lower and upper.
+    /// Bounds by entry: lower and upper.
     Bounds(Option<Bound>, Option<Bound>),
     /// Rows of explicit coefficients and the least values.
     AtLeast(Vec<Vec<i64>>, Vec<i64>),

@@ -7,7 +7,7 @@ use super::{HierarchyTable, InvariantTable};
 pub enum Subject {
     /// All nodes of a tree.
     Hierarchy(HierarchyTable),
-    /// The cells of a table under linear equations.
+    /// The entries of a table under linear equations.
     Table(InvariantTable),
 }
 
@@ -72,7 +72,7 @@ impl Subject {
                 let parts = table.invariant.component_count();
                 let plural = |n: usize| if n == 1 { "" } else { "s" };
                 format!(
-                    "{} cells under {rows} equation{} ({parts} connected component{})",
+                    "{} entries under {rows} equation{} ({parts} connected component{})",
                     table.counts.len(),
                     plural(rows),
                     plural(parts)

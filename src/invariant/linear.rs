@@ -70,13 +70,13 @@ impl Linear {
             set.sort_unstable();
             if set.is_empty() || set.windows(2).any(|pair| pair[0] == pair[1]) {
                 return Err(Error::Invariant(format!(
-                    "set {}: want a non-empty set of different cells",
+                    "set {}: want a non-empty set of different entries",
                     i + 1
                 )));
             }
             if let Some(&entry) = set.iter().find(|&&entry| entry >= entries) {
                 return Err(Error::Invariant(format!(
-                    "set {}: got cell {}, want a cell of 1 to {entries}",
+                    "set {}: got entry {}, want an entry of 1 to {entries}",
                     i + 1,
                     entry + 1
                 )));

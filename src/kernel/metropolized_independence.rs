@@ -98,7 +98,8 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
                 components.push(own);
             }
         }
-        if let Some(&entry) = dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.entries())
+        if let Some(&entry) =
+            dependent.unwrap_or_default().iter().find(|&&entry| entry >= invariant.entries())
         {
             return Err(Error::parameter("dependent", entry + 1, "numbers of entries of the table"));
         }
@@ -229,7 +230,8 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
         let weight = |own: &ComponentProposal| {
             let z = |entry: u32| position[own.bounded.component.entries[entry as usize] as usize];
             let size: u64 = own.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
-            let sum: i64 = (0..own.bounded.component.entries.len() as u32).map(|entry| L::part(z(entry))).sum();
+            let sum: i64 =
+                (0..own.bounded.component.entries.len() as u32).map(|entry| L::part(z(entry))).sum();
             (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
         };
         IndependenceState { z: position.to_vec(), components: self.components.iter().map(weight).collect() }

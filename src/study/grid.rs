@@ -94,12 +94,12 @@ impl<K: Kind> Planned for Gridded<K> {
         }
         match (&config.beside, &config.data.shape) {
             (None, _) => {}
-            (Some(beside), Shape::Table { cell: Some(names), .. }) => {
+            (Some(beside), Shape::Table { entry: Some(names), .. }) => {
                 copies.push(("beside.csv", write_beside(&read_beside_source(beside, names)?)));
             }
             (Some(_), _) => {
                 return Err(Failure::Usage(format!(
-                    "{}: report.beside needs `data.cell`, the columns that name an entry in both tables",
+                    "{}: report.beside needs `data.entry`, the columns that name an entry in both tables",
                     config.path.display()
                 )));
             }

@@ -59,7 +59,7 @@ pub fn like(subject: &Subject) -> Vec<(String, Subject)> {
             let cells = "a,b,count\n0,0,1\n0,1,0\n0,2,2\n1,0,4\n1,1,1\n1,2,0\n";
             let some = |n: usize| cells.lines().take(n + 1).collect::<Vec<_>>().join("\n");
             let system = |name, invariant: &str, table| {
-                (name, format!("cell = [\"a\", \"b\"]\n[[invariant]]\n{invariant}\n{floors}"), table)
+                (name, format!("entry = [\"a\", \"b\"]\n[[invariant]]\n{invariant}\n{floors}"), table)
             };
             vec![
                 system("a total of 3 entries", "kind = \"total\"", some(3)),
@@ -269,7 +269,7 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
         "exact" | "line-gibbs" => spread(rng, 0.1, 700.0),
         _ => spread(rng, 0.01, 700.0),
     };
-    let mut config = head(rng, seed, replicates, &format!("cell = [\"id\"]\n{invariants}"));
+    let mut config = head(rng, seed, replicates, &format!("entry = [\"id\"]\n{invariants}"));
     let delta = if law.ends_with("gaussian") { "delta = 1e-6\n" } else { "" };
     write!(
         config,

@@ -36,7 +36,7 @@ pub const TABLE_DATA: &str = r#"
 [data]
 table = "table.csv"
 count = "count"
-cell = ["row", "column"]
+entry = ["row", "column"]
 "#;
 
 /// Both margins of it.
@@ -52,7 +52,7 @@ pub const TABLES_DATA: &str = r#"
 [data]
 table = "table.csv"
 count = "count"
-cell = ["table", "row", "column"]
+entry = ["table", "row", "column"]
 "#;
 
 /// The sum by every value of some columns is kept.

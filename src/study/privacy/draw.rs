@@ -72,7 +72,12 @@ fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<dyn Prepared + 'a>> {
     let law = DoubleGeometric::new(cell.calibration.scales[0])?;
-    Ok(Box::new(Ready { cell: Key(cell.key), law, table, components: table.region.components(&table.invariant) }))
+    Ok(Box::new(Ready {
+        cell: Key(cell.key),
+        law,
+        table,
+        components: table.region.components(&table.invariant),
+    }))
 }
 
 struct Ready<'a> {

@@ -83,8 +83,7 @@ struct PrivacyTables<'a> {
 }
 
 impl Sink for PrivacyTables<'_> {
-    fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
-        let cell = Key(self.plan.cells[number].key);
+    fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
         rows.take::<Vec<PaidRow>>()?.iter().try_for_each(|row| self.pairs.push(row))?;
         Ok(())
     }

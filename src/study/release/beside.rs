@@ -1,14 +1,14 @@
-//! A release by somebody else, to print beside our errors cell by cell.
+//! A release by somebody else, to print beside our errors entry by entry.
 
 use crate::config::Beside;
 use crate::failure::Result;
 use crate::input::CsvTable;
 use std::path::Path;
 
-/// One cell of it.
+/// One entry of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BesideRow {
-    /// The cell, named as in our table.
+    /// The entry, named as in our table.
     pub name: String,
     /// Its confidential count.
     pub confidential: i64,
@@ -18,16 +18,16 @@ pub struct BesideRow {
     pub note: String,
 }
 
-/// Reads the release that a config names; `cell`: the columns that name a cell.
+/// Reads the release that a config names; `entry`: the columns that name an entry.
 ///
 /// Refused: a missing column, a count that is not an integer.
-pub fn read_beside_source(beside: &Beside, cell: &[String]) -> Result<Vec<BesideRow>> {
-    beside_source_from(&CsvTable::read(&beside.table)?, beside, cell)
+pub fn read_beside_source(beside: &Beside, entry: &[String]) -> Result<Vec<BesideRow>> {
+    beside_source_from(&CsvTable::read(&beside.table)?, beside, entry)
 }
 
 /// The same from a file that was read.
-pub fn beside_source_from(table: &CsvTable, beside: &Beside, cell: &[String]) -> Result<Vec<BesideRow>> {
-    let named = cell.iter().map(|c| table.column(c)).collect::<Result<Vec<_>>>()?;
+pub fn beside_source_from(table: &CsvTable, beside: &Beside, entry: &[String]) -> Result<Vec<BesideRow>> {
+    let named = entry.iter().map(|c| table.column(c)).collect::<Result<Vec<_>>>()?;
     let columns = [&beside.confidential, &beside.released];
     let places = [table.column(columns[0])?, table.column(columns[1])?];
     let row = |(line, values): &(u64, Vec<String>)| {

@@ -167,7 +167,8 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
 fn distances(run: &str, parts: &[Parts], format: Format) -> String {
     // A box needs comparable components.
-    let comparable = |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
+    let comparable =
+        |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
     if !parts.iter().any(|(_, rows)| comparable(rows)) {
         return String::new();
     }

@@ -187,7 +187,7 @@ fn printed(counts: &[i64]) -> Vec<usize> {
 fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String {
     let chains = rows.iter().any(|row| row.rhat.is_some());
     let mut header: Vec<&str> = vec![
-        "cell", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
+        "entry", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
     ];
     if chains {
         header.extend(["ess", "R-hat"]);
@@ -219,12 +219,12 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String
         })
         .collect();
     let some = if rows.len() > FULL {
-        format!("; {SOME} of {} cells by increasing count, all of them in the CSV", rows.len())
+        format!("; {SOME} of {} entries by increasing count, all of them in the CSV", rows.len())
     } else {
         String::new()
     };
     let title = format!(
-        "Errors by cell of {run}: {}, {}, {} draws{some}",
+        "Errors by entry of {run}: {}, {}, {} draws{some}",
         cell.method_words(),
         cell.noise_words(),
         rows.first().map_or(0, |row| row.draws)
@@ -233,14 +233,14 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String
     let worst = rows.iter().filter_map(z).fold(0.0, f64::max);
     let negative = rows.iter().filter(|row| row.negative > 0.0).count();
     let mut note = format!(
-        "Largest |mean| / standard error over the cells: {worst:.2}. Cells with any released count below 0: {negative} of {}.",
+        "Largest |mean| / standard error over the entries: {worst:.2}. Entries with any released count below 0: {negative} of {}.",
         rows.len()
     );
     let rhats: Vec<f64> = rows.iter().filter_map(|row| row.rhat).collect();
     if !rhats.is_empty() {
         let low = rhats.iter().filter(|x| **x < 1.01).count();
         let most = rhats.iter().copied().fold(0.0, f64::max);
-        note += &format!(" R-hat below 1.01: {low} of {} cells, the largest {most:.4}.", rhats.len());
+        note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
     heading(&title, format)
         + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
@@ -268,9 +268,9 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
         })
         .collect();
     let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
-        return Ok(format!("{}: no cell of ours has a name of: {}\n\n", run.name, first.note));
+        return Ok(format!("{}: no entry of ours has a name of: {}\n\n", run.name, first.note));
     };
-    let mut header = vec!["cell".to_owned(), "count".to_owned(), "their error".to_owned()];
+    let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
     header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
     let counts: Vec<i64> = entries.iter().map(|row| row.count).collect();
     let error = |name: &str| by_name[name].released as f64 - by_name[name].confidential as f64;
@@ -291,7 +291,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
     let sizes: Vec<f64> = counts.iter().map(|&x| x as f64).collect();
     let their_errors: Vec<f64> = entries.iter().map(|row| error(&row.name)).collect();
     let mut notes = format!(
-        "- theirs, one release of {} cells: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
+        "- theirs, one release of {} entries: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
          {:.2} without any trend)\n",
         entries.len(),
         their_errors.iter().map(|x| x.abs()).sum::<f64>() / n,
@@ -309,7 +309,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
     }
     let differing = entries.iter().filter(|row| row.count != by_name[row.name.as_str()].confidential).count();
     if differing > 0 {
-        notes += &format!("- the confidential counts of {differing} cells differ between the two\n");
+        notes += &format!("- the confidential counts of {differing} entries differ between the two\n");
     }
     let title = format!("{}, beside: {}", run.name, first.note);
     Ok(heading(&title, format) + &table_page(header, body, format) + &notes + "\n")
