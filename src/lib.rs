@@ -10,11 +10,18 @@
 //!
 //! # The data flow
 //!
-//! Arrows point one way: a TOML file is checked (`config`), expanded to cells with keys (`grid`), and planned as a `study`
-//! (releases, meetings, privacy, composition), which says how a cell is drawn (law + invariant + method, chains or coupled
+//! Arrows point one way: a TOML file is checked (`config`, by the rows of the `catalogue` of laws and methods), expanded to cells with
+//! keys (`grid`), and planned as a `study` (releases, meetings, privacy, composition), which says how a cell is drawn (law + invariant + method, chains or coupled
 //! pairs and their [`diagnostics`], what it pays: [`privacy`]) and which tables its rows fill. The `engine` draws the cells
 //! of any study in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules linked above are the pure core: no files, threads, tables or clock. The
 //! harness sits on it behind the feature `harness` (on by default).
+//!
+//! # What a change touches
+//!
+//! A column: its declaration in `table!`, and the line that computes it. A law: its file in [`law`], a row and an arm in
+//! `catalogue/laws.rs`; its formula in `verify/judge.rs` and `study/expected.rs`, so that it is compared. A method: its file, a row in
+//! `catalogue/methods.rs`, an arm in `study/release/draw`; if it moves noise, its oracle in `verify/judge.rs`. A study: a folder in
+//! `study`, with its part of the config, and a line in `STUDIES`.
 //!
 //! # Not for releasing real data
 //!

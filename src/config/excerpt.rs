@@ -37,7 +37,7 @@ pub(super) fn excerpt(text: &str, span: Range<usize>) -> (String, Range<usize>, 
     let column = |text: &str| text.chars().rev().take_while(|&c| c != '\n').count() + 1;
     let (before, after) =
         (column(&text[..text.floor_char_boundary(span.start)]), column(&short[..place.start]));
-    let note = if before == after { String::new() } else { format!(" (in truth column {before})") };
+    let note = if before == after { String::new() } else { format!(" (column {before} of the file)") };
     (short, place, note)
 }
 
