@@ -105,7 +105,7 @@ impl OptionFacts {
             Kind::Number { above, closed, most, .. } => {
                 format!("want a number in {}{above}, {most}]", if closed { '[' } else { '(' })
             }
-            Kind::Name(names) => format!("want {}", super::words::either(names)),
+            Kind::Name(names) => format!("want {}", either(names)),
         }
     }
 }
@@ -201,3 +201,11 @@ macro_rules! names {
 
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
+
+/// `a`, `a or b`, `a, b or c`.
+fn either(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        _ => names.concat(),
+    }
+}

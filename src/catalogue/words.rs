@@ -4,14 +4,6 @@ use super::laws::{LawKind, Laws};
 use super::methods::{Facts, MethodKind, NONNEGATIVE_KEY, Place};
 use super::options::{Kind, OptionFacts};
 
-/// `a`, `a or b`, `a, b or c`.
-pub fn either(names: &[&str]) -> String {
-    match names {
-        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
-        _ => names.concat(),
-    }
-}
-
 /// An option with its default, for people.
 fn option(option: &OptionFacts) -> String {
     let key = format!("`{}`", option.key);

@@ -1,9 +1,10 @@
 //! The config as resolved: every default filled in, one block per cell. Running it gives the same cells.
 
 use super::{Cell, Meeting, Plan};
-use crate::catalogue::{self, Method};
+use crate::catalogue;
 use crate::config::{DEFAULT_STUDY, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Shape, Subject};
+use std::fmt::Write;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
 impl Plan {
@@ -70,61 +71,49 @@ impl Plan {
             document["compare"] = Item::Table(compare);
         }
         let mut text = document.to_string();
-        // Cell by cell: a document of many blocks is large.
         for cell in &self.cells {
-            text += &format!("\n# cell {}\n[[grid]]\n{}", cell.key_text(), self.block(cell));
+            self.block(cell, &mut text).expect("memory");
         }
         text
     }
 
-    fn block(&self, cell: &Cell) -> Table {
-        let mut block = Table::new();
-        block["epsilon"] = value(cell.epsilon);
-        block["law"] = value(cell.law.name());
-        block["sensitivity"] = value(cell.sensitivity);
+    /// Adds the block of a cell. As text: a document of 100,000 blocks is slow and large. Names have no quotes, and Rust's numbers
+    /// are those of TOML.
+    fn block(&self, cell: &Cell, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "\n# cell {}\n[[grid]]", cell.key_text())?;
+        writeln!(text, "epsilon = {:?}\nlaw = \"{}\"", cell.epsilon, cell.law.name())?;
+        writeln!(text, "sensitivity = {:?}", cell.sensitivity)?;
         if matches!(self.subject, Subject::Hierarchy(_)) {
-            let split = match &cell.split {
-                SplitSpec::Shares(shares) => Value::Array(shares.iter().copied().collect()),
-                named => Value::from(named.label()),
-            };
-            block["split"] = value(Array::from_iter([split]));
-        }
-        if let Some(delta) = cell.delta {
-            block["delta"] = value(delta);
-        }
-        block["method"] = value(method(&cell.method));
-        if self.config.replicates {
-            block["replicates"] = value(cell.replicates as i64);
-        }
-        if cell.records > 0 {
-            block["records"] = value(cell.records as i64);
-        }
-        if let Some(Meeting { lag, max_steps, marginals, .. }) = cell.meeting {
-            block["lag"] = value(lag as i64);
-            block["max-steps"] = value(max_steps as i64);
-            if let Some((chains, steps)) = marginals {
-                block["marginal-chains"] = value(chains as i64);
-                block["marginal-steps"] = value(steps as i64);
+            match &cell.split {
+                SplitSpec::Shares(shares) => writeln!(text, "split = [{shares:?}]")?,
+                named => writeln!(text, "split = [\"{}\"]", named.label())?,
             }
         }
-        block
+        if let Some(delta) = cell.delta {
+            writeln!(text, "delta = {delta:?}")?;
+        }
+        write!(text, "method = {{ kind = \"{}\"", cell.method.name())?;
+        for (option, value) in cell.method.values() {
+            match value {
+                catalogue::Value::Name(name) => write!(text, ", {} = \"{name}\"", option.key)?,
+                value => write!(text, ", {} = {value}", option.key)?,
+            }
+        }
+        writeln!(text, " }}")?;
+        if self.config.replicates {
+            writeln!(text, "replicates = {}", cell.replicates)?;
+        }
+        if cell.records > 0 {
+            writeln!(text, "records = {}", cell.records)?;
+        }
+        if let Some(Meeting { lag, max_steps, marginals, .. }) = cell.meeting {
+            writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
+            if let Some((chains, steps)) = marginals {
+                writeln!(text, "marginal-chains = {chains}\nmarginal-steps = {steps}")?;
+            }
+        }
+        Ok(())
     }
-}
-
-fn method(method: &Method) -> InlineTable {
-    let mut table = InlineTable::from_iter([("kind", method.name())]);
-    for (option, given) in method.values() {
-        table.insert(
-            option.key,
-            match given {
-                catalogue::Value::Flag(flag) => flag.into(),
-                catalogue::Value::Count(n) => (n as i64).into(),
-                catalogue::Value::Number(x) => x.into(),
-                catalogue::Value::Name(name) => name.into(),
-            },
-        );
-    }
-    table
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {
