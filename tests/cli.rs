@@ -146,7 +146,7 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
     wrong(
         "sweeps = 10",
         "sweep = 10",
-        &["sweep: not an option of `line-gibbs`", "its options are nonnegative, sweeps"],
+        &["sweep: not an option of `line-gibbs`", "its options: nonnegative, sweeps"],
     );
     wrong("sweeps = 10", "sweeps = 0", &["sweeps: got 0"]);
     wrong("delta = 1e-5", "", &["delta: missing"]);

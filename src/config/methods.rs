@@ -32,7 +32,7 @@ impl Checker<'_> {
                 let keys: Vec<&str> = options.iter().map(|option| option.key).collect();
                 let label = match &keys[..] {
                     [] => "want it left out".to_owned(),
-                    _ => format!("its options are {}", keys.join(", ")),
+                    _ => format!("its options: {}", keys.join(", ")),
                 };
                 return Err(self.error(message, axis.span(), label));
             };

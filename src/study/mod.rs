@@ -150,7 +150,7 @@ pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
 fn elsewhere(key: &str) -> Option<String> {
     let takes = |study: &&&dyn Study| study.keys().iter().any(|known| known.replace('_', "-") == key);
     let names: Vec<&str> = STUDIES.iter().filter(takes).map(|study| study.name()).collect();
-    (!names.is_empty()).then(|| format!("only studies of the kind {} take it", names.join(", ")))
+    (!names.is_empty()).then(|| format!("only a study of the kind {} takes it", names.join(" or ")))
 }
 
 /// The checked config of a study of a grid, from its file.

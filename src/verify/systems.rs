@@ -1,5 +1,6 @@
 //! Small systems whose laws can be computed in full: some for every config, and random ones.
 
+use crate::catalogue::{LawKind, MethodKind, OptionFacts, Place};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Subject};
@@ -222,7 +223,8 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
             format!("[[invariant]]\nkind = \"matrix\"\nrows = [{}]\n", rows.join(", "))
         }
     };
-    let law = *pick(rng, &["l1", "l1", "double-geometric", "discrete-gaussian", "l2", "laplace", "gaussian"]);
+    use LawKind::{DiscreteGaussian, DoubleGeometric, Gaussian, L1, L2, Laplace};
+    let law = *pick(rng, &[L1, L1, DoubleGeometric, DiscreteGaussian, L2, Laplace, Gaussian]);
     let bounded = below(rng, 2) == 0;
     if bounded {
         match below(rng, 3) {
@@ -235,27 +237,14 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
                 .expect("memory");
         }
     }
-    let real = matches!(law, "laplace" | "gaussian");
     let totals = !invariants.contains("matrix") && !invariants.contains("margins");
-    let kinds: Vec<&str> = [
-        ("exact", !(real && bounded)),
-        ("exact", !(real && bounded)),
-        ("line-gibbs", !real),
-        ("klein", law == "discrete-gaussian" && !bounded),
-        ("lattice-metropolis", !real && !bounded),
-        ("mis", !real),
-        ("rejection", !real),
-        ("l2", law != "l2" && !bounded),
-        ("nnl2", law != "l2"),
-        ("l1", law != "l2" && totals),
-        ("l2-then-integer-l1", law != "l2" && totals && !bounded),
-        ("nnl2-then-integer-l1", law != "l2" && totals && bounded),
-        ("unconstrained", law != "l2"),
-    ]
-    .into_iter()
-    .filter_map(|(kind, serves)| serves.then_some(kind))
-    .collect();
-    let kind = *pick(rng, &kinds);
+    let place = Place::Table { inequalities: bounded };
+    let serves = |kind: &&MethodKind| {
+        let wants_totals = matches!(kind, MethodKind::L1 | MethodKind::L2Integer | MethodKind::Nnl2Integer);
+        kind.with(OptionFacts::default).serves(law, place).is_ok() && (totals || !wants_totals)
+    };
+    let kinds: Vec<&MethodKind> = MethodKind::ALL.iter().filter(serves).collect();
+    let (kind, law) = (pick(rng, &kinds).name(), law.name());
     let (options, replicates) = match kind {
         "line-gibbs" => (", sweeps = 2000", 300),
         "lattice-metropolis" => (", steps = 20000", 300),
