@@ -186,7 +186,7 @@ fn invariants_refuse_nonsense() {
     let message = |e: congenial::Error| e.to_string();
     assert!(message(Linear::subsets(3, &[vec![]]).unwrap_err()).contains("set 1"));
     assert!(message(Linear::subsets(3, &[vec![0], vec![1, 1]]).unwrap_err()).contains("set 2"));
-    assert!(message(Linear::subsets(3, &[vec![0, 3]]).unwrap_err()).contains("cell 4"));
+    assert!(message(Linear::subsets(3, &[vec![0, 3]]).unwrap_err()).contains("entry 4"));
     assert!(message(Linear::matrix(&matrix("0 0;0 0")).unwrap_err()).contains("empty"));
     assert!(message(Linear::total(0).unwrap_err()).contains("empty"));
     let fixed = Linear::matrix(&matrix("1 1;1 2")).unwrap();
