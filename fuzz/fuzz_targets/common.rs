@@ -5,7 +5,6 @@ use congenial::study::{self, Document};
 use congenial::failure::Failure;
 use congenial::grid::Plan;
 use congenial::input::CsvTable;
-use congenial::study;
 use std::path::Path;
 
 /// Prints a failure as the command does: spans must lie in their text.

@@ -77,7 +77,7 @@ fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
             // The rest of the byte chooses among them.
             let chosen = specs.into_iter().enumerate().filter(|(i, _)| reader >> 3 & 1 << (i % 5) != 0);
             let invariants = chosen.map(|(_, spec)| (spec, 0..0)).collect();
-            let shape = Shape::Table { cell: Some(vec![a, b]), invariants };
+            let shape = Shape::Table { entry: Some(vec![a, b]), invariants };
             let source = DataSource { table: path.to_owned(), count: text("count"), filter: vec![], shape };
             match InvariantTable::from_csv(table(bytes)?, &source) {
                 Ok(table) => {
