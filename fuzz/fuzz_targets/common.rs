@@ -1,10 +1,10 @@
 //! What the targets share.
 #![allow(dead_code)]
 
-use congenial::study::{self, Document};
 use congenial::failure::Failure;
 use congenial::grid::Plan;
 use congenial::input::CsvTable;
+use congenial::study::{self, Document};
 use std::path::Path;
 
 /// Prints a failure as the command does: spans must lie in their text.
