@@ -107,7 +107,7 @@ fn projections(group: &mut BenchmarkGroup<WallTime>) {
                 projection.project(&mut scratch, black_box(&mut z)).expect("it converges");
             });
         });
-        let lower: Vec<f64> = region.lower.iter().map(|&x| x as f64).collect();
+        let lower: Vec<f64> = region.lower.of(noise.len()).into_iter().map(|x| x as f64).collect();
         let general = interior(&noise, &lower, rows);
         let apart = z.iter().zip(&general).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         println!("nnl2 {name}: largest difference to the general solver {apart:.1e}");

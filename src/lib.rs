@@ -18,10 +18,12 @@
 //!
 //! # What a change touches
 //!
-//! A column: its declaration in `table!`, and the line that computes it. A law: its file in [`law`], a row and an arm in
-//! `catalogue/laws.rs`; its formula in `verify/judge.rs` and `study/expected.rs`, so that it is compared. A method: its file, a row in
-//! `catalogue/methods.rs`, an arm in `study/release/draw`; if it moves noise, its oracle in `verify/judge.rs`. A study: a folder in
-//! `study`, with its part of the config, and a line in `STUDIES`.
+//! A column: its declaration in `table!`, and the line that computes it. A law: its file in [`law`], with the traits of the
+//! samplers that serve it (on trees [`exact::TreeLaw`], on tables [`exact::ExactLattice`] or [`exact::ContinuousExact`]), a row and an
+//! arm in `catalogue/laws.rs`; its formula in `verify/judge.rs` and `study/expected.rs`, so that it is compared. A method: its file, a
+//! row in `catalogue/methods.rs`, an arm in `study/release/draw`; if it moves noise, its oracle in `verify/judge.rs`.
+//! `tests/catalogue.rs` draws every method under every law. A study: a folder in `study`, with its part of the config, and a line in
+//! `STUDIES`.
 //!
 //! # Not for releasing real data
 //!

@@ -406,3 +406,32 @@ fn large_budgets_have_figures() {
         assert!(cell.epsilon < 30.0 || row.l1 == 0.0);
     }
 }
+
+/// A run of many cells prints a page for each of the first, rows for more of them, and says where all are.
+#[test]
+fn runs_of_many_cells_print_the_first_of_them() {
+    let config = |cells: u32| {
+        let epsilons: Vec<String> = (1..=cells).map(|i| format!("{}.0", i)).collect();
+        format!(
+            "name = \"many\"\nseed = 1\nreplicates = 2\n[data]\ntable = \"table.csv\"\ncount = \"count\"\n[[invariant]]\nkind = \"total\"\n\
+             [[grid]]\nepsilon = [{}]\nlaw = \"double-geometric\"\nmethod = \"exact\"\n",
+            epsilons.join(", ")
+        )
+    };
+    let place = Place::new(&[("table.csv", "id,count\na,1\nb,0\n")]);
+    for (cells, boxes, rows) in [(24, 24, 24), (25, 24, 25), (201, 24, 200)] {
+        place.write("config.toml", &config(cells));
+        let out = format!("out-{cells}");
+        let page = place.prints(&["run", "config.toml", "--out", &out]);
+        assert_eq!(page.matches("Errors by entry of many").count(), boxes, "{cells}");
+        let (paid, _) = page.split_once("Errors by entry").unwrap();
+        let (_, paid) = paid.split_once("What a release pays").unwrap();
+        assert_eq!(paid.matches("double-geometric noise").count(), rows, "{cells}");
+        assert_eq!(
+            page.contains("for the first 24 cells. The rows of all cells are in entries.parquet"),
+            cells > 24
+        );
+        assert_eq!(page.contains("It has 201 cells. These pages show the first 200"), cells > 200);
+        assert_eq!(place.rows::<EntryRow>(&out).len(), 2 * cells as usize);
+    }
+}

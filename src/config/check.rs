@@ -2,7 +2,7 @@
 
 use super::checker::Checker;
 use super::model::{Beside, Block, Config, Exclude, Own, SplitSpec, Thresholds};
-use super::wire::{Axes, WireCompare, WireExclude, WireFile, WireSplit};
+use super::wire::{GridBlock, WireCompare, WireExclude, WireFile, WireSplit};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::Shape;
@@ -11,7 +11,7 @@ use std::path::Path;
 use toml::Spanned;
 
 /// A block of the grid of one study: what is its own.
-pub trait Section {
+pub trait Section: GridBlock {
     /// The name of the study.
     const STUDY: &'static str;
     /// Whether it takes the nodes of a hierarchy.
@@ -24,8 +24,6 @@ pub trait Section {
     fn takes_law(law: LawKind) -> bool;
     /// Errors: why it does not take a method.
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str>;
-    /// The axes.
-    fn axes(&self) -> Axes<'_>;
     /// Replicates of the block's cells; `top`: of every cell.
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64>;
     /// Its own keys. `on_table`: whether the entries of a table are released.

@@ -43,6 +43,14 @@ pub struct WireTop {
     pub report: WireReport,
 }
 
+/// A block of any study, by its macro.
+pub trait GridBlock {
+    /// Keys of a file and its blocks that not every study has.
+    const KEYS: &[&str];
+    /// The axes.
+    fn axes(&self) -> Axes<'_>;
+}
+
 /// The axes of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes<'a> {
@@ -138,9 +146,8 @@ macro_rules! study {
             $($(#[$own_meta])* $own: $own_type,)*
         }
 
-        impl $block {
-            /// Keys of a file and its blocks that not every study has.
-            pub const KEYS: &[&str] = &[$(stringify!($top),)* $(stringify!($own),)*];
+        impl $crate::config::wire::GridBlock for $block {
+            const KEYS: &[&str] = &[$(stringify!($top),)* $(stringify!($own),)*];
 
             fn axes(&self) -> $crate::config::wire::Axes<'_> {
                 $crate::config::wire::Axes {

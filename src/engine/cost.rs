@@ -32,7 +32,7 @@ pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
             let (clock, mut drawn) = (Instant::now(), 0);
             while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED {
                 let next = (2 * drawn).clamp(1, unit.replicates);
-                let _ = attempt(|| prepared.rows(drawn..next).1);
+                let _ = attempt(|| prepared.draw(drawn..next).1);
                 drawn = next;
             }
             CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn as f64 }

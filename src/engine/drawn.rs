@@ -1,6 +1,7 @@
 //! Rows of a batch on their way to the tables.
 
 use crate::failure::{Failure, Result};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
 
@@ -21,6 +22,15 @@ pub enum Drawn {
 }
 
 impl Drawn {
+    /// Rows that are computed together: all, or none.
+    pub fn all<T: Serialize>(rows: crate::Result<Vec<T>>) -> (Self, crate::Result<()>) {
+        let (rows, drawn) = match rows {
+            Ok(rows) => (encode(&rows), Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        (Self::Encoded(rows), drawn)
+    }
+
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Encoded(bytes) => bytes.len(),
@@ -48,9 +58,9 @@ impl Drawn {
     }
 }
 
-/// Appends rows in postcard's encoding.
-pub fn encode(rows: &impl serde::Serialize, bytes: &mut Vec<u8>) {
-    *bytes = postcard::to_extend(rows, std::mem::take(bytes)).expect("writing to memory");
+/// Rows in postcard's encoding.
+pub fn encode(rows: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(rows).expect("writing to memory")
 }
 
 /// Reads them back. Errors: bytes that are none.

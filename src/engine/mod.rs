@@ -79,14 +79,8 @@ impl Unit {
 
 /// A cell ready to draw.
 pub trait Prepared: Send + Sync {
-    /// Draws replicates and appends their rows, as the study encodes them. On an error what was appended is kept.
-    fn draw(&self, replicates: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()>;
-    /// The same; a study that can leaves them in memory.
-    fn rows(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
-        let mut rows = Vec::new();
-        let drawn = self.draw(replicates, &mut rows);
-        (Drawn::Encoded(rows), drawn)
-    }
+    /// Draws replicates: their rows, on an error those before it.
+    fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>);
     /// What is computed once a cell, encoded.
     fn close(&self) -> crate::Result<Vec<u8>>;
 }
@@ -393,7 +387,7 @@ impl<'a, 's> Engine<'a, 's> {
                     let clock = Instant::now();
                     let drawn = attempt(|| match start == end {
                         true => prepared.close().map(|closing| (Drawn::Encoded(closing), Ok(()))),
-                        false => Ok(prepared.rows(start..end)),
+                        false => Ok(prepared.draw(start..end)),
                     });
                     let (rows, error) = match drawn {
                         Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),

@@ -91,7 +91,7 @@ impl ExactLattice for DoubleGeometric {
             match Grouped::new(component, &self) {
                 // Many equations leave few free dimensions.
                 Err(large @ Error::TooLarge { .. }) => {
-                    let region = Region::everything(component.entries.len());
+                    let region = Region::everything();
                     let bounded = Bounded { component: component.clone(), region };
                     ComponentSampler::Truncated(Box::new(
                         Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(MAX_ALIASES),
@@ -153,7 +153,7 @@ impl LatticeExact {
     ///
     /// Errors: no free dimension at all; a component that no exact sampler serves, with the limit it exceeds.
     pub fn new<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
-        let everything = Region::everything(invariant.entries());
+        let everything = Region::everything();
         let region = region.unwrap_or(&everything);
         let components =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };

@@ -1,7 +1,7 @@
 //! Closest points in L1 under totals.
 
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
+use crate::invariant::{Bounded, Linear, Region};
 
 /// Moves noise to a point of `{z : every total of z is 0, lower <= z <= upper}` that is closest in L1.
 ///
@@ -47,11 +47,7 @@ impl LatticeL1 {
         for Bounded { component, region } in &self.components {
             let n = component.entries.len();
             let at = |i: usize| component.entries[i] as usize;
-            let low = |i: usize| {
-                if region.lower[i] == NO_LOWER { f64::NEG_INFINITY } else { region.lower[i] as f64 }
-            };
-            let high =
-                |i: usize| if region.upper[i] == NO_UPPER { f64::INFINITY } else { region.upper[i] as f64 };
+            let (low, high) = (|i| region.lower.real(i), |i| region.upper.real(i));
             for i in 0..n {
                 noise[at(i)] = noise[at(i)].clamp(low(i), high(i));
             }
@@ -92,7 +88,7 @@ impl LatticeL1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invariant::Inequalities;
+    use crate::invariant::{Inequalities, NO_LOWER, NO_UPPER};
 
     /// The moved distance is the least possible, |S|, and the sums are 0.
     #[test]
@@ -101,7 +97,7 @@ mod tests {
         let noise = [1.5, -4.0, 2.0, 0.25, 7.0, 3.0];
         for beta in [0.0, 0.3, 0.5, 1.0] {
             let mut image = noise;
-            LatticeL1::new(&invariant, &Region::everything(6), beta).unwrap().project(&mut image);
+            LatticeL1::new(&invariant, &Region::everything(), beta).unwrap().project(&mut image);
             for (entries, excess) in [(0..2, -2.5), (2..5, 9.25), (5..6, 3.0f64)] {
                 let moved: f64 = entries.clone().map(|i| (image[i] - noise[i]).abs()).sum();
                 let sum: f64 = entries.map(|i| image[i]).sum();
@@ -109,7 +105,7 @@ mod tests {
             }
             assert!((image[0] - (beta * 1.5 + (1.0 - beta) * 4.0)).abs() < 1e-12);
         }
-        let everything = Region::everything(4);
+        let everything = Region::everything();
         assert!(LatticeL1::new(&Linear::margins(2, 2).unwrap(), &everything, 0.5).is_err());
         assert!(LatticeL1::new(&Linear::total(4).unwrap(), &everything, 1.5).is_err());
     }

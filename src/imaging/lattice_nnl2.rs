@@ -3,7 +3,7 @@
 use super::nnl2::{Nnl2, Nnl2Scratch};
 use super::simplex::{SimplexScratch, SimplexValue};
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Linear, NO_LOWER, NO_UPPER, Region};
+use crate::invariant::{Bounded, Linear, NO_LOWER, Region};
 use crate::rng::Rng;
 
 /// [`Nnl2`] for every component.
@@ -17,7 +17,8 @@ impl LatticeNnl2 {
     pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
         let projected = |bounded: Bounded| {
             let Region { lower, upper, rows } = &bounded.region;
-            Ok((Nnl2::new(&bounded.component, lower, upper, rows)?, bounded))
+            let n = bounded.component.entries.len();
+            Ok((Nnl2::new(&bounded.component, &lower.of(n), &upper.of(n), rows)?, bounded))
         };
         let components =
             region.components(invariant).into_iter().map(projected).collect::<Result<Vec<_>>>()?;
@@ -31,17 +32,15 @@ impl LatticeNnl2 {
 
     /// Checks a projection in exact arithmetic. Errors: [`Error::InvariantViolated`].
     pub fn check(&self, noise: &[f64]) -> Result<()> {
-        self.components.iter().try_for_each(|(Bounded { component, region }, _)| {
-            super::nnl2::check_exact(component, &region.lower, &region.upper, &region.rows, noise)
-        })
+        self.components.iter().try_for_each(|(_, nnl2)| nnl2.check(noise))
     }
 
     /// Whether [`LatticeNnl2::round`] serves the invariant. Errors: a component that is not one total with a lower bound of
     /// every entry, or entries that nothing bounds.
     pub fn check_rounding(&self) -> Result<()> {
         let serves = |(Bounded { component, region }, _): &&(Bounded, Nnl2)| {
-            let floors = region.lower.iter().all(|&bound| bound != NO_LOWER);
-            let open = region.upper.iter().all(|&bound| bound == NO_UPPER) && region.rows.is_empty();
+            let floors = (0..component.entries.len()).all(|i| region.lower[i] != NO_LOWER);
+            let open = region.upper.is_open() && region.rows.is_empty();
             component.is_total() && floors && open
         };
         match self.components.iter().all(|component| serves(&component)) {
@@ -66,7 +65,7 @@ impl LatticeNnl2 {
             // counts would cost digits.
             let widest = (0..n).map(|i| noise[at(i)].abs()).fold(0.0, f64::max);
             let deepest = -(2.0 * widest + 2.0) as i64;
-            let lower: Vec<i64> = region.lower.iter().map(|&lower| lower.max(deepest)).collect();
+            let lower: Vec<i64> = (0..n).map(|i| region.lower[i].max(deepest)).collect();
             let total: i64 = lower.iter().map(|lower| -lower).sum();
             let mut above = vec![0i64; n];
             if (0..n).all(|i| noise[at(i)].fract() == 0.0) {

@@ -12,6 +12,6 @@ pub use l2::L2;
 pub use lattice_l1::LatticeL1;
 pub use lattice_l2::LatticeL2;
 pub use lattice_nnl2::LatticeNnl2;
-pub use nnl2::{Nnl2, Nnl2Scratch, check_exact};
+pub use nnl2::{Nnl2, Nnl2Scratch};
 pub use simplex::{SimplexScratch, SimplexValue};
 pub use topdown::{TopDown, TopDownScratch};

@@ -148,8 +148,9 @@ impl InvariantTable {
                 hash.update(a.to_le_bytes());
             }
         }
-        for (i, (lower, upper)) in region.lower.iter().zip(&region.upper).enumerate() {
-            if (*lower, *upper) != (NO_LOWER, NO_UPPER) {
+        for i in 0..region.lower.bounds().len().max(region.upper.bounds().len()) {
+            let (lower, upper) = (region.lower[i], region.upper[i]);
+            if (lower, upper) != (NO_LOWER, NO_UPPER) {
                 hash.update(b"bounds");
                 hash.update((i as u64).to_le_bytes());
                 hash.update(lower.to_le_bytes());

@@ -105,18 +105,16 @@ impl ParquetFile {
     /// The values of one column in one row group; neighbours that are the `same` together.
     fn values<T: DataType>(
         &self,
-        reader: ColumnReaderImpl<T>,
+        mut reader: ColumnReaderImpl<T>,
         same: impl Fn(&T::T, &T::T) -> bool,
         mut take: impl FnMut(Option<&T::T>, usize) -> Result<()>,
     ) -> Result<()> {
-        runs(
-            reader,
-            |e| self.unreadable(e),
-            |values, missing| {
-                values.chunk_by(&same).try_for_each(|run| take(run.first(), run.len()))?;
-                if missing > 0 { take(None, missing) } else { Ok(()) }
-            },
-        )
+        let bad = |e| self.unreadable(e);
+        let all = runs(&mut reader, usize::MAX, bad, |values, missing| {
+            values.chunk_by(&same).try_for_each(|run| take(run.first(), run.len()))?;
+            if missing > 0 { take(None, missing) } else { Ok(()) }
+        });
+        all.map(drop)
     }
 
     pub fn unreadable(&self, e: impl std::fmt::Display) -> Failure {

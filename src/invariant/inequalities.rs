@@ -1,30 +1,25 @@
 //! Inequalities `B y >= b` beside the equations.
 
 use super::linear::{Component, Linear, connected};
+use super::side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, value};
+use std::iter::repeat_n;
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inequalities {
-    /// By entry; [`NO_LOWER`] for none. Entries beyond the end have none.
-    lower: Vec<i64>,
-    /// By entry; [`NO_UPPER`] for none.
-    upper: Vec<i64>,
+    lower: Lower,
+    upper: Upper,
     /// Coefficients and the least value.
     rows: Vec<(Row, i64)>,
 }
 
-/// Stands for "no lower bound".
-pub const NO_LOWER: i64 = i64::MIN;
-/// Stands for "no upper bound".
-pub const NO_UPPER: i64 = i64::MAX;
-
 impl Inequalities {
     /// `y >= 0` on `entries` entries.
     pub fn nonnegative(entries: usize) -> Self {
-        Self { lower: vec![0; entries], ..Self::default() }
+        Self { lower: repeat_n(0, entries).collect(), ..Self::default() }
     }
 
     /// Bounds by entry. Errors: lists of different lengths, a lower bound above its upper bound, a bound beyond 2^53.
@@ -42,7 +37,11 @@ impl Inequalities {
                 let (lower, upper) = (lower[i], upper[i]);
                 Err(Error::Invariant(format!("infeasible: entry {}: {lower} <= y <= {upper}", i + 1)))
             }
-            None => Ok(Self { lower, upper, rows: Vec::new() }),
+            None => Ok(Self {
+                lower: lower.into_iter().collect(),
+                upper: upper.into_iter().collect(),
+                rows: Vec::new(),
+            }),
         }
     }
 
@@ -78,34 +77,30 @@ impl Inequalities {
 
     /// Both.
     pub fn and(mut self, other: Self) -> Self {
-        let join = |mine: &mut Vec<i64>, theirs: Vec<i64>, none: i64, tighter: fn(i64, i64) -> i64| {
-            mine.resize(mine.len().max(theirs.len()), none);
-            for (a, b) in mine.iter_mut().zip(theirs) {
-                *a = tighter(*a, b);
+        fn join<const NONE: i64>(mine: &mut Side<NONE>, theirs: &Side<NONE>, tighter: fn(i64, i64) -> i64) {
+            for (entry, &bound) in theirs.bounds().iter().enumerate() {
+                mine.set(entry, tighter(mine[entry], bound));
             }
-        };
-        join(&mut self.lower, other.lower, NO_LOWER, i64::max);
-        join(&mut self.upper, other.upper, NO_UPPER, i64::min);
+        }
+        join(&mut self.lower, &other.lower, i64::max);
+        join(&mut self.upper, &other.upper, i64::min);
         self.rows.extend(other.rows);
         self
     }
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-            && self.lower.iter().all(|&bound| bound == NO_LOWER)
-            && self.upper.iter().all(|&bound| bound == NO_UPPER)
+        self.rows.is_empty() && self.lower.is_open() && self.upper.is_open()
     }
 
     /// Whether every one of `entries` entries has a lower bound >= 0.
     pub fn implies_nonnegative(&self, entries: usize) -> bool {
-        self.lower.len() == entries && self.lower.iter().all(|&bound| bound >= 0)
+        (0..entries).all(|entry| self.lower[entry] >= 0)
     }
 
     /// The bounds of one entry.
     pub fn bounds_of(&self, entry: usize) -> (i64, i64) {
-        let at = |bounds: &[i64], none| bounds.get(entry).copied().unwrap_or(none);
-        (at(&self.lower, NO_LOWER), at(&self.upper, NO_UPPER))
+        (self.lower[entry], self.upper[entry])
     }
 
     /// The explicit rows: coefficients and least values.
@@ -143,7 +138,7 @@ impl Inequalities {
     /// Errors: counts that do not satisfy them; the first that fails is named (entries and inequalities from 1).
     pub fn around(&self, counts: &[i64]) -> Result<Region> {
         let d = counts.len();
-        let (mut lower, mut upper) = (vec![NO_LOWER; d], vec![NO_UPPER; d]);
+        let (mut lower, mut upper) = (Lower::default(), Upper::default());
         for (i, &x) in counts.iter().enumerate() {
             let (least, most) = self.bounds_of(i);
             if x < least || x > most {
@@ -155,10 +150,10 @@ impl Inequalities {
                 return Err(Error::Invariant(message));
             }
             if least != NO_LOWER {
-                lower[i] = least.saturating_sub(x);
+                lower.set(i, least.saturating_sub(x));
             }
             if most != NO_UPPER {
-                upper[i] = most.saturating_sub(x);
+                upper.set(i, most.saturating_sub(x));
             }
         }
         let mut rows = Vec::new();
@@ -185,12 +180,12 @@ impl Inequalities {
 }
 
 /// The noise that keeps a release within its [`Inequalities`]; it contains 0.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Region {
-    /// By entry, at most 0; [`NO_LOWER`] for none.
-    pub lower: Vec<i64>,
-    /// By entry, at least 0; [`NO_UPPER`] for none.
-    pub upper: Vec<i64>,
+    /// At most 0.
+    pub lower: Lower,
+    /// At least 0.
+    pub upper: Upper,
     /// Coefficients and the least value, at most 0.
     pub rows: Vec<(Row, i64)>,
 }
@@ -206,30 +201,26 @@ pub struct Bounded {
 
 impl Region {
     /// No bound at all.
-    pub fn everything(entries: usize) -> Self {
-        Self { lower: vec![NO_LOWER; entries], upper: vec![NO_UPPER; entries], rows: Vec::new() }
+    pub fn everything() -> Self {
+        Self::default()
     }
 
     /// Whether nothing bounds the noise.
     pub fn is_everything(&self) -> bool {
-        self.rows.is_empty() && self.lower.iter().all(|&x| x == NO_LOWER) && !self.has_upper()
+        self.rows.is_empty() && self.lower.is_open() && self.upper.is_open()
     }
 
-    /// Whether 0 is all there is.
-    pub fn is_point(&self) -> bool {
-        self.lower.iter().chain(&self.upper).all(|&bound| bound == 0)
-    }
-
-    /// Whether an entry is bounded above.
-    pub fn has_upper(&self) -> bool {
-        self.upper.iter().any(|&x| x != NO_UPPER)
+    /// Whether 0 is all there is, of so many entries.
+    pub fn is_point(&self, entries: usize) -> bool {
+        (0..entries).all(|entry| self.lower[entry] == 0 && self.upper[entry] == 0)
     }
 
     /// Checks integer noise in exact arithmetic.
     ///
     /// Errors: [`Error::InvariantViolated`] with the first inequality that fails.
     pub fn check(&self, noise: &[i64]) -> Result<()> {
-        for (i, (&z, (&lower, &upper))) in noise.iter().zip(self.lower.iter().zip(&self.upper)).enumerate() {
+        for (i, &z) in noise.iter().enumerate() {
+            let (lower, upper) = (self.lower[i], self.upper[i]);
             if z < lower || z > upper {
                 let (side, bound) = if z < lower { ("lower", lower) } else { ("upper", upper) };
                 let residual = i128::from(z) - i128::from(bound);
@@ -267,8 +258,8 @@ impl Region {
     /// Whether `noise` is inside.
     #[inline]
     pub fn contains(&self, noise: &[i64]) -> bool {
-        let within = |((z, lower), upper): ((&i64, &i64), &i64)| lower <= z && z <= upper;
-        noise.iter().zip(&self.lower).zip(&self.upper).all(within)
+        noise.iter().zip(self.lower.bounds()).all(|(z, lower)| lower <= z)
+            && noise.iter().zip(self.upper.bounds()).all(|(z, upper)| z <= upper)
             && self.rows.iter().all(|(row, least)| value(row, noise) >= i128::from(*least))
     }
 
@@ -307,8 +298,8 @@ impl Region {
 
     /// `Σ` over all bounds and rows of how far `noise` is outside.
     pub fn violation(&self, noise: &[i64]) -> i128 {
-        let each = |((&z, &lower), &upper): ((&i64, &i64), &i64)| outside(i128::from(z), lower, upper);
-        let entries: i128 = noise.iter().zip(&self.lower).zip(&self.upper).map(each).sum();
+        let each = |(i, &z): (usize, &i64)| outside(i128::from(z), self.lower[i], self.upper[i]);
+        let entries: i128 = noise.iter().enumerate().map(each).sum();
         let short = |(row, least): &(Row, i64)| (i128::from(*least) - value(row, noise)).max(0);
         entries + self.rows.iter().map(short).sum::<i128>()
     }
@@ -353,8 +344,8 @@ impl Region {
             (row.clone(), least - along)
         };
         Self {
-            lower: self.lower.iter().zip(v).map(shift).collect(),
-            upper: self.upper.iter().zip(v).map(shift).collect(),
+            lower: self.lower.bounds().iter().zip(v).map(shift).collect(),
+            upper: self.upper.bounds().iter().zip(v).map(shift).collect(),
             rows: self.rows.iter().map(row).collect(),
         }
     }
@@ -384,11 +375,11 @@ impl Region {
     }
 
     fn restricted(&self, component: Component) -> Bounded {
-        let of = |bounds: &[i64]| component.entries.iter().map(|&entry| bounds[entry as usize]).collect();
-        Bounded {
-            region: Self { lower: of(&self.lower), upper: of(&self.upper), rows: Vec::new() },
-            component,
+        fn of<const NONE: i64>(side: &Side<NONE>, entries: &[u32]) -> Side<NONE> {
+            entries.iter().map(|&entry| side[entry as usize]).collect()
         }
+        let (lower, upper) = (of(&self.lower, &component.entries), of(&self.upper, &component.entries));
+        Bounded { region: Self { lower, upper, rows: Vec::new() }, component }
     }
 }
 
@@ -431,10 +422,10 @@ impl Bounded {
                         };
                         let Ok(bound) = i64::try_from(bound) else { continue };
                         if upper && bound < region.upper[entry] {
-                            region.upper[entry] = bound;
+                            region.upper.set(entry, bound);
                             changed = true;
                         } else if !upper && bound > region.lower[entry] {
-                            region.lower[entry] = bound;
+                            region.lower.set(entry, bound);
                             changed = true;
                         }
                     }
@@ -551,7 +542,7 @@ mod tests {
         let entries: Vec<_> = components.iter().map(|bounded| bounded.component.entries.clone()).collect();
         assert_eq!(entries, [vec![0, 1, 4, 5], vec![2, 3]]);
         assert_eq!(components[0].region.rows, [(vec![(1, 1), (2, -1)], -6)]);
-        assert_eq!(components[0].region.lower, [-1, -2, -5, -6]);
+        assert_eq!(components[0].region.lower.bounds(), [-1, -2, -5, -6]);
         assert_eq!((components[0].component.rows.len(), components[1].component.rows.len()), (2, 1));
         assert!(components[1].region.rows.is_empty());
     }

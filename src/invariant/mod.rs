@@ -3,11 +3,13 @@
 mod hierarchy;
 mod inequalities;
 mod linear;
+mod side;
 mod vectors;
 
 pub use crate::lattice::Row;
 pub use hierarchy::Hierarchy;
-pub use inequalities::{Bounded, Inequalities, NO_LOWER, NO_UPPER, Region};
+pub use inequalities::{Bounded, Inequalities, Region};
 pub use linear::{Component, Linear, check_free};
+pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

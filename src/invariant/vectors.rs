@@ -132,7 +132,7 @@ impl Moves {
         let (component, region) = (&bounded.component, &bounded.region);
         if region.is_everything()
             || (component.is_total() && region.rows.is_empty())
-            || (component.margins.is_some() && !region.has_upper() && region.rows.is_empty())
+            || (component.margins.is_some() && region.upper.is_open() && region.rows.is_empty())
         {
             return Self::of(component);
         }

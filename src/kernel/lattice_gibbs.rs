@@ -62,7 +62,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
         let region = region.filter(|region| !region.is_everything());
-        let everything = Region::everything(invariant.entries());
+        let everything = Region::everything();
         let components: Vec<_> = region
             .unwrap_or(&everything)
             .components(invariant)

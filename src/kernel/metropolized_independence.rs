@@ -81,7 +81,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         rate: f64,
         dependent: Option<&[usize]>,
     ) -> Result<Self> {
-        let everything = Region::everything(invariant.entries());
+        let everything = Region::everything();
         let region = region.unwrap_or(&everything);
         let bounded =
             if L::FACTORISES { region.components(invariant) } else { vec![region.whole(invariant)] };
@@ -94,7 +94,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             let bounded = Bounded { region: bounded.tightened(), ..bounded };
             let own = ComponentProposal::new(bounded, dependent, largest)?;
             // Nothing moves where the bounds leave one point.
-            if !own.free.is_empty() && !own.bounded.region.is_point() {
+            if !own.free.is_empty() && !own.bounded.region.is_point(own.bounded.component.entries.len()) {
                 components.push(own);
             }
         }

@@ -124,10 +124,8 @@ pub fn table<R: Rng + ?Sized>(
             constraints.push(Constraint { row: sparse(row), value: *least as f64, equal: false });
         }
     }
-    let lower: Vec<f64> =
-        region.lower.iter().map(|&x| if x == NO_LOWER { f64::NEG_INFINITY } else { x as f64 }).collect();
-    let upper: Vec<f64> =
-        region.upper.iter().map(|&x| if x == NO_UPPER { f64::INFINITY } else { x as f64 }).collect();
+    let lower: Vec<f64> = (0..d).map(|i| region.lower.real(i)).collect();
+    let upper: Vec<f64> = (0..d).map(|i| region.upper.real(i)).collect();
     let totals = || -> Result<Vec<Vec<usize>>, String> {
         let rows = invariant.rows();
         let plain = rows.iter().all(|row| row.len() <= 6 && row.iter().all(|&(_, a)| a == 1));

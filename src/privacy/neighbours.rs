@@ -497,7 +497,7 @@ mod tests {
             let basis = Basis::of_kernel(&whole.matrix(), BasisKind::Reduced).unwrap();
             let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
             let want = graver(&basis.vectors).unwrap().into_iter().map(length).max();
-            let region = Region::everything(invariant.entries());
+            let region = Region::everything();
             assert_eq!(longest_step(&region.whole(&invariant)), want);
         }
     }

@@ -6,6 +6,7 @@ use rand_core::Rng;
 /// Gamma with the given shape >= 1 and rate 1.
 ///
 /// Marsaglia and Tsang (2000), A simple method for generating gamma variables.
+#[inline]
 pub fn gamma<R: Rng + ?Sized>(rng: &mut R, shape: f64) -> f64 {
     debug_assert!(shape >= 1.0);
     let d = shape - 1.0 / 3.0;

@@ -1,7 +1,9 @@
 //! What the studies of a grid share.
 
 use super::release::{read_beside_source, read_published, write_beside};
-use super::{Listing, Planned, Tables};
+use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
+use crate::config::wire::{GridBlock, WireFile};
+use crate::config::{Checker, Section};
 use crate::engine::{Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -9,17 +11,47 @@ use crate::input::Shape;
 use crate::input::Subject;
 use crate::privacy::LatticeShape;
 use crate::store::{About, Lattice, RunFolder};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// A kind of study of a grid: how a cell is drawn, and where its rows go.
+/// A kind of study of a grid: its config, how a cell is drawn, and where its rows go.
 pub(super) trait Kind: Sync + Send + 'static {
+    /// Its config file.
+    type File: DeserializeOwned + JsonSchema + Into<WireFile<Self::Block>>;
+    /// A block of it.
+    type Block: Section;
+
     /// Everything of a cell that does not depend on the replicate.
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
     /// Begins the tables. Errors: the disk.
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
     /// Rough bytes of the rows of one replicate.
     fn bytes(plan: &Plan, cell: &Cell) -> u64;
+}
+
+impl<K: Kind> Configured for K {
+    fn name(&self) -> &'static str {
+        K::Block::STUDY
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        K::Block::KEYS
+    }
+
+    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
+        SchemaGenerator::subschema_for::<K::File>
+    }
+
+    fn check(&self, checker: &Checker) -> Result<Document> {
+        let file = checker.parse::<K::File>(elsewhere)?.into();
+        Ok(Document::Grid(Box::new(checker.config(file)?)))
+    }
+
+    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
+        Ok(Box::new(Gridded::<K>::new(plan)))
+    }
 }
 
 /// Steps of coupled chains, where nothing is known: for batches and for the progress bar alone.

@@ -13,8 +13,8 @@ pub mod privacy;
 mod records;
 pub mod release;
 
-use crate::config::wire::{WireCompare, WireFile};
-use crate::config::{self, Checker, Config, Section, Thresholds};
+use crate::config::wire::WireCompare;
+use crate::config::{self, Checker, Config, Thresholds};
 use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
@@ -24,7 +24,6 @@ use crate::table::Declared;
 pub use figures::{Figures, Sample};
 pub use records::{Named, PRINTED, Records};
 use schemars::{Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -32,16 +31,19 @@ use toml::Spanned;
 pub const STUDIES: [&dyn Study; 4] =
     [&release::Release, &meeting::Meeting, &privacy::Privacy, &composition::Composition];
 
-/// The study of a name.
+fn find(name: &str) -> Option<&'static dyn Study> {
+    STUDIES.into_iter().find(|study| study.name() == name)
+}
+
+/// The study of a run. Errors: there is none of this name.
 pub fn named(name: &str) -> Result<&'static dyn Study> {
-    let study = STUDIES.into_iter().find(|study| study.name() == name);
-    study.ok_or_else(|| {
+    find(name).ok_or_else(|| {
         Failure::Incompatible(format!("a run of the study `{name}`, which this tool does not know"))
     })
 }
 
-/// A kind of study: how its configs are checked and planned, and its runs read.
-pub trait Study: Sync {
+/// How the configs of a study are checked and planned.
+pub trait Configured: Sync {
     /// The name in configs and results.
     fn name(&self) -> &'static str;
     /// Keys of its configs that not every study has.
@@ -54,6 +56,10 @@ pub trait Study: Sync {
     fn plan(&self, _: Plan) -> Result<Box<dyn Planned>> {
         Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
     }
+}
+
+/// A kind of study: its configs, its tables, and how its runs are read.
+pub trait Study: Configured {
     /// Its tables.
     fn tables(&self) -> Vec<Declared>;
     /// The pages of some runs of it. Errors: their tables.
@@ -125,8 +131,11 @@ struct Tag {
 
 /// Reads and checks a config file, with `--set` overrides.
 pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
-    let given = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
-    read(path, &given, sets)
+    read(path, &text(path)?, sets)
+}
+
+fn text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))
 }
 
 /// Checks the text of a config. `path`: its name in messages, and where its own paths begin.
@@ -135,8 +144,8 @@ pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
     let checker = Checker::new(path, given, &text);
     let Tag { study } = checker.parse(|_| None)?;
     let name = study.as_ref().map_or(config::DEFAULT_STUDY, |study| study.get_ref());
-    match STUDIES.iter().find(|known| known.name() == name) {
-        Some(known) => known.check(&checker),
+    match find(name) {
+        Some(study) => study.check(&checker),
         None => {
             let names: Vec<&str> = STUDIES.iter().map(|known| known.name()).collect();
             let span = study.as_ref().map_or(0..0, Spanned::span);
@@ -153,16 +162,6 @@ fn elsewhere(key: &str) -> Option<String> {
     (!names.is_empty()).then(|| format!("only a study of the kind {} takes it", names.join(" or ")))
 }
 
-/// The checked config of a study of a grid, from its file.
-fn grid_config<F, B>(checker: &Checker) -> Result<Document>
-where
-    F: DeserializeOwned + Into<WireFile<B>>,
-    B: Section,
-{
-    let file = checker.parse::<F>(elsewhere)?.into();
-    Ok(Document::Grid(Box::new(checker.config(file)?)))
-}
-
 /// How `compare` judges runs of a resolved config. Errors: the file.
 pub fn thresholds(path: &Path) -> Result<Thresholds> {
     #[derive(serde::Deserialize)]
@@ -170,7 +169,7 @@ pub fn thresholds(path: &Path) -> Result<Thresholds> {
         #[serde(default)]
         compare: WireCompare,
     }
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))?;
+    let text = text(path)?;
     let checker = Checker::new(path, &text, &text);
     checker.thresholds(&checker.parse::<Wire>(|_| None)?.compare)
 }

@@ -21,6 +21,8 @@ pub struct Named {
 
 /// Cells of a run that pages show; the others are in its tables.
 pub const PRINTED: usize = 200;
+/// Cells of a run that get a page each, in studies that print such pages; the others are in the tables.
+const PAGES: usize = 24;
 
 impl Named {
     /// Of a run. Errors: its cells.
@@ -46,6 +48,26 @@ impl Named {
         })?;
         cells.retain(|(_, rows)| !rows.is_empty());
         Ok(cells)
+    }
+
+    /// A page for each of the first cells, and where the rows of all are: in the table of `R`, and in `csv` of a report.
+    pub fn pages<R: Record>(
+        &self,
+        cells: &[(&CellRow, Vec<R>)],
+        csv: &str,
+        page: impl Fn(&CellRow, &[R]) -> String,
+    ) -> String {
+        let mut out: String = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows)).collect();
+        if cells.len() > PAGES {
+            out += &format!(
+                "{}: pages like these are printed for the first {PAGES} cells. The rows of all cells are in {}, and in {csv} \
+                 of `report {} --out DIRECTORY`.\n\n",
+                self.name,
+                R::FILE,
+                self.run.folder.display()
+            );
+        }
+        out
     }
 }
 

@@ -5,17 +5,18 @@ use super::{Data, Field, Kind, Record, TableDigest, Values};
 use crate::failure::{Failure, Result};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
+use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-/// Rows that are read at once.
+/// Rows that are handed on at once.
 const ROWS: usize = 1 << 11;
-/// Values that are decoded at once.
-const BATCH: usize = 1024;
+/// Values of a column that are decoded at once.
+const BATCH: usize = 1 << 10;
 
 /// A file that is being read.
 pub struct Reader {
@@ -122,78 +123,64 @@ fn field(column: &ColumnDescriptor) -> std::result::Result<Field, String> {
         Physical::BYTE_ARRAY => Kind::Text,
         other => return Err(format!("column `{name}` has the type {other}, which no table here has")),
     };
-    if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+    if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
         return Err(format!("column `{name}` is nested, which no table here is"));
     }
     let optional = column.self_type().get_basic_info().repetition() == Repetition::OPTIONAL;
     Ok(Field { name, kind, optional })
 }
 
-/// The next values of a column of a row group.
+/// The next rows of a column of a row group.
 fn values(
     column: &mut ColumnReader,
     field: &Field,
     rows: usize,
 ) -> std::result::Result<Values, ParquetError> {
-    type Read<T> = (Vec<<T as DataType>::T>, Option<Vec<bool>>);
-    fn all<T: DataType>(
-        reader: &mut ColumnReaderImpl<T>,
-        optional: bool,
-        rows: usize,
-    ) -> std::result::Result<Read<T>, ParquetError> {
-        let (mut values, mut levels) = (Vec::with_capacity(rows), Vec::new());
-        let mut read = 0;
-        while read < rows {
-            let wanted = optional.then_some(&mut levels);
-            let (records, ..) = reader.read_records(rows - read, wanted, None, &mut values)?;
-            if records == 0 {
-                return Err(ParquetError::General("a column ends early".into()));
-            }
-            read += records;
+    let Values { mut data, mut present } = Values::new(field.kind, field.optional, rows);
+    let mut mark = |there: usize, missing: usize| {
+        if let Some(present) = &mut present {
+            present.extend(repeat_n(true, there));
+            present.extend(repeat_n(false, missing));
         }
-        Ok((values, optional.then(|| levels.into_iter().map(|level| level == 1).collect())))
-    }
-    let ends_early = || ParquetError::General("a column ends early".into());
-    let mut filled = Values::new(field.kind, field.optional, rows);
-    /// Puts the values in their places.
+    };
     macro_rules! fill {
-        ($reader:expr, $all:expr, $convert:expr) => {{
-            let (read, present) = all($reader, field.optional, rows)?;
-            let mut read = read.into_iter().map($convert);
-            match &present {
-                None => $all.extend(read),
-                Some(present) => {
-                    for &there in present {
-                        $all.push(if there {
-                            read.next().ok_or_else(ends_early)?
-                        } else {
-                            Default::default()
-                        });
-                    }
-                }
-            }
-            filled.present = present;
-        }};
+        ($reader:expr, $all:expr, $convert:expr) => {
+            runs(
+                $reader,
+                rows,
+                |e| e,
+                |values, missing| {
+                    mark(values.len(), missing);
+                    $all.extend(values.iter().map($convert));
+                    $all.resize($all.len() + missing, Default::default());
+                    Ok(())
+                },
+            )?
+        };
     }
-    match (column, &mut filled.data) {
-        (ColumnReader::BoolColumnReader(reader), Data::Bool(data)) => fill!(reader, data, |x| x),
-        (ColumnReader::Int32ColumnReader(reader), Data::U32(data)) => fill!(reader, data, |x| x as u32),
-        (ColumnReader::Int64ColumnReader(reader), Data::U64(data)) => fill!(reader, data, |x| x as u64),
-        (ColumnReader::Int64ColumnReader(reader), Data::I64(data)) => fill!(reader, data, |x| x),
-        (ColumnReader::DoubleColumnReader(reader), Data::F64(data)) => fill!(reader, data, |x| x),
-        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(all)) => {
-            let mut texts: Vec<Option<ByteArray>> = Vec::with_capacity(rows);
-            fill!(reader, texts, Some);
-            for text in texts {
-                all.push(text.as_ref().map_or(&[], ByteArray::data));
-            }
-        }
+    let read = match (column, &mut data) {
+        (ColumnReader::BoolColumnReader(reader), Data::Bool(all)) => fill!(reader, all, |&x| x),
+        (ColumnReader::Int32ColumnReader(reader), Data::U32(all)) => fill!(reader, all, |&x| x as u32),
+        (ColumnReader::Int64ColumnReader(reader), Data::U64(all)) => fill!(reader, all, |&x| x as u64),
+        (ColumnReader::Int64ColumnReader(reader), Data::I64(all)) => fill!(reader, all, |&x| x),
+        (ColumnReader::DoubleColumnReader(reader), Data::F64(all)) => fill!(reader, all, |&x| x),
+        (ColumnReader::ByteArrayColumnReader(reader), Data::Text(all)) => runs(
+            reader,
+            rows,
+            |e| e,
+            |values, missing| {
+                mark(values.len(), missing);
+                values.iter().for_each(|text| all.push(text.data()));
+                (0..missing).for_each(|_| all.push(&[]));
+                Ok(())
+            },
+        )?,
         _ => return Err(ParquetError::General("a type that no table here has".into())),
+    };
+    match read == rows {
+        true => Ok(Values { data, present }),
+        false => Err(ParquetError::General("a column ends early".into())),
     }
-    if filled.len() != rows || filled.present.as_ref().is_some_and(|present| present.len() != rows) {
-        return Err(ends_early());
-    }
-    Ok(filled)
 }
 
 /// A parquet file of anybody. Refused: what is none.
@@ -202,22 +189,26 @@ pub(crate) fn open(path: &Path, file: File) -> Result<SerializedFileReader<File>
         .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))
 }
 
-/// Hands on the values of a column in one row group in pieces: values, then how many are missing behind them. `bad`: what an
-/// error of the file becomes.
+/// Hands on the next rows of a column of a row group, at most so many, in pieces: values, then how many are missing behind them;
+/// returns how many rows there were. `bad`: what an error of the file becomes.
 pub(crate) fn runs<T: DataType, E>(
-    mut reader: ColumnReaderImpl<T>,
+    reader: &mut ColumnReaderImpl<T>,
+    rows: usize,
     bad: impl Fn(ParquetError) -> E,
     mut take: impl FnMut(&[T::T], usize) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::new());
-    loop {
+) -> std::result::Result<usize, E> {
+    let room = BATCH.min(rows);
+    let (mut values, mut levels, mut read) = (Vec::with_capacity(room), Vec::new(), 0);
+    while read < rows {
         values.clear();
         levels.clear();
-        let (rows, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut values).map_err(&bad)?;
-        if rows == 0 {
-            return Ok(());
+        let most = BATCH.min(rows - read);
+        let (here, ..) = reader.read_records(most, Some(&mut levels), None, &mut values).map_err(&bad)?;
+        if here == 0 {
+            break;
         }
-        if values.len() == rows {
+        read += here;
+        if values.len() == here {
             take(&values, 0)?;
             continue;
         }
@@ -228,4 +219,5 @@ pub(crate) fn runs<T: DataType, E>(
             rest = after;
         }
     }
+    Ok(read)
 }

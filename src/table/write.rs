@@ -3,7 +3,7 @@
 use super::digest::Hasher;
 use super::{Data, Field, Kind, TableDigest, Values};
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -35,7 +35,7 @@ impl Writer {
     pub fn new(file: File, fields: Vec<Field>, metadata: &[(&str, String)]) -> Result<Self, ParquetError> {
         let footer = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
         let mut properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .set_data_page_row_count_limit(ROWS.1)

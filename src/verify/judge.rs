@@ -202,7 +202,7 @@ fn entries(
                 against_law(name(i), &values, &law.entries[i])
             })
             .collect();
-        let norms: Vec<f64> = draws.iter().map(|draw| norm(&draw.errors)).collect();
+        let norms: Vec<f64> = draws.iter().map(|draw| norm(draw.errors)).collect();
         found.push(against_law("the L1 norm".into(), &norms, &law.norm));
         return Ok(found);
     }
@@ -227,7 +227,7 @@ fn entries(
             against_draws(name(i), draws.iter().map(|draw| draw.errors[i]), reference.iter().map(|z| z[i]))
         })
         .collect();
-    let ours = draws.iter().map(|draw| norm(&draw.errors));
+    let ours = draws.iter().map(|draw| norm(draw.errors));
     found.push(against_draws("the L1 norm".into(), ours, reference.iter().map(|z| norm(z))));
     Ok(found)
 }

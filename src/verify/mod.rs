@@ -272,7 +272,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
         Subject::Hierarchy(_) => return None,
         Subject::Table(table) => {
             let parts = table.region.components(&table.invariant);
-            // Parts of one cell have no noise, unless nothing holds them.
+            // Components of one entry have no noise, unless nothing holds them.
             let known: Vec<(&[u32], f64)> = parts
                 .iter()
                 .filter_map(|part| {
@@ -280,16 +280,16 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
                     (variance > 0.0).then_some((&part.component.entries[..], variance))
                 })
                 .collect();
-            let cells: usize = known.iter().map(|(cells, _)| cells.len()).sum();
-            if cells == 0 {
+            let entries: usize = known.iter().map(|(entries, _)| entries.len()).sum();
+            if entries == 0 {
                 return None;
             }
-            for draw in &outcome.rows.draws {
-                let squares = |cells: &[u32]| {
-                    cells.iter().map(|&c| draw.errors[c as usize] * draw.errors[c as usize]).sum::<f64>()
+            for draw in outcome.rows.draws.iter() {
+                let squares = |entries: &[u32]| {
+                    entries.iter().map(|&i| draw.errors[i as usize] * draw.errors[i as usize]).sum::<f64>()
                 };
-                let sum: f64 = known.iter().map(|(cells, variance)| squares(cells) / variance).sum();
-                shares.push(sum / cells as f64);
+                let sum: f64 = known.iter().map(|(entries, variance)| squares(entries) / variance).sum();
+                shares.push(sum / entries as f64);
             }
         }
     }

@@ -3,7 +3,7 @@
 /// Results are multiples of `2^-GRID` as long as neither their size nor the equations ask for another grid.
 pub(super) const GRID: u32 = 24;
 
-/// The finest grid of any result, and of what [`super::check_exact`] accepts.
+/// The finest grid of any result, and of what [`super::Nnl2::check`] accepts.
 pub(super) const FINEST: u32 = 50;
 
 /// `2^bits`.

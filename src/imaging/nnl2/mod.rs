@@ -138,9 +138,13 @@ impl Nnl2 {
         let equations = independent.len();
         let equal = independent.into_iter().map(|i| constraint(&component.rows[i], 0));
         let constraints = equal.chain(rows.iter().map(|(row, least)| constraint(row, *least))).collect();
-        let region = Region { lower: lower.to_vec(), upper: upper.to_vec(), rows: rows.to_vec() };
+        let region = Region {
+            lower: lower.iter().copied().collect(),
+            upper: upper.iter().copied().collect(),
+            rows: rows.to_vec(),
+        };
         let Region { lower, upper, .. } = Bounded { component: component.clone(), region }.tightened();
-        let pinned = lower.iter().zip(&upper).map(|(lower, upper)| lower == upper).collect();
+        let pinned = (0..component.entries.len()).map(|i| lower[i] == upper[i]).collect();
         Ok(Route::General(constraints, equations, pinned))
     }
 
@@ -169,13 +173,14 @@ impl Nnl2 {
                     scale: 1.0 + largest(&scratch.values),
                 };
                 let solution = problem.solve()?;
-                let exact = |units: &[i64], bits: u32| self.check(bits, |i| i128::from(units[i])).is_ok();
+                let exact =
+                    |units: &[i64], bits: u32| self.check_units(bits, |i| i128::from(units[i])).is_ok();
                 let (units, bits) = problem.repair(&solution, pinned, exact)?;
                 scratch.units = units;
                 bits
             }
         };
-        self.check(bits, |i| i128::from(scratch.units[i]))?;
+        self.check_units(bits, |i| i128::from(scratch.units[i]))?;
         for (&entry, &units) in entries.iter().zip(&scratch.units) {
             noise[entry as usize] = units as f64 / power(bits);
         }
@@ -288,70 +293,54 @@ impl Nnl2 {
         bits
     }
 
-    fn check(&self, bits: u32, unit: impl Fn(usize) -> i128) -> Result<()> {
-        check_units(&self.component, &self.lower, &self.upper, &self.rows, bits, unit)
+    /// Checks noise of the whole table against the equations, bounds and rows, in exact arithmetic on the values as real
+    /// numbers.
+    ///
+    /// Errors: a value that is no multiple of 2^-50 or beyond 2^53; [`Error::InvariantViolated`] with the first constraint that
+    /// fails.
+    pub fn check(&self, noise: &[f64]) -> Result<()> {
+        let entries = &self.component.entries;
+        for &entry in entries {
+            let z = noise[entry as usize];
+            let units = z * power(FINEST);
+            if z.is_nan() || z.abs() > power(53) || libm::rint(units) != units {
+                return Err(Error::parameter("noise", z, "a multiple of 2^-50 within ±2^53"));
+            }
+        }
+        self.check_units(FINEST, |i| (noise[entries[i] as usize] * power(FINEST)) as i128)
     }
-}
 
-/// Checks noise against equations, bounds and rows as they were given to [`Nnl2::new`], in exact arithmetic on the
-/// values as real numbers.
-///
-/// `noise`: of the whole table. Errors: a value that is no multiple of 2^-50 or beyond 2^53;
-/// [`Error::InvariantViolated`] with the first constraint that fails.
-pub fn check_exact(
-    component: &Component,
-    lower: &[i64],
-    upper: &[i64],
-    rows: &[(Row, i64)],
-    noise: &[f64],
-) -> Result<()> {
-    for &entry in &component.entries {
-        let z = noise[entry as usize];
-        let units = z * power(FINEST);
-        if z.is_nan() || z.abs() > power(53) || libm::rint(units) != units {
-            return Err(Error::parameter("noise", z, "a multiple of 2^-50 within ±2^53"));
+    /// The same for values `unit(i) 2^-bits`.
+    fn check_units(&self, bits: u32, unit: impl Fn(usize) -> i128) -> Result<()> {
+        let sum = |row: &Row| {
+            row.iter().try_fold(0i128, |sum, &(entry, a)| {
+                let term =
+                    i128::from(a).checked_mul(unit(entry as usize)).and_then(|term| sum.checked_add(term));
+                term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
+            })
+        };
+        let violated = |place: String, units: i128| Err(Error::violated(place, units as f64 / power(bits)));
+        for (i, row) in self.component.rows.iter().enumerate() {
+            let residual = sum(row)?;
+            if residual != 0 {
+                return violated(format!("equation {}", i + 1), residual);
+            }
         }
-    }
-    check_units(component, lower, upper, rows, FINEST, |i| {
-        (noise[component.entries[i] as usize] * power(FINEST)) as i128
-    })
-}
-
-/// [`check_exact`] for values `unit(i) 2^-bits`.
-fn check_units(
-    component: &Component,
-    lower: &[i64],
-    upper: &[i64],
-    rows: &[(Row, i64)],
-    bits: u32,
-    unit: impl Fn(usize) -> i128,
-) -> Result<()> {
-    let sum = |row: &Row| {
-        row.iter().try_fold(0i128, |sum, &(entry, a)| {
-            let term = i128::from(a).checked_mul(unit(entry as usize)).and_then(|term| sum.checked_add(term));
-            term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
-        })
-    };
-    let violated = |place: String, units: i128| Err(Error::violated(place, units as f64 / power(bits)));
-    for (i, row) in component.rows.iter().enumerate() {
-        let residual = sum(row)?;
-        if residual != 0 {
-            return violated(format!("equation {}", i + 1), residual);
+        for (i, (row, least)) in self.rows.iter().enumerate() {
+            let slack = sum(row)? - (i128::from(*least) << bits);
+            if slack < 0 {
+                return violated(format!("inequality {}", i + 1), slack);
+            }
         }
-    }
-    for (i, (row, least)) in rows.iter().enumerate() {
-        let slack = sum(row)? - (i128::from(*least) << bits);
-        if slack < 0 {
-            return violated(format!("inequality {}", i + 1), slack);
+        for (i, (&lower, &upper)) in self.lower.iter().zip(&self.upper).enumerate() {
+            let (above, below) =
+                (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
+            if above.min(below) < 0 {
+                return violated(format!("entry {}", self.component.entries[i] + 1), above.min(below));
+            }
         }
+        Ok(())
     }
-    for (i, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
-        let (above, below) = (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
-        if above.min(below) < 0 {
-            return violated(format!("entry {}", component.entries[i] + 1), above.min(below));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -397,7 +386,7 @@ mod tests {
             let mut z = u.to_vec();
             nnl2.project(&mut Nnl2Scratch::default(), &mut z)
                 .unwrap_or_else(|e| panic!("{e}: {self:?} {u:?}"));
-            check_exact(&self.component, &self.lower, &self.upper, &self.rows, &z).unwrap();
+            nnl2.check(&z).unwrap();
             z
         }
 
@@ -671,7 +660,8 @@ mod tests {
     fn exact_check() {
         let component = Linear::subsets(4, &[vec![0, 1, 2], vec![2, 3]]).unwrap().whole();
         let rows = vec![(vec![(0, 1), (3, 2)], -3)];
-        let check = |z: [f64; 4]| check_exact(&component, &[-2, -2, -1, -2], &[3, 1, 9, 9], &rows, &z);
+        let nnl2 = Nnl2::new(&component, &[-2, -2, -1, -2], &[3, 1, 9, 9], &rows).unwrap();
+        let check = |z: [f64; 4]| nnl2.check(&z);
         let tiny = 1.0 / power(40);
         check([2.0, -1.0, -1.0, 1.0]).unwrap();
         check([2.0 + tiny, -1.0 - tiny, -1.0, 1.0]).unwrap();

@@ -8,9 +8,9 @@ pub use config::WorldsConfig;
 use super::cells::FailureRow;
 use super::figures::{Figures, Sample};
 use super::records::{Named, Records};
-use super::{Document, Listing, Study, Tables};
+use super::{Configured, Document, Listing, Study, Tables};
 use crate::config::Checker;
-use crate::engine::{self, Drawn, Manner, Prepared, Sink, Unit, Work, encode};
+use crate::engine::{self, Drawn, Manner, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::hash;
 use crate::page::Format;
@@ -18,7 +18,7 @@ use crate::rng::{Role, TaskKey, stream};
 use crate::store::{About, Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
-use crate::worlds::{Settings, check_all};
+use crate::worlds::{Finding, Settings, check_all};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
@@ -103,11 +103,10 @@ struct Ready {
 
 impl Prepared for Ready {
     /// One replicate: all statements, with a stream of the setting's own.
-    fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> crate::Result<()> {
+    fn draw(&self, _: Range<u64>) -> (Drawn, crate::Result<()>) {
         let key = TaskKey { seed: self.seed, cell: self.cell, replicate: 0, role: Role::Noise };
-        let findings = check_all(&self.settings, &mut stream(key))?;
         let Settings { worlds, epsilon, .. } = self.settings;
-        let found = findings.into_iter().map(|finding| FindingRow {
+        let row = |finding: Finding| FindingRow {
             cell: Key(self.cell),
             worlds: worlds as u64,
             epsilon,
@@ -120,9 +119,9 @@ impl Prepared for Ready {
             worst: finding.worst,
             tolerance: finding.tolerance,
             evidence: finding.evidence,
-        });
-        encode(&found.collect::<Vec<_>>(), rows);
-        Ok(())
+        };
+        let findings = check_all(&self.settings, &mut stream(key));
+        Drawn::all(findings.map(|findings| findings.into_iter().map(row).collect()))
     }
 
     fn close(&self) -> crate::Result<Vec<u8>> {
@@ -212,7 +211,7 @@ impl Tables for FindingTables<'_> {
     }
 }
 
-impl Study for Composition {
+impl Configured for Composition {
     fn name(&self) -> &'static str {
         "composition"
     }
@@ -228,7 +227,9 @@ impl Study for Composition {
     fn check(&self, checker: &Checker) -> Result<Document> {
         self::config::check(checker).map(Document::Worlds)
     }
+}
 
+impl Study for Composition {
     fn tables(&self) -> Vec<Declared> {
         vec![Declared::of::<FindingRow>(), Declared::of::<FailureRow>()]
     }

@@ -2,7 +2,7 @@
 
 use super::super::cells::CellRow;
 use super::super::records::Named;
-use super::{Distance, MarginalRow, half_decades, kernels};
+use super::{MarginalRow, half_decades, kernels};
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
@@ -81,11 +81,11 @@ pub(super) fn rows(
     cell: Key,
     lag: u64,
     times: &MeetingTimes,
-    distances: &[Distance],
+    marginals: &[MarginalRow],
     epsilon: Option<f64>,
 ) -> Vec<BoundRow> {
     let mut at = half_decades(times.longest().unwrap_or(1).saturating_mul(4));
-    at.extend(distances.iter().map(|row| row.t));
+    at.extend(marginals.iter().map(|row| row.t));
     at.sort_unstable();
     at.dedup();
     let row = |t: u64| {
@@ -94,7 +94,7 @@ pub(super) fn rows(
         // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
         let factor = epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));
         let bound_se = bound.and_then(|b| finite(b.standard_error));
-        let distance = distances.iter().find(|row| row.t == t);
+        let distance = marginals.iter().find(|row| row.t == t);
         BoundRow {
             cell,
             lag,
@@ -288,7 +288,7 @@ fn marginal_table(line: &Line, rows: &[MarginalRow], same: &[&Line], format: For
         .collect();
     let header = ["t", "smallest bound", "distance of the marginals", "noise floor (sd)"];
     let title = format!(
-        "Distance to the exact law of {}, {}: largest total variation distance of a cell's marginal over {} chains",
+        "Distance to the exact law of {}, {}: largest total variation distance of an entry's marginal over {} chains",
         line.cell.method_words(),
         line.cell.noise_words(),
         rows[0].chains

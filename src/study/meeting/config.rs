@@ -1,7 +1,7 @@
 //! The config of a study of meetings: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{Axes, Axis, study};
+use crate::config::wire::{Axis, study};
 use crate::config::{Checker, Meetings, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
@@ -53,10 +53,6 @@ impl Section for MeetingBlock {
             true => Ok(()),
             false => Err("a study of meetings wants line-gibbs or lattice-metropolis"),
         }
-    }
-
-    fn axes(&self) -> Axes<'_> {
-        self.axes()
     }
 
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {

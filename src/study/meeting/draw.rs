@@ -2,11 +2,11 @@
 
 use super::super::cells::Paid;
 use super::super::privacy::gamma;
-use super::super::release::{encode, unsupported};
-use super::{Closing, Distance, Pair};
+use super::super::release::unsupported;
+use super::{Closing, MarginalRow, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::coupling::meet;
-use crate::engine::Prepared;
+use crate::engine::{Drawn, Prepared, encode};
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use crate::grid::{Cell, Meeting, Plan};
@@ -14,6 +14,7 @@ use crate::input::{InvariantTable, Subject};
 use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
 use crate::law::EuclideanLaplace;
 use crate::rng::{Role, TaskKey, stream};
+use crate::table::Key;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -112,7 +113,7 @@ impl<K> Prepared for Ready<'_, K>
 where
     K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
-    fn draw(&self, range: Range<u64>, rows: &mut Vec<u8>) -> Result<()> {
+    fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
         let mut pairs: Vec<Pair> = Vec::new();
         let drawn = range.clone().try_for_each(|replicate| {
             let stream = |role| stream(TaskKey { replicate, role, ..self.key });
@@ -122,15 +123,12 @@ where
             pairs.push((replicate, meeting));
             Ok(())
         });
-        encode(&pairs, rows);
-        drawn
+        (Drawn::Encoded(encode(&pairs)), drawn)
     }
 
     fn close(&self) -> Result<Vec<u8>> {
         let paid = Paid::new(f64::NAN, gamma(self.cell, &self.plan.subject));
-        let mut bytes = Vec::new();
-        encode(&Closing { paid, distances: self.distances()? }, &mut bytes);
-        Ok(bytes)
+        Ok(encode(&Closing { paid, marginals: self.marginals()? }))
     }
 }
 
@@ -139,7 +137,7 @@ where
     K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
-    fn distances(&self) -> Result<Vec<Distance>> {
+    fn marginals(&self) -> Result<Vec<MarginalRow>> {
         let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
         let (chains, steps) = (*chains, *steps);
         let d = self.entries;
@@ -192,7 +190,9 @@ where
         Ok(times
             .iter()
             .zip(by_time)
-            .map(|(&t, histograms)| Distance {
+            .map(|(&t, histograms)| MarginalRow {
+                cell: Key(self.cell.key),
+                lag: self.meeting.lag,
                 t,
                 chains,
                 tv: histograms.distance(&reference),

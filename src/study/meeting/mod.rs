@@ -9,11 +9,10 @@ pub use bounds::{BoundRow, TimesRow};
 use self::config::{MeetingBlock, MeetingFile};
 use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
-use super::grid::{Gridded, Kind};
+use super::grid::Kind;
 use super::records::{Named, Records};
 use super::release::known;
-use super::{Document, Planned, Study, Tables, grid_config};
-use crate::config::{Checker, Section};
+use super::{Study, Tables};
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
 use crate::engine::{Drawn, Prepared, Sink, decode};
@@ -23,7 +22,6 @@ use crate::page::Format;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
-use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -45,6 +43,7 @@ table! {
 
 table! {
     /// Distance of the marginals of many chains to the exact law.
+    #[derive(serde::Deserialize)]
     pub struct MarginalRow in "marginals.parquet", "Study `meeting` with `marginal-chains`: one row per law, kernel and number of steps." {
         cell: Key, "", "the first cell with this law and kernel, in `cells.parquet`";
         lag: u64, "kernel steps", "of that cell; the figures do not depend on it";
@@ -59,21 +58,11 @@ table! {
 /// A pair as it is drawn: its number and what happened.
 type Pair = (u64, Met);
 
-/// Distance of the marginals of many chains to the exact law after `t` steps: see [`MarginalRow`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Distance {
-    t: u64,
-    chains: u64,
-    tv: f64,
-    floor: f64,
-    floor_sd: f64,
-}
-
 /// What is computed once a cell.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Closing {
     paid: Paid,
-    distances: Vec<Distance>,
+    marginals: Vec<MarginalRow>,
 }
 
 /// `1, 10^0.5, 10, …` up to a limit, rounded.
@@ -85,6 +74,9 @@ fn half_decades(limit: u64) -> Vec<u64> {
 }
 
 impl Kind for Meeting {
+    type File = MeetingFile;
+    type Block = MeetingBlock;
+
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let this = &plan.cells[cell];
         // The marginals of a chain know nothing of lags: the first cell with this chain compares them.
@@ -139,17 +131,15 @@ impl Sink for MeetingTables<'_> {
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
-        let Closing { paid, distances } =
+        let Closing { paid, marginals } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, error)?;
         let (key, lag) = (Key(cell.key), cell.lag().unwrap_or_default());
-        for &Distance { t, chains, tv, floor, floor_sd } in &distances {
-            self.marginals.push(&MarginalRow { cell: key, lag, t, chains, tv, floor, floor_sd })?;
-        }
+        marginals.iter().try_for_each(|row| self.marginals.push(row))?;
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
         self.times.push(&TimesRow::new(key, lag, &times, &moved))?;
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
-        bounds::rows(key, lag, &times, &distances, epsilon).iter().try_for_each(|row| self.bounds.push(row))
+        bounds::rows(key, lag, &times, &marginals, epsilon).iter().try_for_each(|row| self.bounds.push(row))
     }
 }
 
@@ -164,26 +154,6 @@ impl Tables for MeetingTables<'_> {
 }
 
 impl Study for Meeting {
-    fn name(&self) -> &'static str {
-        MeetingBlock::STUDY
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        MeetingBlock::KEYS
-    }
-
-    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
-        SchemaGenerator::subschema_for::<MeetingFile>
-    }
-
-    fn check(&self, checker: &Checker) -> Result<Document> {
-        grid_config::<MeetingFile, MeetingBlock>(checker)
-    }
-
-    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
-        Ok(Box::new(Gridded::<Meeting>::new(plan)))
-    }
-
     fn tables(&self) -> Vec<Declared> {
         vec![
             Declared::of::<CellRow>(),

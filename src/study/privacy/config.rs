@@ -1,7 +1,7 @@
 //! The config of a study of privacy: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{Axes, study};
+use crate::config::wire::study;
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 
@@ -27,10 +27,6 @@ impl Section for PrivacyBlock {
             MethodKind::Exact => Ok(()),
             _ => Err("a study of privacy wants exact: it computes, it draws nothing"),
         }
-    }
-
-    fn axes(&self) -> Axes<'_> {
-        self.axes()
     }
 
     fn replicates(&self, _: &Checker, _: Option<u64>) -> Result<u64> {

@@ -1,9 +1,8 @@
 //! What conditioning pays: gamma of a cell of the grid, and the study of it.
 
-use super::super::release::encode;
 use super::{PaidRow, words};
 use crate::catalogue::LawKind;
-use crate::engine::Prepared;
+use crate::engine::{Drawn, Prepared};
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
@@ -89,15 +88,10 @@ struct Ready<'a> {
 
 impl Prepared for Ready<'_> {
     /// One replicate: everything is computed.
-    fn draw(&self, _: Range<u64>, rows: &mut Vec<u8>) -> Result<()> {
-        let all = self
-            .components
-            .par_iter()
-            .enumerate()
-            .map(|(i, bounded)| self.component(i as u64 + 1, bounded))
-            .collect::<Result<Vec<_>>>()?;
-        encode(&all.into_iter().flatten().collect::<Vec<PaidRow>>(), rows);
-        Ok(())
+    fn draw(&self, _: Range<u64>) -> (Drawn, Result<()>) {
+        let components = self.components.par_iter().enumerate();
+        let rows = components.map(|(i, bounded)| self.component(i as u64 + 1, bounded));
+        Drawn::all(rows.collect::<Result<Vec<_>>>().map(|rows| rows.concat()))
     }
 
     fn close(&self) -> Result<Vec<u8>> {

@@ -8,11 +8,10 @@ pub(super) use draw::gamma;
 use self::config::{PrivacyBlock, PrivacyFile};
 use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
 use super::figures::{Figures, Sample};
-use super::grid::{Gridded, Kind};
+use super::grid::Kind;
 use super::records::{Named, Records};
 use super::release::unsupported;
-use super::{Document, Planned, Study, Tables, grid_config};
-use crate::config::{Checker, Section};
+use super::{Study, Tables};
 use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -23,7 +22,6 @@ use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
-use schemars::{Schema, SchemaGenerator};
 
 /// The study.
 pub struct Privacy;
@@ -59,6 +57,9 @@ fn words(table: &InvariantTable, part: &Bounded, worst: &WorstPair) -> String {
 }
 
 impl Kind for Privacy {
+    type File = PrivacyFile;
+    type Block = PrivacyBlock;
+
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         match &plan.subject {
             Subject::Table(table) => draw::prepare(&plan.cells[cell], table),
@@ -101,38 +102,17 @@ impl Tables for PrivacyTables<'_> {
 }
 
 impl Study for Privacy {
-    fn name(&self) -> &'static str {
-        PrivacyBlock::STUDY
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        PrivacyBlock::KEYS
-    }
-
-    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
-        SchemaGenerator::subschema_for::<PrivacyFile>
-    }
-
-    fn check(&self, checker: &Checker) -> Result<Document> {
-        grid_config::<PrivacyFile, PrivacyBlock>(checker)
-    }
-
-    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
-        Ok(Box::new(Gridded::<Privacy>::new(plan)))
-    }
-
     fn tables(&self) -> Vec<Declared> {
         vec![Declared::of::<CellRow>(), Declared::of::<FailureRow>(), Declared::of::<PaidRow>()]
     }
 
     fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        let mut out = String::new();
-        for run in runs {
-            for (cell, rows) in run.by_cell(|row: &PaidRow| row.cell)? {
-                out += &page(&run.name, cell, rows, format);
-            }
-        }
-        Ok(out)
+        let of = |run: &Named| {
+            let cells = run.by_cell(|row: &PaidRow| row.cell)?;
+            let page = |cell: &CellRow, rows: &[PaidRow]| page(&run.name, cell, rows, format);
+            Ok(run.pages(&cells, "privacy.csv", page))
+        };
+        runs.iter().map(of).collect()
     }
 
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
@@ -160,11 +140,11 @@ impl Study for Privacy {
 const SHOWN: usize = 6;
 
 /// The worst pairs of a cell.
-fn page(run: &str, cell: &CellRow, rows: Vec<PaidRow>, format: Format) -> String {
+fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
     let mut out = String::new();
     for (scope, words) in [
         ("table", "the confidential table and its neighbours"),
-        ("corner", "the table with every group's counts in one cell, and its neighbours"),
+        ("corner", "the table with every group's counts in one entry, and its neighbours"),
         ("all", "all pairs of tables that satisfy the invariant"),
     ] {
         let mut rows: Vec<&PaidRow> = rows.iter().filter(|row| row.scope == scope).collect();

@@ -54,7 +54,7 @@ impl Statistics {
 
     /// Adds a release of a table to the samples: errors of entries, sums over all entries with random signs, and the L1 and L2
     /// norms of all errors, which see a scale that is wrong.
-    fn add(&self, draw: Draw<&[f64]>, samples: &mut Vec<Vec<f64>>) {
+    fn add(&self, draw: Draw, samples: &mut Vec<Vec<f64>>) {
         let entries = draw.errors.len();
         let chosen = entries.min(ENTRIES);
         let single = (0..chosen).map(|k| draw.errors[k * entries / chosen]);
@@ -70,7 +70,7 @@ impl Statistics {
     pub fn of(&self, rows: &Rows) -> Vec<Vec<f64>> {
         if !rows.draws.is_empty() {
             let mut samples = Vec::new();
-            rows.draws.slices().for_each(|draw| self.add(draw, &mut samples));
+            rows.draws.iter().for_each(|draw| self.add(draw, &mut samples));
             return samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
         }
         let levels = rows.errors.iter().map(|row| row.level).max().unwrap_or(0);
@@ -140,7 +140,7 @@ impl Comparisons {
     }
 
     /// Adds a release of the cell that is drawn.
-    pub(super) fn push(&mut self, cell: usize, draw: Draw<&[f64]>) {
+    pub(super) fn push(&mut self, cell: usize, draw: Draw) {
         if self.noise[cell].is_none() {
             return;
         }
@@ -217,6 +217,6 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     });
     Ok(heading(&format!("{}: methods with the same noise", run.name), format)
         + &table_page(header.map(str::to_owned).to_vec(), body.collect(), format)
-        + "Two-sample Kolmogorov-Smirnov distances over cells, sums with random signs and the norms of all errors; p is an \
+        + "Two-sample Kolmogorov-Smirnov distances over entries, sums with random signs and the norms of all errors; p is an \
            approximate bound for all of them together.\n\n")
 }

@@ -1,14 +1,16 @@
 //! Chains: every one, and how well they mix by cell and level.
 
 use super::super::records::Named;
-use crate::diagnostics::{Moments, rank_normalised_split_rhat};
+use crate::diagnostics::{Moments, effective_sample_size, rank_normalised_split_rhat};
 use crate::failure::Result;
 use crate::page::{Format, finite, heading, table as table_page};
+use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
 
 table! {
     /// Diagnostics of one chain on one level's L1 error.
+    #[derive(Copy, serde::Deserialize)]
     pub struct ChainRow in "chains.parquet", "Study `release`: one row per cell with chains, replicate and level. A chain's diagnostics are taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the release is its last state." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "whose L1 error was traced; 1 = root";
@@ -32,6 +34,16 @@ table! {
         acceptance_se: Option<f64>, "", "its standard error";
         ess: Option<f64>, "records", "mean effective sample size of the traces that vary";
         rhat: Option<f64>, "", "rank-normalised split R-hat over the first 8 chains; null for fewer than 2";
+    }
+}
+
+impl ChainRow {
+    /// Of a chain's steps and the trace of one level, from 1.
+    pub(super) fn of(key: TaskKey, level: u32, (steps, moves): (u64, u64), trace: &[f64]) -> Self {
+        let (acceptance, records) = (moves as f64 / steps as f64, trace.len() as u64);
+        let ess = effective_sample_size(trace);
+        let TaskKey { cell, replicate, .. } = key;
+        Self { cell: Key(cell), level, replicate, steps, moves, acceptance, records, ess }
     }
 }
 

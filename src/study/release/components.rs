@@ -67,7 +67,7 @@ impl Components {
     }
 
     /// Adds a release.
-    pub(super) fn push(&mut self, cell: &Cell, draw: Draw<&[f64]>) {
+    pub(super) fn push(&mut self, cell: &Cell, draw: Draw) {
         if self.sums.is_empty() {
             self.sums = vec![[Moments::default(); 3]; self.parts.len()];
             let first = |(part, rank): &(Bounded, Option<usize>)| (law(cell, part, *rank), Vec::new());

@@ -1,7 +1,7 @@
 //! The config of a study of releases: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{Axes, WireReport, study};
+use crate::config::wire::{WireReport, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
@@ -42,10 +42,6 @@ impl Section for ReleaseBlock {
 
     fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
         Ok(())
-    }
-
-    fn axes(&self) -> Axes<'_> {
-        self.axes()
     }
 
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {

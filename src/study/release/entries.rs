@@ -69,7 +69,7 @@ struct Entry {
 
 impl Entries {
     /// Adds a draw; `recorded`: of a chain that keeps its draws.
-    pub(super) fn push(&mut self, table: &InvariantTable, draw: Draw<&[f64]>, recorded: bool) {
+    pub(super) fn push(&mut self, table: &InvariantTable, draw: Draw, recorded: bool) {
         let d = draw.errors.len();
         if self.draws == 0 {
             let begun = |&first| Entry { first, ess: Some(0.0), ..Entry::default() };
@@ -164,14 +164,11 @@ impl EntryRow {
     }
 }
 
-/// A table for each cell, then the release by somebody else.
+/// Box plots of the first cells, then the release by somebody else.
 pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
-    let mut out = String::new();
-    for (cell, rows) in &cells {
-        out += &boxes(&run.name, cell, rows, format);
-    }
-    Ok(out + &beside(run, &cells, format)?)
+    let page = |cell: &CellRow, rows: &[EntryRow]| boxes(&run.name, cell, rows, format);
+    Ok(run.pages(&cells, "entries.csv", page) + &beside(run, &cells, format)?)
 }
 
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.

@@ -7,6 +7,7 @@ use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::law::Value;
 use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
 use serde_json::Map;
@@ -47,9 +48,8 @@ table! {
 }
 
 impl ErrorRow {
-    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant. The cell is still to be
-    /// filled in.
-    pub(super) fn of<V: Value>(replicate: u64, level: u32, errors: &[V], kept: bool) -> Self {
+    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    pub(super) fn of<V: Value>(key: TaskKey, level: u32, errors: &[V], kept: bool) -> Self {
         let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
         for z in errors {
             let z = z.to_f64();
@@ -58,7 +58,8 @@ impl ErrorRow {
             sum += z;
         }
         let bias = sum / errors.len() as f64;
-        Self { cell: Key(0), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+        let TaskKey { cell, replicate, .. } = key;
+        Self { cell: Key(cell), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
     }
 }
 
@@ -206,7 +207,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Published], format: Fo
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
     let replicates = if least == most { least.to_string() } else { format!("{least} to {most}") };
     let (sum, which) = if run.run.manifest.subject == "table" {
-        ("all cells / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
+        ("all entries / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
     } else {
         (
             "a level / nodes of the whole tree".to_owned(),

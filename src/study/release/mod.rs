@@ -21,7 +21,7 @@ pub(super) use draw::unsupported;
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use published::{Published, published_from, read_published};
-pub use rows::{ChainLevel, Draw, Draws, Rows};
+pub use rows::{Draw, Draws, Rows};
 pub use tails::TailRow;
 
 use self::config::{ReleaseBlock, ReleaseFile};
@@ -30,17 +30,14 @@ use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::privacy::gamma;
 use super::records::{Named, Records};
-use super::{Document, Planned, Study, Tables, grid_config};
-use crate::config::{Checker, Section};
-pub(super) use crate::engine::encode;
-use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode};
+use super::{Study, Tables};
+use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
-use schemars::{Schema, SchemaGenerator};
 use std::ops::Range;
 
 /// The study.
@@ -54,26 +51,21 @@ struct Ready<'a> {
 }
 
 impl Prepared for Ready<'_> {
-    fn draw(&self, replicates: Range<u64>, bytes: &mut Vec<u8>) -> crate::Result<()> {
-        let (rows, drawn) = self.rows(replicates);
-        bytes.append(&mut rows.encode());
-        drawn
-    }
-
-    fn rows(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
+    fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
         let mut rows = Rows::default();
         let drawn = self.releases.replicates(replicates, &mut rows);
         (Drawn::Held(Box::new(rows)), drawn)
     }
 
     fn close(&self) -> crate::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject)), &mut bytes);
-        Ok(bytes)
+        Ok(encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject))))
     }
 }
 
 impl Kind for Release {
+    type File = ReleaseFile;
+    type Block = ReleaseBlock;
+
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let cell = &plan.cells[cell];
         Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
@@ -94,26 +86,6 @@ impl Kind for Release {
 }
 
 impl Study for Release {
-    fn name(&self) -> &'static str {
-        ReleaseBlock::STUDY
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        ReleaseBlock::KEYS
-    }
-
-    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
-        SchemaGenerator::subschema_for::<ReleaseFile>
-    }
-
-    fn check(&self, checker: &Checker) -> Result<Document> {
-        grid_config::<ReleaseFile, ReleaseBlock>(checker)
-    }
-
-    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
-        Ok(Box::new(Gridded::<Release>::new(plan)))
-    }
-
     fn tables(&self) -> Vec<Declared> {
         vec![
             Declared::of::<CellRow>(),

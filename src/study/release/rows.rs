@@ -1,39 +1,22 @@
 //! What releases leave behind, batch by batch.
 
-pub(super) use super::errors::ErrorRow as LevelErrors;
+use super::chains::ChainRow;
 use super::errors::ErrorRow;
-use crate::engine::{self, Held};
+use crate::engine::{Held, encode};
 use crate::error::Result;
+use crate::rng::TaskKey;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::ops::Range;
-
-/// One chain on one level's L1 error.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ChainLevel {
-    /// The replicate, from 0.
-    pub replicate: u64,
-    /// 1 = root.
-    pub level: u32,
-    /// Kernel steps.
-    pub steps: u64,
-    /// Steps that changed the state.
-    pub moves: u64,
-    /// Effective sample size of the recorded second half.
-    pub ess: Option<f64>,
-    /// Records in that half.
-    pub records: u64,
-}
 
 /// The errors of all entries in one release, or in one record of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Draw<E = Vec<f64>> {
+pub struct Draw<'a> {
     /// The replicate, from 0.
     pub replicate: u64,
     /// Iteration of its chain, from 1.
     pub iteration: u64,
     /// `y - x` by entry of the table.
-    pub errors: E,
+    pub errors: &'a [f64],
 }
 
 /// Draws one after the other.
@@ -49,7 +32,7 @@ impl Draws {
     /// Adds a draw; all have the same entries.
     pub fn push(&mut self, draw: Draw) {
         self.places.push((draw.replicate, draw.iteration));
-        self.errors.extend_from_slice(&draw.errors);
+        self.errors.extend_from_slice(draw.errors);
     }
 
     /// How many.
@@ -63,16 +46,7 @@ impl Draws {
     }
 
     /// The draws in order.
-    pub fn iter(&self) -> impl Iterator<Item = Draw<Cow<'_, [f64]>>> {
-        self.slices().map(|Draw { replicate, iteration, errors }| Draw {
-            replicate,
-            iteration,
-            errors: errors.into(),
-        })
-    }
-
-    /// The same for what takes slices.
-    pub(super) fn slices(&self) -> impl Iterator<Item = Draw<&[f64]>> {
+    pub fn iter(&self) -> impl Iterator<Item = Draw<'_>> {
         let entries = self.errors.len().checked_div(self.len()).unwrap_or(0);
         let draw = move |(i, &(replicate, iteration)): (usize, &(u64, u64))| Draw {
             replicate,
@@ -83,22 +57,13 @@ impl Draws {
     }
 }
 
-impl<'a> IntoIterator for &'a Draws {
-    type Item = Draw<Cow<'a, [f64]>>;
-    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        Box::new(self.iter())
-    }
-}
-
 /// Rows of a range of replicates.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rows {
-    /// One per replicate and level, whose cell the table knows.
+    /// One per replicate and level.
     pub errors: Vec<ErrorRow>,
     /// One per chain and level.
-    pub chains: Vec<ChainLevel>,
+    pub chains: Vec<ChainRow>,
     /// Traces by chain and level, of the first replicates only.
     pub traces: Vec<Vec<Vec<f64>>>,
     /// Errors of single entries of a table, draw by draw.
@@ -112,9 +77,9 @@ pub(super) const TRACED_CHAINS: u64 = 8;
 
 impl Rows {
     /// Adds one release of a table: its errors, and whether it satisfies the invariant.
-    pub(super) fn release(&mut self, replicate: u64, errors: Vec<f64>, kept: bool) {
-        self.errors.push(LevelErrors::of(replicate, 1, &errors, kept));
-        self.draws.push(Draw { replicate, iteration: 1, errors });
+    pub(super) fn release(&mut self, key: TaskKey, errors: &[f64], kept: bool) {
+        self.errors.push(ErrorRow::of(key, 1, errors, kept));
+        self.draws.push(Draw { replicate: key.replicate, iteration: 1, errors });
     }
 
     /// Appends the rows of the next range.
@@ -137,9 +102,7 @@ impl Held for Rows {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        engine::encode(self, &mut bytes);
-        bytes
+        encode(self)
     }
 }
 
@@ -233,10 +196,10 @@ mod tests {
             vec![],
         ] {
             let mut draws = Draws::default();
-            (0..3).for_each(|replicate| draws.push(Draw { replicate, iteration: 1, errors: errors.clone() }));
+            (0..3).for_each(|replicate| draws.push(Draw { replicate, iteration: 1, errors: &errors }));
             let again: Draws = postcard::from_bytes(&postcard::to_stdvec(&draws).unwrap()).unwrap();
             assert_eq!((again.len(), &again.places), (3, &draws.places));
-            for draw in &again {
+            for draw in again.iter() {
                 assert!(draw.errors.iter().map(|x| x.to_bits()).eq(errors.iter().map(|x| x.to_bits())));
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
             table,
             shape: LatticeShape::of(&table.invariant).ok(),
             entries: (Entries::default(), folder.table()?),
-            parts: (Components::new(table), folder.table()?),
+            components: (Components::new(table), folder.table()?),
             comparisons: (Comparisons::new(plan), folder.table()?),
             tails: (Vec::new(), folder.table()?),
             draws: None,
@@ -61,20 +61,19 @@ struct OfTable<'a> {
     table: &'a InvariantTable,
     shape: Option<LatticeShape>,
     entries: (Entries, TableFile<'a, EntryRow>),
-    parts: (Components, TableFile<'a, ComponentRow>),
+    components: (Components, TableFile<'a, ComponentRow>),
     comparisons: (Comparisons, TableFile<'a, AgreementRow>),
     /// Norms of the first releases.
     tails: (Vec<f64>, TableFile<'a, TailRow>),
-    draws: Option<Draws<'a>>,
+    draws: Option<DrawsFile<'a>>,
 }
 
 impl Sink for ReleaseTables<'_> {
     fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
         let Rows { errors, chains, traces, draws } = rows.take()?;
-        let (key, all, tailed) = (Key(cell.key), subject.nodes() as u64, tails::bounded(cell));
+        let (all, tailed) = (subject.nodes() as u64, tails::bounded(cell));
         for row in errors {
-            let row = ErrorRow { cell: key, ..row };
             let level = row.level as usize - 1;
             self.levels.0[level].push(&row, subject.level_size(level) as u64, all);
             if let Some(of) = self.table.as_mut().filter(|of| tailed && of.tails.0.len() < NORMS) {
@@ -83,32 +82,22 @@ impl Sink for ReleaseTables<'_> {
             self.errors.push(&row)?;
         }
         for row in chains {
-            let row = ChainRow {
-                cell: key,
-                level: row.level,
-                replicate: row.replicate,
-                steps: row.steps,
-                moves: row.moves,
-                acceptance: row.moves as f64 / row.steps as f64,
-                records: row.records,
-                ess: row.ess,
-            };
             self.mixing.0.push(&row);
             self.chains.push(&row)?;
         }
         self.mixing.0.trace(traces);
         if let Some(of) = &mut self.table {
-            for draw in draws.slices() {
+            for draw in draws.iter() {
                 of.entries.0.push(of.table, draw, cell.records > 0);
                 // The recorded states of a chain are no independent releases.
                 if cell.records == 0 {
-                    of.parts.0.push(cell, draw);
+                    of.components.0.push(cell, draw);
                     of.comparisons.0.push(number, draw);
                 }
                 if self.plan.config.keep_draws {
                     let file = match &mut of.draws {
                         Some(file) => file,
-                        none => none.insert(Draws::begin(self.folder, cell, of.table)?),
+                        none => none.insert(DrawsFile::begin(self.folder, cell, of.table)?),
                     };
                     file.push(draw)?;
                 }
@@ -133,13 +122,13 @@ impl Sink for ReleaseTables<'_> {
             .try_for_each(|row| self.mixing.1.push(row))?;
         let Some(of) = &mut self.table else { return Ok(()) };
         of.entries.0.close(cell, of.table).iter().try_for_each(|row| of.entries.1.push(row))?;
-        of.parts.0.close(cell, of.table).iter().try_for_each(|row| of.parts.1.push(row))?;
+        of.components.0.close(cell, of.table).iter().try_for_each(|row| of.components.1.push(row))?;
         of.comparisons.0.close(self.plan, number);
         let norms = std::mem::take(&mut of.tails.0);
         if let Some(shape) = of.shape.filter(|_| tails::bounded(cell)) {
             tails::rows(cell, &shape, norms).iter().try_for_each(|row| of.tails.1.push(row))?;
         }
-        of.draws.take().map_or(Ok(()), Draws::finish)
+        of.draws.take().map_or(Ok(()), DrawsFile::finish)
     }
 }
 
@@ -152,7 +141,7 @@ impl Tables for ReleaseTables<'_> {
         self.mixing.1.finish()?;
         let Some(of) = self.table else { return Ok(()) };
         of.entries.1.finish()?;
-        of.parts.1.finish()?;
+        of.components.1.finish()?;
         let (comparisons, mut file) = of.comparisons;
         comparisons.rows().iter().try_for_each(|row| file.push(row))?;
         file.finish()?;
@@ -161,7 +150,7 @@ impl Tables for ReleaseTables<'_> {
 }
 
 /// The draws of a cell: `.chain`, `.iteration`, `.draw` and a column per entry, what R's posterior and Python's ArviZ read.
-struct Draws<'a> {
+struct DrawsFile<'a> {
     rows: RowsFile<'a>,
     /// Independent releases are one long chain.
     chained: bool,
@@ -169,7 +158,7 @@ struct Draws<'a> {
     written: u64,
 }
 
-impl<'a> Draws<'a> {
+impl<'a> DrawsFile<'a> {
     fn begin(folder: &'a RunFolder, cell: &Cell, table: &InvariantTable) -> Result<Self> {
         let integer = cell.method.keeps_integers() && !cell.law.is_continuous();
         let kind = if integer { Kind::I64 } else { Kind::F64 };
@@ -180,7 +169,7 @@ impl<'a> Draws<'a> {
         Ok(Self { rows, chained: cell.method.is_chain(), integer, written: 0 })
     }
 
-    fn push(&mut self, draw: Draw<&[f64]>) -> Result<()> {
+    fn push(&mut self, draw: Draw) -> Result<()> {
         self.written += 1;
         let (chain, iteration) =
             if self.chained { (draw.replicate + 1, draw.iteration) } else { (1, self.written) };

@@ -1,10 +1,10 @@
 //! Conditioning of integer noise on a table's invariant: exactly, by rejection or by a chain.
 
-use super::super::rows::{ChainLevel, Draw, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
+use super::super::rows::{Draw, RECORDS, Releases, Rows, TRACED_CHAINS};
+use super::super::{ChainRow, ErrorRow};
 use super::unsupported;
 use crate::catalogue::Method;
 use crate::chain;
-use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection};
 use crate::grid::Cell;
@@ -31,7 +31,7 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::Exact { .. } | Method::Klein => {
             let exact = LatticeExact::new(invariant, region, law)?;
             let tv_error = exact.tv_error();
-            let draws: Draws<L> = Box::new(move |ready, range, rows| {
+            let draws: Drawing<L> = Box::new(move |ready, range, rows| {
                 let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
                 for replicate in range {
                     exact.draw(&mut ready.stream(replicate, Role::Noise), &mut scratch, &mut noise);
@@ -44,14 +44,14 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::Rejection { from } => {
             let rejection = Rejection::new(invariant, &table.region, law, from)?;
             let tv_error = rejection.tv_error();
-            let draws: Draws<L> = Box::new(move |ready, range, rows| {
+            let draws: Drawing<L> = Box::new(move |ready, range, rows| {
                 let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
                 for replicate in range {
                     let mut rng = ready.stream(replicate, Role::Noise);
                     let steps = rejection.draw(&mut rng, &mut scratch, &mut noise);
                     ready.integer(replicate, &noise, rows)?;
                     let moves = rejection.component_count();
-                    rows.chains.push(ChainLevel { replicate, level: 1, steps, moves, ess: None, records: 0 });
+                    rows.chains.push(ChainRow::of(ready.key_of(replicate), 1, (steps, moves), &[]));
                 }
                 Ok(())
             });
@@ -85,12 +85,12 @@ pub(super) fn prepare<L: ExactLattice>(
 }
 
 /// Draws a range of releases.
-type Draws<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
+type Drawing<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
 fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(
     kernel: K,
     steps: u64,
-) -> Draws<L> {
+) -> Drawing<L> {
     Box::new(move |ready, range, rows| {
         range.into_iter().try_for_each(|replicate| ready.chain(&kernel, steps, replicate, rows))
     })
@@ -100,7 +100,7 @@ struct Ready<L: LatticeLaw> {
     invariant: Linear,
     region: Region,
     law: L,
-    draws: Draws<L>,
+    draws: Drawing<L>,
     /// What the draws are off in total variation; NaN if that is unknown.
     tv_error: f64,
     records: u64,
@@ -118,6 +118,10 @@ impl<L: ExactLattice> Releases for Ready<L> {
 }
 
 impl<L: ExactLattice> Ready<L> {
+    fn key_of(&self, replicate: u64) -> TaskKey {
+        TaskKey { replicate, ..self.key }
+    }
+
     fn stream(&self, replicate: u64, role: Role) -> Stream {
         stream(TaskKey { replicate, role, ..self.key })
     }
@@ -134,9 +138,9 @@ impl<L: ExactLattice> Ready<L> {
     fn integer(&self, replicate: u64, noise: &[i64], rows: &mut Rows) -> Result<()> {
         self.check(noise)?;
         let errors: Vec<f64> = noise.iter().map(|&z| z as f64).collect();
-        rows.errors.push(LevelErrors::of(replicate, 1, &errors, true));
+        rows.errors.push(ErrorRow::of(self.key_of(replicate), 1, &errors, true));
         if self.records == 0 {
-            rows.draws.push(Draw { replicate, iteration: 1, errors });
+            rows.draws.push(Draw { replicate, iteration: 1, errors: &errors });
         }
         Ok(())
     }
@@ -173,18 +177,11 @@ impl<L: ExactLattice> Ready<L> {
         kept?;
         let noise = kernel.position(&state).to_vec();
         self.integer(replicate, &noise, rows)?;
-        for (i, errors) in draws.into_iter().enumerate() {
+        for (i, errors) in draws.iter().enumerate() {
             rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
         }
         let trace = record.traces.first().map_or(&[][..], |trace| trace);
-        rows.chains.push(ChainLevel {
-            replicate,
-            level: 1,
-            steps: record.steps,
-            moves: record.moves,
-            ess: effective_sample_size(trace),
-            records: trace.len() as u64,
-        });
+        rows.chains.push(ChainRow::of(self.key_of(replicate), 1, (record.steps, record.moves), trace));
         if replicate < TRACED_CHAINS {
             rows.traces.push(record.traces);
         }

@@ -19,7 +19,7 @@ pub(super) fn prepare<L: ContinuousExact>(
     Ok(Box::new(Ready {
         sampler: law.given(&table.invariant)?,
         equations: LatticeL2::new(&table.invariant)?,
-        cells: table.counts.len(),
+        entries: table.counts.len(),
         key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
     }))
 }
@@ -28,17 +28,18 @@ struct Ready {
     sampler: ContinuousSampler,
     /// For the check of every release.
     equations: LatticeL2,
-    cells: usize,
+    entries: usize,
     key: TaskKey,
 }
 
 impl Releases for Ready {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
+        let mut noise = vec![0.0; self.entries];
         for replicate in range {
-            let mut noise = vec![0.0; self.cells];
-            self.sampler.draw(&mut stream(TaskKey { replicate, ..self.key }), &mut noise);
+            let key = TaskKey { replicate, ..self.key };
+            self.sampler.draw(&mut stream(key), &mut noise);
             self.equations.check(&noise, 0.0)?;
-            rows.release(replicate, noise, true);
+            rows.release(key, &noise, true);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! A cell on a hierarchy: law + tree + method, prepared once, then drawn replicate by replicate.
 
-use super::super::rows::{ChainLevel, LevelErrors, RECORDS, Releases, Rows, TRACED_CHAINS};
+use super::super::rows::{RECORDS, Releases, Rows, TRACED_CHAINS};
+use super::super::{ChainRow, ErrorRow};
 use super::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::chain::{self, ChainRecord};
-use crate::diagnostics::effective_sample_size;
 use crate::error::Result;
 use crate::exact::TreeSampler;
 use crate::grid::Cell;
@@ -65,15 +65,15 @@ impl OnTree<'_> {
 }
 
 /// Draws a range of releases.
-type Draws<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
+type Drawing<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
 /// The method, and what its draws are off in total variation; NaN if that is unknown.
-fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Draws<L>, f64)> {
+fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Drawing<L>, f64)> {
     let hierarchy = &table.hierarchy;
     let counts = method.nonnegative().then_some(&table.counts[..]);
     Ok(match *method {
         Method::Unconstrained => {
-            let draws: Draws<L> = Box::new(|tree, range, rows| {
+            let draws: Drawing<L> = Box::new(|tree, range, rows| {
                 let mut noise = tree.zeros();
                 for replicate in range {
                     tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
@@ -86,7 +86,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
         Method::Exact { .. } => {
             let sampler = L::tree_sampler(hierarchy, laws, counts)?;
             let tv_error = sampler.tv_error();
-            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
                 let (mut noise, mut scratch) = (tree.zeros(), Default::default());
                 for replicate in range {
                     sampler.draw(&mut tree.stream(replicate, Role::Noise), &mut scratch, &mut noise);
@@ -111,7 +111,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
         }
         Method::L2 => {
             let l2 = L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?;
-            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
                 let mut noise = tree.zeros();
                 for replicate in range {
                     tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
@@ -127,7 +127,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
         }
         Method::TopDown => {
             let topdown = TopDown::new(hierarchy);
-            let draws: Draws<L> = Box::new(move |tree, range, rows| {
+            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
                 let (mut noise, mut scratch) = (tree.zeros(), SimplexScratch::default());
                 for replicate in range {
                     let mut rng = tree.stream(replicate, Role::Noise);
@@ -148,7 +148,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
 fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(
     kernel: K,
     steps: u64,
-) -> Draws<L> {
+) -> Drawing<L> {
     Box::new(move |tree, range, rows| {
         let mut start = tree.zeros();
         range.into_iter().try_for_each(|replicate| tree.chain(&kernel, steps, replicate, &mut start, rows))
@@ -157,7 +157,7 @@ fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(
 
 struct Ready<L: TreeNoise> {
     tree: Tree<L>,
-    draws: Draws<L>,
+    draws: Drawing<L>,
     tv_error: f64,
 }
 
@@ -183,6 +183,10 @@ struct Tree<L> {
 }
 
 impl<L: TreeNoise> Tree<L> {
+    fn key_of(&self, replicate: u64) -> TaskKey {
+        TaskKey { replicate, ..self.key }
+    }
+
     fn stream(&self, replicate: u64, role: Role) -> Stream {
         stream(TaskKey { replicate, role, ..self.key })
     }
@@ -238,14 +242,7 @@ impl<L: TreeNoise> Tree<L> {
         self.record(replicate, &noise, &self.released(&noise), rows)?;
         let ChainRecord { steps, moves, traces } = record;
         for (l, trace) in traces.iter().enumerate() {
-            rows.chains.push(ChainLevel {
-                replicate,
-                level: l as u32 + 1,
-                steps,
-                moves,
-                ess: effective_sample_size(trace),
-                records: trace.len() as u64,
-            });
+            rows.chains.push(ChainRow::of(self.key_of(replicate), l as u32 + 1, (steps, moves), trace));
         }
         if replicate < TRACED_CHAINS {
             rows.traces.push(traces);
@@ -266,7 +263,7 @@ impl<L: TreeNoise> Tree<L> {
         }
         for l in 0..self.hierarchy.levels() {
             let errors = &errors[self.hierarchy.level_nodes(l)];
-            rows.errors.push(LevelErrors::of(replicate, l as u32 + 1, errors, check.is_ok()));
+            rows.errors.push(ErrorRow::of(self.key_of(replicate), l as u32 + 1, errors, check.is_ok()));
         }
         Ok(())
     }

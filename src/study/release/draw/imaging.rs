@@ -11,8 +11,8 @@ use crate::invariant::{Linear, Region};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
 
-/// One draw of independent noise.
-pub(super) type Free = Box<dyn Fn(&mut Stream) -> f64 + Send + Sync>;
+/// Fills a draw with independent noise.
+pub(super) type Free = Box<dyn Fn(&mut Stream, &mut [f64]) + Send + Sync>;
 
 /// Prepares a cell. Errors: an invariant that the projection does not serve.
 pub(super) fn prepare(
@@ -25,7 +25,7 @@ pub(super) fn prepare(
     let image: Image = match cell.method {
         Method::Unconstrained => Box::new(|ready, _, _, noise| {
             let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
-            let whole = noise.iter().all(|z| z.fract() == 0.0);
+            let whole = noise.iter().zip(&integers).all(|(&real, &z)| real == z as f64);
             Ok(whole && ready.invariant.holds(&integers) && ready.region.contains(&integers))
         }),
         Method::L2 => {
@@ -107,12 +107,13 @@ struct Ready {
 
 impl Releases for Ready {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
-        let mut scratch = Nnl2Scratch::default();
+        let (mut scratch, mut noise) = (Nnl2Scratch::default(), vec![0.0; self.invariant.entries()]);
         for replicate in range {
-            let mut rng = stream(TaskKey { replicate, ..self.key });
-            let mut noise: Vec<f64> = (0..self.invariant.entries()).map(|_| (self.free)(&mut rng)).collect();
+            let key = TaskKey { replicate, ..self.key };
+            let mut rng = stream(key);
+            (self.free)(&mut rng, &mut noise);
             let kept = (self.image)(self, &mut rng, &mut scratch, &mut noise)?;
-            rows.release(replicate, noise, kept);
+            rows.release(key, &noise, kept);
         }
         Ok(())
     }

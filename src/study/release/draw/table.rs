@@ -10,8 +10,7 @@ use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::check_free;
-use crate::law::{EuclideanLaplace, Law};
-use crate::rng::Stream;
+use crate::law::{EuclideanLaplace, Law, Value};
 
 /// Prepares a cell: everything that does not depend on the replicate.
 pub(super) fn prepare(cell: &Cell, seed: u64, table: &InvariantTable) -> Result<Box<dyn Releases>> {
@@ -39,7 +38,7 @@ impl OnLaw for OnTable<'_> {
         let law = law(cell.calibration.scales[0])?;
         match cell.method.conditions() {
             true => conditioning::prepare(cell, seed, table, law),
-            false => imaging::prepare(cell, seed, table, free(law, |z| z as f64)),
+            false => imaging::prepare(cell, seed, table, free(law)),
         }
     }
 
@@ -51,7 +50,7 @@ impl OnLaw for OnTable<'_> {
                 continuous::prepare(cell, seed, table, law)
             }
             method if method.conditions() => Err(unsupported(method.name(), "real noise")),
-            _ => imaging::prepare(cell, seed, table, free(law, |z| z)),
+            _ => imaging::prepare(cell, seed, table, free(law)),
         }
     }
 
@@ -65,6 +64,6 @@ impl OnLaw for OnTable<'_> {
     }
 }
 
-fn free<L: Law>(law: L, real: fn(L::Value) -> f64) -> Free {
-    Box::new(move |rng: &mut Stream| real(law.sample(rng)))
+fn free<L: Law>(law: L) -> Free {
+    Box::new(move |rng, noise| noise.iter_mut().for_each(|z| *z = law.sample(rng).to_f64()))
 }
