@@ -9,7 +9,7 @@ mod words;
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, ZeroConeT};
-use congenial::diagnostics::effective_sample_size;
+use congenial::diagnostics::bulk_ess;
 use congenial::exact::{LatticeExact, LatticeScratch, Rejection, Source};
 use congenial::imaging::{LatticeNnl2, Nnl2Scratch};
 use congenial::invariant::{Inequalities, Linear};
@@ -44,7 +44,7 @@ fn chain<K: Dispersed<Value = i64>>(
         kernel.apply(&mut state, &noise);
         trace.push(kernel.position(&state)[0] as f64);
     }
-    let effective = effective_sample_size(&trace).unwrap_or(f64::NAN) / trial as f64;
+    let effective = bulk_ess(&[&trace]).unwrap_or(f64::NAN) / trial as f64;
     group.bench_function(name, |b| {
         b.iter(|| {
             let step = |_: &u64| {

@@ -61,6 +61,9 @@ pub enum Failure {
     /// Stored results that do not go together, or with this tool.
     #[error("{0}")]
     Incompatible(String),
+    /// The run went through, but its figures are not to be trusted, and `--strict` was asked for.
+    #[error("{0}")]
+    Strict(String),
     /// The run went through, but some cells failed.
     #[error("{failed} of {cells} cells failed; the first: {first}")]
     CellsFailed {
@@ -75,13 +78,13 @@ pub enum Failure {
 
 impl Failure {
     /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the worse
-    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed, 6 for incompatible results.
+    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains have not converged), 6 for incompatible results.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Write { .. } | Self::Wrong(_) => 1,
             Self::Changed(_) => 3,
             Self::Nothing(_) => 4,
-            Self::CellsFailed { .. } => 5,
+            Self::CellsFailed { .. } | Self::Strict(_) => 5,
             Self::Incompatible(_) => 6,
             _ => 2,
         }

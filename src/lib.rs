@@ -39,6 +39,7 @@ pub mod coupling;
 pub mod diagnostics;
 mod error;
 pub mod exact;
+mod fourier;
 pub mod imaging;
 pub mod invariant;
 pub mod kernel;

@@ -23,13 +23,17 @@ pub(super) struct Arguments {
     /// Overrides, as they were given to the shards
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+    /// End with exit code 5 if chains have not converged
+    #[arg(long)]
+    strict: bool,
 }
 
 /// Merges the shards of a run: its rows are those of a run in one piece.
 pub(super) fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { config, out, shards, threads, sets } = arguments;
+    let Arguments { config, out, shards, threads, sets, strict } = arguments;
     let planned = study::plan(study::load(&config, &sets)?)?;
     let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
-    let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
+    let making =
+        Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, strict, merged: Some(&shards) };
     run::run_plan(&making, &*planned)
 }

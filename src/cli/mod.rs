@@ -22,7 +22,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, a check that did not pass, a bug); 2 usage, config, data or files; \
-3 changed for the worse; 4 nothing to compare; 5 some cells failed; 6 incompatible, or batches are missing; 130, 143 interrupted.";
+3 changed for the worse; 4 nothing to compare; 5 some cells failed, or with --strict some chains have not converged; 6 incompatible, or batches are missing; 130, 143 interrupted.";
 
 /// Study differentially private releases that satisfy invariants.
 ///
@@ -104,6 +104,16 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Man(arguments) => man::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
     }
+}
+
+/// Says what the figures of runs are not to be trusted for. Errors: that, if it is `strict`; the tables.
+fn warn(report: &crate::report::Report, strict: bool) -> crate::failure::Result<()> {
+    let warnings = report.warnings()?;
+    if strict && !warnings.is_empty() {
+        return Err(crate::failure::Failure::Strict(warnings.join("\n")));
+    }
+    warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    Ok(())
 }
 
 /// Writes to standard output; a closed pipe ends quietly.

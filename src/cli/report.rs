@@ -16,16 +16,22 @@ pub(super) struct Arguments {
     /// Write the tables in every format into this folder (report.txt, .md and .json, and a CSV file for each table) instead of printing
     #[arg(long, conflicts_with = "format")]
     out: Option<PathBuf>,
+    /// End with exit code 5 if chains have not converged
+    #[arg(long)]
+    strict: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let report = Report::open(&arguments.folders)?;
-    let Some(out) = &arguments.out else { return super::print(&report::render(&report, arguments.format)?) };
+    let Some(out) = &arguments.out else {
+        super::print(&report::render(&report, arguments.format)?)?;
+        return super::warn(&report, arguments.strict);
+    };
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
     for (name, content) in report::files(&report)? {
         let path = out.join(name);
         std::fs::write(&path, content).map_err(|e| Failure::write(&path, e))?;
         eprintln!("{}", path.display());
     }
-    Ok(())
+    super::warn(&report, arguments.strict)
 }

@@ -27,6 +27,9 @@ pub(super) struct Arguments {
     /// End with the first cell that fails; what is finished stays for --resume
     #[arg(long)]
     fail_fast: bool,
+    /// End with exit code 5 if chains have not converged
+    #[arg(long, conflicts_with = "shard")]
+    strict: bool,
     /// Draw only the batches of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
     #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
@@ -43,19 +46,21 @@ pub(super) struct Making<'a> {
     /// What becomes of what is there.
     pub(super) earlier: Earlier,
     pub(super) manner: Manner,
+    /// Whether chains that have not converged decide the exit code.
+    pub(super) strict: bool,
     /// Whether shards have drawn everything, some of them in folders of their own.
     pub(super) merged: Option<&'a [PathBuf]>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let &Arguments { resume, retry_failed, fail_fast, .. } = arguments;
+    let &Arguments { resume, retry_failed, fail_fast, strict, .. } = arguments;
     let earlier = match (retry_failed, resume) {
         (true, _) => Earlier::Retried,
         (false, true) => Earlier::Resumed,
         (false, false) => Earlier::Refused,
     };
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
-    let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
+    let making = Making { out: arguments.out.as_deref(), earlier, manner, strict, merged: None };
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     match &arguments.shard {
         Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
@@ -121,7 +126,7 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
     let shards = folder.journal().shards();
     let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
     eprintln!("done in {seconds:.1} s: {}", target.display());
-    finish(&target)
+    finish(&target, making.strict)
 }
 
 /// Draws everything into the tables; returns how many cells failed.
@@ -168,7 +173,7 @@ fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunF
                 manifest.revision(),
                 manifest.process.started
             );
-            finish(&target).map(|()| None)
+            finish(&target, making.strict).map(|()| None)
         }
     }
 }
@@ -195,12 +200,13 @@ pub(super) fn threads(given: Option<u16>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Prints the report of a finished run; cells that failed decide the exit code.
-fn finish(target: &Path) -> Result<()> {
+/// Prints the report of a finished run; cells that failed decide the exit code, and chains if it is `strict`.
+fn finish(target: &Path, strict: bool) -> Result<()> {
     let report = Report::open(&[target.to_owned()])?;
     super::print(&report::render(&report, Format::Text)?)?;
+    let trusted = super::warn(&report, strict);
     match report.failures.first() {
-        None => Ok(()),
+        None => trusted,
         Some((_, cell, error)) => Err(Failure::CellsFailed {
             failed: report.failures.len(),
             cells: report.runs().map(|named| named.run.manifest.cells).sum(),

@@ -2,6 +2,21 @@
 
 use std::ops::Range;
 
+/// The quantile `p` of at least one value, interpolated between order statistics at `p (n - 1)` (type 7 of Hyndman and Fan 1996);
+/// the order of the values changes.
+pub(super) fn quantile(values: &mut [f64], p: f64) -> f64 {
+    quantile_within(values, p, &(0..values.len()))
+}
+
+/// The same where it is known to lie in a range of the values in order, which is at its place.
+fn quantile_within(values: &mut [f64], p: f64, range: &Range<usize>) -> f64 {
+    let at = p * (values.len() - 1) as f64;
+    let nth = at as usize - range.start;
+    let (_, &mut low, above) = values[range.clone()].select_nth_unstable_by(nth, f64::total_cmp);
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    low + (at - libm::floor(at)) * (high - low)
+}
+
 /// Five numbers of a sample, as a box plot shows them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxPlot {
@@ -21,19 +36,12 @@ impl BoxPlot {
     /// Of at least one value; their order changes. Quantiles are interpolated between order statistics at `p (n - 1)`
     /// (type 7 of Hyndman and Fan 1996).
     pub fn of(values: &mut [f64]) -> Self {
-        let (n, last) = (values.len(), (values.len() - 1) as f64);
-        let mut quantile = |p: f64, range: &Range<usize>| {
-            let at = p * last;
-            let nth = at as usize - range.start;
-            let (_, &mut low, above) = values[range.clone()].select_nth_unstable_by(nth, f64::total_cmp);
-            let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
-            low + (at - libm::floor(at)) * (high - low)
-        };
-        let median = quantile(0.5, &(0..n));
+        let n = values.len();
+        let median = quantile(values, 0.5);
         // With the median in its place, what the other two are taken of lies on one side of it, unless there is next to nothing.
         let middle = n.div_ceil(2);
         let (lower, upper) = if n < 4 { (0..n, 0..n) } else { (0..middle, middle..n) };
-        let (q1, q3) = (quantile(0.25, &lower), quantile(0.75, &upper));
+        let (q1, q3) = (quantile_within(values, 0.25, &lower), quantile_within(values, 0.75, &upper));
         let reach = 1.5 * (q3 - q1);
         let low = values[lower].iter().copied().filter(|&x| x >= q1 - reach);
         let high = values[upper].iter().copied().filter(|&x| x <= q3 + reach);

@@ -1,37 +1,116 @@
-//! Effective sample size.
+//! Effective sample sizes of several chains.
 
-/// Effective sample size of one chain's trace for its mean: `N / tau`,
-/// `tau = -1 + 2 Σ_k P_k` with the sums `P_k = rho_2k + rho_2k+1` of neighbouring autocorrelations cut at the first
-/// one that is not positive and made monotone (Geyer 1992, initial monotone sequence), at most
-/// `N log10 N` (Vehtari et al. 2021).
+use super::boxes::quantile;
+use super::split::Split;
+use crate::fourier::autocorrelations;
+
+/// Effective sample size for the mean of several chains of one quantity, as draws are: Vehtari, Gelman, Simpson, Carpenter, Bürkner
+/// (2021), "Rank-normalization, folding, and localization: An improved R-hat", section 3, on chains cut into halves.
 ///
-/// - `trace`: at least 4 values at equal distances.
-/// - Returns `None` for fewer values or a trace that does not vary.
-pub fn effective_sample_size(trace: &[f64]) -> Option<f64> {
-    let n = trace.len();
-    if n < 4 {
+/// `S / tau` of S draws, with `tau = -1 + 2 Σ_t rho_t` from autocorrelations over all chains,
+/// `rho_t = 1 - (W - mean_m acov_m(t)) / var⁺`, `var⁺ = (n - 1)/n W + B/n`, so that chains that disagree have few. The sum is cut by
+/// Geyer's initial positive sequence and made monotone; `tau >= 1 / log10 S`.
+///
+/// - `chains`: at least one, of the same number of draws, >= 4; values that do not vary count one by one.
+/// - `None` for anything else.
+pub fn mean_ess(chains: &[&[f64]]) -> Option<f64> {
+    Split::of(chains).map(|split| ess(&split))
+}
+
+/// Effective sample size of the bulk: that of the normal scores of ranks (as [`mean_ess`], section 4.3 there).
+pub fn bulk_ess(chains: &[&[f64]]) -> Option<f64> {
+    Split::of(chains).map(|split| ess(&split.scores()))
+}
+
+/// Effective sample size of the tails: the smaller one of those of being at most the 5 % and the 95 % quantile (as [`mean_ess`],
+/// section 4.3 there).
+pub fn tail_ess(chains: &[&[f64]]) -> Option<f64> {
+    Some(quantile_ess(chains, 0.05)?.min(quantile_ess(chains, 0.95)?))
+}
+
+/// Effective sample size of the share of draws that are at most the quantile `p` of all, `0 <= p <= 1` (as [`mean_ess`], section 4.3
+/// there).
+pub fn quantile_ess(chains: &[&[f64]], p: f64) -> Option<f64> {
+    let mut all: Vec<f64> = chains.concat();
+    if all.is_empty() {
         return None;
+    }
+    let at = quantile(&mut all, p);
+    // What is no number is refused, not compared.
+    Split::map(chains, |x| if x.is_nan() { x } else { f64::from(x <= at) }).map(|split| ess(&split))
+}
+
+/// Lags that are summed one by one before all are computed at once.
+const LAGS: usize = 64;
+
+/// Autocovariances, mean over chains.
+struct Autocovariances {
+    centred: Vec<f64>,
+    length: usize,
+    all: Vec<f64>,
+}
+
+impl Autocovariances {
+    fn at(&mut self, lag: usize) -> f64 {
+        let n = self.length;
+        let chains = self.centred.chunks_exact(n);
+        if lag < LAGS {
+            let m = chains.len();
+            let sum = |chain: &[f64]| chain[lag..].iter().zip(chain).map(|(a, b)| a * b).sum::<f64>();
+            return chains.map(sum).sum::<f64>() / (m * n) as f64;
+        }
+        if self.all.is_empty() {
+            self.all = vec![0.0; n];
+            let m = chains.len();
+            for chain in chains {
+                self.all.iter_mut().zip(autocorrelations(chain)).for_each(|(sum, term)| *sum += term);
+            }
+            self.all.iter_mut().for_each(|sum| *sum /= (m * n) as f64);
+        }
+        self.all[lag]
+    }
+}
+
+fn ess(split: &Split) -> f64 {
+    let (n, draws) = (split.length, split.values.len() as f64);
+    if split.is_constant() {
+        return draws;
     }
     let size = n as f64;
-    let mean = trace.iter().sum::<f64>() / size;
-    let autocovariance = |lag: usize| -> f64 {
-        trace[lag..].iter().zip(trace).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / size
-    };
-    let variance = autocovariance(0);
-    if variance.is_nan() || variance <= 0.0 {
-        return None;
-    }
-    let mut tau = -1.0;
-    let mut previous = f64::INFINITY;
-    for k in 0..n / 2 {
-        let pair = (autocovariance(2 * k) + autocovariance(2 * k + 1)) / variance;
-        if pair <= 0.0 {
-            break;
+    let means: Vec<f64> = split.chains().map(|chain| chain.iter().sum::<f64>() / size).collect();
+    let centred =
+        split.chains().zip(&means).flat_map(|(chain, mean)| chain.iter().map(move |x| x - mean)).collect();
+    let mut acov = Autocovariances { centred, length: n, all: Vec::new() };
+    let within = acov.at(0) * size / (size - 1.0);
+    // The halves of at least one chain.
+    let between = means.iter().copied().collect::<super::Moments>().deviation();
+    let total = within * (size - 1.0) / size + between * between;
+    let mut rho = vec![0.0; n];
+    let mut correlation = |lag| 1.0 - (within - acov.at(lag)) / total;
+    let (mut even, mut odd) = (1.0, correlation(1));
+    (rho[0], rho[1]) = (even, odd);
+    // Geyer's initial positive sequence.
+    let mut t = 1;
+    while t + 3 < n && even + odd > 0.0 {
+        (even, odd) = (correlation(t + 1), correlation(t + 2));
+        if even + odd >= 0.0 {
+            (rho[t + 1], rho[t + 2]) = (even, odd);
         }
-        previous = pair.min(previous);
-        tau += 2.0 * previous;
+        t += 2;
     }
-    Some((size / tau.max(f64::MIN_POSITIVE)).min(size * libm::log10(size)))
+    // The last even one belongs to it where it is positive.
+    if even > 0.0 {
+        rho[t - 1] = even;
+    }
+    // Geyer's initial monotone sequence.
+    for s in (1..t.saturating_sub(3)).step_by(2) {
+        if rho[s + 1] + rho[s + 2] > rho[s - 1] + rho[s] {
+            rho[s + 1] = (rho[s - 1] + rho[s]) / 2.0;
+            rho[s + 2] = rho[s + 1];
+        }
+    }
+    let tau = -1.0 + 2.0 * rho[..t - 1].iter().sum::<f64>() + rho[t - 1];
+    draws / tau.max(1.0 / libm::log10(draws))
 }
 
 #[cfg(test)]
@@ -52,11 +131,16 @@ mod tests {
                     x
                 })
                 .collect();
-            let tau = 1e5 / effective_sample_size(&trace).unwrap();
             let expected = (1.0 + phi) / (1.0 - phi);
             // Sokal (1997): relative s.d. of tau is about sqrt(2 (2M + 1)/N), here M <= 60 lags.
-            assert!((tau / expected - 1.0).abs() < 4.9 * (2.0f64 * 121.0 / 1e5).sqrt(), "{phi}: {tau}");
+            let within = 4.9 * (2.0f64 * 121.0 / 1e5).sqrt();
+            for ess in [mean_ess(&[&trace]), bulk_ess(&[&trace])] {
+                let tau = 1e5 / ess.unwrap();
+                assert!((tau / expected - 1.0).abs() < within, "{phi}: {tau}");
+            }
         }
-        assert_eq!(effective_sample_size(&[1.0; 10]), None);
+        assert_eq!(mean_ess(&[&[1.0; 10]]), Some(10.0));
+        assert_eq!(mean_ess(&[&[1.0; 10], &[1.0; 9]]), None);
+        assert_eq!([tail_ess(&[]), tail_ess(&[&[f64::NAN; 8]])], [None, None]);
     }
 }

@@ -1,8 +1,8 @@
 //! Double geometric noise given any few linear equations, by equal columns.
 
-use super::fft::even_transform;
 use super::{GeometricSum, SplitScratch};
 use crate::error::{Error, Result};
+use crate::fourier::even_transform;
 use crate::invariant::Component;
 use crate::lattice::{Row, square, value};
 use crate::law::{DoubleGeometric, Law};

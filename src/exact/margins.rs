@@ -1,7 +1,7 @@
 //! Integer noise on two-way tables with both margins fixed.
 
-use super::fft::even_transform;
 use crate::error::{Error, Result};
+use crate::fourier::even_transform;
 use crate::invariant::Component;
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};

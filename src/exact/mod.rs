@@ -13,7 +13,7 @@ mod alias;
 pub mod composition;
 mod continuous;
 mod defect;
-mod fft;
+
 mod gaussian_tree;
 mod grouped;
 mod integer_tree;

@@ -49,6 +49,17 @@ impl Report {
         self.order.iter().map(|&(study, place)| &self.studies[study].1[place])
     }
 
+    /// What the figures of runs are not to be trusted for, a sentence each. Errors: their tables.
+    pub fn warnings(&self) -> Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        for (study, runs) in self.studies() {
+            for Named { name, run, .. } in runs {
+                warnings.extend(study.warning(run)?.map(|warning| format!("{name}: {warning}")));
+            }
+        }
+        Ok(warnings)
+    }
+
     fn studies(&self) -> impl Iterator<Item = &(&'static dyn Study, Vec<Named>)> {
         self.studies.iter().filter(|(_, runs)| !runs.is_empty())
     }

@@ -13,7 +13,47 @@ use std::collections::HashMap;
 
 text_value!(LawKind, |law: &LawKind| law.name(), LawKind::named);
 text_value!(MethodKind, |kind: &MethodKind| kind.name(), MethodKind::named);
+text_value!(Convergence, |convergence: &Convergence| convergence.name(), Convergence::named);
 text_value!(SplitSpec, |split: &SplitSpec| split.label(), SplitSpec::named);
+
+/// Whether the chains of a cell may be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Convergence {
+    /// It draws none that could be judged.
+    NoChains,
+    /// By every quantity that was recorded.
+    Converged,
+    /// By one of them not.
+    NotConverged,
+    /// Nothing tells: a single chain, or too few records.
+    Unknown,
+}
+
+impl Convergence {
+    const ALL: [Self; 4] = [Self::NoChains, Self::Converged, Self::NotConverged, Self::Unknown];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::NoChains => "",
+            Self::Converged => "yes",
+            Self::NotConverged => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|convergence| convergence.name() == name)
+    }
+
+    /// What marks the method of a cell whose chains may not be trusted.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::NoChains | Self::Converged => "",
+            Self::NotConverged => " †",
+            Self::Unknown => " ‡",
+        }
+    }
+}
 
 table! {
     /// A cell of the grid: what it is, and what its releases pay.
@@ -36,6 +76,7 @@ table! {
         gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1); null if nothing bounds it";
         gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, or the method moves free noise to it; `computed`: over all pairs of tables of the invariant (up to 200 in each component, double geometric noise); `bounded`: at most this, by `congenial::privacy::gamma_bound` or 1; `unknown`: Gaussian noise conditioned on inequalities, or not computed";
         tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
+        converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), else `yes`; `unknown` for a single chain or fewer than 4 records; empty for other cells";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; null where either is not known. For chains see `tv_bounds.parquet` of a study of meetings";
     }
 }
@@ -54,9 +95,10 @@ impl CellRow {
         format!("{} {}", self.method_name(), self.options_words()).trim_end().to_owned()
     }
 
-    /// The method with its sign.
+    /// The method with its sign; one whose chains may not be trusted is marked.
     pub fn method_name(&self) -> String {
-        format!("{}{}", self.method.name(), if self.nonnegative { " >= 0" } else { "" })
+        let sign = if self.nonnegative { " >= 0" } else { "" };
+        format!("{}{sign}{}", self.method.name(), self.converged.mark())
     }
 
     /// The options, numbers with four decimals.
@@ -125,7 +167,13 @@ impl<'a> CellTables<'a> {
     }
 
     /// The end of a cell. Errors: the disk.
-    pub fn close(&mut self, cell: &Cell, paid: &Paid, error: Option<&str>) -> Result<()> {
+    pub fn close(
+        &mut self,
+        cell: &Cell,
+        paid: &Paid,
+        converged: Convergence,
+        error: Option<&str>,
+    ) -> Result<()> {
         let calibration = &cell.calibration;
         // Without a bound on gamma there is no epsilon to add it to.
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * calibration.epsilon);
@@ -148,6 +196,7 @@ impl<'a> CellTables<'a> {
             gamma: paid.gamma,
             gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
             tv_error: paid.tv_error,
+            converged,
             delta_sampling: paid.tv_error.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta)),
         })?;
         match error {

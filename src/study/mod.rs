@@ -70,6 +70,10 @@ pub trait Study: Configured {
     fn failures(&self, run: &crate::store::Run) -> Result<Vec<(String, String)>> {
         cells::failures(run)
     }
+    /// What a run's figures are not to be trusted for, in a sentence. Errors: its tables.
+    fn warning(&self, _: &crate::store::Run) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// What is compared of two runs. Errors: their tables.
     fn figures(&self, runs: [&crate::store::Run; 2]) -> Result<[Figures; 2]>;
 }

@@ -7,7 +7,7 @@ mod draw;
 pub use bounds::{BoundRow, TimesRow};
 
 use self::config::{MeetingBlock, MeetingFile};
-use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
+use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
 use super::records::{Named, Records};
@@ -133,7 +133,7 @@ impl Sink for MeetingTables<'_> {
         let cell = &self.plan.cells[number];
         let Closing { paid, marginals } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
-        self.cells.close(cell, &paid, error)?;
+        self.cells.close(cell, &paid, Convergence::NoChains, error)?;
         let (key, lag) = (Key(cell.key), cell.lag().unwrap_or_default());
         marginals.iter().try_for_each(|row| self.marginals.push(row))?;
         let Some((times, moved)) = self.met.take() else { return Ok(()) };

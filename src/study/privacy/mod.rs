@@ -6,7 +6,7 @@ mod draw;
 pub(super) use draw::gamma;
 
 use self::config::{PrivacyBlock, PrivacyFile};
-use super::cells::{self, CellRow, CellTables, FailureRow, Paid};
+use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
 use super::records::{Named, Records};
@@ -90,7 +90,7 @@ impl Sink for PrivacyTables<'_> {
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-        self.cells.close(&self.plan.cells[number], &Paid::default(), error)
+        self.cells.close(&self.plan.cells[number], &Paid::default(), Convergence::NoChains, error)
     }
 }
 

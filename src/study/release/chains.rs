@@ -1,10 +1,14 @@
 //! Chains: every one, and how well they mix by cell and level.
 
+use super::super::cells::{CellRow, Convergence};
 use super::super::records::Named;
-use crate::diagnostics::{Moments, effective_sample_size, rank_normalised_split_rhat};
+use super::EntryRow;
+use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife, mean_ess};
 use crate::failure::Result;
-use crate::page::{Format, finite, heading, table as table_page};
+use crate::grid::Cell;
+use crate::page::{Format, finite, heading, table as table_page, with_error};
 use crate::rng::TaskKey;
+use crate::store::Run;
 use crate::table;
 use crate::table::Key;
 
@@ -19,7 +23,7 @@ table! {
         moves: u64, "kernel steps", "that changed the state (`rejection`: components of the table)";
         acceptance: f64, "", "`moves / steps`";
         records: u64, "", "length of the trace";
-        ess: Option<f64>, "records", "effective sample size of the trace (Geyer's initial monotone sequence); null if it does not vary";
+        ess: Option<f64>, "records", "effective sample size of this trace alone for its mean (Vehtari et al. 2021, one chain cut into halves); null if it does not vary";
     }
 }
 
@@ -32,8 +36,12 @@ table! {
         steps: u64, "kernel steps", "of each";
         acceptance: f64, "", "mean share of the steps that changed the state";
         acceptance_se: Option<f64>, "", "its standard error";
-        ess: Option<f64>, "records", "mean effective sample size of the traces that vary";
-        rhat: Option<f64>, "", "rank-normalised split R-hat over the first 8 chains; null for fewer than 2";
+        traces: u64, "", "chains whose traces were kept: the first 8; what follows is taken over them together, and null for fewer than 2 or where nothing varies";
+        records: u64, "", "length of each trace";
+        rhat: Option<f64>, "", "rank-normalised split R-hat (Vehtari et al. 2021)";
+        ess_bulk: Option<f64>, "records", "effective sample size of the bulk, chains that disagree included";
+        ess_bulk_se: Option<f64>, "records", "its standard error: jackknife over the chains";
+        ess_tail: Option<f64>, "records", "effective sample size of the tails (5 % and 95 %)";
     }
 }
 
@@ -41,7 +49,8 @@ impl ChainRow {
     /// Of a chain's steps and the trace of one level, from 1.
     pub(super) fn of(key: TaskKey, level: u32, (steps, moves): (u64, u64), trace: &[f64]) -> Self {
         let (acceptance, records) = (moves as f64 / steps as f64, trace.len() as u64);
-        let ess = effective_sample_size(trace);
+        let varies = trace.windows(2).any(|pair| pair[0] != pair[1]);
+        let ess = mean_ess(&[trace]).filter(|_| varies);
         let TaskKey { cell, replicate, .. } = key;
         Self { cell: Key(cell), level, replicate, steps, moves, acceptance, records, ess }
     }
@@ -49,7 +58,7 @@ impl ChainRow {
 
 /// The chains of a cell as they come.
 #[derive(Debug, Default)]
-pub(super) struct Mixing {
+pub(super) struct Chains {
     levels: Vec<Level>,
     traces: Vec<Vec<Vec<f64>>>,
 }
@@ -58,10 +67,9 @@ pub(super) struct Mixing {
 struct Level {
     steps: u64,
     acceptance: Moments,
-    ess: Moments,
 }
 
-impl Mixing {
+impl Chains {
     /// Adds a chain on one level.
     pub(super) fn push(&mut self, row: &ChainRow) {
         let place = row.level as usize - 1;
@@ -73,9 +81,6 @@ impl Mixing {
             level.steps = row.steps;
         }
         level.acceptance.push(row.acceptance);
-        if let Some(ess) = row.ess {
-            level.ess.push(ess);
-        }
     }
 
     /// Adds the traces of chains: by chain and level.
@@ -85,42 +90,123 @@ impl Mixing {
 
     /// The rows.
     pub(super) fn rows(&self, cell: Key) -> Vec<MixingRow> {
-        let rhat = rhat(&self.traces);
-        let row = |(i, level): (usize, &Level)| MixingRow {
-            cell,
-            level: i as u32 + 1,
-            chains: level.acceptance.count(),
-            steps: level.steps,
-            acceptance: level.acceptance.mean(),
-            acceptance_se: finite(level.acceptance.estimate().standard_error),
-            ess: finite(level.ess.mean()),
-            rhat: rhat.get(i).copied().flatten(),
+        let row = |(i, level): (usize, &Level)| {
+            // A journal may hold anything: chains of different lengths tell nothing.
+            let traces: Vec<&[f64]> =
+                self.traces.iter().map(|chain| chain.get(i).map_or(&[][..], |trace| trace)).collect();
+            let mixing = Mixing::of(&traces);
+            let bulk_se =
+                mixing.and_then(|_| finite(jackknife(&traces, |some| bulk_ess(some).unwrap_or(f64::NAN))));
+            MixingRow {
+                cell,
+                level: i as u32 + 1,
+                chains: level.acceptance.count(),
+                steps: level.steps,
+                acceptance: level.acceptance.mean(),
+                acceptance_se: finite(level.acceptance.estimate().standard_error),
+                traces: traces.len() as u64,
+                records: traces.first().map_or(0, |trace| trace.len() as u64),
+                rhat: mixing.map(|mixing| mixing.rhat),
+                ess_bulk: mixing.map(|mixing| mixing.bulk),
+                ess_bulk_se: bulk_se,
+                ess_tail: mixing.map(|mixing| mixing.tail),
+            }
         };
         self.levels.iter().enumerate().map(row).collect()
     }
 }
 
-/// R-hat per level over the traced chains.
-fn rhat(traces: &[Vec<Vec<f64>>]) -> Vec<Option<f64>> {
-    let Some(first) = traces.first().filter(|_| traces.len() >= 2) else { return Vec::new() };
-    (0..first.len())
-        .map(|l| {
-            // A journal may hold anything: chains of different lengths have no R-hat.
-            let level = traces.iter().map(|chain| chain.get(l).map_or(&[][..], |trace| trace));
-            rank_normalised_split_rhat(&level.collect::<Vec<_>>())
-        })
-        .collect()
+impl MixingRow {
+    fn mixing(&self) -> Option<Mixing> {
+        let (rhat, bulk, tail) = (self.rhat?, self.ess_bulk?, self.ess_tail?);
+        Some(Mixing { rhat, bulk, tail })
+    }
+}
+
+/// Whether the chains of a cell may be trusted: by the levels' L1 errors, and by the entries that are recorded.
+pub(super) fn convergence(cell: &Cell, levels: &[MixingRow], entries: &[EntryRow]) -> Convergence {
+    if !cell.method.is_chain() {
+        return Convergence::NoChains;
+    }
+    let recorded = entries.iter().filter_map(EntryRow::mixing);
+    let mut all = levels.iter().filter_map(MixingRow::mixing).chain(recorded).peekable();
+    if levels.iter().any(|level| level.traces < 2 || level.records < 4) || levels.is_empty() {
+        return Convergence::Unknown;
+    }
+    // What no chain can change says nothing, and is right.
+    match all.all(|mixing| mixing.converged()) {
+        true => Convergence::Converged,
+        false => Convergence::NotConverged,
+    }
+}
+
+/// The chains of a run that may not be trusted, in a sentence; `None` if there are none. Errors: its tables.
+pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
+    let (mut chains, mut not, mut unknown) = (0, Vec::new(), 0);
+    run.each(|cell: CellRow| {
+        chains += u64::from(cell.converged != Convergence::NoChains);
+        unknown += u64::from(cell.converged == Convergence::Unknown);
+        if cell.converged == Convergence::NotConverged {
+            not.push(cell);
+        }
+        Ok(())
+    })?;
+    let single = match unknown {
+        0 => String::new(),
+        n => format!("of {n}, with one chain or few records, nothing is known"),
+    };
+    let Some(first) = not.first() else {
+        return Ok((unknown > 0).then(|| format!("{unknown} of {chains} cells with chains: {single}")));
+    };
+    let mut worst: Option<Mixing> = None;
+    run.each(|row: MixingRow| {
+        if let Some(mixing) = row.mixing().filter(|_| row.cell == first.cell) {
+            worst = Some(worst.map_or(mixing, |worst| Mixing {
+                rhat: worst.rhat.max(mixing.rhat),
+                bulk: worst.bulk.min(mixing.bulk),
+                tail: worst.tail.min(mixing.tail),
+            }));
+        }
+        Ok(())
+    })?;
+    let worst = worst.map_or(String::new(), |Mixing { rhat, bulk, tail }| {
+        format!(" (R-hat {rhat:.3}, effective sample sizes {bulk:.0} and {tail:.0})")
+    });
+    let rest = if unknown > 0 { format!("; {single}") } else { String::new() };
+    // Without the mark.
+    let (not, first) = (not.len(), CellRow { converged: Convergence::NoChains, ..first.clone() }.words());
+    let which = if not > 1 { "the first" } else { "it" };
+    Ok(Some(format!("{not} of {chains} cells with chains have not converged; {which}: {first}{worst}{rest}")))
 }
 
 /// One line for each cell with chains.
 pub(super) fn pages(runs: &[Named], format: Format) -> Result<String> {
-    let header = ["run", "law", "epsilon", "method", "options", "chains", "moves / step", "ess", "max R-hat"];
+    let header = [
+        "run",
+        "law",
+        "epsilon",
+        "method",
+        "options",
+        "chains",
+        "moves / step",
+        "bulk ESS",
+        "tail ESS",
+        "max R-hat",
+    ];
     let mut rows = Vec::new();
+    let mut marks = Vec::new();
     for run in runs {
         for (cell, levels) in run.by_cell(|row: &MixingRow| row.cell)? {
-            let least = levels.iter().filter_map(|level| level.ess).fold(f64::NAN, f64::min);
-            let most = levels.iter().filter_map(|level| level.rhat).fold(f64::NAN, f64::max);
-            let or_dash = |x: f64, text: String| if x.is_nan() { "-".to_owned() } else { text };
+            let worst = levels.iter().filter(|level| level.ess_bulk.is_some());
+            let worst =
+                worst.min_by(|a, b| a.ess_bulk.partial_cmp(&b.ess_bulk).unwrap_or(std::cmp::Ordering::Equal));
+            let tail = levels.iter().filter_map(|level| level.ess_tail).reduce(f64::min);
+            let most = levels.iter().filter_map(|level| level.rhat).reduce(f64::max);
+            let with = |mean, error: Option<f64>| {
+                with_error(Estimate { mean, standard_error: error.unwrap_or(f64::NAN) })
+            };
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+            marks.push(cell.converged);
             rows.push(vec![
                 run.name.clone(),
                 cell.law.name().to_owned(),
@@ -128,30 +214,46 @@ pub(super) fn pages(runs: &[Named], format: Format) -> Result<String> {
                 cell.method_name(),
                 cell.options_words(),
                 levels[0].chains.to_string(),
-                format!("{:.4}", levels[0].acceptance),
-                or_dash(least, format!("{least:.1}")),
-                or_dash(most, format!("{most:.3}")),
+                with(levels[0].acceptance, levels[0].acceptance_se),
+                or_dash(worst.and_then(|level| {
+                    let (ess, error) = (level.ess_bulk?, level.ess_bulk_se);
+                    Some(error.map_or(format!("{ess:.0}"), |_| with(ess, error)))
+                })),
+                or_dash(tail.map(|ess| format!("{ess:.0}"))),
+                or_dash(most.map(|rhat| format!("{rhat:.3}"))),
             ]);
         }
     }
     if rows.is_empty() {
         return Ok(String::new());
     }
-    let title = "Chains: effective sample size of the recorded second half (mean of the level where it is smallest), and the \
-                 largest rank-normalised split R-hat over the levels' L1 errors";
-    Ok(heading(title, format) + &table_page(header.map(str::to_owned).to_vec(), rows, format))
+    let title = "Chains: effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and rank-normalised split\n\
+                 R-hat, of the levels' L1 errors: the smallest and the largest over the levels";
+    let mut out = heading(title, format) + &table_page(header.map(str::to_owned).to_vec(), rows, format);
+    if marks.contains(&Convergence::NotConverged) {
+        out += "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
+                Do not trust its figures.\n\n";
+    }
+    if marks.contains(&Convergence::Unknown) {
+        out += "‡ A single chain, or few records: nothing tells whether it has converged.\n\n";
+    }
+    Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Chains of different shapes have no R-hat.
+    /// Chains of different shapes tell nothing, and are no panic.
     #[test]
     fn uneven_traces_are_no_panic() {
-        let trace = || (0..8).map(f64::from).collect::<Vec<_>>();
-        assert!(rhat(&[vec![trace()], vec![trace()]])[0].is_some());
-        assert_eq!(rhat(&[vec![trace(), trace()], vec![]]), [None, None]);
-        assert_eq!(rhat(&[vec![trace()], vec![vec![1.0]]]), [None]);
+        let trace = || (0..8).map(|x| f64::from(x * x % 5)).collect::<Vec<_>>();
+        let rhat = |traces: &[Vec<Vec<f64>>]| {
+            let levels = vec![Level::default()];
+            Chains { levels, traces: traces.to_vec() }.rows(Key(1))[0].rhat
+        };
+        assert!(rhat(&[vec![trace()], vec![trace()]]).is_some());
+        assert_eq!(rhat(&[vec![trace(), trace()], vec![]]), None);
+        assert_eq!(rhat(&[vec![trace()], vec![vec![1.0]]]), None);
     }
 }

@@ -4,7 +4,9 @@ use super::super::cells::CellRow;
 use super::super::records::{Named, Records};
 use super::beside::{BesideRow, read_beside};
 use super::rows::Draw;
-use crate::diagnostics::{BoxPlot, Estimate, Moments, effective_sample_size, rank_normalised_split_rhat};
+use crate::diagnostics::{
+    BoxPlot, Estimate, Mixing, Moments, QuantileError, bulk_ess, jackknife, mean_ess, quantile_ess,
+};
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -16,7 +18,7 @@ use std::collections::HashMap;
 
 table! {
     /// One entry of the table under one cell of the grid.
-    pub struct EntryRow in "entries.parquet", "Releases of a table: one row per cell and entry of the table. Errors (released - confidential) over the replicates or, with `records`, over the recorded draws of all chains. Quantiles are interpolated at `p (n - 1)`; whiskers end at the last value within 1.5 interquartile ranges of the box. Quantiles and `rhat` are those of the first draws: 100,000, or fewer of tables of more than 160 entries, at least 100." {
+    pub struct EntryRow in "entries.parquet", "Releases of a table: one row per cell and entry of the table. Errors (released - confidential) over the replicates or, with `records`, over the recorded draws of all chains. Quantiles are interpolated at `p (n - 1)`; whiskers end at the last value within 1.5 interquartile ranges of the box. Quantiles, `ess` and `rhat` are those of the first draws: 100,000, or fewer of tables of more than 160 entries, at least 100." {
         cell: Key, "", "the cell, in `cells.parquet`";
         entry: u64, "", "from 1: the order of the file; complete two-way tables row by row; nodes of a `hierarchy` last";
         name: String, "", "the values of its columns joined by `/`";
@@ -24,16 +26,19 @@ table! {
         draws: u64, "", "how many";
         first: f64, "counts", "the error in the first of them: one realisation";
         mean: f64, "counts", "mean error";
-        mean_se: Option<f64>, "counts", "`sd / sqrt(draws)`, or `sd / sqrt(ess)` for recorded chains";
+        mean_se: Option<f64>, "counts", "`sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective sample size S for the mean";
         sd: Option<f64>, "counts", "standard deviation of the error; null for one draw";
         mean_absolute: f64, "counts", "mean absolute error";
         whisker_low: f64, "counts", "box plot";
         q1: f64, "counts", "box plot";
         median: f64, "counts", "box plot";
+        median_se: Option<f64>, "counts", "its Monte Carlo standard error: half the distance of the order statistics at ± 1 standard deviation of the share below it (Vehtari et al. 2021)";
         q3: f64, "counts", "box plot";
         whisker_high: f64, "counts", "box plot";
         negative: f64, "", "share of draws with a released count below 0";
-        ess: Option<f64>, "draws", "effective sample size of the recorded chains together";
+        ess: Option<f64>, "draws", "effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing varies";
+        ess_se: Option<f64>, "draws", "its standard error: jackknife over the chains, in at most 8 groups";
+        ess_tail: Option<f64>, "draws", "effective sample size of their tails (5 % and 95 %)";
         rhat: Option<f64>, "", "rank-normalised split R-hat over the recorded chains";
     }
 }
@@ -52,8 +57,6 @@ pub(super) struct Entries {
     /// The draws with which chains begin, and the replicate that is recorded.
     begins: Vec<usize>,
     replicate: Option<u64>,
-    /// What is recorded of it, by entry.
-    chain: Vec<Vec<f64>>,
 }
 
 /// One entry, summed up.
@@ -63,8 +66,6 @@ struct Entry {
     absolute: f64,
     negative: u64,
     first: f64,
-    /// Sum of the effective sample sizes; `None` once a chain has none.
-    ess: Option<f64>,
 }
 
 impl Entries {
@@ -72,17 +73,12 @@ impl Entries {
     pub(super) fn push(&mut self, table: &InvariantTable, draw: Draw, recorded: bool) {
         let d = draw.errors.len();
         if self.draws == 0 {
-            let begun = |&first| Entry { first, ess: Some(0.0), ..Entry::default() };
+            let begun = |&first| Entry { first, ..Entry::default() };
             self.sums = draw.errors.iter().map(begun).collect();
         }
-        if recorded {
-            if self.replicate != Some(draw.replicate) {
-                self.end_chain();
-                self.replicate = Some(draw.replicate);
-                self.begins.push(self.draws);
-                self.chain = vec![Vec::new(); d];
-            }
-            self.chain.iter_mut().zip(draw.errors).for_each(|(chain, &z)| chain.push(z));
+        if recorded && self.replicate != Some(draw.replicate) {
+            self.replicate = Some(draw.replicate);
+            self.begins.push(self.draws);
         }
         for ((sum, &z), &count) in self.sums.iter_mut().zip(draw.errors).zip(&table.counts) {
             sum.moments.push(z);
@@ -95,37 +91,27 @@ impl Entries {
         self.draws += 1;
     }
 
-    fn end_chain(&mut self) {
-        for (sum, chain) in self.sums.iter_mut().zip(std::mem::take(&mut self.chain)) {
-            sum.ess = sum.ess.zip(effective_sample_size(&chain)).map(|(sum, ess)| sum + ess);
-        }
-    }
-
     /// The rows of a cell, which is forgotten.
     pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<EntryRow> {
-        let recorded = cell.records > 0;
-        if recorded && self.draws > 0 {
-            self.end_chain();
-        }
         let Self { draws, sums, kept, begins, .. } = std::mem::take(self);
         let n = draws as f64;
+        let independent = (kept.len() / sums.len().max(1)).max(1);
+        let free = QuantileError::new(independent, 0.5, independent as f64);
         let row = |values: &mut Vec<f64>, (i, sum): (usize, &Entry)| {
             values.clear();
             values.extend(kept.chunks_exact(sums.len()).map(|draw| draw[i]));
-            let (mut rhat, mut ess) = (None, None);
-            if recorded {
-                let ends = begins.iter().skip(1).copied().chain([values.len()]);
-                let most = values.len();
-                let chains: Vec<&[f64]> = begins
-                    .iter()
-                    .zip(ends)
-                    .map(|(&begin, end)| &values[begin.min(most)..end.min(most)])
-                    .filter(|chain| !chain.is_empty())
-                    .collect();
-                rhat = if chains.len() > 1 { rank_normalised_split_rhat(&chains) } else { None };
-                ess = sum.ess;
-            }
-            let size = if recorded { ess } else { Some(n) };
+            let recorded = (cell.records > 0).then(|| Recorded::of(&whole(values, &begins)));
+            // The sizes are those of the draws that are kept.
+            let size = |ess: Option<f64>| match recorded {
+                None => Some(n),
+                Some(recorded) => ess.map(|ess| ess * n / recorded.draws),
+            };
+            let mean_size = size(recorded.and_then(|recorded| recorded.mean));
+            let median = match recorded {
+                None => Some(free),
+                Some(recorded) => recorded.median.map(|ess| QuantileError::new(values.len(), 0.5, ess)),
+            };
+            let mixing = recorded.and_then(|recorded| recorded.mixing);
             let plot = BoxPlot::of(values);
             EntryRow {
                 cell: Key(cell.key),
@@ -135,17 +121,20 @@ impl Entries {
                 draws: draws as u64,
                 first: sum.first,
                 mean: sum.moments.mean(),
-                mean_se: size.and_then(|size| finite(sum.moments.deviation() / libm::sqrt(size))),
+                mean_se: mean_size.and_then(|size| finite(sum.moments.deviation() / libm::sqrt(size))),
                 sd: finite(sum.moments.deviation()),
                 mean_absolute: sum.absolute / n,
                 whisker_low: plot.whisker_low,
                 q1: plot.q1,
                 median: plot.median,
+                median_se: median.map(|error| error.of(values)),
                 q3: plot.q3,
                 whisker_high: plot.whisker_high,
                 negative: sum.negative as f64 / n,
-                ess,
-                rhat,
+                ess: mixing.map(|mixing| mixing.bulk),
+                ess_se: recorded.and_then(|recorded| finite(recorded.bulk_se)),
+                ess_tail: mixing.map(|mixing| mixing.tail),
+                rhat: mixing.map(|mixing| mixing.rhat),
             }
         };
         // Threads are for many values.
@@ -154,11 +143,55 @@ impl Entries {
     }
 }
 
+/// The recorded chains of which all draws are kept; of a single one what there is.
+fn whole<'a>(values: &'a [f64], begins: &[usize]) -> Vec<&'a [f64]> {
+    let ends = begins.iter().skip(1).copied().chain([values.len()]);
+    let most = values.len();
+    let chains = begins.iter().zip(ends).map(|(&begin, end)| &values[begin.min(most)..end.min(most)]);
+    let mut chains: Vec<&[f64]> = chains.filter(|chain| !chain.is_empty()).collect();
+    if chains.len() > 1 && chains[chains.len() - 1].len() < chains[0].len() {
+        chains.pop();
+    }
+    chains
+}
+
+/// What recorded chains tell of an entry.
+#[derive(Clone, Copy)]
+struct Recorded {
+    draws: f64,
+    mixing: Option<Mixing>,
+    /// Standard error of the effective sample size of the bulk; NaN if unknown.
+    bulk_se: f64,
+    /// Effective sample sizes for mean and median.
+    mean: Option<f64>,
+    median: Option<f64>,
+}
+
+impl Recorded {
+    fn of(chains: &[&[f64]]) -> Self {
+        let mixing = Mixing::of(chains);
+        let bulk = |some: &[&[f64]]| bulk_ess(some).unwrap_or(f64::NAN);
+        Self {
+            draws: chains.iter().map(|chain| chain.len()).sum::<usize>() as f64,
+            mixing,
+            bulk_se: mixing.map_or(f64::NAN, |_| jackknife(chains, bulk)),
+            mean: mean_ess(chains),
+            median: quantile_ess(chains, 0.5),
+        }
+    }
+}
+
 /// Tables up to this size are printed in full; of larger ones so many rows, all of them in the CSV.
 const FULL: usize = 20;
 const SOME: usize = 11;
 
 impl EntryRow {
+    /// What its recorded chains tell of their convergence.
+    pub(super) fn mixing(&self) -> Option<Mixing> {
+        let (rhat, bulk, tail) = (self.rhat?, self.ess?, self.ess_tail?);
+        Some(Mixing { rhat, bulk, tail })
+    }
+
     fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, standard_error: self.mean_se.unwrap_or(f64::NAN) }
     }

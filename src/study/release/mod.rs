@@ -134,6 +134,10 @@ impl Study for Release {
         ])
     }
 
+    fn warning(&self, run: &Run) -> Result<Option<String>> {
+        chains::unconverged(run)
+    }
+
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);

@@ -3,7 +3,7 @@
 use super::super::Tables;
 use super::super::cells::{CellTables, Paid};
 use super::agreement::Comparisons;
-use super::chains::Mixing;
+use super::chains::{Chains, convergence};
 use super::components::Components;
 use super::entries::Entries;
 use super::errors::Level;
@@ -39,7 +39,7 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
         errors: folder.table()?,
         levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
         chains: folder.table()?,
-        mixing: (Mixing::default(), folder.table()?),
+        mixing: (Chains::default(), folder.table()?),
         table,
     }))
 }
@@ -52,7 +52,7 @@ struct ReleaseTables<'a> {
     errors: TableFile<'a, ErrorRow>,
     levels: (Vec<Level>, TableFile<'a, LevelRow>),
     chains: TableFile<'a, ChainRow>,
-    mixing: (Mixing, TableFile<'a, MixingRow>),
+    mixing: (Chains, TableFile<'a, MixingRow>),
     table: Option<OfTable<'a>>,
 }
 
@@ -109,19 +109,18 @@ impl Sink for ReleaseTables<'_> {
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
         let paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
-        self.cells.close(cell, &paid, error)?;
+        let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
+        let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
+        self.cells.close(cell, &paid, convergence(cell, &mixing, &entries), error)?;
         for (i, level) in self.levels.0.iter_mut().enumerate() {
             let scale = cell.calibration.scales[i];
             let row = level.row(Key(cell.key), i as u32 + 1, scale, subject.level_size(i) as u64);
             row.map_or(Ok(()), |row| self.levels.1.push(&row))?;
             *level = Level::default();
         }
-        std::mem::take(&mut self.mixing.0)
-            .rows(Key(cell.key))
-            .iter()
-            .try_for_each(|row| self.mixing.1.push(row))?;
+        mixing.iter().try_for_each(|row| self.mixing.1.push(row))?;
         let Some(of) = &mut self.table else { return Ok(()) };
-        of.entries.0.close(cell, of.table).iter().try_for_each(|row| of.entries.1.push(row))?;
+        entries.iter().try_for_each(|row| of.entries.1.push(row))?;
         of.components.0.close(cell, of.table).iter().try_for_each(|row| of.components.1.push(row))?;
         of.comparisons.0.close(self.plan, number);
         let norms = std::mem::take(&mut of.tails.0);

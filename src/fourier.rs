@@ -1,6 +1,6 @@
-//! The discrete Fourier transform of real, symmetric tables: all that grouped sums need.
+//! The discrete Fourier transform, as far as grouped sums and autocovariances need it.
 //!
-//! Written here, with `libm`, so that tables do not depend on the processor.
+//! Written here, with `libm`, so that results do not depend on the processor.
 
 /// Complex numbers as (real, imaginary).
 type Complex = (f64, f64);
@@ -37,11 +37,29 @@ fn axis(values: &mut [Complex], side: usize, stride: usize, roots: &[Complex]) {
     }
 }
 
+fn roots(side: usize) -> Vec<Complex> {
+    let angle = |k: usize| -2.0 * std::f64::consts::PI * k as f64 / side as f64;
+    (0..side / 2).map(|k| (libm::cos(angle(k)), libm::sin(angle(k)))).collect()
+}
+
+/// `Σ_i x_i x_(i+lag)` by lag, from 0 to the length less 1.
+pub(crate) fn autocorrelations(x: &[f64]) -> Vec<f64> {
+    // As many zeros as values, so that nothing wraps around.
+    let side = (2 * x.len()).next_power_of_two();
+    let roots = roots(side);
+    let mut values: Vec<Complex> = x.iter().map(|&x| (x, 0.0)).collect();
+    values.resize(side, (0.0, 0.0));
+    axis(&mut values, side, 1, &roots);
+    // The power spectrum of reals is real and even: transformed again it gives back the sums.
+    values.iter_mut().for_each(|value| *value = (value.0 * value.0 + value.1 * value.1, 0.0));
+    axis(&mut values, side, 1, &roots);
+    values[..x.len()].iter().map(|value| value.0 / side as f64).collect()
+}
+
 /// The transform `Σ_x f(x) exp(-2πi <x, ω>/side)` of a function on `(Z/side)^dimensions` that is real and even,
 /// `f(-x) = f(x)`: real and even again. Applied twice it gives `side^dimensions f`.
-pub(super) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f64> {
-    let angle = |k: usize| -2.0 * std::f64::consts::PI * k as f64 / side as f64;
-    let roots: Vec<Complex> = (0..side / 2).map(|k| (libm::cos(angle(k)), libm::sin(angle(k)))).collect();
+pub(crate) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f64> {
+    let roots = roots(side);
     let mut values: Vec<Complex> = f.iter().map(|&x| (x, 0.0)).collect();
     for dimension in 0..dimensions {
         axis(&mut values, side, side.pow(dimension as u32), &roots);
@@ -52,6 +70,15 @@ pub(super) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn autocorrelations_are_the_sums() {
+        let x: Vec<f64> = (0..37).map(|i| f64::from(i * i % 11) - 4.5).collect();
+        for (lag, got) in autocorrelations(&x).into_iter().enumerate() {
+            let want: f64 = x.iter().zip(&x[lag..]).map(|(a, b)| a * b).sum();
+            assert!((got - want).abs() < 1e-11, "{lag}: {got} {want}");
+        }
+    }
 
     /// Against the sum of the definition, in two dimensions.
     #[test]

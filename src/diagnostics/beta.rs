@@ -1,22 +1,34 @@
-//! Student's t distribution.
+//! The beta distribution, and Student's t that comes from it.
 
 use crate::rng::normal_quantile;
 
-/// `P(T <= t)` of Student's t with `freedom > 0` degrees of freedom, `t <= 0`.
-///
-/// By `I_x(freedom/2, 1/2)/2` with `x = freedom/(freedom + t²)`, the incomplete beta function from its continued fraction
-/// (Lentz's method).
-fn lower_tail(t: f64, freedom: f64) -> f64 {
-    let x = freedom / (freedom + t * t);
-    let (a, b) = (0.5 * freedom, 0.5);
+/// `I_x(a, b)`, the distribution function of the beta law, for `0 < x < 1` and `a, b > 0`: the incomplete beta function from its
+/// continued fraction (Lentz's method).
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     let log_front =
         libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log1p(-x);
     let front = libm::exp(log_front);
     if x < (a + 1.0) / (a + b + 2.0) {
-        0.5 * front * fraction(x, a, b) / a
+        front * fraction(x, a, b) / a
     } else {
-        0.5 - 0.5 * front * fraction(1.0 - x, b, a) / b
+        1.0 - front * fraction(1.0 - x, b, a) / b
     }
+}
+
+/// The quantile of the beta law: the x with `I_x(a, b) = p`, for `0 < p < 1` and `a, b > 0`, to about 1e-15.
+pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if incomplete_beta(middle, a, b) > p { high = middle } else { low = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// `P(T <= t)` of Student's t with `freedom > 0` degrees of freedom, `t <= 0`: `I_x(freedom/2, 1/2)/2` with
+/// `x = freedom/(freedom + t²)`.
+fn lower_tail(t: f64, freedom: f64) -> f64 {
+    0.5 * incomplete_beta(freedom / (freedom + t * t), 0.5 * freedom, 0.5)
 }
 
 /// The continued fraction of the incomplete beta function.
@@ -25,7 +37,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
     let mut value = d;
-    for m in 1..1000 {
+    for m in 1..10_000 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
