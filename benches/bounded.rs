@@ -13,7 +13,7 @@ use congenial::diagnostics::bulk_ess;
 use congenial::exact::{LatticeExact, LatticeScratch, Rejection, Source};
 use congenial::imaging::{LatticeNnl2, Nnl2Scratch};
 use congenial::invariant::{Inequalities, Linear};
-use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence};
+use congenial::kernel::{Dispersed, LatticeGibbs, MetropolizedIndependence, Start};
 use congenial::law::{DoubleGeometric, Law};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use shapes::{rng, table};
@@ -37,7 +37,7 @@ fn chain<K: Dispersed<Value = i64>>(
     trial: usize,
 ) -> f64 {
     let mut rng = rng();
-    let (mut state, mut noise) = (kernel.start(&mut rng, 4.0).expect("a start"), kernel.noise());
+    let (mut state, mut noise) = (kernel.start(Start::default(), &mut rng).expect("a start"), kernel.noise());
     let mut trace = Vec::with_capacity(trial);
     for _ in 0..trial {
         kernel.draw(&mut rng, &mut noise);

@@ -16,7 +16,7 @@ use congenial::imaging::{
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{
     Coupled, Dispersed, HierarchicalMh, Kernel, LatticeGibbs, LatticeMetropolis, LineGibbs,
-    MetropolizedIndependence,
+    MetropolizedIndependence, Start,
 };
 use congenial::lattice::{Basis, BasisKind, IntMatrix, hermite, reduce, smith};
 use congenial::law::{
@@ -98,15 +98,15 @@ fn chain<K: Kernel + 'static>(kernel: K, mut state: K::State, steps: u64) -> Run
     })
 }
 
-fn dispersed<K: Dispersed + 'static>(kernel: K, scale: f64) -> Run {
-    let state = kernel.start(&mut rng(), scale).expect("a start");
+fn dispersed<K: Dispersed + 'static>(kernel: K) -> Run {
+    let state = kernel.start(Start::default(), &mut rng()).expect("a start");
     chain(kernel, state, MANY)
 }
 
 /// Steps of pairs that have not met: pairs that meet start again.
-fn coupled<K: Coupled<Value = i64> + 'static>(kernel: K, scale: f64) -> Run {
+fn coupled<K: Coupled<Value = i64> + 'static>(kernel: K) -> Run {
     let mut starts = rng();
-    let mut start = move |kernel: &K| kernel.start(&mut starts, scale).expect("a start");
+    let mut start = move |kernel: &K| kernel.start(Start::default(), &mut starts).expect("a start");
     let (mut x, mut y) = (start(&kernel), start(&kernel));
     let (mut a, mut b) = (kernel.noise(), kernel.noise());
     repeat(MANY, move |rng| {
@@ -137,13 +137,13 @@ fn hierarchical_mh<L: Law>(law: L) -> Run {
 
 fn lattice_gibbs_bounded() -> Run {
     let (invariant, region) = table();
-    dispersed(LatticeGibbs::new(&invariant, Some(&region), l1()).expect("a lattice"), 4.0)
+    dispersed(LatticeGibbs::new(&invariant, Some(&region), l1()).expect("a lattice"))
 }
 
 fn metropolized_independence() -> Run {
     let (invariant, region) = table();
     let law = DoubleGeometric::new(2.0).expect("a scale");
-    dispersed(MetropolizedIndependence::new(&invariant, Some(&region), law, 0.55, None).expect("served"), 4.0)
+    dispersed(MetropolizedIndependence::new(&invariant, Some(&region), law, 0.55, None).expect("served"))
 }
 
 fn lattice_metropolis<L: LatticeLaw>(law: L, a: f64) -> LatticeMetropolis<L> {
@@ -330,17 +330,17 @@ fn lll() -> Run {
 #[bench::line_gibbs_gaussian(line_gibbs(normal_law()))]
 #[bench::hierarchical_mh_double_geometric(hierarchical_mh(l1()))]
 #[bench::hierarchical_mh_laplace(hierarchical_mh(laplace()))]
-#[bench::lattice_gibbs_l1(dispersed(lattice_gibbs(l1()), 4.0))]
-#[bench::lattice_gibbs_l2(dispersed(lattice_gibbs(l2()), 12.0))]
-#[bench::lattice_gibbs_gaussian(dispersed(lattice_gibbs(gaussian()), 12.0))]
+#[bench::lattice_gibbs_l1(dispersed(lattice_gibbs(l1())))]
+#[bench::lattice_gibbs_l2(dispersed(lattice_gibbs(l2())))]
+#[bench::lattice_gibbs_gaussian(dispersed(lattice_gibbs(gaussian())))]
 #[bench::lattice_gibbs_bounded(lattice_gibbs_bounded())]
-#[bench::lattice_metropolis_l1(dispersed(lattice_metropolis(l1(), 0.37), 4.0))]
-#[bench::lattice_metropolis_l2(dispersed(lattice_metropolis(l2(), 0.14), 12.0))]
+#[bench::lattice_metropolis_l1(dispersed(lattice_metropolis(l1(), 0.37)))]
+#[bench::lattice_metropolis_l2(dispersed(lattice_metropolis(l2(), 0.14)))]
 #[bench::metropolized_independence(metropolized_independence())]
-#[bench::coupled_lattice_gibbs_l1(coupled(lattice_gibbs(l1()), 4.0))]
-#[bench::coupled_lattice_gibbs_l2(coupled(lattice_gibbs(l2()), 12.0))]
-#[bench::coupled_lattice_metropolis_l1(coupled(lattice_metropolis(l1(), 0.37), 4.0))]
-#[bench::coupled_lattice_metropolis_l2(coupled(lattice_metropolis(l2(), 0.14), 12.0))]
+#[bench::coupled_lattice_gibbs_l1(coupled(lattice_gibbs(l1())))]
+#[bench::coupled_lattice_gibbs_l2(coupled(lattice_gibbs(l2())))]
+#[bench::coupled_lattice_metropolis_l1(coupled(lattice_metropolis(l1(), 0.37)))]
+#[bench::coupled_lattice_metropolis_l2(coupled(lattice_metropolis(l2(), 0.14)))]
 // Exact samplers.
 #[bench::exact_integer_tree_double_geometric(tree(l1(), false))]
 #[bench::exact_integer_tree_discrete_gaussian(tree(gaussian(), false))]

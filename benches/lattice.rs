@@ -9,7 +9,7 @@ mod words;
 
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use congenial::invariant::Linear;
-use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
+use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
 use congenial::lattice::BasisKind;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
@@ -20,9 +20,9 @@ use words::{bench_words, print_ratios};
 /// Steps of one iteration.
 const STEPS: u64 = 1000;
 
-fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K, scale: f64) {
+fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K) {
     let mut rng = rng();
-    let (mut state, mut noise) = (kernel.start(&mut rng, scale).expect("a start"), kernel.noise());
+    let (mut state, mut noise) = (kernel.start(Start::default(), &mut rng).expect("a start"), kernel.noise());
     let mut step = || {
         kernel.draw(&mut rng, &mut noise);
         kernel.apply(&mut state, &noise)
@@ -32,15 +32,12 @@ fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &
 }
 
 /// Coupled steps of pairs that have not met: pairs that meet start again.
-fn coupled<K: Coupled<Value = i64>>(
-    group: &mut BenchmarkGroup<WallTime>,
-    name: &str,
-    kernel: &K,
-    scale: f64,
-) {
+fn coupled<K: Coupled<Value = i64>>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K) {
     let mut rng = rng();
-    let (mut x, mut y) =
-        (kernel.start(&mut rng, scale).expect("a start"), kernel.start(&mut rng, scale).expect("a start"));
+    let (mut x, mut y) = (
+        kernel.start(Start::default(), &mut rng).expect("a start"),
+        kernel.start(Start::default(), &mut rng).expect("a start"),
+    );
     let (mut a, mut b) = (kernel.noise(), kernel.noise());
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
@@ -49,7 +46,7 @@ fn coupled<K: Coupled<Value = i64>>(
                 kernel.apply(&mut x, &a);
                 kernel.apply(&mut y, &b);
                 if kernel.position(&x) == kernel.position(&y) {
-                    y = kernel.start(&mut rng, scale).expect("a start");
+                    y = kernel.start(Start::default(), &mut rng).expect("a start");
                 }
             }
         });
@@ -72,25 +69,15 @@ fn benches(criterion: &mut Criterion) {
     let a = libm::exp(-1.0);
     let smith = |a| LatticeMetropolis::new(&table, l1, a, BasisKind::Smith).expect("a lattice");
     bench_words(&mut group, "words");
-    chain(&mut group, "lattice-metropolis l1", &smith(a), 4.0);
-    coupled(&mut group, "lattice-metropolis l1 coupled", &smith(a), 4.0);
+    chain(&mut group, "lattice-metropolis l1", &smith(a));
+    coupled(&mut group, "lattice-metropolis l1 coupled", &smith(a));
     let metropolis = LatticeMetropolis::new(&table, l2, a * a, BasisKind::Smith).expect("a lattice");
-    chain(&mut group, "lattice-metropolis l2", &metropolis, 12.0);
-    coupled(&mut group, "lattice-metropolis l2 coupled", &metropolis, 12.0);
-    chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, None, l1).expect("a lattice"), 4.0);
-    coupled(
-        &mut group,
-        "line-gibbs l1 coupled",
-        &LatticeGibbs::new(&table, None, l1).expect("a lattice"),
-        4.0,
-    );
-    chain(
-        &mut group,
-        "line-gibbs gaussian",
-        &LatticeGibbs::new(&table, None, gaussian).expect("a lattice"),
-        12.0,
-    );
-    chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, None, l2).expect("a lattice"), 12.0);
+    chain(&mut group, "lattice-metropolis l2", &metropolis);
+    coupled(&mut group, "lattice-metropolis l2 coupled", &metropolis);
+    chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, None, l1).expect("a lattice"));
+    coupled(&mut group, "line-gibbs l1 coupled", &LatticeGibbs::new(&table, None, l1).expect("a lattice"));
+    chain(&mut group, "line-gibbs gaussian", &LatticeGibbs::new(&table, None, gaussian).expect("a lattice"));
+    chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, None, l2).expect("a lattice"));
     bench_words(&mut group, "words-exact");
     exact(&mut group, "exact l1", &table, l1);
     exact(&mut group, "exact l2", &table, l2);

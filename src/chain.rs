@@ -24,18 +24,6 @@ pub struct ChainRecord {
 /// release its start. (Refusing Gibbs chains that drew their start again would bias the law.)
 pub fn run<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
-    start: &[K::Value],
-    steps: u64,
-    records: u64,
-    rng: &mut R,
-    statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
-) -> Result<(K::State, ChainRecord)> {
-    run_from(kernel, kernel.init(start), steps, records, rng, statistics)
-}
-
-/// The same from a state.
-pub fn run_from<K: Kernel, R: Rng + ?Sized>(
-    kernel: &K,
     mut state: K::State,
     steps: u64,
     records: u64,

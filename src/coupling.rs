@@ -4,9 +4,9 @@
 //! the kernel by its trait alone.
 
 use crate::diagnostics::Estimate;
-use crate::error::Result;
-use crate::kernel::Coupled;
-use crate::rng::Rng;
+use crate::error::{Error, Result};
+use crate::kernel::{Coupled, Start};
+use crate::rng::{Rng, below};
 use std::collections::BTreeMap;
 
 /// One coupled pair.
@@ -25,20 +25,44 @@ pub struct Meeting {
 
 /// Runs X alone for `lag` steps, then (X_t, Y_{t-L}) by the coupled kernel until they are equal.
 ///
-/// - `starts`: both chains begin at independent draws of [`crate::kernel::Dispersed::start`] with this scale, from `rngs.0`;
-///   the moves come from `rngs.1`.
+/// - `start`: both chains begin at independent draws of [`crate::kernel::Dispersed::start`], from `rngs.0`; the moves come from
+///   `rngs.1`.
 /// - `lag` >= 1; `max_steps`: the pair is cut short when X has made this many steps.
 ///
-/// Errors: no start.
-pub fn meet<K, R>(kernel: &K, lag: u64, max_steps: u64, scale: f64, rngs: (&mut R, &mut R)) -> Result<Meeting>
+/// Errors: a lag of 0; no start.
+pub fn meet<K, R>(
+    kernel: &K,
+    lag: u64,
+    max_steps: u64,
+    start: Start,
+    rngs: (&mut R, &mut R),
+) -> Result<Meeting>
 where
     K: Coupled,
     K::Value: PartialEq,
     R: Rng,
 {
     let (starts, rng) = rngs;
-    let mut x = kernel.start(starts, scale)?;
-    let mut y = kernel.start(starts, scale)?;
+    if lag == 0 {
+        return Err(Error::parameter("lag", lag, "at least 1"));
+    }
+    let states = (kernel.start(start, starts)?, kernel.start(start, starts)?);
+    Ok(couple(kernel, states, lag, max_steps, rng))
+}
+
+/// The same from two states, which are independent draws of one law.
+pub fn couple<K, R>(
+    kernel: &K,
+    (mut x, mut y): (K::State, K::State),
+    lag: u64,
+    max_steps: u64,
+    rng: &mut R,
+) -> Meeting
+where
+    K: Coupled,
+    K::Value: PartialEq,
+    R: Rng,
+{
     let (mut a, mut b) = (kernel.noise(), kernel.noise());
     let (mut steps, mut moves) = (0, 0);
     for _ in 0..lag.min(max_steps) {
@@ -56,7 +80,7 @@ where
             break;
         }
     }
-    Ok(Meeting { tau, lag, steps, moves })
+    Meeting { tau, lag, steps, moves }
 }
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps
@@ -78,6 +102,11 @@ impl MeetingTimes {
     /// No pairs yet; `lag` >= 1.
     pub fn new(lag: u64) -> Self {
         Self { lag: lag.max(1), met: BTreeMap::new(), censored: 0 }
+    }
+
+    /// L.
+    pub fn lag(&self) -> u64 {
+        self.lag
     }
 
     /// Adds a pair; `None`: it was cut short.
@@ -131,16 +160,30 @@ impl MeetingTimes {
         Estimate { mean, standard_error: deviation / libm::sqrt(n) }
     }
 
+    /// The mean of the bound after `t` steps.
+    pub fn mean_bound(&self, t: u64) -> f64 {
+        // Pairs that have met add nothing: only those beyond t count.
+        let beyond = self.met.range(t.saturating_add(1)..);
+        let sum: u64 =
+            beyond.map(|(&beyond, &pairs)| bound_term(beyond, self.lag, t).saturating_mul(pairs)).sum();
+        sum as f64 / self.met() as f64
+    }
+
+    /// Pairs that are still apart `t` steps after the lag, those that were cut short included.
+    pub fn apart(&self, t: u64) -> u64 {
+        self.met.range(t.saturating_add(1)..).map(|(_, pairs)| pairs).sum::<u64>() + self.censored
+    }
+
     /// The first `t` at which the bound is at most `level`.
     pub fn first_below(&self, level: f64) -> u64 {
         let (mut above, mut below) = (0, self.longest().unwrap_or(0));
-        if self.met.is_empty() || self.bound(0).mean <= level {
+        if self.met.is_empty() || self.mean_bound(0) <= level {
             return 0;
         }
         // The bound falls with t: bisection.
         while below - above > 1 {
             let middle = above + (below - above) / 2;
-            if self.bound(middle).mean <= level {
+            if self.mean_bound(middle) <= level {
                 below = middle;
             } else {
                 above = middle;
@@ -148,7 +191,57 @@ impl MeetingTimes {
         }
         below
     }
+
+    /// `τ - L` of the pair in the middle; `None` if it was cut short.
+    pub fn median(&self) -> Option<u64> {
+        self.sorted((self.met() + self.censored) / 2)
+    }
+
+    /// 95 % intervals of statistics by the bootstrap over pairs (Efron 1979): the 2.5 % and 97.5 % quantiles of each over 1,000
+    /// resamples. `statistics` gives as many for every sample; those of fewer than 2 pairs have no interval.
+    pub fn intervals<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        statistics: impl Fn(&Self) -> Vec<f64>,
+    ) -> Vec<Option<(f64, f64)>> {
+        let mut pairs: Vec<Option<u64>> = Vec::new();
+        for (&beyond, &n) in &self.met {
+            pairs.extend(std::iter::repeat_n(Some(beyond), n as usize));
+        }
+        pairs.extend(std::iter::repeat_n(None, self.censored as usize));
+        let n = pairs.len();
+        if n < 2 {
+            return vec![None; statistics(self).len()];
+        }
+        let mut all: Vec<Vec<f64>> = Vec::new();
+        for _ in 0..RESAMPLES {
+            let mut counts = vec![0u64; n];
+            (0..n).for_each(|_| counts[below(rng, n as u64) as usize] += 1);
+            let mut sample = Self::new(self.lag);
+            for (pair, &count) in pairs.iter().zip(&counts).filter(|(_, count)| **count > 0) {
+                match pair {
+                    Some(beyond) => *sample.met.entry(*beyond).or_default() += count,
+                    None => sample.censored += count,
+                }
+            }
+            for (i, value) in statistics(&sample).into_iter().enumerate() {
+                if all.len() <= i {
+                    all.push(Vec::with_capacity(RESAMPLES));
+                }
+                all[i].push(value);
+            }
+        }
+        let interval = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            let at = |p: f64| values[(p * RESAMPLES as f64) as usize];
+            Some((at(0.025), at(0.975)))
+        };
+        all.into_iter().map(interval).collect()
+    }
 }
+
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -166,6 +259,10 @@ mod tests {
         assert_eq!([times.first_below(1.0), times.first_below(0.1)], [5, 22]);
         assert_eq!(times.first_below(2.0), 0);
         assert_eq!([times.sorted(0), times.sorted(1), times.sorted(2)], [Some(5), Some(22), None]);
+        assert_eq!([times.apart(4), times.apart(5), times.apart(22)], [2, 1, 0]);
+        // Of two pairs a quarter of the resamples has the fast one twice, a quarter the slow one.
+        let mut rng = crate::testing::test_stream(1);
+        assert_eq!(times.intervals(&mut rng, |sample| vec![sample.bound(0).mean]), [Some((1.0, 3.0))]);
         assert!(times.is_bounded());
         times.push(None);
         assert!(!times.is_bounded() && (times.met(), times.longest()) == (2, Some(22)));

@@ -126,3 +126,81 @@ pub fn assert_stationary(
         assert!((got - want).abs() < 2e-10, "{z:?}: {want} before a step, {got} after");
     }
 }
+
+/// The law of `at(u)` with a uniform u, where `at` is a step function whose values never come back: read off the values of u at which
+/// it changes.
+pub fn step_law<T: PartialEq + Clone>(at: impl Fn(f64) -> T) -> Vec<(T, f64)> {
+    let mut law = Vec::new();
+    let (mut u, mut here) = (0.0, at(1e-17));
+    while u < 1.0 {
+        // The last u with this value.
+        let (mut low, mut high) = (u, 1.0);
+        if at(1.0 - 1e-16) != here {
+            for _ in 0..60 {
+                let middle = 0.5 * (low + high);
+                if at(f64::max(middle, 1e-17)) == here { low = middle } else { high = middle }
+            }
+        }
+        law.push((here.clone(), high - u));
+        u = high;
+        here = at(u.min(1.0 - 1e-16));
+    }
+    law
+}
+
+/// Asserts that the bound from coupled pairs lies above the true distance at every t, and returns both at t = 0, 1, 2, …
+///
+/// - `points`: the support, or all of it that matters; what leaves it stays where it was.
+/// - `row`: the kernel's transition law from a point.
+/// - `start`: both chains of every pair begin here, and so does the law whose distance to its limit is computed.
+pub fn assert_bounded<K: crate::kernel::Coupled<Value = i64>>(
+    kernel: &K,
+    points: &[Vec<i64>],
+    row: impl Fn(&[i64]) -> Vec<(Vec<i64>, f64)>,
+    start: &[i64],
+    (lag, pairs): (u64, u64),
+) -> Vec<(f64, f64)> {
+    use crate::coupling::{MeetingTimes, couple};
+    use std::collections::HashMap;
+    let places: HashMap<&[i64], usize> = points.iter().enumerate().map(|(i, z)| (&z[..], i)).collect();
+    let rows: Vec<Vec<(usize, f64)>> = points
+        .iter()
+        .enumerate()
+        .map(|(i, z)| {
+            row(z).into_iter().map(|(to, p)| (places.get(&to[..]).copied().unwrap_or(i), p)).collect()
+        })
+        .collect();
+    let step = |law: &[f64]| {
+        let mut after = vec![0.0; law.len()];
+        for (row, p) in rows.iter().zip(law).filter(|(_, p)| **p > 0.0) {
+            row.iter().for_each(|&(to, q)| after[to] += p * q);
+        }
+        after
+    };
+    let distance = |a: &[f64], b: &[f64]| 0.5 * a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
+    let first = |i: usize| f64::from(u8::from(i == places[start]));
+    let mut laws: Vec<Vec<f64>> = vec![(0..points.len()).map(first).collect()];
+    while laws.len() < 20_000 {
+        let next = step(&laws[laws.len() - 1]);
+        let moved = distance(&next, &laws[laws.len() - 1]);
+        laws.push(next);
+        if moved < 1e-12 {
+            break;
+        }
+    }
+    let limit = laws.pop().expect("one");
+    let mut times = MeetingTimes::new(lag);
+    for pair in 0..pairs {
+        let states = (kernel.init(start), kernel.init(start));
+        times.push(couple(kernel, states, lag, 1_000_000, &mut test_stream(pair)).tau);
+    }
+    assert!(times.is_bounded(), "{} pairs have not met", times.censored());
+    let compare = |(t, law): (usize, &Vec<f64>)| {
+        let (true_distance, bound) = (distance(law, &limit), times.bound(t as u64));
+        // 4.9 standard errors, and pairs of a probability of which none need be seen at this level.
+        let limit = bound.mean + 4.9 * bound.standard_error + libm::log(1.0 / ALPHA) / pairs as f64;
+        assert!(true_distance <= limit, "t = {t}: distance {true_distance}, bound {bound:?}");
+        (true_distance, bound.mean)
+    };
+    laws.iter().enumerate().map(compare).collect()
+}

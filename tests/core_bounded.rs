@@ -7,7 +7,7 @@ use common::*;
 use congenial::diagnostics::Moments;
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection, Source, Truncated};
 use congenial::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region};
-use congenial::kernel::{Dispersed, Kernel, LatticeGibbs, MetropolizedIndependence};
+use congenial::kernel::{Dispersed, Kernel, LatticeGibbs, MetropolizedIndependence, Start};
 use congenial::lattice::IntMatrix;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
 use congenial::rng::Stream;
@@ -154,7 +154,7 @@ fn exact_samplers_have_the_listed_law() {
 }
 
 fn run<K: Dispersed<Value = i64>>(kernel: &K, steps: u64, rng: &mut Stream) -> Vec<i64> {
-    let mut state = kernel.start(rng, 2.0).unwrap();
+    let mut state = kernel.start(Start::default(), rng).unwrap();
     let mut noise = kernel.noise();
     for _ in 0..steps {
         kernel.draw(rng, &mut noise);
@@ -337,7 +337,7 @@ fn wild_proposals_are_rejected() {
     let law = DiscreteGaussian::new(5.0).unwrap();
     let mis = MetropolizedIndependence::new(&invariant, None, law, 0.001, None).unwrap();
     let mut rng = test_stream(35);
-    let mut state = mis.start(&mut rng, 1.0).unwrap();
+    let mut state = mis.start(Start::default(), &mut rng).unwrap();
     let mut noise = mis.noise();
     for _ in 0..20_000 {
         mis.draw(&mut rng, &mut noise);
@@ -355,7 +355,7 @@ fn parts_of_one_point_do_not_stop_a_chain() {
     let mis = MetropolizedIndependence::new(&invariant, Some(&region), law, 0.5, None).unwrap();
     assert_eq!(mis.component_count(), 1);
     let mut rng = test_stream(36);
-    let state = mis.start(&mut rng, 1.0).unwrap();
+    let state = mis.start(Start::default(), &mut rng).unwrap();
     let (state, _) = congenial::chain::run_from(&mis, state, 2_000, 10, &mut rng, |_, _| {}).unwrap();
     region.check(mis.position(&state)).unwrap();
     assert_eq!(mis.position(&state)[..2], [0, 0]);

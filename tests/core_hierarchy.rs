@@ -96,7 +96,7 @@ fn exact_discrete_gaussian_is_the_listed_law() {
 /// Chains of the tiny tree, thinned until independent for practical purposes, against the listed law.
 fn chain_case<K: Kernel<Value = i64>>(kernel: &K, law: &HashMap<Vec<i64>, f64>, thin: u64, seed: u64) {
     let mut rng = test_stream(seed);
-    let (mut state, _) = chain::run(kernel, &[0; 7], 2000, 0, &mut rng, |_, _| ()).unwrap();
+    let (mut state, _) = chain::run(kernel, kernel.init(&[0; 7]), 2000, 0, &mut rng, |_, _| ()).unwrap();
     let mut noise = kernel.noise();
     assert_law(law, 40_000, || {
         for _ in 0..thin {

@@ -9,7 +9,7 @@ use congenial::coupling::{MeetingTimes, meet};
 use congenial::diagnostics::Moments;
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use congenial::invariant::{Component, Hierarchy, Linear};
-use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
+use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
 use congenial::lattice::{
     Basis, BasisKind, IntMatrix, gram_schmidt_squares, hermite, independent_rows, reduce, smith,
 };
@@ -300,7 +300,7 @@ fn chains_have_the_law<L: LatticeLaw>(law: L, reach: i64) {
 }
 
 fn run<K: Coupled<Value = i64>>(kernel: &K, steps: u64, rng: &mut congenial::rng::Stream) -> Vec<i64> {
-    let mut state = kernel.start(rng, 1.0).unwrap();
+    let mut state = kernel.start(Start::default(), rng).unwrap();
     let mut noise = kernel.noise();
     for _ in 0..steps {
         kernel.draw(rng, &mut noise);
@@ -426,7 +426,8 @@ fn meeting_times_on_four_by_four() {
         let mut times = MeetingTimes::new(lag);
         for pair in 0..pairs {
             let (mut starts, mut moves) = (test_stream(2 * pair), test_stream(2 * pair + 1));
-            times.push(meet(kernel, lag, 1_000_000, 4.0, (&mut starts, &mut moves)).unwrap().tau);
+            times
+                .push(meet(kernel, lag, 1_000_000, Start::default(), (&mut starts, &mut moves)).unwrap().tau);
         }
         assert!(times.is_bounded());
         times

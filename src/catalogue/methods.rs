@@ -3,6 +3,7 @@
 use super::laws::{LawKind, Laws};
 use super::options::{Kind, OptionFacts, OptionValue, Value};
 use crate::exact::{NO_CONTINUOUS_FLOORS, Source};
+use crate::kernel::Start;
 use crate::lattice::BasisKind;
 
 /// What is known of a method.
@@ -159,6 +160,14 @@ static BETA: OptionFacts = option(
 static FROM: OptionFacts =
     option("from", "what proposals satisfy", Kind::Name(&["equations", "unconstrained"]));
 
+const START: &str = "where the chain begins: twice as wide as the law's own noise, or as wide";
+static STARTS: OptionFacts = option("start", START, Kind::Name(&["over-dispersed", "free-noise"]));
+static PUBLISHED_STARTS: OptionFacts = option(
+    "start",
+    "where the chain begins: twice as wide as the law's own noise, as wide, or as its proposals",
+    Kind::Name(&["over-dispersed", "free-noise", "published"]),
+);
+
 /// The four laws of hierarchies.
 const FOUR: Laws = Laws {
     has: LawKind::on_hierarchies,
@@ -247,6 +256,8 @@ methods! {
         nonnegative: bool = NONNEGATIVE,
         /// Sweeps of the chain; none where it is coupled.
         sweeps: Option<u64> = SWEEPS,
+        /// Where it begins.
+        start: Start = STARTS,
     } = "line-gibbs", Facts {
         on_trees: on_trees("conditioning by a chain: exact draws along short lattice vectors", FOUR, FOUR),
         on_tables: on_tables(
@@ -268,6 +279,8 @@ methods! {
         steps: Option<u64> = STEPS,
         /// Proposal scale in units of the leaves' scale.
         proposal_scale: Option<f64> = PROPOSAL_SCALE,
+        /// Where it begins.
+        start: Start = STARTS,
     } = "hierarchical-mh", Facts {
         on_trees: on_trees("conditioning by a chain, the published Algorithm 1 of \"Two views\"", FOUR, FOUR),
         ..CHAIN
@@ -285,6 +298,8 @@ methods! {
         a: f64 = A,
         /// Basis of the lattice.
         basis: BasisKind = BASIS,
+        /// Where it begins.
+        start: Start = PUBLISHED_STARTS,
     } = "lattice-metropolis", Facts {
         on_tables: on_tables(
             "conditioning by a chain, the published Algorithm 1 of \"Integer subspace differential privacy\"",
@@ -311,6 +326,7 @@ methods! {
             INTEGERS,
             INTEGERS,
         ),
+        coupled: true,
         ..CHAIN
     };
     /// Conditioning by rejection.
@@ -424,6 +440,16 @@ impl Method {
         self.kind().is_chain()
     }
 
+    /// Where its chain begins.
+    pub fn start(&self) -> Start {
+        match *self {
+            Self::LineGibbs { start, .. }
+            | Self::HierarchicalMh { start, .. }
+            | Self::LatticeMetropolis { start, .. } => start,
+            _ => Start::default(),
+        }
+    }
+
     /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
     pub fn conditions(&self) -> bool {
         matches!(self.facts().how, How::Conditioning | How::Chain)
@@ -450,6 +476,15 @@ impl Method {
         self.values().into_iter().find_map(|(option, value)| match value {
             Value::Count(n) if option.length => Some(n),
             _ => None,
+        })
+    }
+
+    /// The same with a chain of open length.
+    pub fn without_length(self) -> Self {
+        let values = self.values();
+        self.kind().with(|option| {
+            let given = values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value);
+            given.filter(|_| !option.length)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Options of methods: their kinds, ranges and defaults, and their values.
 
 use crate::exact::Source;
+use crate::kernel::Start;
 use crate::lattice::BasisKind;
 use std::fmt;
 
@@ -201,6 +202,24 @@ macro_rules! names {
 
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
+
+/// The default is no part of a cell's options.
+impl OptionValue for Start {
+    fn read(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::Name("free-noise")) => Self::FreeNoise,
+            Some(Value::Name("published")) => Self::Published,
+            _ => Self::OverDispersed,
+        }
+    }
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::OverDispersed => None,
+            Self::FreeNoise => Some(Value::Name("free-noise")),
+            Self::Published => Some(Value::Name("published")),
+        }
+    }
+}
 
 /// `a`, `a or b`, `a, b or c`.
 fn either(names: &[&str]) -> String {

@@ -88,7 +88,7 @@ impl Checker<'_> {
         let axes = block.axes();
         let epsilon = self.axis("epsilon", axes.epsilon, |x, span| self.positive("epsilon", *x, span))?;
         let law = self.axis("law", axes.law, |name, span| self.law(name, span))?;
-        let fits = |law: LawKind| if on_table { B::takes_law(law) } else { law.on_hierarchies() };
+        let fits = |law: LawKind| B::takes_law(law) && (on_table || law.on_hierarchies());
         if let Some(law) = law.iter().find(|law| !fits(**law)) {
             let names: Vec<&str> =
                 LawKind::ALL.iter().filter(|law| fits(**law)).map(|law| law.name()).collect();
@@ -127,7 +127,7 @@ impl Checker<'_> {
         };
         let replicates = block.replicates(self, replicates)?;
         let own = block.own(self, on_table)?;
-        let lags = if let Own::Meetings(meetings) = &own { meetings.lag.len() } else { 1 };
+        let lags = if let Own::Meetings(meetings) = &own { meetings.lag.len().max(1) } else { 1 };
         let place = |axis: Option<Range<usize>>| axis.unwrap_or(axes.epsilon.span());
         let split_span = place(axes.split.map(Spanned::span));
         let lengths = [

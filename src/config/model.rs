@@ -117,7 +117,7 @@ pub enum Own {
 /// How chains are coupled.
 #[derive(Debug, Clone)]
 pub struct Meetings {
-    /// Lags.
+    /// Lags of coupled pairs; empty for none.
     pub lag: Vec<u64>,
     /// Steps after which a coupled pair is cut short.
     pub max_steps: u64,

@@ -35,7 +35,7 @@ pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
                 let _ = attempt(|| prepared.draw(drawn..next).1);
                 drawn = next;
             }
-            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn as f64 }
+            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn.max(1) as f64 }
         });
         costs.collect()
     }))

@@ -44,9 +44,9 @@ pub struct Cell {
 /// How the chains of a cell are coupled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Meeting {
-    /// The lag.
-    pub lag: u64,
-    /// Key of the same cell without its lag: of the chain itself.
+    /// The lag; `None` where no pairs are coupled.
+    pub lag: Option<u64>,
+    /// Key of the chain itself: see [`Cell::chain_key`].
     pub chain_key: u64,
     /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
     pub max_steps: u64,
@@ -57,7 +57,13 @@ pub struct Meeting {
 impl Cell {
     /// The lag of its chains, if they are coupled.
     pub fn lag(&self) -> Option<u64> {
-        self.meeting.map(|meeting| meeting.lag)
+        self.meeting.and_then(|meeting| meeting.lag)
+    }
+
+    /// Key of the cell without the length of its chain and without a lag: of the chain itself, whatever a study does with it.
+    pub fn chain_key(&self, subject: &Subject) -> u64 {
+        let method = self.method.without_length();
+        key::cell(&Self { method, meeting: None, ..self.clone() }, subject)
     }
 
     /// The key as it is printed: 16 hexadecimal digits.
@@ -107,7 +113,8 @@ impl Plan {
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         for block in &config.blocks {
             for cell in expand(&config, block, &subject, &shape)? {
-                servable(&cell, &subject).map_err(|reason| {
+                let serves = servable(&cell, &subject).and_then(|()| couples(&cell));
+                serves.map_err(|reason| {
                     config.error(
                         format!("method: `{}` cannot serve this grid", cell.method.name()),
                         block.method_span.clone(),
@@ -223,13 +230,16 @@ fn expand(
 fn own(mut cell: Cell, own: &Own, subject: &Subject, cells: &mut Vec<Cell>) {
     cell.key = key::cell(&cell, subject);
     match own {
-        Own::Meetings(meetings) => cells.extend(meetings.lag.iter().map(|&lag| {
-            let Meetings { max_steps, marginals, .. } = *meetings;
-            let meeting = Meeting { lag, chain_key: cell.key, max_steps, marginals };
-            let mut cell = Cell { meeting: Some(meeting), ..cell.clone() };
-            cell.key = key::cell(&cell, subject);
-            cell
-        })),
+        Own::Meetings(Meetings { lag, max_steps, marginals }) => {
+            let lags = if lag.is_empty() { vec![None] } else { lag.iter().copied().map(Some).collect() };
+            cells.extend(lags.into_iter().map(|lag| {
+                let meeting =
+                    Meeting { lag, chain_key: cell.key, max_steps: *max_steps, marginals: *marginals };
+                let mut cell = Cell { meeting: Some(meeting), ..cell.clone() };
+                cell.key = key::cell(&cell, subject);
+                cell
+            }));
+        }
         Own::Records(records) => {
             cell.records = if cell.method.is_chain() { *records } else { 0 };
             cells.push(cell);
@@ -270,6 +280,16 @@ fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensi
         && exclude.method.as_ref().is_none_or(|axis| axis.contains(&method.kind()))
         && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
         && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
+}
+
+/// Whether chains can be coupled as asked for. Errors: why not.
+fn couples(cell: &Cell) -> std::result::Result<(), String> {
+    if cell.lag().is_some() && !cell.method.kind().facts().coupled {
+        return Err(
+            "no coupling of two of its chains is known: leave out `lag` and ask for `marginal-chains`".into(),
+        );
+    }
+    Ok(())
 }
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.

@@ -100,14 +100,17 @@ impl Plan {
             }
         }
         writeln!(text, " }}")?;
-        if self.config.replicates {
+        // Cells of marginals alone have none.
+        if self.config.replicates && cell.replicates > 0 {
             writeln!(text, "replicates = {}", cell.replicates)?;
         }
         if cell.records > 0 {
             writeln!(text, "records = {}", cell.records)?;
         }
         if let Some(Meeting { lag, max_steps, marginals, .. }) = cell.meeting {
-            writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
+            if let Some(lag) = lag {
+                writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
+            }
             if let Some((chains, steps)) = marginals {
                 writeln!(text, "marginal-chains = {chains}\nmarginal-steps = {steps}")?;
             }

@@ -1,6 +1,6 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
-use super::Kernel;
+use super::{Dispersed, Kernel, Start, leaf};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
@@ -140,6 +140,21 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
 
     fn position<'a>(&self, state: &'a Self::State) -> &'a [L::Value] {
         &state.nodes
+    }
+}
+
+impl<L: Law> Dispersed for HierarchicalMh<L> {
+    /// The paper starts "at random", from no law that it names.
+    fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
+        let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
+        for (i, &v) in self.hierarchy.leaves().iter().enumerate() {
+            let (z, floor) = (
+                leaf(&self.laws[self.laws.len() - 1], start, rng),
+                self.floors.as_ref().map(|floors| floors[i]),
+            );
+            nodes[v as usize] = floor.filter(|floor| z < *floor).unwrap_or(z);
+        }
+        Ok(self.init(&nodes))
     }
 }
 

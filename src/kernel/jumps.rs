@@ -19,6 +19,8 @@ pub(super) struct Jumps {
     powers: Vec<f64>,
     /// The largest |e|.
     pub reach: i32,
+    /// `1 / -ln a`.
+    pub scale: f64,
     /// By distance: what is left of the law of a jump where its overlap with the other's is taken away (at distance 0
     /// nothing is; its table is never used). Empty if the reach is too large.
     residuals: Vec<Alias>,
@@ -62,7 +64,8 @@ impl Jumps {
             if low == high { signed(low, entry as u64) } else { UNDECIDED }
         }));
         let powers = (0..=2 * reach).map(|k| libm::exp(-rate * k as f64)).collect();
-        let mut jumps = Self { first, cumulative, powers, reach: reach as i32, residuals: Vec::new() };
+        let mut jumps =
+            Self { first, cumulative, powers, reach: reach as i32, scale: 1.0 / rate, residuals: Vec::new() };
         if reach <= TABLED_REACH {
             jumps.residuals = (0..=TABLED).map(|apart| jumps.residual(apart)).collect();
         }

@@ -1,6 +1,6 @@
 //! Line Gibbs on any lattice.
 
-use super::{Coupled, Dispersed, Kernel, start, widest};
+use super::{Coupled, Dispersed, Kernel, Start, coordinates, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Linear, Moves, Region, start_basis};
 use crate::lattice::Sparse;
@@ -167,8 +167,10 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
 }
 
 impl<L: LatticeLaw> Dispersed for LatticeGibbs<L> {
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeGibbsState> {
-        let mut z = start(&self.basis, self.entries, rng, scale).1;
+    fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<LatticeGibbsState> {
+        let scale = self.law.start_scale(self.entries);
+        let scale = if start == Start::OverDispersed { scale } else { 0.5 * scale };
+        let mut z = coordinates(&self.basis, self.entries, rng, scale).1;
         if let Some(region) = &self.region {
             self.walk_into(region, rng, &mut z)?;
         }
@@ -261,7 +263,7 @@ fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
 mod tests {
     use super::*;
     use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
-    use crate::testing::{assert_stationary, lattice_points, small_lattices};
+    use crate::testing::{assert_bounded, assert_stationary, lattice_points, small_lattices, step_law};
 
     impl Moves {
         /// Every vector that a move can take, with its probability.
@@ -307,52 +309,50 @@ mod tests {
         }
     }
 
+    impl<L: LatticeLaw> LatticeGibbs<L> {
+        /// The transition law from a point.
+        fn row(&self, from: &[i64]) -> Vec<(Vec<i64>, f64)> {
+            let mut row = Vec::new();
+            for (component, moves) in self.moves.iter().enumerate() {
+                let owned = self.owners.iter().filter(|&&owner| owner as usize == component).count();
+                let share = if self.moves.len() == 1 { 1.0 } else { owned as f64 / self.owners.len() as f64 };
+                for (p, vector) in moves.all() {
+                    let law = step_law(|u| {
+                        let mut state = self.init(from);
+                        self.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
+                        state.z
+                    });
+                    row.extend(law.into_iter().map(|(to, q)| (to, share * p * q)));
+                }
+            }
+            row
+        }
+    }
+
+    /// With and without inequalities.
+    #[test]
+    fn bound_lies_above_the_distance() {
+        let law = DoubleGeometric::new(0.5).unwrap();
+        let lower = [-3, -1, -2, 0, -2, -3].into_iter().collect();
+        let region = Region { lower, ..Region::everything() };
+        for region in [None, Some(&region)] {
+            let invariant = Linear::margins(2, 3).unwrap();
+            let kernel = LatticeGibbs::new(&invariant, region, law).unwrap();
+            let mut points = lattice_points(&invariant, 7);
+            points.retain(|z| region.is_none_or(|region| region.contains(z)));
+            let start = points.iter().max_by_key(|z| z.iter().map(|z| z.abs()).sum::<i64>().min(16)).unwrap();
+            let both = assert_bounded(&kernel, &points, |from| kernel.row(from), start, (4, 2000));
+            assert!(both[0].0 > 0.9);
+        }
+    }
+
     /// The transition matrix on a listed support, through [`Kernel::apply`]: the law of a step along a vector is
     /// read off the values of u at which it changes.
     fn stationary<L: LatticeLaw>(law: L) {
         for invariant in small_lattices() {
             let kernel = LatticeGibbs::new(&invariant, None, law).unwrap();
             let points = lattice_points(&invariant, 7);
-            assert_stationary(
-                &points,
-                |z| L::part(z),
-                |sum| law.energy(sum),
-                |from| {
-                    let mut row = Vec::new();
-                    let total: usize = kernel.moves.iter().map(|_| 1).sum();
-                    for (component, moves) in kernel.moves.iter().enumerate() {
-                        let owned =
-                            kernel.owners.iter().filter(|&&owner| owner as usize == component).count();
-                        let share = if total == 1 { 1.0 } else { owned as f64 / kernel.owners.len() as f64 };
-                        for (p, vector) in moves.all() {
-                            let at = |u: f64| {
-                                let mut state = kernel.init(from);
-                                kernel.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
-                                state.z
-                            };
-                            let (mut u, mut here) = (0.0, at(1e-17));
-                            while u < 1.0 {
-                                // The last u with this value.
-                                let (mut low, mut high) = (u, 1.0);
-                                if at(1.0 - 1e-16) != here {
-                                    for _ in 0..60 {
-                                        let middle = 0.5 * (low + high);
-                                        if at(f64::max(middle, 1e-17)) == here {
-                                            low = middle
-                                        } else {
-                                            high = middle
-                                        }
-                                    }
-                                }
-                                row.push((here.clone(), share * p * (high - u)));
-                                u = high;
-                                here = at(u.min(1.0 - 1e-16));
-                            }
-                        }
-                    }
-                    row
-                },
-            );
+            assert_stationary(&points, |z| L::part(z), |sum| law.energy(sum), |from| kernel.row(from));
         }
     }
 
@@ -370,7 +370,7 @@ mod tests {
         let kernel = LatticeGibbs::new(&invariant, None, DoubleGeometric::new(2.0).unwrap()).unwrap();
         assert!(matches!(&kernel.moves[..], [Moves::Swaps { .. }]));
         let mut rng = crate::testing::test_stream(1);
-        let (mut state, mut noise) = (kernel.start(&mut rng, 2.0).unwrap(), kernel.noise());
+        let (mut state, mut noise) = (kernel.start(Start::default(), &mut rng).unwrap(), kernel.noise());
         invariant.check(kernel.position(&state)).unwrap();
         for _ in 0..1000 {
             kernel.draw(&mut rng, &mut noise);

@@ -1,7 +1,7 @@
 //! Lattice Metropolis, the published chain.
 
 use super::jumps::Jumps;
-use super::{Coupled, Dispersed, Kernel, start, widest};
+use super::{Coupled, Dispersed, Kernel, Start, coordinates, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Linear, basis};
 use crate::lattice::{BasisKind, Sparse};
@@ -305,8 +305,15 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 /// both accepts. As printed, its line 4 stands inside the loop and would undo all coordinates but the last:
 /// it belongs before it, as in Algorithm 1.
 impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<LatticeState> {
-        let (v, z) = start(&self.basis, self.entries, rng, scale);
+    /// As published: the proposal's own law on every coordinate.
+    fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<LatticeState> {
+        let wide = self.law.start_scale(self.entries);
+        let scale = match start {
+            Start::OverDispersed => wide,
+            Start::FreeNoise => 0.5 * wide,
+            Start::Published => self.jumps.scale,
+        };
+        let (v, z) = coordinates(&self.basis, self.entries, rng, scale);
         Ok(LatticeState { v, ..self.init(&z) })
     }
 }
@@ -345,7 +352,8 @@ mod tests {
                 let block = &kernel.blocks[0];
                 assert!(!block.packed.is_empty());
                 let mut rng = test_stream(6);
-                let (mut state, mut noise) = (kernel.start(&mut rng, start_scale).unwrap(), kernel.noise());
+                let (v, z) = coordinates(&kernel.basis, kernel.entries, &mut rng, start_scale);
+                let (mut state, mut noise) = (LatticeState { v, ..kernel.init(&z) }, kernel.noise());
                 let mut plain = vec![0; kernel.rows.len()];
                 for _ in 0..300 {
                     kernel.draw(&mut rng, &mut noise);

@@ -1,6 +1,6 @@
 //! The published sampler for equations with inequalities.
 
-use super::{Dispersed, Kernel};
+use super::{Coupled, Dispersed, Kernel, Start};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row};
 use crate::lattice::{Echelon, adjugate, value};
@@ -280,8 +280,8 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
 }
 
 impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
-    /// The first proposal of each component that satisfies everything; the scale is that of the proposals.
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, _: f64) -> Result<IndependenceState> {
+    /// The first proposal of each component that satisfies everything, wherever a start is asked for.
+    fn start<R: Rng + ?Sized>(&self, _: Start, rng: &mut R) -> Result<IndependenceState> {
         let mut z = vec![0; self.entries];
         let mut noise = self.noise();
         for (i, own) in self.components.iter().enumerate() {
@@ -302,5 +302,97 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
             }
         }
         Ok(self.init(&z))
+    }
+}
+
+/// Both chains get the same proposal and the same uniform: they meet when both accept at once. The largest weight that the two carry
+/// decides that, so that on a finite support with the largest normalised weight `w` pairs stay apart with a probability that falls
+/// like `(1 - 1/w)^t`, the chain's own rate (Liu 1996).
+impl<L: LatticeLaw> Coupled for MetropolizedIndependence<L> {
+    #[inline]
+    fn draw_pair<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        _: (&IndependenceState, &IndependenceState),
+        (a, b): (&mut IndependenceNoise, &mut IndependenceNoise),
+    ) {
+        self.draw(rng, a);
+        (b.component, b.feasible) = (a.component, a.feasible);
+        if a.feasible {
+            b.z.clone_from(&a.z);
+            (b.log_weight, b.log_u) = (a.log_weight, a.log_u);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coupling::{MeetingTimes, couple};
+    use crate::testing::{assert_bounded, lattice_points, test_stream};
+
+    /// The bound lies above the distance, and both fall at the rate of the largest weight.
+    #[test]
+    fn bound_lies_above_the_distance_and_falls_like_it() {
+        let counts = [4i64, 2, 3, 1];
+        let invariant = Linear::subsets(4, &[vec![0, 1, 2], vec![2, 3]]).unwrap();
+        let region = Region { lower: counts.iter().map(|x| -x).collect(), ..Region::everything() };
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let rate = 0.4;
+        let kernel = MetropolizedIndependence::new(&invariant, Some(&region), law, rate, None).unwrap();
+        assert_eq!(kernel.component_count(), 1);
+        let free = &kernel.components[0].free;
+        let points: Vec<Vec<i64>> =
+            lattice_points(&invariant, 9).into_iter().filter(|z| region.contains(z)).collect();
+        let proposal = DoubleGeometric::new(1.0 / rate).unwrap();
+        // P(z) = tanh(rate/2) exp(-rate |z|) for each free entry.
+        let q = |z: &[i64]| -> f64 {
+            free.iter()
+                .map(|&e| libm::tanh(rate / 2.0) * libm::exp(proposal.log_weight(z[e as usize])))
+                .product()
+        };
+        let p = |z: &[i64]| libm::exp(law.log_weights(z));
+        let total: f64 = points.iter().map(|z| p(z)).sum();
+        let weight = |z: &[i64]| p(z) / total / q(z);
+        let row = |from: &[i64]| {
+            let mut row: Vec<(Vec<i64>, f64)> =
+                points.iter().map(|to| (to.clone(), q(to) * (weight(to) / weight(from)).min(1.0))).collect();
+            let stays = 1.0 - row.iter().map(|(_, p)| p).sum::<f64>();
+            row.push((from.to_vec(), stays));
+            row
+        };
+        let slowest = points.iter().max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap();
+        let distances = assert_bounded(&kernel, &points, row, slowest, (3, 4000));
+        let slow = 1.0 - 1.0 / weight(slowest);
+        assert!(slow > 0.8 && (distances[40].0 / distances[39].0 / slow - 1.0).abs() < 1e-6, "{slow}");
+        let mut times = MeetingTimes::new(1);
+        for pair in 0..4000 {
+            let states = (kernel.init(slowest), kernel.init(slowest));
+            times.push(couple(&kernel, states, 1, 100_000, &mut test_stream(pair)).tau);
+        }
+        // Of those apart after 10 steps a share of slow^10 is apart after 20: both chains had left the slowest point but for it.
+        let (first, second) = (times.apart(10) as f64, times.apart(20) as f64);
+        let share = libm::pow(slow, 10.0);
+        let error = libm::sqrt(share * (1.0 - share) / first);
+        assert!((second / first - share).abs() < 4.9 * error, "{} against {share} ± {error}", second / first);
+    }
+
+    #[test]
+    fn pairs_that_have_met_stay_together() {
+        let invariant = Linear::margins(2, 3).unwrap();
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let kernel = MetropolizedIndependence::new(&invariant, None, law, 0.6, None).unwrap();
+        let mut rng = test_stream(9);
+        let mut x = kernel.start(Start::default(), &mut rng).unwrap();
+        let mut y = x.clone();
+        let (mut a, mut b) = (kernel.noise(), kernel.noise());
+        let mut moves = 0;
+        for _ in 0..5000 {
+            kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+            moves += u64::from(kernel.apply(&mut x, &a));
+            kernel.apply(&mut y, &b);
+            assert_eq!(x.z, y.z);
+        }
+        assert!(moves > 500, "{moves}");
     }
 }

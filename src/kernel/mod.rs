@@ -15,7 +15,8 @@ pub use metropolized_independence::{IndependenceNoise, IndependenceState, Metrop
 
 use crate::error::Result;
 use crate::lattice::Sparse;
-use crate::rng::{Rng, geometric};
+use crate::law::{Law, Value};
+use crate::rng::{Rng, exponential, geometric};
 
 /// One Markov step that leaves the target of the kernel invariant: randomness in, then a deterministic
 /// step. Coupled chains change only how a pair of noises is drawn and call the same `apply` twice.
@@ -45,13 +46,25 @@ pub trait Kernel {
     }
 }
 
-/// A kernel on a lattice with starts of its own.
+/// Where chains start: never from the confidential counts, but for what a region of inequalities tells of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// Twice as wide as the law's own noise: independent double geometric (Laplace, where the noise is real) coordinates with twice the
+    /// standard deviation that the law gives a free entry or a leaf. On a lattice the coordinates are those of a basis.
+    #[default]
+    OverDispersed,
+    /// As wide as the law's own noise: of the leaves of a tree the law itself, on a lattice double geometric coordinates.
+    FreeNoise,
+    /// What the paper of the chain proposes.
+    Published,
+}
+
+/// A kernel with starts of its own.
 pub trait Dispersed: Kernel {
-    /// An over-dispersed start that does not depend on the confidential counts: independent double geometric
-    /// coordinates of the given scale on a basis of the lattice, moved into the region where there is one.
+    /// A start, moved into the region of the inequalities where there is one.
     ///
     /// Errors: no start within the region was found.
-    fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<Self::State>;
+    fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State>;
 }
 
 /// A kernel with a coupling: two chains, each of which follows the kernel, that tend to meet and then stay
@@ -76,8 +89,24 @@ fn widest(basis: &[Sparse], entries: usize) -> f64 {
     sums.into_iter().fold(0.0, f64::max)
 }
 
+/// The noise of a leaf where a chain on a tree starts.
+fn leaf<L: Law, R: Rng + ?Sized>(law: &L, start: Start, rng: &mut R) -> L::Value {
+    match start {
+        Start::OverDispersed => {
+            let scale = libm::sqrt(2.0 * law.variance());
+            L::Value::nearest(scale * (exponential(rng) - exponential(rng)))
+        }
+        Start::FreeNoise | Start::Published => law.sample(rng),
+    }
+}
+
 /// `v` of independent double geometric coordinates, and the lattice point `V v`.
-fn start<R: Rng + ?Sized>(basis: &[Sparse], entries: usize, rng: &mut R, scale: f64) -> (Vec<i64>, Vec<i64>) {
+fn coordinates<R: Rng + ?Sized>(
+    basis: &[Sparse],
+    entries: usize,
+    rng: &mut R,
+    scale: f64,
+) -> (Vec<i64>, Vec<i64>) {
     let v: Vec<i64> = basis.iter().map(|_| geometric(rng, scale) - geometric(rng, scale)).collect();
     let mut z = vec![0; entries];
     for (vector, v) in basis.iter().zip(&v) {

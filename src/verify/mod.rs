@@ -10,6 +10,7 @@ use crate::engine::Manner;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, servable};
 use crate::input::Subject;
+use crate::kernel::Start;
 use crate::rng::normal_quantile;
 use crate::study::expected;
 use crate::study::release::{Outcome, Statistics, draw_all};
@@ -241,11 +242,12 @@ fn brief(cell: &Cell) -> Cell {
 fn oracles(cell: &Cell) -> Vec<Method> {
     let nonnegative = cell.method.nonnegative();
     let exact = Method::Exact { nonnegative };
+    let chain = Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative, start: Start::default() };
     match cell.method {
         Method::Exact { .. } if cell.law == LawKind::Gaussian => {
-            vec![Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative }, Method::L2]
+            vec![chain, Method::L2]
         }
-        Method::Exact { .. } => vec![Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative }],
+        Method::Exact { .. } => vec![chain],
         method if method.conditions() => vec![exact],
         // Least squares moves Gaussian noise to the law that conditions it.
         Method::L2 if cell.law == LawKind::Gaussian => vec![exact],

@@ -2,118 +2,169 @@
 
 use super::super::cells::CellRow;
 use super::super::records::Named;
-use super::{MarginalRow, half_decades, kernels};
+use super::marginals::{self, MarginalRow};
+use super::{half_decades, kernels};
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::page::{Format, finite, heading, table as table_page, with_error};
 use crate::privacy::sampling_delta;
+use crate::rng::Rng;
 use crate::table;
 use crate::table::Key;
 use std::collections::HashMap;
 
 /// Levels of the bound whose first t is printed.
-const LEVELS: [f64; 3] = [0.25, 0.05, 0.01];
+const LEVELS: [f64; 3] = [0.1, 0.01, 0.001];
+/// Pairs that must still be apart for a bound to rest on more than luck.
+const LEAST_APART: u64 = 10;
 
 table! {
     /// Meeting times of a cell, summed up.
-    pub struct TimesRow in "meeting_times.parquet", "Study `meeting`: one row per cell, over its pairs. Pairs that were cut short count as the slowest." {
+    pub struct TimesRow in "meeting_times.parquet", "Study `meeting`: one row per cell, over its pairs. Pairs that were cut short count as the slowest. Intervals are at 95 %, by the bootstrap over pairs (1,000 resamples); null for a single pair, and where they reach pairs that were cut short." {
         cell: Key, "", "the cell, in `cells.parquet`";
         lag: u64, "kernel steps", "L";
         pairs: u64, "", "coupled pairs";
         censored: u64, "", "of them, those that were cut short before they met; then there is no bound";
         median: Option<u64>, "kernel steps", "of tau - L; null if that pair was cut short";
+        median_low: Option<u64>, "kernel steps", "its interval";
+        median_high: Option<u64>, "kernel steps", "its interval";
         longest: Option<u64>, "kernel steps", "the largest tau - L of a pair that met";
         moves: f64, "", "mean share of the steps that changed a state";
         moves_se: Option<f64>, "", "its standard error";
-        below_25: Option<u64>, "kernel steps", "the first t at which the bound on the total variation distance is at most 0.25; null without a bound";
-        below_5: Option<u64>, "kernel steps", "the same for 0.05";
+        below_10: Option<u64>, "kernel steps", "the first t at which the bound on the total variation distance is at most 0.1; null without a bound";
+        below_10_low: Option<u64>, "kernel steps", "its interval";
+        below_10_high: Option<u64>, "kernel steps", "its interval";
+        apart_10: Option<u64>, "", "pairs still apart at that t: what it rests on";
         below_1: Option<u64>, "kernel steps", "the same for 0.01";
+        below_1_low: Option<u64>, "kernel steps", "its interval";
+        below_1_high: Option<u64>, "kernel steps", "its interval";
+        apart_1: Option<u64>, "", "pairs still apart at that t";
+        below_01: Option<u64>, "kernel steps", "the same for 0.001";
+        below_01_low: Option<u64>, "kernel steps", "its interval";
+        below_01_high: Option<u64>, "kernel steps", "its interval";
+        apart_01: Option<u64>, "", "pairs still apart at that t";
     }
 }
 
 table! {
     /// The bound of a cell after some steps.
-    pub struct BoundRow in "tv_bounds.parquet", "Study `meeting`: rows per cell and number of steps t: 1, 10^0.5, 10, … to four times the largest tau - L, beyond which the bound is 0." {
+    pub struct BoundRow in "tv_bounds.parquet", "Study `meeting`: rows per cell and number of steps t: 1, 10^0.5, 10, … to four times the largest tau - L." {
         cell: Key, "", "the cell, in `cells.parquet`";
         lag: u64, "kernel steps", "L";
         pairs: u64, "", "coupled pairs";
         censored: u64, "", "of them, those that were cut short";
+        apart: u64, "", "pairs still apart t steps after the lag, those that were cut short included";
         t: u64, "kernel steps", "of one chain";
         bound: Option<f64>, "probability", "mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short";
         bound_se: Option<f64>, "probability", "its standard error";
+        bound_low: Option<f64>, "probability", "its interval at 95 %, by the bootstrap over pairs";
+        bound_high: Option<f64>, "probability", "its interval; never below 3 / pairs, which is where what no pair has shown begins";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta";
         delta_sampling_se: Option<f64>, "", "its standard error; null where it is 1";
-        distance: Option<f64>, "probability", "`tv` of `marginals.parquet`";
-        floor: Option<f64>, "probability", "as there";
-        floor_sd: Option<f64>, "probability", "as there";
+        delta_sampling_high: Option<f64>, "", "the same of `bound_high`";
     }
 }
 
 impl TimesRow {
-    pub(super) fn new(cell: Key, lag: u64, times: &MeetingTimes, moved: &Moments) -> Self {
-        let pairs = times.met() + times.censored();
-        let moves = moved.estimate();
-        let [below_25, below_5, below_1] =
-            LEVELS.map(|level| times.is_bounded().then(|| times.first_below(level)));
-        Self {
-            cell,
-            lag,
-            pairs,
-            censored: times.censored(),
-            median: times.sorted(pairs / 2),
-            longest: times.longest(),
-            moves: moves.mean,
-            moves_se: finite(moves.standard_error),
-            below_25,
-            below_5,
-            below_1,
-        }
-    }
-
     fn is_bounded(&self) -> bool {
         self.below_1.is_some()
     }
+
+    /// By level of the bound: the first t, its interval, and the pairs apart there.
+    fn firsts(&self) -> [Option<(u64, Option<(u64, u64)>, u64)>; 3] {
+        [
+            (self.below_10, self.below_10_low, self.below_10_high, self.apart_10),
+            (self.below_1, self.below_1_low, self.below_1_high, self.apart_1),
+            (self.below_01, self.below_01_low, self.below_01_high, self.apart_01),
+        ]
+        .map(|(t, low, high, apart)| Some((t?, low.zip(high), apart?)))
+    }
 }
 
-/// The bounds of a cell; `epsilon`: what its release by the law itself pays, if that is known.
-pub(super) fn rows(
+/// Both tables of a cell; `epsilon`: what its release by the law itself pays, if that is known; `rng`: for the bootstrap.
+pub(super) fn rows<R: Rng + ?Sized>(
     cell: Key,
-    lag: u64,
     times: &MeetingTimes,
-    marginals: &[MarginalRow],
+    moved: &Moments,
     epsilon: Option<f64>,
-) -> Vec<BoundRow> {
-    let mut at = half_decades(times.longest().unwrap_or(1).saturating_mul(4));
-    at.extend(marginals.iter().map(|row| row.t));
-    at.sort_unstable();
-    at.dedup();
-    let row = |t: u64| {
-        let bound = times.is_bounded().then(|| times.bound(t));
+    rng: &mut R,
+) -> (TimesRow, Vec<BoundRow>) {
+    let (lag, pairs, bounded) = (times.lag(), times.met() + times.censored(), times.is_bounded());
+    let at = half_decades(times.longest().unwrap_or(1).saturating_mul(4));
+    let statistics = |sample: &MeetingTimes| {
+        let mut all = vec![sample.median().map_or(f64::INFINITY, |median| median as f64)];
+        if bounded {
+            all.extend(LEVELS.map(|level| sample.first_below(level) as f64));
+            all.extend(at.iter().map(|&t| sample.mean_bound(t)));
+        }
+        all
+    };
+    let intervals = times.intervals(rng, statistics);
+    let steps = |i: usize| -> (Option<u64>, Option<u64>) {
+        let interval = intervals.get(i).copied().flatten();
+        let whole = |x: f64| x.is_finite().then_some(x as u64);
+        (interval.and_then(|(low, _)| whole(low)), interval.and_then(|(_, high)| whole(high)))
+    };
+    let firsts = LEVELS.map(|level| bounded.then(|| times.first_below(level)));
+    let apart = firsts.map(|t| t.map(|t| times.apart(t)));
+    let moves = moved.estimate();
+    let (median_low, median_high) = steps(0);
+    let [first_10, first_1, first_01] = [steps(1), steps(2), steps(3)];
+    let summary = TimesRow {
+        cell,
+        lag,
+        pairs,
+        censored: times.censored(),
+        median: times.median(),
+        median_low,
+        median_high,
+        longest: times.longest(),
+        moves: moves.mean,
+        moves_se: finite(moves.standard_error),
+        below_10: firsts[0],
+        below_10_low: first_10.0,
+        below_10_high: first_10.1,
+        apart_10: apart[0],
+        below_1: firsts[1],
+        below_1_low: first_1.0,
+        below_1_high: first_1.1,
+        apart_1: apart[1],
+        below_01: firsts[2],
+        below_01_low: first_01.0,
+        below_01_high: first_01.1,
+        apart_01: apart[2],
+    };
+    let row = |(i, &t): (usize, &u64)| {
+        let bound = bounded.then(|| times.bound(t));
+        let interval = intervals.get(1 + LEVELS.len() + i).copied().flatten().filter(|_| bounded);
+        let bound_high = interval.map(|(_, high)| high.max(3.0 / pairs as f64));
         let delta = bound.and_then(|b| epsilon.map(|epsilon| sampling_delta(epsilon, b.mean)));
         // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
         let factor = epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));
         let bound_se = bound.and_then(|b| finite(b.standard_error));
-        let distance = marginals.iter().find(|row| row.t == t);
         BoundRow {
             cell,
             lag,
-            pairs: times.met() + times.censored(),
+            pairs,
             censored: times.censored(),
+            apart: times.apart(t),
             t,
             bound: bound.map(|b| b.mean),
             bound_se,
+            bound_low: interval.map(|(low, _)| low),
+            bound_high,
             delta_sampling: delta,
             delta_sampling_se: bound_se.zip(factor).map(|(error, factor)| error * factor),
-            distance: distance.map(|row| row.tv),
-            floor: distance.map(|row| row.floor),
-            floor_sd: distance.map(|row| row.floor_sd),
+            delta_sampling_high: bound_high
+                .and_then(|high| epsilon.map(|epsilon| sampling_delta(epsilon, high))),
         }
     };
-    at.into_iter().map(row).collect()
+    let bounds = at.iter().enumerate().map(row).collect();
+    (summary, bounds)
 }
 
-/// A cell with its times and bounds.
+/// One cell of a page.
 struct Line<'a> {
     cell: &'a CellRow,
     times: TimesRow,
@@ -123,7 +174,12 @@ struct Line<'a> {
 impl Line<'_> {
     /// The bound after `t` steps, of a cell that has one; beyond those that are kept it is 0.
     fn bound(&self, t: u64) -> Estimate {
-        self.bounds.get(&t).copied().unwrap_or(Estimate { mean: 0.0, standard_error: 0.0 })
+        let known = self.bounds.get(&t).copied();
+        let before = || self.bounds.iter().filter(|(at, _)| **at < t).max_by_key(|(at, _)| **at);
+        // Between two of them the bound is at most that before.
+        known
+            .or_else(|| before().map(|(_, bound)| *bound))
+            .unwrap_or(Estimate { mean: f64::INFINITY, standard_error: f64::NAN })
     }
 
     /// The bound with its standard error; where every pair had met, the 95 % limit of the share that had not.
@@ -132,7 +188,7 @@ impl Line<'_> {
         if bound.mean > 0.0 {
             with_error(bound)
         } else {
-            format!("0 (< {:.3})", 3.0 / self.times.pairs as f64)
+            format!("0 (< {:.1e})", 3.0 / self.times.pairs as f64)
         }
     }
 }
@@ -149,11 +205,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
         }
         Ok(())
     })?;
-    let mut marginals: HashMap<Key, Vec<MarginalRow>> = HashMap::new();
-    run.run.each(|row: MarginalRow| {
-        marginals.entry(row.cell).or_default().push(row);
-        Ok(())
-    })?;
+    let marginals = marginals::by_cell(run)?;
     let mut groups: Vec<Vec<Line>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (cell, mut rows) in times {
@@ -178,8 +230,14 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
             if let Some((line, rows)) =
                 same.iter().find_map(|line| Some((*line, marginals.get(&line.cell.cell)?)))
             {
-                out += &marginal_table(line, rows, &same, format);
+                out += &marginal_table(line.cell, rows, &same, format);
             }
+        }
+    }
+    // Chains without pairs.
+    for cell in run.printed.iter().filter(|cell| cell.lag.is_none()) {
+        if let Some(rows) = marginals.get(&cell.cell) {
+            out += &marginal_table(cell, rows, &[], format);
         }
     }
     Ok(out)
@@ -191,7 +249,11 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
             .map(str::to_owned)
             .into();
     header.extend(LEVELS.map(|level| format!("first t <= {level}")));
-    let mut notes = String::new();
+    let (mut notes, mut few) = (String::new(), false);
+    let within = |t: String, interval: Option<(u64, u64)>| match interval {
+        Some((low, high)) => format!("{t} [{low}, {high}]"),
+        None => t,
+    };
     let rows = lines
         .iter()
         .map(|Line { cell, times, .. }| {
@@ -205,24 +267,37 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
                 times.lag.to_string(),
                 times.pairs.to_string(),
                 times.censored.to_string(),
-                or_more(times.median),
+                within(or_more(times.median), times.median_low.zip(times.median_high)),
                 or_more(times.longest.filter(|_| times.censored == 0)),
                 with_error(moves),
             ];
-            let below = [times.below_25, times.below_5, times.below_1];
-            row.extend(below.map(|t| t.map_or("-".to_owned(), |t| t.to_string())));
+            row.extend(times.firsts().map(|first| match first {
+                None => "-".to_owned(),
+                Some((t, interval, apart)) => {
+                    few |= apart < LEAST_APART;
+                    within(t.to_string(), interval) + if apart < LEAST_APART { " *" } else { "" }
+                }
+            }));
             if !times.is_bounded() {
                 notes += &format!(
-                    "- {}, lag {}: {} pairs were cut short before they met, so there is no bound (raise max-steps)\n",
+                    "- {}, lag {}: {} of {} pairs were cut short before they met, so there is no bound (raise max-steps)\n",
                     cell.method_words(),
                     times.lag,
-                    times.censored
+                    times.censored,
+                    times.pairs
                 );
             }
             row
         })
         .collect();
-    let title = format!("Meeting times of {run}, {} (t in kernel steps)", lines[0].cell.noise_words());
+    let title = format!(
+        "Meeting times of {run}, {} (t in kernel steps, in brackets 95 % intervals)",
+        lines[0].cell.noise_words()
+    );
+    if few {
+        notes +=
+            &format!("- *: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it\n");
+    }
     let mut out = heading(&title, format) + &table_page(header, rows, format);
     if !notes.is_empty() {
         out += &notes;
@@ -233,7 +308,7 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
 
 fn bound_table(lines: &[Line], format: Format) -> String {
     let bounded: Vec<&Line> = lines.iter().filter(|line| line.times.is_bounded()).collect();
-    let Some(last) = bounded.iter().filter_map(|line| line.times.below_1).max() else {
+    let Some(last) = bounded.iter().filter_map(|line| line.times.below_01).max() else {
         return String::new();
     };
     let mut header = vec!["t".to_owned()];
@@ -260,43 +335,62 @@ fn bound_table(lines: &[Line], format: Format) -> String {
     heading(&title, format) + &table_page(header, rows, format) + &note
 }
 
-/// The chains' own distance to the exact law, entry by entry, under the smallest bound of their lags.
-fn marginal_table(line: &Line, rows: &[MarginalRow], same: &[&Line], format: Format) -> String {
+/// The chains' own distance to the exact law by level, under the smallest bound of their lags.
+fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line], format: Format) -> String {
     let mut below = Vec::new();
-    let body = rows
+    let mut times: Vec<u64> = rows.iter().map(|row| row.t).collect();
+    times.dedup();
+    let body = times
         .iter()
-        .map(|row| {
+        .map(|&t| {
             let smallest = same.iter().filter(|line| line.times.is_bounded()).min_by(|a, b| {
-                let [a, b] = [a, b].map(|line| line.bound(row.t));
+                let [a, b] = [a, b].map(|line| line.bound(t));
                 a.mean.total_cmp(&b.mean).then(a.standard_error.total_cmp(&b.standard_error))
             });
-            // What the floor explains, three standard errors of either side, and pairs so slow that none was
-            // seen, are no contradiction.
-            let excess = row.tv - row.floor - 3.0 * row.floor_sd;
-            let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
-            let bound = smallest.map(|line| line.bound(row.t));
-            if bound.is_some_and(|b| b.mean + 3.0 * b.standard_error.max(0.0) + unseen < excess) {
-                below.push(row.t);
+            let levels: Vec<&MarginalRow> = rows.iter().filter(|row| row.t == t).collect();
+            if let Some(line) = smallest {
+                // What the floor explains, three standard errors of either side, and pairs so slow that none was
+                // seen, are no contradiction.
+                let excess = |row: &&MarginalRow| row.tv - row.floor - 3.0 * row.floor_sd;
+                let excess = levels.iter().map(excess).fold(0.0, f64::max);
+                let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
+                let bound = line.bound(t);
+                if bound.mean + 3.0 * bound.standard_error.max(0.0) + unseen < excess {
+                    below.push(t);
+                }
             }
-            vec![
-                row.t.to_string(),
-                smallest.map_or("-".into(), |line| line.words(row.t)),
-                format!("{:.4}", row.tv),
-                format!("{:.4} ± {:.4}", row.floor, row.floor_sd),
-            ]
+            let mut line = vec![t.to_string()];
+            if !same.is_empty() {
+                line.push(smallest.map_or("-".into(), |line| line.words(t)));
+            }
+            for row in levels {
+                line.push(format!("{:.4} ({:.4})", row.tv, row.floor));
+                line.push(format!("{:.4} ({:.4})", row.l1, row.l1_floor));
+            }
+            line
         })
         .collect();
-    let header = ["t", "smallest bound", "distance of the marginals", "noise floor (sd)"];
+    let mut header = vec!["t".to_owned()];
+    if !same.is_empty() {
+        header.push("smallest bound".into());
+    }
+    let levels = rows.iter().take_while(|row| row.t == rows[0].t).count();
+    for level in 1..=levels {
+        let of = if levels > 1 { format!(" of level {level}") } else { String::new() };
+        header.extend([format!("worst entry{of}"), format!("L1 error{of}")]);
+    }
     let title = format!(
-        "Distance to the exact law of {}, {}: largest total variation distance of an entry's marginal over {} chains",
-        line.cell.method_words(),
-        line.cell.noise_words(),
+        "Distance to the exact law of {}, {}, over {} chains: the largest total variation distance of an entry's marginal, and the Kolmogorov-Smirnov distance of the L1 error; in brackets what as many exact draws show",
+        cell.method_words(),
+        cell.noise_words(),
         rows[0].chains
     );
-    let verdict = if below.is_empty() {
+    let verdict = if same.iter().all(|line| !line.times.is_bounded()) {
+        "\n".to_owned()
+    } else if below.is_empty() {
         "The bound lies above the distance at every t (within the noise of both).\n\n".to_owned()
     } else {
         format!("The bound lies BELOW the distance at t = {below:?}, by more than three standard errors.\n\n")
     };
-    heading(&title, format) + &table_page(header.map(str::to_owned).into(), body, format) + &verdict
+    heading(&title, format) + &table_page(header, body, format) + &verdict
 }

@@ -18,7 +18,7 @@ study! {
         /// Coupled pairs of the block's cells.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
-        /// Lags of coupled chains.
+        /// Lags of coupled pairs; none where the chains' marginals alone are compared.
         #[schemars(with = "Axis<i64>")]
         lag: Option<Spanned<Axis<i64>>>,
         /// Steps after which a coupled pair is cut short; default 10,000,000.
@@ -40,7 +40,7 @@ const DEFAULT_MARGINAL_STEPS: u64 = 1000;
 
 impl Section for MeetingBlock {
     const STUDY: &'static str = "meeting";
-    const TREES: bool = false;
+    const TREES: bool = true;
     const LENGTHS: bool = false;
     const REPLICATES: bool = true;
 
@@ -49,31 +49,45 @@ impl Section for MeetingBlock {
     }
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
-        match kind.facts().coupled {
+        match kind.is_chain() {
             true => Ok(()),
-            false => Err("a study of meetings wants line-gibbs or lattice-metropolis"),
+            false => Err("a study of meetings wants the method of a chain"),
         }
     }
 
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
-        checker.replicates(self.replicates.as_ref(), top, self.epsilon.span())
+        match (&self.lag, &self.replicates) {
+            (None, Some(replicates)) => {
+                let label = "want `lag` beside it: they are coupled pairs";
+                Err(checker.error("lag: missing", replicates.span(), label))
+            }
+            (None, None) => Ok(0),
+            (Some(_), own) => checker.replicates(own.as_ref(), top, self.epsilon.span()),
+        }
     }
 
     fn own(&self, checker: &Checker, _: bool) -> Result<Own> {
         let integer = |key: &str, value: &Option<Spanned<i64>>| {
             value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
         };
-        let Some(axis) = &self.lag else {
-            let label = "coupled chains need `lag` in the block";
-            return Err(checker.error("lag: missing", self.method.span(), label));
+        let lag = match &self.lag {
+            None => Vec::new(),
+            Some(axis) => checker.axis("lag", axis, |&n, span| checker.count("lag", n, span))?,
         };
-        let lag = checker.axis("lag", axis, |&n, span| checker.count("lag", n, span))?;
+        if let (None, None) = (&self.lag, &self.marginal_chains) {
+            let label = "want `lag` for coupled pairs, or `marginal-chains` for the distance of the chains' marginals";
+            return Err(checker.error("lag: missing", self.method.span(), label));
+        }
+        if let (None, Some(steps)) = (&self.lag, &self.max_steps) {
+            let label = "want `lag` beside it: it cuts coupled pairs short";
+            return Err(checker.error("lag: missing", steps.span(), label));
+        }
         let max_steps = integer("max-steps", &self.max_steps)?.unwrap_or(DEFAULT_MAX_STEPS);
         if let Some(&longest) = lag.iter().max().filter(|&&lag| lag >= max_steps) {
             let message = format!("lag: got {longest}, with max-steps {max_steps}");
             return Err(checker.error(
                 message,
-                axis.span(),
+                self.lag.as_ref().map_or(0..0, Spanned::span),
                 "want a lag below max-steps: no pair could meet",
             ));
         }

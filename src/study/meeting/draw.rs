@@ -3,45 +3,55 @@
 use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::unsupported;
-use super::{Closing, MarginalRow, Pair};
+use super::marginals::{Comparison, Exact, Marginals};
+use super::{Closing, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
-use crate::coupling::meet;
+use crate::coupling::{Meeting as Met, meet};
 use crate::engine::{Drawn, Prepared, encode};
 use crate::error::Result;
-use crate::exact::{ExactLattice, LatticeExact, LatticeScratch};
+use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use crate::grid::{Cell, Meeting, Plan};
-use crate::input::{InvariantTable, Subject};
-use crate::kernel::{Coupled, LatticeGibbs, LatticeMetropolis};
-use crate::law::EuclideanLaplace;
-use crate::rng::{Role, TaskKey, stream};
+use crate::input::{HierarchyTable, InvariantTable, Subject};
+use crate::kernel::{
+    Coupled, Dispersed, HierarchicalMh, LatticeGibbs, LatticeMetropolis, LineGibbs, MetropolizedIndependence,
+};
+use crate::law::{EuclideanLaplace, Law};
+use crate::rng::{Role, Stream, TaskKey, stream};
 use crate::table::Key;
-use rayon::prelude::*;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
+///
+/// `first`: whether it is the first with its chain, which compares marginals.
 pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result<Box<dyn Prepared + 'a>> {
-    let seed = plan.config.seed;
-    let Subject::Table(table) = &plan.subject else {
-        return Err(unsupported(cell.method.name(), "a hierarchy"));
-    };
-    cell.law.on(OnTable { plan, cell, seed, table, first })
+    let Some(meeting) = cell.meeting else { return Err(refused(cell)) };
+    cell.law.on(OnCell { plan, cell, meeting, first })
 }
 
-struct OnTable<'a> {
+fn refused(cell: &Cell) -> crate::Error {
+    unsupported(cell.method.name(), "a study of meetings")
+}
+
+#[derive(Clone, Copy)]
+struct OnCell<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
-    seed: u64,
-    table: &'a InvariantTable,
+    meeting: Meeting,
     first: bool,
 }
 
-impl<'a> OnLaw for OnTable<'a> {
+impl<'a> OnLaw for OnCell<'a> {
     type Output = Box<dyn Prepared + 'a>;
 
     fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        let law = law(self.cell.calibration.scales[0])?;
-        self.with(law)
+        let scales = &self.cell.calibration.scales;
+        match &self.plan.subject {
+            Subject::Hierarchy(table) => {
+                let laws: Vec<L> = scales.iter().map(|&scale| law(scale)).collect::<Result<_>>()?;
+                self.on_tree(table, &laws)
+            }
+            Subject::Table(table) => self.on_table(table, law(scales[0])?),
+        }
     }
 
     fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
@@ -49,202 +59,137 @@ impl<'a> OnLaw for OnTable<'a> {
     }
 
     fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
-        let law = law(self.cell.calibration.scales[0])?;
-        self.with(law)
+        match &self.plan.subject {
+            Subject::Hierarchy(_) => Err(unsupported(self.cell.method.name(), self.cell.law.name())),
+            Subject::Table(table) => self.on_table(table, law(self.cell.calibration.scales[0])?),
+        }
     }
 }
 
-impl<'a> OnTable<'a> {
-    fn with<L: ExactLattice>(self, law: L) -> Result<Box<dyn Prepared + 'a>> {
-        let (invariant, region) = (&self.table.invariant, Some(&self.table.region));
-        match self.cell.method {
-            Method::LineGibbs { .. } => self.ready(law, LatticeGibbs::new(invariant, region, law)?),
-            Method::LatticeMetropolis { a, basis, .. } => {
-                self.ready(law, LatticeMetropolis::new(invariant, law, a, basis)?)
+impl<'a> OnCell<'a> {
+    fn on_tree<L: IntegerNoise>(
+        self,
+        table: &'a HierarchyTable,
+        laws: &[L],
+    ) -> Result<Box<dyn Prepared + 'a>> {
+        let (tree, method) = (&table.hierarchy, &self.cell.method);
+        let counts = method.nonnegative().then_some(&table.counts[..]);
+        let comparison = self.comparison(|| {
+            let sampler = L::tree_sampler(tree, laws, counts)?;
+            let nodes = tree.nodes();
+            Ok(Box::new(move |key, replicates, each| {
+                let (mut noise, mut scratch) = (vec![0; nodes], Default::default());
+                for replicate in replicates {
+                    let mut rng = stream(TaskKey { replicate, role: Role::Noise, ..key });
+                    sampler.draw(&mut rng, &mut scratch, &mut noise);
+                    each(&noise);
+                }
+            }))
+        })?;
+        match *method {
+            Method::LineGibbs { .. } => Ok(self.coupled(LineGibbs::new(tree, laws, counts)?, comparison)),
+            Method::HierarchicalMh { proposal_scale, .. } => {
+                let proposal = match proposal_scale {
+                    Some(scale) => scale * Law::scale(&laws[laws.len() - 1]),
+                    None => HierarchicalMh::default_proposal(tree, laws),
+                };
+                self.alone(HierarchicalMh::new(tree, laws, proposal, counts)?, comparison)
             }
-            _ => Err(unsupported(self.cell.method.name(), "a study of meetings")),
+            _ => Err(refused(self.cell)),
         }
     }
 
-    fn ready<L, K>(self, law: L, kernel: K) -> Result<Box<dyn Prepared + 'a>>
+    fn on_table<L: ExactLattice>(self, table: &'a InvariantTable, law: L) -> Result<Box<dyn Prepared + 'a>> {
+        let (invariant, region) = (&table.invariant, Some(&table.region));
+        let comparison = self.comparison(|| {
+            let exact = LatticeExact::new(invariant, region, law)?;
+            let entries = invariant.entries();
+            Ok(Box::new(move |key, replicates, each| {
+                let (mut noise, mut scratch) = (vec![0; entries], LatticeScratch::default());
+                for replicate in replicates {
+                    let mut rng = stream(TaskKey { replicate, role: Role::Noise, ..key });
+                    exact.draw(&mut rng, &mut scratch, &mut noise);
+                    each(&noise);
+                }
+            }))
+        })?;
+        match self.cell.method {
+            Method::LineGibbs { .. } => {
+                Ok(self.coupled(LatticeGibbs::new(invariant, region, law)?, comparison))
+            }
+            Method::LatticeMetropolis { a, basis, .. } => {
+                Ok(self.coupled(LatticeMetropolis::new(invariant, law, a, basis)?, comparison))
+            }
+            Method::Mis { proposal_epsilon, .. } => {
+                let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
+                Ok(self
+                    .coupled(MetropolizedIndependence::new(invariant, region, law, rate, None)?, comparison))
+            }
+            _ => Err(refused(self.cell)),
+        }
+    }
+
+    /// The comparison of marginals, if this cell makes it. Errors: no exact sampler.
+    fn comparison(&self, exact: impl FnOnce() -> Result<Exact>) -> Result<Option<Comparison>> {
+        let extent = self.meeting.marginals.filter(|_| self.first);
+        extent.map(|extent| Ok(Comparison::new(exact()?, extent, &self.plan.subject))).transpose()
+    }
+
+    fn coupled<K>(self, kernel: K, comparison: Option<Comparison>) -> Box<dyn Prepared + 'a>
     where
-        L: ExactLattice,
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        let Self { plan, cell, seed, table, first } = self;
-        let Some(meeting) = cell.meeting else {
-            return Err(unsupported(cell.method.name(), "a study of meetings"));
-        };
-        let exact = match meeting.marginals.filter(|_| first) {
-            Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
-            None => None,
-        };
-        Ok(Box::new(Ready {
-            plan,
-            cell,
-            kernel,
-            entries: table.invariant.entries(),
-            start_scale: law.start_scale(table.invariant.entries()),
-            meeting,
-            exact,
-            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
-        }))
+        Box::new(Ready { on: self, kernel, pair: Some(meet::<K, Stream>), comparison })
+    }
+
+    /// Of chains without a coupling. Errors: pairs are asked for.
+    fn alone<K>(self, kernel: K, comparison: Option<Comparison>) -> Result<Box<dyn Prepared + 'a>>
+    where
+        K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+    {
+        match self.meeting.lag {
+            None => Ok(Box::new(Ready { on: self, kernel, pair: None, comparison })),
+            Some(_) => Err(refused(self.cell)),
+        }
     }
 }
 
-struct Ready<'a, K> {
-    plan: &'a Plan,
-    cell: &'a Cell,
-    kernel: K,
-    entries: usize,
-    start_scale: f64,
-    meeting: Meeting,
-    /// For the comparison of marginals: the exact law, chains and steps.
-    exact: Option<(LatticeExact, (u64, u64))>,
-    key: TaskKey,
-}
+/// Runs a pair: see [`meet`].
+type RunPair<K> = fn(&K, u64, u64, crate::kernel::Start, (&mut Stream, &mut Stream)) -> Result<Met>;
 
-/// Exact draws that the chains are compared with, for each chain.
-const DRAWS_PER_CHAIN: u64 = 20;
-/// Batches of exact draws for the noise floor.
-const BATCHES: u64 = 20;
+struct Ready<'a, K> {
+    on: OnCell<'a>,
+    kernel: K,
+    pair: Option<RunPair<K>>,
+    comparison: Option<Comparison>,
+}
 
 impl<K> Prepared for Ready<'_, K>
 where
-    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
+    K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
+        let OnCell { plan, cell, meeting, .. } = self.on;
         let mut pairs: Vec<Pair> = Vec::new();
         let drawn = range.clone().try_for_each(|replicate| {
-            let stream = |role| stream(TaskKey { replicate, role, ..self.key });
+            let (Some(pair), Some(lag)) = (self.pair, meeting.lag) else { return Err(refused(cell)) };
+            let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: cell.key, replicate, role });
             let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            let meeting =
-                meet(&self.kernel, self.meeting.lag, self.meeting.max_steps, self.start_scale, rngs)?;
-            pairs.push((replicate, meeting));
+            pairs.push((replicate, pair(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)?));
             Ok(())
         });
         (Drawn::Encoded(encode(&pairs)), drawn)
     }
 
     fn close(&self) -> Result<Vec<u8>> {
-        let paid = Paid::new(f64::NAN, gamma(self.cell, &self.plan.subject));
-        Ok(encode(&Closing { paid, marginals: self.marginals()? }))
-    }
-}
-
-impl<K> Ready<'_, K>
-where
-    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync,
-{
-    /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
-    fn marginals(&self) -> Result<Vec<MarginalRow>> {
-        let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
-        let (chains, steps) = (*chains, *steps);
-        let d = self.entries;
-        let chain = TaskKey { cell: self.meeting.chain_key, ..self.key };
-        let draw_exact = |first: u64, n: u64| -> Histograms {
-            (first..first + n)
-                .into_par_iter()
-                .fold(
-                    || (Histograms::new(d), LatticeScratch::default(), vec![0i64; d]),
-                    |(mut all, mut scratch, mut noise), replicate| {
-                        let key = TaskKey { replicate, role: Role::Noise, ..chain };
-                        exact.draw(&mut stream(key), &mut scratch, &mut noise);
-                        all.add(&noise);
-                        (all, scratch, noise)
-                    },
-                )
-                .map(|(all, ..)| all)
-                .reduce(|| Histograms::new(d), Histograms::merge)
+        let OnCell { plan, cell, meeting, .. } = self.on;
+        let paid = Paid::new(f64::NAN, gamma(cell, &plan.subject));
+        let chain =
+            TaskKey { seed: plan.config.seed, cell: meeting.chain_key, replicate: 0, role: Role::Noise };
+        let marginals = match &self.comparison {
+            None => Marginals::default(),
+            Some(comparison) => comparison.run(&self.kernel, cell.method.start(), Key(cell.key), chain)?,
         };
-        let reference = draw_exact(0, chains * DRAWS_PER_CHAIN);
-        let floors: crate::diagnostics::Moments = (0..BATCHES)
-            .map(|batch| draw_exact(chains * (DRAWS_PER_CHAIN + batch), chains).distance(&reference))
-            .collect();
-        let times = super::half_decades(steps);
-        let by_time = (0..chains)
-            .into_par_iter()
-            .try_fold(
-                || vec![Histograms::new(d); times.len()],
-                |mut all, replicate| -> Result<_> {
-                    let key = |role| TaskKey { replicate, role, ..chain };
-                    let mut rng = stream(key(Role::Moves));
-                    let mut state = self.kernel.start(&mut stream(key(Role::Start)), self.start_scale)?;
-                    let mut noise = self.kernel.noise();
-                    let mut done = 0;
-                    for (&t, histograms) in times.iter().zip(&mut all) {
-                        for _ in done..t {
-                            self.kernel.draw(&mut rng, &mut noise);
-                            self.kernel.apply(&mut state, &noise);
-                        }
-                        done = t;
-                        histograms.add(self.kernel.position(&state));
-                    }
-                    Ok(all)
-                },
-            )
-            .try_reduce(
-                || vec![Histograms::new(d); times.len()],
-                |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()),
-            )?;
-        Ok(times
-            .iter()
-            .zip(by_time)
-            .map(|(&t, histograms)| MarginalRow {
-                cell: Key(self.cell.key),
-                lag: self.meeting.lag,
-                t,
-                chains,
-                tv: histograms.distance(&reference),
-                floor: floors.mean(),
-                floor_sd: floors.deviation(),
-            })
-            .collect())
-    }
-}
-
-/// Counts of the values of every entry.
-#[derive(Clone)]
-struct Histograms {
-    draws: u64,
-    entries: Vec<HashMap<i64, u64>>,
-}
-
-impl Histograms {
-    fn new(entries: usize) -> Self {
-        Self { draws: 0, entries: vec![HashMap::new(); entries] }
-    }
-
-    fn add(&mut self, values: &[i64]) {
-        self.draws += 1;
-        for (counts, &value) in self.entries.iter_mut().zip(values) {
-            *counts.entry(value).or_default() += 1;
-        }
-    }
-
-    fn merge(mut self, other: Self) -> Self {
-        self.draws += other.draws;
-        for (counts, more) in self.entries.iter_mut().zip(other.entries) {
-            for (value, n) in more {
-                *counts.entry(value).or_default() += n;
-            }
-        }
-        self
-    }
-
-    /// The largest total variation distance over the entries, `½ Σ |p - q|`. Sums of counts over a common
-    /// denominator, so that the order of the values does not matter.
-    fn distance(&self, other: &Self) -> f64 {
-        let (n, m) = (i128::from(self.draws), i128::from(other.draws));
-        let entry = |(a, b): (&HashMap<i64, u64>, &HashMap<i64, u64>)| {
-            let count =
-                |map: &HashMap<i64, u64>, value: &i64| i128::from(map.get(value).copied().unwrap_or(0));
-            let shared: i128 =
-                a.iter().map(|(value, &p)| (i128::from(p) * m - count(b, value) * n).abs()).sum();
-            let only: i128 =
-                b.iter().filter(|(v, _)| !a.contains_key(v)).map(|(_, &q)| i128::from(q) * n).sum();
-            0.5 * (shared + only) as f64 / (n * m) as f64
-        };
-        self.entries.iter().zip(&other.entries).map(entry).fold(0.0, f64::max)
+        Ok(encode(&Closing { paid, marginals }))
     }
 }

@@ -3,10 +3,13 @@
 mod bounds;
 mod config;
 mod draw;
+mod marginals;
 
 pub use bounds::{BoundRow, TimesRow};
+pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
+use self::marginals::Marginals;
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
@@ -19,6 +22,7 @@ use crate::engine::{Drawn, Prepared, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
+use crate::rng::{Role, TaskKey, stream};
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
 use crate::table::{Declared, Key};
@@ -30,7 +34,7 @@ pub struct Meeting;
 
 table! {
     /// One coupled pair.
-    pub struct PairRow in "meetings.parquet", "Study `meeting`: one row per cell and coupled pair. Both chains of a pair start from independent double geometric coordinates on a basis of the lattice (its own for `lattice-metropolis`), each about twice as wide as the law of a free entry." {
+    pub struct PairRow in "meetings.parquet", "Study `meeting`: one row per cell and coupled pair. Both chains of a pair start where the option `start` of their method says, independently." {
         cell: Key, "", "the cell, in `cells.parquet`";
         lag: u64, "kernel steps", "L";
         replicate: u64, "", "the pair";
@@ -41,20 +45,6 @@ table! {
     }
 }
 
-table! {
-    /// Distance of the marginals of many chains to the exact law.
-    #[derive(serde::Deserialize)]
-    pub struct MarginalRow in "marginals.parquet", "Study `meeting` with `marginal-chains`: one row per law, kernel and number of steps." {
-        cell: Key, "", "the first cell with this law and kernel, in `cells.parquet`";
-        lag: u64, "kernel steps", "of that cell; the figures do not depend on it";
-        t: u64, "kernel steps", "1, 10^0.5, 10, …";
-        chains: u64, "", "how many";
-        tv: f64, "probability", "largest total variation distance over the entries of the table, between the chains' values after t steps and 20 times as many exact draws";
-        floor: f64, "probability", "the same with as many exact draws in the chains' place: mean over 20 batches";
-        floor_sd: f64, "probability", "its standard deviation over the batches";
-    }
-}
-
 /// A pair as it is drawn: its number and what happened.
 type Pair = (u64, Met);
 
@@ -62,7 +52,7 @@ type Pair = (u64, Met);
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Closing {
     paid: Paid,
-    marginals: Vec<MarginalRow>,
+    marginals: Marginals,
 }
 
 /// `1, 10^0.5, 10, …` up to a limit, rounded.
@@ -92,6 +82,7 @@ impl Kind for Meeting {
             cells: CellTables::begin(folder)?,
             pairs: folder.table()?,
             marginals: folder.table()?,
+            entries: folder.table()?,
             times: folder.table()?,
             bounds: folder.table()?,
             met: None,
@@ -109,6 +100,7 @@ struct MeetingTables<'a> {
     cells: CellTables<'a>,
     pairs: TableFile<'a, PairRow>,
     marginals: TableFile<'a, MarginalRow>,
+    entries: TableFile<'a, EntryMarginalRow>,
     times: TableFile<'a, TimesRow>,
     bounds: TableFile<'a, BoundRow>,
     /// Of the cell that is drawn: its meeting times, and the share of steps that moved.
@@ -134,12 +126,15 @@ impl Sink for MeetingTables<'_> {
         let Closing { paid, marginals } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, Convergence::NoChains, error)?;
-        let (key, lag) = (Key(cell.key), cell.lag().unwrap_or_default());
-        marginals.iter().try_for_each(|row| self.marginals.push(row))?;
+        marginals.levels.iter().try_for_each(|row| self.marginals.push(row))?;
+        marginals.entries.iter().try_for_each(|row| self.entries.push(row))?;
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
-        self.times.push(&TimesRow::new(key, lag, &times, &moved))?;
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
-        bounds::rows(key, lag, &times, &marginals, epsilon).iter().try_for_each(|row| self.bounds.push(row))
+        // Pairs use other roles.
+        let key = TaskKey { seed: self.plan.config.seed, cell: cell.key, replicate: 0, role: Role::Noise };
+        let (row, bounds) = bounds::rows(Key(cell.key), &times, &moved, epsilon, &mut stream(key));
+        self.times.push(&row)?;
+        bounds.iter().try_for_each(|row| self.bounds.push(row))
     }
 }
 
@@ -148,6 +143,7 @@ impl Tables for MeetingTables<'_> {
         self.cells.finish()?;
         self.pairs.finish()?;
         self.marginals.finish()?;
+        self.entries.finish()?;
         self.times.finish()?;
         self.bounds.finish()
     }
@@ -162,6 +158,7 @@ impl Study for Meeting {
             Declared::of::<TimesRow>(),
             Declared::of::<BoundRow>(),
             Declared::of::<MarginalRow>(),
+            Declared::of::<EntryMarginalRow>(),
         ]
     }
 
@@ -173,6 +170,8 @@ impl Study for Meeting {
         Ok(vec![
             Records::of_cells::<BoundRow>("tv_bounds", "tv_bound.csv", runs)?,
             Records::of_cells::<TimesRow>("meeting_times", "meeting_times.csv", runs)?,
+            Records::of_cells::<MarginalRow>("marginals", "marginals.csv", runs)?,
+            Records::of_cells::<EntryMarginalRow>("marginal_entries", "marginal_entries.csv", runs)?,
         ])
     }
 

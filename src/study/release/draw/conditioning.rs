@@ -10,7 +10,7 @@ use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::{Linear, Region};
-use crate::kernel::{Dispersed, LatticeGibbs, LatticeMetropolis, MetropolizedIndependence};
+use crate::kernel::{Dispersed, LatticeGibbs, LatticeMetropolis, MetropolizedIndependence, Start};
 use crate::law::LatticeLaw;
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
@@ -23,6 +23,7 @@ pub(super) fn prepare<L: ExactLattice>(
     law: L,
 ) -> Result<Box<dyn Releases>> {
     let (invariant, region) = (&table.invariant, Some(&table.region));
+    let start = cell.method.start();
     let (draws, tv_error) = match cell.method {
         Method::Klein if !cell.law.needs_delta() => {
             return Err(unsupported(cell.method.name(), cell.law.name()));
@@ -60,23 +61,23 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::LineGibbs { sweeps, .. } => {
             let kernel = LatticeGibbs::new(invariant, region, law)?;
             let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
-            (chains(kernel, steps), f64::NAN)
+            (chains(kernel, start, steps), f64::NAN)
         }
-        Method::LatticeMetropolis { steps, a, basis } => {
-            (chains(LatticeMetropolis::new(invariant, law, a, basis)?, steps.unwrap_or(0)), f64::NAN)
+        Method::LatticeMetropolis { steps, a, basis, .. } => {
+            let kernel = LatticeMetropolis::new(invariant, law, a, basis)?;
+            (chains(kernel, start, steps.unwrap_or(0)), f64::NAN)
         }
         Method::Mis { steps, proposal_epsilon } => {
             let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
             let kernel = MetropolizedIndependence::new(invariant, region, law, rate, None)?;
             let steps = steps.unwrap_or(0).saturating_mul(kernel.component_count());
-            (chains(kernel, steps), f64::NAN)
+            (chains(kernel, start, steps), f64::NAN)
         }
         _ => return Err(unsupported(cell.method.name(), "a table")),
     };
     Ok(Box::new(Ready {
         invariant: invariant.clone(),
         region: table.region.clone(),
-        law,
         draws,
         tv_error,
         records: cell.records,
@@ -89,17 +90,17 @@ type Drawing<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + S
 
 fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(
     kernel: K,
+    start: Start,
     steps: u64,
 ) -> Drawing<L> {
     Box::new(move |ready, range, rows| {
-        range.into_iter().try_for_each(|replicate| ready.chain(&kernel, steps, replicate, rows))
+        range.into_iter().try_for_each(|replicate| ready.chain(&kernel, start, steps, replicate, rows))
     })
 }
 
 struct Ready<L: LatticeLaw> {
     invariant: Linear,
     region: Region,
-    law: L,
     draws: Drawing<L>,
     /// What the draws are off in total variation; NaN if that is unknown.
     tv_error: f64,
@@ -145,20 +146,20 @@ impl<L: ExactLattice> Ready<L> {
         Ok(())
     }
 
-    /// Runs one chain from an over-dispersed start; its last state is the release.
+    /// Runs one chain from its start; its last state is the release.
     fn chain<K: Dispersed<Value = i64>>(
         &self,
         kernel: &K,
+        start: Start,
         steps: u64,
         replicate: u64,
         rows: &mut Rows,
     ) -> Result<()> {
-        let d = self.invariant.entries();
-        let start = kernel.start(&mut self.stream(replicate, Role::Start), self.law.start_scale(d))?;
+        let start = kernel.start(start, &mut self.stream(replicate, Role::Start))?;
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut draws: Vec<Vec<f64>> = Vec::new();
         let mut kept = Ok(());
-        let (state, record) = chain::run_from(
+        let (state, record) = chain::run(
             kernel,
             start,
             steps,

@@ -11,7 +11,7 @@ use crate::grid::Cell;
 use crate::imaging::{L2, SimplexScratch, TopDown};
 use crate::input::HierarchyTable;
 use crate::invariant::Hierarchy;
-use crate::kernel::{HierarchicalMh, Kernel, LineGibbs};
+use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
 use crate::law::{EuclideanLaplace, Value};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
@@ -69,7 +69,7 @@ type Drawing<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Se
 
 /// The method, and what its draws are off in total variation; NaN if that is unknown.
 fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Drawing<L>, f64)> {
-    let hierarchy = &table.hierarchy;
+    let (hierarchy, start) = (&table.hierarchy, method.start());
     let counts = method.nonnegative().then_some(&table.counts[..]);
     Ok(match *method {
         Method::Unconstrained => {
@@ -99,7 +99,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
         Method::LineGibbs { sweeps, .. } => {
             let kernel = LineGibbs::new(hierarchy, laws, counts)?;
             let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
-            (chains(kernel, steps), f64::NAN)
+            (chains(kernel, start, steps), f64::NAN)
         }
         Method::HierarchicalMh { steps, proposal_scale, .. } => {
             let proposal = match proposal_scale {
@@ -107,7 +107,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
                 None => HierarchicalMh::default_proposal(hierarchy, laws),
             };
             let kernel = HierarchicalMh::new(hierarchy, laws, proposal, counts)?;
-            (chains(kernel, steps.unwrap_or(0)), f64::NAN)
+            (chains(kernel, start, steps.unwrap_or(0)), f64::NAN)
         }
         Method::L2 => {
             let l2 = L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?;
@@ -145,13 +145,13 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
     })
 }
 
-fn chains<L: TreeNoise, K: Kernel<Value = L::Value> + Send + Sync + 'static>(
+fn chains<L: TreeNoise, K: Dispersed<Value = L::Value> + Send + Sync + 'static>(
     kernel: K,
+    start: Start,
     steps: u64,
 ) -> Drawing<L> {
     Box::new(move |tree, range, rows| {
-        let mut start = tree.zeros();
-        range.into_iter().try_for_each(|replicate| tree.chain(&kernel, steps, replicate, &mut start, rows))
+        range.into_iter().try_for_each(|replicate| tree.chain(&kernel, start, steps, replicate, rows))
     })
 }
 
@@ -208,26 +208,16 @@ impl<L: TreeNoise> Tree<L> {
         noise.iter().zip(&*self.counts).map(|(&z, &x)| L::Value::from_count(x) + z).collect()
     }
 
-    /// Runs one chain from an over-dispersed start, the leaves' free noise (never from the confidential
-    /// counts), and records its last state as the release.
-    fn chain<K: Kernel<Value = L::Value>>(
+    /// Runs one chain from its start and records its last state as the release.
+    fn chain<K: Dispersed<Value = L::Value>>(
         &self,
         kernel: &K,
+        start: Start,
         steps: u64,
         replicate: u64,
-        start: &mut [L::Value],
         rows: &mut Rows,
     ) -> Result<()> {
-        self.fill(&mut self.stream(replicate, Role::Start), start);
-        if self.nonnegative {
-            for &leaf in self.hierarchy.leaves() {
-                let (z, floor) =
-                    (&mut start[leaf as usize], L::Value::from_count(-self.counts[leaf as usize]));
-                if *z < floor {
-                    *z = floor;
-                }
-            }
-        }
+        let start = kernel.start(start, &mut self.stream(replicate, Role::Start))?;
         let levels = self.hierarchy.levels();
         let statistics = |noise: &[L::Value], put: &mut dyn FnMut(usize, f64)| {
             for l in 0..levels {
