@@ -12,7 +12,8 @@ use crate::rng::{Rng, below, open01};
 /// A leaf is drawn uniformly, and with it the height of one of its ancestors: at the root's the leaf moves alone,
 /// and with it all sums above it; below, it moves against another leaf, drawn uniformly from those under
 /// the same ancestor, and the sums above that ancestor stay. So every scale of the tree mixes, whichever
-/// level carries the strongest weight. With non-negativity the step is restricted to the feasible
+/// level carries the strongest weight. Heights are drawn in proportion to the nodes of the level that moves, but none less often
+/// than an eighth of the lowest: a move among siblings is for one leaf, a move higher up for the sums of many. With non-negativity the step is restricted to the feasible
 /// interval; single leaves alone connect all feasible points.
 ///
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
@@ -25,6 +26,8 @@ pub struct LineGibbs<L: LineLaw> {
     /// The leaves in depth-first order: below a node they are the range `spans[node]`.
     leaves: Vec<u32>,
     spans: Vec<(u32, u32)>,
+    /// Heights, each as often as it is drawn among all.
+    heights: Vec<usize>,
     /// By node: the lower bound of a leaf's noise.
     floors: Option<Vec<L::Value>>,
 }
@@ -68,7 +71,15 @@ impl<L: LineLaw> LineGibbs<L> {
         }
         let floors = counts.map(|counts| counts.iter().map(|&x| L::Value::from_count(-x)).collect());
         let tables = L::tables(laws);
-        Ok(Self { hierarchy: hierarchy.clone(), tables, laws: laws.to_vec(), leaves, spans, floors })
+        Ok(Self {
+            hierarchy: hierarchy.clone(),
+            tables,
+            laws: laws.to_vec(),
+            leaves,
+            spans,
+            heights: heights(hierarchy),
+            floors,
+        })
     }
 
     /// Moves in one sweep: the number of leaves.
@@ -89,6 +100,16 @@ impl<L: LineLaw> LineGibbs<L> {
     }
 }
 
+/// Heights from 0, each in proportion to the nodes of its level, at least an eighth of the leaves, in eighths.
+fn heights(hierarchy: &Hierarchy) -> Vec<usize> {
+    let leaves = hierarchy.leaves().len() as f64;
+    let times = |height: usize| {
+        let nodes = hierarchy.level_nodes(hierarchy.levels() - 1 - height).len();
+        libm::ceil(8.0 * nodes as f64 / leaves).clamp(1.0, 8.0) as usize
+    };
+    (0..hierarchy.levels()).flat_map(|height| std::iter::repeat_n(height, times(height))).collect()
+}
+
 impl<L: LineLaw> Kernel for LineGibbs<L> {
     type Value = L::Value;
     type State = LineState<L::Value>;
@@ -107,8 +128,9 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LineMove) {
-        let choice = below(rng, (self.leaves.len() * self.hierarchy.levels()) as u64) as usize;
-        let (height, leaf) = (choice / self.leaves.len(), self.leaves[choice % self.leaves.len()]);
+        let choice = below(rng, (self.leaves.len() * self.heights.len()) as u64) as usize;
+        let (height, leaf) =
+            (self.heights[choice / self.leaves.len()], self.leaves[choice % self.leaves.len()]);
         noise.leaf = leaf;
         noise.partner = None;
         if height < self.hierarchy.level(leaf as usize) {
@@ -243,10 +265,10 @@ mod tests {
     impl<L: LineLaw> LineGibbs<L> {
         /// Every leaf and partner that a move can draw, with its probability.
         fn moves(&self) -> Vec<(f64, u32, Option<u32>)> {
-            let share = 1.0 / (self.leaves.len() * self.hierarchy.levels()) as f64;
+            let share = 1.0 / (self.leaves.len() * self.heights.len()) as f64;
             let mut all = Vec::new();
             for &leaf in &self.leaves {
-                for height in 0..self.hierarchy.levels() {
+                for &height in &self.heights {
                     if height >= self.hierarchy.level(leaf as usize) {
                         all.push((share, leaf, None));
                         continue;
