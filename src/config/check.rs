@@ -64,6 +64,7 @@ impl Checker<'_> {
             data,
             blocks,
             excludes: wire.exclude.iter().map(|wire| self.exclude(wire)).collect::<Result<_>>()?,
+            certify: report.certify.as_ref().map(|path| folder.join(path.get_ref())),
             published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
             beside: report.beside.map(|beside| Beside {
                 table: folder.join(beside.table.get_ref()),

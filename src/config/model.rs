@@ -54,6 +54,8 @@ pub struct Config {
     pub published: Option<PathBuf>,
     /// A release by somebody else to print beside ours.
     pub beside: Option<Beside>,
+    /// Folder of a study of meetings that certifies chains.
+    pub certify: Option<PathBuf>,
     /// The text that was read, with overrides applied, and its name: for errors found later.
     pub text: String,
     /// The text of the file as given.

@@ -326,6 +326,10 @@ pub struct WireReport {
     pub published: Option<Spanned<String>>,
     /// A release by somebody else, to print beside our errors entry by entry.
     pub beside: Option<WireBeside>,
+    /// Folder of a run of a study of meetings on the same chains, relative to the config file: its coupled pairs bound how far the
+    /// releases of the chains are from their law.
+    #[schemars(with = "Option<String>")]
+    pub certify: Option<Spanned<String>>,
 }
 
 /// `[report.beside]`

@@ -35,6 +35,9 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     if plan.config.keep_draws {
         text += "keep-draws\n";
     }
+    if let Some(hash) = &plan.certified_by {
+        text += &format!("certified by {hash}\n");
+    }
     for cell in &plan.cells {
         text += &format!("{} replicates={}", cell.key_text(), cell.replicates);
         if cell.records > 0 {

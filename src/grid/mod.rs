@@ -9,6 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::input::Shape;
 use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
+use crate::store::Run;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -94,6 +95,8 @@ pub struct Plan {
     pub subject: Subject,
     /// The cells, in the order of the config.
     pub cells: Vec<Cell>,
+    /// Hash of the study of meetings that certifies its chains.
+    pub certified_by: Option<String>,
 }
 
 impl Plan {
@@ -109,6 +112,10 @@ impl Plan {
     /// The same on a table that was read.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
         let subject = subject(&config, table)?;
+        let certified_by = match &config.certify {
+            Some(folder) => Some(Run::open(folder)?.manifest.config_hash),
+            None => None,
+        };
         let mut cells: Vec<Cell> = Vec::new();
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         for block in &config.blocks {
@@ -141,7 +148,7 @@ impl Plan {
                 config.path.display()
             )));
         }
-        Ok(Self { config, subject, cells })
+        Ok(Self { config, subject, cells, certified_by })
     }
 
     /// Hash of the config as resolved, 16 hexadecimal digits: name, seed, and every cell with its

@@ -49,6 +49,9 @@ impl Plan {
         if let Some(published) = &config.published {
             report["published"] = value(absolute(published));
         }
+        if let Some(certify) = &config.certify {
+            report["certify"] = value(absolute(certify));
+        }
         if let Some(beside) = &config.beside {
             let mut table = Table::new();
             table["table"] = value(absolute(&beside.table));

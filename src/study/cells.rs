@@ -4,6 +4,7 @@ use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
 use crate::failure::Result;
 use crate::grid::Cell;
+use crate::input::Subject;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table::Key;
@@ -67,6 +68,7 @@ table! {
         method: MethodKind, "", "see the README";
         options: String, "", "of the method: `name=value`, joined by commas; empty if none";
         nonnegative: bool, "", "whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the method keeps inequalities (tables)";
+        chain: Option<Key>, "", "of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings certifies releases";
         lag: Option<u64>, "kernel steps", "of coupled chains";
         max_steps: Option<u64>, "kernel steps", "where a coupled pair is cut short";
         scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the root, the others are in `levels.parquet`";
@@ -77,7 +79,7 @@ table! {
         gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, or the method moves free noise to it; `computed`: over all pairs of tables of the invariant (up to 200 in each component, double geometric noise); `bounded`: at most this, by `congenial::privacy::gamma_bound` or 1; `unknown`: Gaussian noise conditioned on inequalities, or not computed";
         tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
         converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), else `yes`; `unknown` for a single chain or fewer than 4 records; empty for other cells";
-        delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; null where either is not known. For chains see `tv_bounds.parquet` of a study of meetings";
+        delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
     }
 }
 
@@ -144,26 +146,30 @@ pub struct Paid {
     pub gamma: Option<f64>,
     /// See `gamma`.
     pub known: String,
+    /// What a chain adds to delta, if that is known.
+    #[serde(skip)]
+    pub certified: Option<f64>,
 }
 
 impl Paid {
     /// `tv_error`: NaN if unknown.
     pub fn new(tv_error: f64, gamma: Gamma) -> Self {
         let tv_error = Some(tv_error).filter(|error| !error.is_nan());
-        Self { tv_error, gamma: gamma.value(), known: gamma.how().to_owned() }
+        Self { tv_error, gamma: gamma.value(), known: gamma.how().to_owned(), certified: None }
     }
 }
 
 /// Both tables while they are written.
 pub struct CellTables<'a> {
+    subject: &'a Subject,
     cells: TableFile<'a, CellRow>,
     failures: TableFile<'a, FailureRow>,
 }
 
 impl<'a> CellTables<'a> {
     /// Begins them. Errors: the disk.
-    pub fn begin(folder: &'a RunFolder) -> Result<Self> {
-        Ok(Self { cells: folder.table()?, failures: folder.table()? })
+    pub fn begin(folder: &'a RunFolder, subject: &'a Subject) -> Result<Self> {
+        Ok(Self { subject, cells: folder.table()?, failures: folder.table()? })
     }
 
     /// The end of a cell. Errors: the disk.
@@ -187,6 +193,7 @@ impl<'a> CellTables<'a> {
             method: cell.method.kind(),
             options: cell.method.options(),
             nonnegative: cell.nonnegative,
+            chain: cell.method.is_chain().then(|| Key(cell.chain_key(self.subject))),
             lag: cell.lag(),
             max_steps: cell.meeting.map(|meeting| meeting.max_steps),
             scale: calibration.scales[0],
@@ -197,7 +204,11 @@ impl<'a> CellTables<'a> {
             gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
             tv_error: paid.tv_error,
             converged,
-            delta_sampling: paid.tv_error.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta)),
+            delta_sampling: paid
+                .tv_error
+                .zip(epsilon)
+                .map(|(eta, epsilon)| sampling_delta(epsilon, eta))
+                .or(paid.certified),
         })?;
         match error {
             Some(error) => self.failures.push(&FailureRow { cell: Key(cell.key), error: error.to_owned() }),

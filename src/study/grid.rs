@@ -1,6 +1,6 @@
 //! What the studies of a grid share.
 
-use super::release::{read_beside_source, read_published, write_beside};
+use super::release::{check_certificates, read_beside_source, read_published, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
 use crate::config::{Checker, Section};
@@ -124,6 +124,7 @@ impl<K: Kind> Planned for Gridded<K> {
             let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
             copies.push(("published.csv", bytes));
         }
+        check_certificates(&self.plan)?;
         match (&config.beside, &config.data.shape) {
             (None, _) => {}
             (Some(beside), Shape::Table { entry: Some(names), .. }) => {
@@ -142,7 +143,13 @@ impl<K: Kind> Planned for Gridded<K> {
     fn inputs(&self) -> Vec<PathBuf> {
         let config = &self.plan.config;
         let beside = config.beside.as_ref().map(|beside| &beside.table);
-        [&config.data.table].into_iter().chain(&config.published).chain(beside).cloned().collect()
+        [&config.data.table]
+            .into_iter()
+            .chain(&config.published)
+            .chain(beside)
+            .chain(&config.certify)
+            .cloned()
+            .collect()
     }
 
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {

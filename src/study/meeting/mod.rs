@@ -79,7 +79,7 @@ impl Kind for Meeting {
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
         Ok(Box::new(MeetingTables {
             plan,
-            cells: CellTables::begin(folder)?,
+            cells: CellTables::begin(folder, &plan.subject)?,
             pairs: folder.table()?,
             marginals: folder.table()?,
             entries: folder.table()?,

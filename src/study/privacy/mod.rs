@@ -68,7 +68,11 @@ impl Kind for Privacy {
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
-        Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder)?, pairs: folder.table()? }))
+        Ok(Box::new(PrivacyTables {
+            plan,
+            cells: CellTables::begin(folder, &plan.subject)?,
+            pairs: folder.table()?,
+        }))
     }
 
     fn bytes(_: &Plan, _: &Cell) -> u64 {

@@ -2,6 +2,7 @@
 
 use super::super::cells::CellRow;
 use super::super::records::{Named, Records};
+use super::CertificateRow;
 use super::published::{Published, read_published};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
@@ -308,10 +309,28 @@ fn against_published(lines: &[Line], published: &[&Published], format: Format) -
 
 /// What every cell pays.
 pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
-    let header = ["noise", "method", "epsilon", "delta", "gamma", "(1 + gamma) epsilon", "delta of sampling"];
-    let mut body = Vec::new();
+    let header = [
+        "noise",
+        "method",
+        "epsilon",
+        "delta",
+        "gamma",
+        "(1 + gamma) epsilon",
+        "TV of sampling",
+        "delta of sampling",
+    ];
+    let (mut body, mut unknown) = (Vec::new(), Vec::new());
     for run in runs {
+        let mut certificates = std::collections::HashMap::new();
+        run.run.each(|row: CertificateRow| {
+            certificates.insert(row.cell, row);
+            Ok(())
+        })?;
         for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
+            let certificate = certificates.get(&cell.cell);
+            if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
+                unknown.push(format!("- {}: {}\n", cell.words(), row.unknown));
+            }
             let CellRow { epsilon_total, delta_total, gamma, gamma_known, delta_sampling, .. } = &cell;
             let how = if gamma_known == "bounded" { "at most " } else { "" };
             body.push(vec![
@@ -325,10 +344,17 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
                     None => "unknown".into(),
                 },
                 cell.epsilon_paid().map_or("unknown".into(), |epsilon| format!("{how}{}", number(epsilon))),
-                match delta_sampling {
-                    Some(delta) if *delta == 0.0 => "0".into(),
-                    Some(delta) => format!("{delta:.1e}"),
-                    None => "unknown".into(),
+                match (cell.tv_error, certificate) {
+                    (Some(error), _) if error == 0.0 => "0".into(),
+                    (Some(error), _) => format!("{error:.1e}"),
+                    (None, Some(row)) => row.words(),
+                    (None, None) => "unknown".into(),
+                },
+                match (delta_sampling, certificate) {
+                    (Some(delta), _) if *delta == 0.0 => "0".into(),
+                    (Some(delta), None) => format!("{delta:.1e}"),
+                    (Some(delta), Some(_)) => format!("<= {delta:.1e}"),
+                    (None, _) => "unknown".into(),
                 },
             ]);
         }
@@ -336,10 +362,12 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
     if body.is_empty() {
         return Ok(String::new());
     }
-    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"). delta of sampling: \
-                (1 + e^epsilon) times the total variation error of a draw, unknown for a chain without a bound on it.\n\n";
+    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"). TV of sampling: the \
+                total variation distance of a draw to its law; of a chain by coupled pairs (report.certify), in brackets the upper limit at 95 %. delta of \
+                sampling: (1 + e^epsilon) times that.\n\n";
     let page = table_page(header.map(str::to_owned).to_vec(), body, format);
-    Ok(heading("What a release pays", format) + &page + note)
+    let why = if unknown.is_empty() { String::new() } else { format!("Unknown:\n{}\n", unknown.concat()) };
+    Ok(heading("What a release pays", format) + &page + note + &why)
 }
 
 /// The levels of every cell, and the published figures beside.

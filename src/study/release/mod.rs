@@ -2,6 +2,7 @@
 
 mod agreement;
 mod beside;
+mod certify;
 mod chains;
 mod components;
 mod config;
@@ -15,6 +16,7 @@ mod tails;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
+pub use certify::CertificateRow;
 pub use chains::{ChainRow, MixingRow};
 pub use components::ComponentRow;
 pub(super) use draw::unsupported;
@@ -98,6 +100,7 @@ impl Study for Release {
             Declared::of::<ComponentRow>(),
             Declared::of::<AgreementRow>(),
             Declared::of::<TailRow>(),
+            Declared::of::<CertificateRow>(),
         ]
     }
 
@@ -130,6 +133,7 @@ impl Study for Release {
             Records::of_cells::<ComponentRow>("components", "components.csv", runs)?,
             Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs)?,
             Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
+            Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs)?,
             Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
         ])
     }
@@ -152,6 +156,11 @@ impl Study for Release {
         };
         Ok([of(runs[0])?, of(runs[1])?])
     }
+}
+
+/// Reads the study that certifies the chains of a plan, if it names one. Errors: that it does not.
+pub(super) fn check_certificates(plan: &Plan) -> Result<()> {
+    certify::Certificates::of(plan).map(drop)
 }
 
 /// What one cell gave, in memory.

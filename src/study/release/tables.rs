@@ -3,15 +3,18 @@
 use super::super::Tables;
 use super::super::cells::{CellTables, Paid};
 use super::agreement::Comparisons;
+use super::certify::Certificates;
 use super::chains::{Chains, convergence};
 use super::components::Components;
 use super::entries::Entries;
 use super::errors::Level;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
-use super::{AgreementRow, ChainRow, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow, TailRow};
+use super::{
+    AgreementRow, CertificateRow, ChainRow, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow, TailRow,
+};
 use crate::engine::{Drawn, Sink, decode};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
 use crate::privacy::LatticeShape;
@@ -35,11 +38,14 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
     Ok(Box::new(ReleaseTables {
         plan,
         folder,
-        cells: CellTables::begin(folder)?,
+        cells: CellTables::begin(folder, &plan.subject)?,
         errors: folder.table()?,
         levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
         chains: folder.table()?,
         mixing: (Chains::default(), folder.table()?),
+        certificates: Certificates::of(plan)?
+            .map(|all| Ok::<_, Failure>((all, folder.table()?)))
+            .transpose()?,
         table,
     }))
 }
@@ -53,6 +59,7 @@ struct ReleaseTables<'a> {
     levels: (Vec<Level>, TableFile<'a, LevelRow>),
     chains: TableFile<'a, ChainRow>,
     mixing: (Chains, TableFile<'a, MixingRow>),
+    certificates: Option<(Certificates, TableFile<'a, CertificateRow>)>,
     table: Option<OfTable<'a>>,
 }
 
@@ -108,9 +115,15 @@ impl Sink for ReleaseTables<'_> {
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
+        let mut paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
+        if let Some((certificates, file)) = &mut self.certificates
+            && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps))
+        {
+            paid.certified = row.delta(paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon));
+            file.push(&row)?;
+        }
         self.cells.close(cell, &paid, convergence(cell, &mixing, &entries), error)?;
         for (i, level) in self.levels.0.iter_mut().enumerate() {
             let scale = cell.calibration.scales[i];
@@ -138,6 +151,7 @@ impl Tables for ReleaseTables<'_> {
         self.levels.1.finish()?;
         self.chains.finish()?;
         self.mixing.1.finish()?;
+        self.certificates.map_or(Ok(()), |(_, file)| file.finish())?;
         let Some(of) = self.table else { return Ok(()) };
         of.entries.1.finish()?;
         of.components.1.finish()?;

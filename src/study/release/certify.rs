@@ -1,0 +1,130 @@
+//! What a study of meetings tells of the chains of a study of releases.
+
+use super::super::cells::CellRow;
+use super::super::meeting::PairRow;
+use crate::coupling::MeetingTimes;
+use crate::failure::{Failure, Result};
+use crate::grid::{Cell, Plan};
+use crate::privacy::sampling_delta;
+use crate::rng::{Role, TaskKey, stream};
+use crate::store::Run;
+use crate::table;
+use crate::table::Key;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+table! {
+    /// How far the releases of a chain are from their law.
+    pub struct CertificateRow in "certificates.parquet", "Study `release` with `report.certify`: one row per cell with chains. The bound is that of the pairs of the named study of meetings on the same chain, at as many steps as the release makes." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        steps: u64, "kernel steps", "of each release";
+        lag: Option<u64>, "kernel steps", "of the pairs: of several lags that whose upper limit is smallest";
+        pairs: Option<u64>, "", "coupled pairs";
+        apart: Option<u64>, "", "of them, those still apart after so many steps beyond the lag; fewer than 10 say little";
+        bound: Option<f64>, "probability", "on the total variation distance of a release to its law (Biswas, Jacob, Vanetti 2019)";
+        bound_low: Option<f64>, "probability", "its interval at 95 %, by the bootstrap over pairs";
+        bound_high: Option<f64>, "probability", "its interval; never below 3 / pairs, which is where what no pair has shown begins";
+        unknown: String, "", "why there is no bound; empty if there is one";
+    }
+}
+
+/// Pairs of chains by the key of the chain.
+#[derive(Debug, Default)]
+pub(super) struct Certificates {
+    chains: HashMap<Key, Vec<MeetingTimes>>,
+    /// The study that they are from; empty if none is named.
+    name: String,
+}
+
+impl Certificates {
+    /// Of a run of a study of meetings. Errors: another study; its tables.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let run = Run::open(folder)?;
+        if run.manifest.study != "meeting" {
+            let message = format!(
+                "{}: report.certify: a run of the study `{}`, want one of `meeting`",
+                folder.display(),
+                run.manifest.study
+            );
+            return Err(Failure::Usage(message));
+        }
+        let mut chains: HashMap<Key, Key> = HashMap::new();
+        run.each(|cell: CellRow| {
+            chains.extend(cell.chain.map(|chain| (cell.cell, chain)));
+            Ok(())
+        })?;
+        let mut times: BTreeMap<(Key, u64), MeetingTimes> = BTreeMap::new();
+        run.each(|pair: PairRow| {
+            if let Some(&chain) = chains.get(&pair.cell) {
+                times.entry((chain, pair.lag)).or_insert_with(|| MeetingTimes::new(pair.lag)).push(pair.tau);
+            }
+            Ok(())
+        })?;
+        let mut certificates = Self { chains: HashMap::new(), name: run.manifest.name.clone() };
+        for ((chain, _), times) in times {
+            certificates.chains.entry(chain).or_default().push(times);
+        }
+        Ok(certificates)
+    }
+
+    /// Of the config. Errors: as [`Certificates::read`].
+    pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
+        plan.config.certify.as_deref().map(Self::read).transpose()
+    }
+
+    /// The row of a cell whose releases make so many steps; for others there is none.
+    pub(super) fn row(&self, plan: &Plan, cell: &Cell, steps: Option<u64>) -> Option<CertificateRow> {
+        let steps = steps.filter(|_| cell.method.is_chain())?;
+        let unknown = |why: String| CertificateRow {
+            cell: Key(cell.key),
+            steps,
+            lag: None,
+            pairs: None,
+            apart: None,
+            bound: None,
+            bound_low: None,
+            bound_high: None,
+            unknown: why,
+        };
+        let Some(all) = self.chains.get(&Key(cell.chain_key(&plan.subject))) else {
+            return Some(unknown(format!("{} has no coupled pairs of this chain", self.name)));
+        };
+        let key = TaskKey { seed: plan.config.seed, cell: cell.key, replicate: u64::MAX, role: Role::Noise };
+        let bounded = all.iter().filter(|times| times.is_bounded()).map(|times| {
+            let interval = times.intervals(&mut stream(key), |sample| vec![sample.mean_bound(steps)]);
+            let (low, high) = interval[0].unwrap_or((f64::NAN, f64::INFINITY));
+            (times, low, high.max(3.0 / times.met() as f64))
+        });
+        let Some((times, low, high)) = bounded.min_by(|a, b| a.2.total_cmp(&b.2)) else {
+            let (censored, pairs) = all
+                .iter()
+                .fold((0, 0), |(c, n), times| (c + times.censored(), n + times.met() + times.censored()));
+            return Some(unknown(format!("{censored} of {pairs} pairs of {} were cut short", self.name)));
+        };
+        Some(CertificateRow {
+            lag: Some(times.lag()),
+            pairs: Some(times.met()),
+            apart: Some(times.apart(steps)),
+            bound: Some(times.mean_bound(steps)),
+            bound_low: Some(low),
+            bound_high: Some(high),
+            ..unknown(String::new())
+        })
+    }
+}
+
+impl CertificateRow {
+    /// What a release adds to delta at most, in 19 of 20 cases; `epsilon`: what it pays by the law itself.
+    pub(super) fn delta(&self, epsilon: Option<f64>) -> Option<f64> {
+        Some(sampling_delta(epsilon?, self.bound_high?))
+    }
+
+    /// The bound in words.
+    pub(super) fn words(&self) -> String {
+        match (self.bound, self.bound_high) {
+            (Some(bound), Some(high)) if bound > 0.0 => format!("{bound:.1e} (<= {high:.1e})"),
+            (Some(_), Some(high)) => format!("below about {high:.1e}"),
+            _ => "unknown".into(),
+        }
+    }
+}
