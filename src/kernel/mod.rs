@@ -1,5 +1,7 @@
 //! Markov kernels: one file each.
 
+#[cfg(test)]
+mod fuzz;
 mod hierarchical_mh;
 mod jumps;
 mod lattice_gibbs;

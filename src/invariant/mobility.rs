@@ -1,0 +1,64 @@
+//! How often a vector can move within a region.
+
+use super::inequalities::Bounded;
+use super::side::{NO_LOWER, NO_UPPER};
+use crate::lattice::Sparse;
+use std::collections::HashSet;
+
+/// Points times vectors that are looked at, for all components of an invariant together.
+pub(crate) const MOST_LOOKS: usize = 1 << 18;
+
+/// By vector: the share of the region's points from which a step of ±1 along it stays inside. All points are
+/// listed, from 0 along the vectors, which must connect them.
+///
+/// `vectors`: on the component's own entries. `looks`: how many points times vectors may be looked at; what was looked at is
+/// taken off. `None`: more than that, or nothing bounds some entry.
+pub(crate) fn listed(bounded: &Bounded, vectors: &[Sparse], looks: &mut usize) -> Option<Vec<f64>> {
+    let within = bounded.narrowed()?;
+    let n = bounded.component.entries.len();
+    if (0..n).any(|entry| within.lower[entry] == NO_LOWER || within.upper[entry] == NO_UPPER) {
+        return None;
+    }
+    let mut points = vec![vec![0i64; n]];
+    let mut known: HashSet<Vec<i64>> = HashSet::from([points[0].clone()]);
+    let mut mobile = vec![0u32; vectors.len()];
+    let mut next = 0;
+    while next < points.len() {
+        *looks = looks.checked_sub(vectors.len())?;
+        for (vector, mobile) in vectors.iter().zip(&mut mobile) {
+            let mut can = false;
+            for sign in [1, -1] {
+                let mut z = points[next].clone();
+                vector.iter().for_each(|&(entry, c)| z[entry as usize] += sign * i64::from(c));
+                if within.contains(&z) {
+                    can = true;
+                    if known.insert(z.clone()) {
+                        points.push(z);
+                    }
+                }
+            }
+            *mobile += u32::from(can);
+        }
+        next += 1;
+    }
+    Some(mobile.into_iter().map(|mobile| f64::from(mobile) / points.len() as f64).collect())
+}
+
+/// The same for one vector as far as bounds tell without a list: 0 if it fits nowhere ([`Bounded::fits`]), else what it
+/// would be for a step of +1 if every point of the box of the bounds that everything implies were in the region,
+/// `Π (1 - |b_i|/(width_i + 1))`.
+pub(crate) fn estimated(bounded: &Bounded, within: &super::Region, vector: &[(u32, i32)]) -> f64 {
+    if !bounded.fits(vector) {
+        return 0.0;
+    }
+    let of = |&(entry, c): &(u32, i32)| {
+        let (lower, upper) = (within.lower[entry as usize], within.upper[entry as usize]);
+        if lower == NO_LOWER || upper == NO_UPPER {
+            return 1.0;
+        }
+        let points = upper.saturating_sub(lower) as f64 + 1.0;
+        // What fits has a step of its size within the bounds of every entry.
+        (1.0 - f64::from(c).abs() / points).max(f64::MIN_POSITIVE)
+    };
+    vector.iter().map(of).product::<f64>().max(f64::MIN_POSITIVE)
+}
