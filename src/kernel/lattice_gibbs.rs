@@ -318,31 +318,52 @@ mod tests {
                 Self::Listed(list, odds) => (0..list.len()).map(|i| (odds.p(i), list[i].clone())).collect(),
                 Self::Pairs(entries) => even(pairs(entries)),
                 Self::Swaps { .. } => unreachable!("small tables are listed"),
-                Self::Grouped { groups, pairs: dimensions, vectors, odds, .. } => {
+                Self::Grouped { groups, pairs: dimensions, vectors, odds, spread } => {
                     let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
                     let mut all = Vec::new();
                     for &group in dimensions {
                         all.extend(even(pairs(&groups[group as usize])));
                     }
-                    for vector in vectors {
+                    for (i, vector) in vectors.iter().enumerate() {
                         let mut lifted: Vec<Sparse> = vec![Vec::new()];
-                        for &(group, c) in vector {
+                        // What goes to an entry of its own choice.
+                        let units = vector.iter().flat_map(|&(group, c)| match spread {
+                            true => vec![(group, c.signum()); c.unsigned_abs() as usize],
+                            false => vec![(group, c)],
+                        });
+                        for (group, c) in units {
                             lifted = lifted
                                 .into_iter()
                                 .flat_map(|head| {
                                     groups[group as usize].iter().map(move |&entry| {
                                         let mut next = head.clone();
-                                        next.push((entry, c));
+                                        match next.iter_mut().find(|(other, _)| *other == entry) {
+                                            Some((_, units)) => *units += c,
+                                            None => next.push((entry, c)),
+                                        }
                                         next
                                     })
                                 })
                                 .collect();
                         }
-                        all.extend(even(lifted));
+                        let p = odds.p(i) * vectors.len() as f64;
+                        all.extend(even(lifted).into_iter().map(|(q, vector)| (p * q, vector)));
                     }
                     all.into_iter().map(|(p, vector)| (p * share, vector)).collect()
                 }
             }
+        }
+    }
+
+    impl<L: LatticeLaw> LatticeGibbs<L> {
+        /// Every vector that a step can take, with its probability.
+        pub(in crate::kernel) fn choices(&self) -> Vec<(f64, Sparse)> {
+            let owned = |i: usize| self.owners.iter().filter(|&&owner| owner as usize == i).count() as f64;
+            let one = |(i, moves): (usize, &Moves)| {
+                let share = owned(i) / self.owners.len() as f64;
+                moves.all().into_iter().map(move |(p, vector)| (share * p, vector)).collect::<Vec<_>>()
+            };
+            self.moves.iter().enumerate().flat_map(one).collect()
         }
     }
 
@@ -358,12 +379,7 @@ mod tests {
                 |sum| law.energy(sum),
                 |from| {
                     let mut row = Vec::new();
-                    let total: usize = kernel.moves.iter().map(|_| 1).sum();
-                    for (component, moves) in kernel.moves.iter().enumerate() {
-                        let owned =
-                            kernel.owners.iter().filter(|&&owner| owner as usize == component).count();
-                        let share = if total == 1 { 1.0 } else { owned as f64 / kernel.owners.len() as f64 };
-                        for (p, vector) in moves.all() {
+                    for (p, vector) in kernel.choices() {
                             let at = |u: f64| {
                                 let mut state = kernel.init(from);
                                 kernel.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
@@ -383,11 +399,10 @@ mod tests {
                                         }
                                     }
                                 }
-                                row.push((here.clone(), share * p * (high - u)));
+                                row.push((here.clone(), p * (high - u)));
                                 u = high;
                                 here = at(u.min(1.0 - 1e-16));
                             }
-                        }
                     }
                     row
                 },

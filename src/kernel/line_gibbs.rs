@@ -185,3 +185,40 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
         &state.nodes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl<L: LineLaw> LineGibbs<L> {
+        /// The moves of as many sweeps as there are levels, from the first one: the leaf, and the leaves that it may move against
+        /// (itself: alone), all alike.
+        pub(in crate::kernel) fn schedule(&self) -> Vec<(u32, Vec<Option<u32>>)> {
+            let tree = &self.hierarchy;
+            let mut moves = Vec::new();
+            for sweep in 0..tree.levels() {
+                let mut height = sweep;
+                for &leaf in &self.leaves {
+                    let level = tree.level(leaf as usize);
+                    height = if height > level { 0 } else { height };
+                    if height == level {
+                        moves.push((leaf, vec![None]));
+                    } else {
+                        let mut ancestor = leaf as usize;
+                        (0..=height).for_each(|_| ancestor = tree.parent(ancestor));
+                        let under = |mut v: usize| {
+                            while v > ancestor {
+                                v = tree.parent(v);
+                            }
+                            v == ancestor
+                        };
+                        let partners = self.leaves.iter().filter(|&&other| under(other as usize));
+                        moves.push((leaf, partners.map(|&other| (other != leaf).then_some(other)).collect()));
+                    }
+                    height += 1;
+                }
+            }
+            moves
+        }
+    }
+}

@@ -304,3 +304,19 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
         Ok(self.init(&z))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl<L: LatticeLaw> MetropolizedIndependence<L> {
+        /// By component: its entries, and those that are proposed.
+        pub(in crate::kernel) fn parts(&self) -> Vec<(Vec<u32>, Vec<u32>)> {
+            let part = |own: &ComponentProposal| {
+                let entries = &own.bounded.component.entries;
+                (entries.clone(), own.free.iter().map(|&i| entries[i as usize]).collect())
+            };
+            self.components.iter().map(part).collect()
+        }
+    }
+}
