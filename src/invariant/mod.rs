@@ -12,7 +12,7 @@ pub use crate::lattice::Row;
 pub use hierarchy::Hierarchy;
 pub use inequalities::{Bounded, Inequalities, Region};
 pub use linear::{Component, Linear, check_free};
-pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use mobility::MOST_LOOKS;
+pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

@@ -187,7 +187,8 @@ impl Moves {
             return Some((self, 1.0));
         }
         let place = |entry: u32| entries.binary_search(&entry).expect("its own entry") as u32;
-        let local = |vector: &Sparse| -> Sparse { vector.iter().map(|&(entry, c)| (place(entry), c)).collect() };
+        let local =
+            |vector: &Sparse| -> Sparse { vector.iter().map(|&(entry, c)| (place(entry), c)).collect() };
         if let Some(vectors) = self.list(MAX_EXACT).filter(|vectors| vectors.len() <= MAX_EXACT) {
             let own: Vec<Sparse> = vectors.iter().map(local).collect();
             if let Some(shares) = mobility::listed(bounded, &own, looks) {
@@ -312,7 +313,11 @@ fn sums(bounded: &Bounded) -> Bounded {
         region: Region {
             lower: columns.iter().map(|(_, members)| sum(&|i| lower[i], NO_LOWER, members)).collect(),
             upper: columns.iter().map(|(_, members)| sum(&|i| upper[i], NO_UPPER, members)).collect(),
-            rows: explicit.into_iter().zip(&bounded.region.rows).map(|(row, (_, least))| (row, *least)).collect(),
+            rows: explicit
+                .into_iter()
+                .zip(&bounded.region.rows)
+                .map(|(row, (_, least))| (row, *least))
+                .collect(),
         },
     }
 }

@@ -75,6 +75,16 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// Errors: no free dimension; a lattice whose basis is refused by [`crate::invariant::basis`]; a scale for
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
+        Self::looking(invariant, region, law, MOST_LOOKS)
+    }
+
+    /// `looks`: at points and vectors, for [`Moves::mobile`].
+    pub(super) fn looking(
+        invariant: &Linear,
+        region: Option<&Region>,
+        law: L,
+        mut looks: usize,
+    ) -> Result<Self> {
         let entries = invariant.entries();
         let region = region.filter(|region| !region.is_everything());
         let components = match region {
@@ -83,7 +93,6 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         };
         let (mut moves, mut into, mut basis) = (Vec::new(), Vec::new(), Vec::new());
         let (mut owners, mut idle) = (Vec::new(), entries);
-        let mut looks = MOST_LOOKS;
         for bounded in &components {
             let component = &bounded.component;
             if !component.rows.is_empty() && component.entries.len() == 1 {
@@ -380,29 +389,29 @@ mod tests {
                 |from| {
                     let mut row = Vec::new();
                     for (p, vector) in kernel.choices() {
-                            let at = |u: f64| {
-                                let mut state = kernel.init(from);
-                                kernel.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
-                                state.z
-                            };
-                            let (mut u, mut here) = (0.0, at(1e-17));
-                            while u < 1.0 {
-                                // The last u with this value.
-                                let (mut low, mut high) = (u, 1.0);
-                                if at(1.0 - 1e-16) != here {
-                                    for _ in 0..60 {
-                                        let middle = 0.5 * (low + high);
-                                        if at(f64::max(middle, 1e-17)) == here {
-                                            low = middle
-                                        } else {
-                                            high = middle
-                                        }
+                        let at = |u: f64| {
+                            let mut state = kernel.init(from);
+                            kernel.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
+                            state.z
+                        };
+                        let (mut u, mut here) = (0.0, at(1e-17));
+                        while u < 1.0 {
+                            // The last u with this value.
+                            let (mut low, mut high) = (u, 1.0);
+                            if at(1.0 - 1e-16) != here {
+                                for _ in 0..60 {
+                                    let middle = 0.5 * (low + high);
+                                    if at(f64::max(middle, 1e-17)) == here {
+                                        low = middle
+                                    } else {
+                                        high = middle
                                     }
                                 }
-                                row.push((here.clone(), p * (high - u)));
-                                u = high;
-                                here = at(u.min(1.0 - 1e-16));
                             }
+                            row.push((here.clone(), p * (high - u)));
+                            u = high;
+                            here = at(u.min(1.0 - 1e-16));
+                        }
                     }
                     row
                 },
