@@ -62,3 +62,68 @@ pub(crate) fn estimated(bounded: &Bounded, within: &super::Region, vector: &[(u3
     };
     vector.iter().map(of).product::<f64>().max(f64::MIN_POSITIVE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::{Linear, Moves, Region};
+    use crate::kernel::fuzz::systems::{points, table};
+    use crate::testing::test_stream;
+
+    /// On random systems whose points are listed another way: the moves connect them; shares are the shares; what could move
+    /// fits, and has an estimate above 0.
+    #[test]
+    fn nothing_that_can_move_is_left_out() {
+        let mut rng = test_stream(92);
+        let (mut systems, mut vectors, mut out, mut kept) = (0, 0, 0, 0);
+        for _ in 0..500 {
+            let Some((name, equations, region)) = table(&mut rng, true) else { continue };
+            for bounded in region.components(&equations).iter().flat_map(Bounded::reduced) {
+                let n = bounded.component.entries.len();
+                let own = Bounded {
+                    component: crate::invariant::Component {
+                        entries: (0..n as u32).collect(),
+                        ..bounded.component.clone()
+                    },
+                    ..bounded.clone()
+                };
+                let rows = own.component.rows.clone();
+                let invariant = Linear::from_rows(n, rows).unwrap_or(Linear::none(n));
+                let Some(points) = points(&invariant, &own.region, 30) else { continue };
+                if points.len() > 2000 || points.iter().flatten().any(|z| z.abs() == 30) {
+                    continue;
+                }
+                let Ok(moves) = Moves::within(&own) else { continue };
+                let Some(all) = moves.list(512).filter(|all| !all.is_empty()) else { continue };
+                let shares = listed(&own, &all, &mut usize::MAX.clone());
+                // Nothing bounds some entry that the box knows of.
+                let Some(shares) = shares else { continue };
+                let within: Region = own.narrowed().expect("it holds 0");
+                let known: HashSet<&Vec<i64>> = points.iter().collect();
+                systems += 1;
+                for (vector, &share) in all.iter().zip(&shares) {
+                    let moved = |z: &Vec<i64>, sign: i64| {
+                        let mut z = z.clone();
+                        vector.iter().for_each(|&(i, c)| z[i as usize] += sign * i64::from(c));
+                        known.contains(&z)
+                    };
+                    let mobile = points.iter().filter(|z| moved(z, 1) || moved(z, -1)).count();
+                    let want = mobile as f64 / points.len() as f64;
+                    assert_eq!(share, want, "{name}: {vector:?}");
+                    let estimate = estimated(&own, &within, vector);
+                    assert!(
+                        (0.0..=1.0).contains(&estimate) && (want == 0.0 || estimate > 0.0),
+                        "{name}: {vector:?}"
+                    );
+                    vectors += 1;
+                    out += usize::from(want == 0.0 && estimate == 0.0);
+                    kept += usize::from(want == 0.0 && estimate > 0.0);
+                }
+            }
+        }
+        println!(
+            "{systems} systems, {vectors} vectors; {out} that cannot move are left out by bounds alone, {kept} are not"
+        );
+        assert!(systems > 150 && out > 10 * kept);
+    }
+}

@@ -173,3 +173,63 @@ fn narrow(region: &mut Region, equations: &[Row], rows: &[(Row, i64)], passes: u
     let bounded = region.lower.bounds().len().min(region.upper.bounds().len());
     (0..bounded).all(|entry| region.lower[entry] <= region.upper[entry])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::{Inequalities, Linear};
+    use crate::kernel::fuzz::systems::{points, table};
+    use crate::testing::test_stream;
+
+    /// Reduced regions have the same points: each of them splits into points of the parts, and there are as many as the parts have
+    /// together.
+    #[test]
+    fn reduced_regions_have_the_same_points() {
+        let mut rng = test_stream(93);
+        let (mut systems, mut fewer) = (0, 0);
+        for _ in 0..400 {
+            let Some((name, equations, region)) = table(&mut rng, true) else { continue };
+            let Some(all) = points(&equations, &region, 30) else { continue };
+            if all.iter().flatten().any(|z| z.abs() == 30) {
+                continue;
+            }
+            systems += 1;
+            let whole = region.whole(&equations);
+            let (narrowed, tightened) = (whole.narrowed().expect("it holds 0"), whole.tightened());
+            assert!(all.iter().all(|z| narrowed.contains(z) && tightened.contains(z)), "{name}");
+            let parts = whole.reduced();
+            let joined = Region::joined(&parts);
+            let moving: Vec<u32> = parts.iter().flat_map(|part| part.component.entries.clone()).collect();
+            fewer += usize::from(moving.len() < equations.entries() || joined.rows.len() < region.rows.len());
+            let mut product = 1;
+            for Bounded { component, region } in &parts {
+                let n = component.entries.len();
+                let own = Linear::from_rows(n, component.rows.clone()).unwrap_or(Linear::none(n));
+                product *= points(&own, region, 30).expect("fewer than all").len();
+            }
+            assert_eq!(product, all.len(), "{name}");
+            for z in &all {
+                let fixed = (0u32..).zip(z).filter(|(i, _)| !moving.contains(i));
+                assert!(fixed.map(|(_, z)| *z).all(|z| z == 0) && joined.contains(z), "{name}");
+            }
+        }
+        assert!(systems > 150 && fewer > 80, "{systems} {fewer}");
+    }
+
+    /// A table whose first row is empty is a smaller table; rows that bounds imply go.
+    #[test]
+    fn what_is_left() {
+        let margins = Linear::margins(3, 3).unwrap();
+        let region = Inequalities::nonnegative(9).around(&[0, 0, 0, 1, 2, 0, 3, 0, 4]).unwrap();
+        let parts = region.whole(&margins).reduced();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].component.entries, [3, 4, 5, 6, 7, 8]);
+        assert_eq!(parts[0].component.margins, Some((2, 3)));
+        let total = Linear::total(3).unwrap();
+        let rows = vec![(vec![(0, 1), (1, 1)], 0), (vec![(0, 2), (1, 2)], 0), (vec![(0, 1), (1, -1)], -9)];
+        let inequalities = Inequalities::nonnegative(3).and(Inequalities::rows(rows).unwrap());
+        let region = inequalities.around(&[1, 2, 3]).unwrap();
+        let parts = region.whole(&total).reduced();
+        assert!(parts.len() == 1 && parts[0].region.rows.is_empty());
+    }
+}

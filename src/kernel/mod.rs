@@ -1,7 +1,7 @@
 //! Markov kernels: one file each.
 
 #[cfg(test)]
-mod fuzz;
+pub(crate) mod fuzz;
 mod hierarchical_mh;
 mod jumps;
 mod lattice_gibbs;

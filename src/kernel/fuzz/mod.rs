@@ -6,187 +6,32 @@
 //! matrix is computed from the formula of the law and from what a step chooses; that a step has its row is tested by draws, at
 //! [`ALPHA`] for all systems together.
 
+mod support;
+pub(crate) mod systems;
+
 use super::*;
 use crate::chain;
 use crate::diagnostics::{effective_sample_size, rank_normalised_split_rhat};
-use crate::invariant::{Hierarchy, Inequalities, Linear, MOST_LOOKS, Region};
-use crate::lattice::{BasisKind, IntMatrix};
+use crate::invariant::{Hierarchy, MOST_LOOKS};
+use crate::lattice::BasisKind;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law, LineLaw};
 use crate::oracle::Formula;
-use crate::rng::{Stream, below, normal_cdf, open01};
+use crate::rng::{Stream, below, normal_cdf};
 use crate::testing::{ALPHA, frequencies, test_stream};
 use std::collections::HashMap;
+use support::{Matrix, Support};
+use systems::{integer, pick, table};
 
 /// Default lengths, see `catalogue`.
 const SWEEPS: u64 = 100;
 const STEPS: u64 = 200_000;
 /// Total variation distance of a chain that is right.
 const RIGHT: f64 = 0.01;
-/// Points of a support.
-const MOST: usize = 200;
 /// Steps that are compared with a row.
 const DRAWS: u64 = 2_000;
 /// Chains whose traces mark a cell, and records of each.
 const CHAINS: u64 = 8;
 const RECORDS: u64 = 512;
-
-/// Points with their probabilities.
-struct Support {
-    points: Vec<Vec<i64>>,
-    place: HashMap<Vec<i64>, usize>,
-    p: Vec<f64>,
-    /// Logarithms of weights.
-    log: Vec<f64>,
-}
-
-impl Support {
-    /// `None`: too many points, or one.
-    fn new(points: Vec<Vec<i64>>, log_weight: impl Fn(&[i64]) -> f64) -> Option<Self> {
-        if points.len() < 2 || points.len() > MOST {
-            return None;
-        }
-        let log: Vec<f64> = points.iter().map(|z| log_weight(z)).collect();
-        let total: f64 = log.iter().map(|&log| libm::exp(log)).sum();
-        let place = points.iter().cloned().zip(0..).collect();
-        Some(Self { points, place, p: log.iter().map(|&log| libm::exp(log) / total).collect(), log })
-    }
-
-    /// The points of a table's region with entries within ±reach: entry by entry, an equation as soon as all of its entries
-    /// are there.
-    fn of_table(invariant: &Linear, region: &Region, law: Formula, reach: i64) -> Option<Self> {
-        let mut points: Vec<Vec<i64>> = vec![Vec::new()];
-        for i in 0..invariant.entries() {
-            let (lower, upper) = (region.lower[i].max(-reach), region.upper[i].min(reach));
-            let complete: Vec<_> =
-                invariant.rows().iter().filter(|row| row[row.len() - 1].0 as usize == i).collect();
-            let zero = |z: &Vec<i64>| {
-                complete.iter().all(|row| row.iter().map(|&(c, a)| a * z[c as usize]).sum::<i64>() == 0)
-            };
-            points = points
-                .iter()
-                .flat_map(|head| (lower..=upper).map(move |z| [&head[..], &[z]].concat()))
-                .filter(zero)
-                .collect();
-            if points.len() > 100_000 {
-                return None;
-            }
-        }
-        points.retain(|z| region.check(z).is_ok());
-        Self::new(points, |z| match law {
-            Formula::Euclidean(scale) => -libm::sqrt(z.iter().map(|&z| (z * z) as f64).sum::<f64>()) / scale,
-            law => z.iter().map(|&z| law.log_weight(z as f64)).sum(),
-        })
-    }
-
-    fn n(&self) -> usize {
-        self.points.len()
-    }
-
-    fn moved(&self, from: usize, vector: &[(u32, i32)], t: i64) -> Option<usize> {
-        let mut z = self.points[from].clone();
-        vector.iter().for_each(|&(entry, c)| z[entry as usize] += t * i64::from(c));
-        self.place.get(&z).copied()
-    }
-
-    /// The lines along a vector, of two points and more.
-    fn lines(&self, vector: &[(u32, i32)]) -> Vec<Vec<usize>> {
-        let ends = (0..self.n()).filter(|&i| self.moved(i, vector, -1).is_none());
-        let line = |i| (0..).map_while(|t| self.moved(i, vector, t)).collect::<Vec<usize>>();
-        ends.map(line).filter(|line| line.len() > 1).collect()
-    }
-
-    /// Exact draws along a vector, made with probability `p`.
-    fn add_gibbs(&self, matrix: &mut Matrix, vector: &[(u32, i32)], p: f64) {
-        for line in self.lines(vector) {
-            // Weights on the line, by their ratios to the largest: all may be next to nothing.
-            let top = line.iter().map(|&i| self.log[i]).fold(f64::NEG_INFINITY, f64::max);
-            let weight = |i: usize| libm::exp(self.log[i] - top);
-            let total: f64 = line.iter().map(|&i| weight(i)).sum();
-            for &i in &line {
-                matrix.p[i * self.n() + i] -= p;
-                line.iter().for_each(|&j| matrix.p[i * self.n() + j] += p * weight(j) / total);
-            }
-        }
-    }
-
-    /// `p(to)/p(from)`.
-    fn ratio(&self, from: usize, to: usize) -> f64 {
-        libm::exp(self.log[to] - self.log[from])
-    }
-
-    fn distance(&self, law: &[f64]) -> f64 {
-        0.5 * self.p.iter().zip(law).map(|(p, q)| (p - q).abs()).sum::<f64>()
-    }
-
-    /// A point, by its probability.
-    fn draw(&self, rng: &mut Stream) -> usize {
-        let mut u = open01(rng);
-        (0..self.n() - 1)
-            .find(|&i| {
-                u -= self.p[i];
-                u < 0.0
-            })
-            .unwrap_or(0)
-    }
-}
-
-/// A transition matrix, row by row.
-#[derive(Clone)]
-struct Matrix {
-    n: usize,
-    p: Vec<f64>,
-}
-
-impl Matrix {
-    fn identity(n: usize) -> Self {
-        Self { n, p: (0..n * n).map(|i| f64::from(i % (n + 1) == 0)).collect() }
-    }
-
-    fn row(&self, i: usize) -> &[f64] {
-        &self.p[i * self.n..(i + 1) * self.n]
-    }
-
-    fn then(&self, next: &Self) -> Self {
-        let mut product = vec![0.0; self.n * self.n];
-        for (row, to) in self.p.chunks(self.n).zip(product.chunks_mut(self.n)) {
-            for (&p, via) in row.iter().zip(next.p.chunks(self.n)).filter(|(p, _)| **p != 0.0) {
-                to.iter_mut().zip(via).for_each(|(to, q)| *to += p * q);
-            }
-        }
-        Self { n: self.n, p: product }
-    }
-
-    fn power(&self, mut exponent: u64) -> Self {
-        let (mut power, mut square) = (Self::identity(self.n), self.clone());
-        while exponent > 0 {
-            if exponent % 2 == 1 {
-                power = power.then(&square);
-            }
-            exponent /= 2;
-            if exponent > 0 {
-                square = square.then(&square);
-            }
-        }
-        power
-    }
-
-    /// Metropolis: what `propose(from, to)` gives, accepted with the smaller of 1 and `ratio(from, to)`.
-    fn metropolis(
-        n: usize,
-        propose: impl Fn(usize, usize) -> f64,
-        ratio: impl Fn(usize, usize) -> f64,
-    ) -> Self {
-        let mut matrix = Self::identity(n);
-        for from in 0..n {
-            for to in (0..n).filter(|&to| to != from) {
-                let p = propose(from, to) * ratio(from, to).min(1.0);
-                matrix.p[from * n + to] += p;
-                matrix.p[from * n + from] -= p;
-            }
-        }
-        matrix
-    }
-}
 
 /// What the fuzz found.
 #[derive(Default)]
@@ -275,7 +120,7 @@ impl Found {
             entry.2 = entry.2.max(distance);
         } else if is_marked(*kernel, chain.block * chain.blocks, rng, start) {
             entry.1 += 1;
-            println!("MARKED {name}: {distance:.3} {}", chain.system);
+            println!("{name}: {distance:.3} off and marked: {}", chain.system);
         } else {
             self.wrong.push(format!("{name}: {distance:.3} off and not marked: {}", chain.system));
         }
@@ -302,60 +147,6 @@ fn is_marked<K: Kernel<Value = i64>>(
     let traces: Vec<&[f64]> = traces.iter().map(Vec::as_slice).collect();
     let effective: f64 = traces.iter().map(|trace| effective_sample_size(trace).unwrap_or(0.0)).sum();
     rank_normalised_split_rhat(&traces).is_none_or(|rhat| rhat > 1.01) || effective < 400.0
-}
-
-fn pick<T: Copy>(rng: &mut Stream, from: &[T]) -> T {
-    from[below(rng, from.len() as u64) as usize]
-}
-
-fn integer(rng: &mut Stream, low: i64, high: i64) -> i64 {
-    low + below(rng, (high - low) as u64 + 1) as i64
-}
-
-/// Equations, and what bounds the noise around random counts. `None`: what is refused.
-fn table(rng: &mut Stream, bounded: bool) -> Option<(String, Linear, Region)> {
-    let mut d = 2 + below(rng, if bounded { 5 } else { 3 }) as usize;
-    let row = |rng: &mut Stream, d: usize, most: i64| -> Vec<i64> {
-        (0..d).map(|_| integer(rng, -most, most)).collect()
-    };
-    let most = pick(rng, &[1, 2, 2, 4]);
-    let equations = match below(rng, 7) {
-        0 => Linear::total(d),
-        1 => Linear::partition(&(0..d).map(|i| i % 2).collect::<Vec<_>>()),
-        2 => {
-            d = if bounded { pick(rng, &[4, 6]) } else { 4 };
-            Linear::margins(2, d / 2)
-        }
-        _ => {
-            let rows: Vec<Vec<i64>> = (0..=below(rng, 2)).map(|_| row(rng, d, most)).collect();
-            Linear::matrix(&IntMatrix::from_rows(&rows)?)
-        }
-    };
-    let equations = equations.ok()?;
-    let most = pick(rng, &[3, 6, 6, 20]);
-    let counts: Vec<i64> =
-        (0..d).map(|_| if below(rng, 3) == 0 { 0 } else { integer(rng, 0, most) }).collect();
-    if !bounded {
-        return Some((format!("{:?}", equations.rows()), equations, Region::everything()));
-    }
-    let mut inequalities = match below(rng, 3) {
-        0 => Inequalities::nonnegative(d),
-        1 => Inequalities::bounds(vec![-1; d], vec![20; d]).ok()?,
-        _ => {
-            let lower = counts.iter().map(|x| x - integer(rng, 0, 4)).collect();
-            let upper = counts.iter().map(|x| x + integer(rng, 0, 4)).collect();
-            Inequalities::bounds(lower, upper).ok()?
-        }
-    };
-    for _ in 0..below(rng, 3) {
-        let row = row(rng, d, 2);
-        let at: i64 = row.iter().zip(&counts).map(|(a, x)| a * x).sum();
-        let least = at - integer(rng, 0, 6);
-        let row = row.into_iter().zip(0..).map(|(a, i)| (i, a)).collect();
-        inequalities = inequalities.and(Inequalities::rows(vec![(row, least)]).ok()?);
-    }
-    let region = inequalities.around(&counts).ok()?;
-    Some((format!("{:?} around {counts:?}: {region:?}", equations.rows()), equations, region))
 }
 
 /// The law of a kernel's own starts.
