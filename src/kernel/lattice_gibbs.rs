@@ -128,15 +128,10 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         self.sweep
     }
 
+    /// One of the vectors of a component.
     #[inline]
-    fn draw_from<R: Rng + ?Sized>(&self, moves: &[Moves], rng: &mut R, vector: &mut Sparse) {
-        vector.clear();
-        let component = match moves {
-            [] => return,
-            [_] => 0,
-            _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
-        };
-        match &moves[component] {
+    fn choose<R: Rng + ?Sized>(moves: &Moves, rng: &mut R, vector: &mut Sparse) {
+        match moves {
             Moves::Listed(list, odds) => vector.extend_from_slice(&list[odds.draw(rng)]),
             Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
             Moves::Swaps { entries, rows, columns } => {
@@ -161,6 +156,18 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             }
         }
     }
+
+    /// `moves`: by component.
+    #[inline]
+    fn draw_from<R: Rng + ?Sized>(&self, moves: &[Moves], rng: &mut R, noise: &mut LatticeMove) {
+        noise.vector.clear();
+        let component = match moves {
+            [_] => 0,
+            _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
+        };
+        Self::choose(&moves[component], rng, &mut noise.vector);
+        noise.u = open01(rng);
+    }
 }
 
 impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
@@ -181,8 +188,9 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LatticeMove) {
-        self.draw_from(&self.moves, rng, &mut noise.vector);
-        noise.u = open01(rng);
+        if !self.moves.is_empty() {
+            self.draw_from(&self.moves, rng, noise);
+        }
     }
 
     #[inline]
@@ -233,14 +241,14 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// near by, until none is violated.
     fn walk_into<R: Rng + ?Sized>(&self, bounds: &Bounds, rng: &mut R, z: &mut [i64]) -> Result<()> {
         let Bounds { region, into } = bounds;
-        let mut vector = Sparse::new();
+        let mut noise = self.noise();
         for _ in 0..SWEEPS_TO_REGION {
             if region.contains(z) {
                 return Ok(());
             }
             for _ in 0..self.sweep() {
-                self.draw_from(into, rng, &mut vector);
-                let along = region.violation_along(&vector, z);
+                self.draw_from(into, rng, &mut noise);
+                let along = region.violation_along(&noise.vector, z);
                 let (best, least) = downhill(&along);
                 let (mut first, mut last) = (best, best);
                 while last - best < PLATEAU && along(last + 1) == least {
@@ -250,7 +258,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
                     first -= 1;
                 }
                 let t = first + below(rng, (last - first) as u64 + 1) as i64;
-                for &(entry, c) in &vector {
+                for &(entry, c) in &noise.vector {
                     z[entry as usize] += t * i64::from(c);
                 }
             }

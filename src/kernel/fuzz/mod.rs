@@ -190,6 +190,13 @@ fn tables<L: LatticeLaw>(rng: &mut Stream, found: &mut Found, systems: u64, make
                 continue;
             }
             let Ok(kernel) = LatticeGibbs::looking(&equations, Some(&region), law, looks) else { continue };
+            for _ in 0..20 {
+                let start = kernel.start(rng, start_scale);
+                let inside = start.is_ok_and(|state| region.contains(kernel.position(&state)));
+                if !inside {
+                    found.wrong.push(format!("{name}: no start: {system}"));
+                }
+            }
             let mut matrix = Matrix::identity(n);
             for (p, vector) in kernel.choices() {
                 support.add_gibbs(&mut matrix, &vector, p);
