@@ -7,6 +7,8 @@ use crate::lattice::Row;
 
 /// Passes over the equations in [`Bounded::tightened`].
 const PASSES: usize = 3;
+/// Explicit rows, from the first, that are compared with the rest.
+const MOST_ROWS: usize = 64;
 /// Passes over everything in [`Bounded::narrowed`]; bounds that go on closing in are still bounds.
 const MOST_PASSES: usize = 16;
 
@@ -27,8 +29,8 @@ impl Bounded {
         some.then_some(region)
     }
 
-    /// The same points by fewer constraints: entries that can only be 0 are left out, and so are explicit rows that the
-    /// rest implies; what is then tied no more is parted. The entries left out have no noise.
+    /// The same points by fewer constraints: entries that can only be 0 are left out, and so are explicit rows (of the first 64) that the
+    /// bounds of entries imply; what is then tied no more is parted. The entries left out have no noise.
     ///
     /// For regions that contain 0, as every [`Region`] of a table does.
     pub(crate) fn reduced(&self) -> Vec<Self> {
@@ -38,7 +40,7 @@ impl Bounded {
             (0..n as u32).filter(|&i| within.lower[i as usize] < within.upper[i as usize]).collect();
         let mut own = self.on(&free, &self.component.rows, &self.region.rows);
         let mut i = 0;
-        while i < own.region.rows.len() {
+        for _ in 0..own.region.rows.len().min(MOST_ROWS) {
             let (row, least) = own.region.rows.remove(i);
             if !own.implies(&row, least) {
                 own.region.rows.insert(i, (row, least));

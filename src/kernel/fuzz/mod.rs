@@ -12,8 +12,8 @@ pub(crate) mod systems;
 use super::*;
 use crate::chain;
 use crate::diagnostics::{effective_sample_size, rank_normalised_split_rhat};
-use crate::invariant::{Hierarchy, MOST_LOOKS};
-use crate::lattice::BasisKind;
+use crate::invariant::{Hierarchy, Inequalities, Linear, MOST_LOOKS};
+use crate::lattice::{BasisKind, IntMatrix};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law, LineLaw};
 use crate::oracle::Formula;
 use crate::rng::{Stream, below, normal_cdf};
@@ -431,6 +431,49 @@ fn chains_of_the_default_length_are_right_or_marked() {
     }
     println!("{tests} rows by draws, the least p is {least:.1e}");
     assert!(tests < 10_000);
+    let by_lines = |name: &str| kernels[name].1;
+    // All short lines in turn: nothing needs to be marked.
+    assert_eq!(["line-gibbs", "line-gibbs by bounds", "line-gibbs on trees"].map(by_lines), [0; 3]);
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(kernels.len() == 6 && kernels.values().all(|(systems, marked, _)| *systems >= 2 * marked + 10));
+}
+
+/// Few tables under equations with many short vectors, most of which fit nowhere: right after 30 sweeps from every start, by
+/// the transition matrix. Drawn evenly from the whole Graver basis, one move for each entry, the same sweeps leave chains up
+/// to 0.6 off.
+#[test]
+fn sweeps_are_worth_the_same_where_little_can_move() {
+    let equations = [vec![-1, -2, 4, -2, 0], vec![1, 3, 2, -1, 0]];
+    let equations = Linear::matrix(&IntMatrix::from_rows(&equations).unwrap()).unwrap();
+    let scale = 1.0 / 1.6;
+    let law = DoubleGeometric::new(scale).unwrap();
+    for (lower, upper, rows, least) in [
+        (-1, 9, [[-2, -1, 0, 0, -2], [-2, 1, 0, 1, 2]], [-10, 5]),
+        (-1, 15, [[-2, 2, -1, -2, 1], [-1, 0, 1, 1, -2]], [-9, 0]),
+        (0, 9, [[1, 0, -1, 0, -1], [2, 1, 2, 2, -1]], [-5, 23]),
+    ] {
+        let rows = rows.map(|row| (0..5).zip(row).collect::<Vec<(u32, i64)>>());
+        let region = Inequalities::bounds(vec![lower; 5], vec![upper; 5])
+            .unwrap()
+            .and(Inequalities::rows(rows.into_iter().zip(least).collect()).unwrap())
+            .around(&[2, 4, 3, 5, 1])
+            .unwrap();
+        let support = Support::of_table(&equations, &region, Formula::Geometric(scale), 20).unwrap();
+        assert_eq!(support.n(), 9);
+        for looks in [MOST_LOOKS, 0] {
+            let kernel = LatticeGibbs::looking(&equations, Some(&region), law, looks).unwrap();
+            let mut matrix = Matrix::identity(9);
+            for (p, vector) in kernel.choices() {
+                support.add_gibbs(&mut matrix, &vector, p);
+            }
+            let last = matrix.power(30 * kernel.sweep());
+            let worst = (0..9).map(|i| support.distance(last.row(i))).fold(0.0, f64::max);
+            println!(
+                "{} vectors, {} moves in a sweep: {worst:.4} off",
+                kernel.choices().len(),
+                kernel.sweep()
+            );
+            assert!(worst < RIGHT, "{worst}");
+        }
+    }
 }
