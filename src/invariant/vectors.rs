@@ -174,8 +174,9 @@ impl Moves {
     /// so many points of the region, on average over the draws, have a step of ±1 along the vector within the region.
     ///
     /// Where the region's points are few, they are listed, and all vectors with them: exact. Else that share is taken from the
-    /// bounds of the entries (of groups of equal columns: of their sums), see [`mobility::estimated`], and taken to be 1 for
-    /// pairs and for the swaps of large tables, all of which can move if no entry is fixed. Half of the draws
+    /// bounds of the entries (of groups of equal columns: of their sums), see [`mobility::estimated`] and [`Bounded::fits`], and
+    /// taken to be 1 for pairs and for the swaps of large tables. Pairs in a total and swaps in a table with lower bounds can all
+    /// move if no entry is fixed: what is left above the lower bounds is placed so that the step is free. Half of the draws
     /// are even, and half in proportion to the vector's share: what can often move is not crowded out by what seldom can, and
     /// what seldom can is still drawn.
     ///
@@ -200,7 +201,13 @@ impl Moves {
             Self::Pairs(_) | Self::Swaps { .. } => Some((self, 1.0)),
             Self::Listed(vectors, _) => {
                 let within = bounded.narrowed()?;
-                let share = |vector: &Sparse| mobility::estimated(bounded, &within, &local(vector));
+                // All swaps of a two-way table fit, see there; there may be very many.
+                let known = bounded.component.margins.is_some() && bounded.region.rows.is_empty();
+                let fits = |vector: &Sparse| known || bounded.fits(vector);
+                let share = |vector: &Sparse| match local(vector) {
+                    vector if fits(&vector) => mobility::estimated(&within, &vector),
+                    _ => 0.0,
+                };
                 let shares: Vec<f64> = vectors.iter().map(share).collect();
                 let (vectors, odds, share) = chosen(vectors, &shares)?;
                 Some((Self::Listed(vectors, odds), share))
@@ -208,7 +215,10 @@ impl Moves {
             Self::Grouped { groups, pairs, vectors, spread, .. } => {
                 let sums = sums(bounded);
                 let within = sums.narrowed()?;
-                let share = |vector: &Sparse| mobility::estimated(&sums, &within, vector);
+                let share = |vector: &Sparse| match sums.fits(vector) {
+                    true => mobility::estimated(&within, vector),
+                    false => 0.0,
+                };
                 let shares: Vec<f64> = vectors.iter().map(share).collect();
                 let (vectors, odds, share) =
                     chosen(vectors, &shares).unwrap_or_else(|| (Vec::new(), Odds::even(1), 0.0));
@@ -290,8 +300,9 @@ fn chosen(vectors: Vec<Sparse>, shares: &[f64]) -> Option<(Vec<Sparse>, Odds, f6
     }
     let (n, total) = (shares.len() as f64, shares.iter().sum::<f64>());
     let weights: Vec<f64> = shares.iter().map(|share| 1.0 / n + share / total).collect();
-    let share = shares.iter().zip(&weights).map(|(share, weight)| 0.5 * share * weight).sum();
-    Some((vectors, Odds::of(&weights), share))
+    let share: f64 = shares.iter().zip(&weights).map(|(share, weight)| 0.5 * share * weight).sum();
+    // From every point some vector can move, and half of the draws are even: no estimate need be smaller.
+    Some((vectors, Odds::of(&weights), share.max(0.5 / n)))
 }
 
 /// What holds for the sums of groups of equal columns, as entries numbered from 0.
