@@ -80,7 +80,7 @@ mod tests {
     fn nothing_that_can_move_is_left_out() {
         let mut rng = test_stream(92);
         let (mut systems, mut vectors, mut out, mut kept) = (0, 0, 0, 0);
-        for _ in 0..500 {
+        for _ in 0..300 {
             let Some((name, equations, region)) = table(&mut rng, true) else { continue };
             for bounded in region.components(&equations).iter().flat_map(Bounded::reduced) {
                 let n = bounded.component.entries.len();
@@ -93,8 +93,8 @@ mod tests {
                 };
                 let rows = own.component.rows.clone();
                 let invariant = Linear::from_rows(n, rows).unwrap_or(Linear::none(n));
-                let Some(points) = points(&invariant, &own.region, 30) else { continue };
-                if points.len() > 2000 || points.iter().flatten().any(|z| z.abs() == 30) {
+                let Some(points) = points(&invariant, &own.region, 25) else { continue };
+                if points.len() > 2000 || points.iter().flatten().any(|z| z.abs() == 25) {
                     continue;
                 }
                 let Ok(moves) = Moves::within(&own) else { continue };
@@ -128,6 +128,6 @@ mod tests {
         println!(
             "{systems} systems, {vectors} vectors; {out} that cannot move are left out by bounds alone, {kept} are not"
         );
-        assert!(systems > 150 && out > 10 * kept);
+        assert!(systems > 100 && out > 10 * kept);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod systems;
 use super::*;
 use crate::chain;
 use crate::diagnostics::{effective_sample_size, rank_normalised_split_rhat};
-use crate::invariant::{Hierarchy, Inequalities, Linear, MOST_LOOKS};
+use crate::invariant::{Hierarchy, Inequalities, Linear, MOST_LOOKS, Region};
 use crate::lattice::{BasisKind, IntMatrix};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law, LineLaw};
 use crate::oracle::Formula;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use support::{Matrix, Support};
 use systems::{integer, pick, table};
 
-/// Default lengths, see `catalogue`.
+/// Default lengths.
 const SWEEPS: u64 = 100;
 const STEPS: u64 = 200_000;
 /// Total variation distance of a chain that is right.
@@ -64,7 +64,6 @@ impl Found {
         &mut self,
         rng: &mut Stream,
         chain: &Chain<K>,
-        position: impl Fn(&[i64]) -> Vec<i64>,
         start: impl Fn(&mut Stream) -> Option<K::State>,
     ) {
         let Chain { name, kernel, support, matrix, .. } = chain;
@@ -89,7 +88,7 @@ impl Found {
                     kernel.draw(rng, &mut noise);
                     kernel.apply(&mut state, &noise);
                 }
-                if let Some(&to) = support.place.get(&position(kernel.position(&state))) {
+                if let Some(&to) = support.place.get(kernel.position(&state)) {
                     seen[to] += 1;
                 }
             }
@@ -149,130 +148,151 @@ fn is_marked<K: Kernel<Value = i64>>(
     rank_normalised_split_rhat(&traces).is_none_or(|rhat| rhat > 1.01) || effective < 400.0
 }
 
-/// The law of a kernel's own starts.
-fn starts<K: Dispersed<Value = i64>>(
-    kernel: &K,
-    scale: f64,
-    support: &Support,
-    rng: &mut Stream,
-) -> Option<Vec<f64>> {
-    let mut law = vec![0.0; support.n()];
-    for _ in 0..200 {
-        // Those beyond the listed support are nearly never there.
-        if let Some(&i) = support.place.get(kernel.position(&kernel.start(rng, scale).ok()?)) {
-            law[i] += 1.0;
-        }
-    }
-    let total: f64 = law.iter().sum();
-    (total > 100.0).then(|| law.into_iter().map(|n| n / total).collect())
+/// A random table with its listed law.
+struct Case<L> {
+    name: String,
+    equations: Linear,
+    region: Region,
+    law: L,
+    support: Support,
+    /// Whether the list holds all points; else nearly everything.
+    whole: bool,
 }
 
+impl<L: LatticeLaw> Case<L> {
+    fn beyond(&self) -> f64 {
+        if self.whole { 1e-11 } else { 1e-5 }
+    }
+
+    fn start_scale(&self) -> f64 {
+        self.law.start_scale(self.equations.entries())
+    }
+
+    /// The law of a kernel's own starts.
+    fn starts<K: Dispersed<Value = i64>>(&self, kernel: &K, rng: &mut Stream) -> Option<Vec<f64>> {
+        let mut law = vec![0.0; self.support.n()];
+        for _ in 0..200 {
+            // Those beyond the listed support are nearly never there.
+            let state = kernel.start(rng, self.start_scale()).ok()?;
+            if let Some(&i) = self.support.place.get(kernel.position(&state)) {
+                law[i] += 1.0;
+            }
+        }
+        let total: f64 = law.iter().sum();
+        (total > 100.0).then(|| law.into_iter().map(|n| n / total).collect())
+    }
+
+    /// A chain whose matrix is that of single steps.
+    fn judge<K: Dispersed<Value = i64>>(
+        &self,
+        (rng, found): (&mut Stream, &mut Found),
+        (name, kernel, matrix): (&'static str, &K, Matrix),
+        blocks: u64,
+        starts: Option<Vec<f64>>,
+    ) {
+        let (system, beyond) = (format!("{}, {:?}", self.name, self.law), self.beyond());
+        let chain =
+            Chain { name, system, kernel, support: &self.support, matrix, block: 1, blocks, starts, beyond };
+        found.judge(rng, &chain, |rng| kernel.start(rng, self.start_scale()).ok());
+    }
+
+    /// `looks`: none where odds are to come from bounds alone, as for regions with many points.
+    fn lines(&self, rng: &mut Stream, found: &mut Found, name: &'static str, looks: usize) {
+        let Self { equations, region, support, .. } = self;
+        let Ok(kernel) = LatticeGibbs::looking(equations, Some(region), self.law, looks) else { return };
+        for _ in 0..20 {
+            let start = kernel.start(rng, self.start_scale());
+            if !start.is_ok_and(|state| region.contains(kernel.position(&state))) {
+                found.wrong.push(format!("{name}: no start: {}", self.name));
+            }
+        }
+        let mut matrix = Matrix::identity(support.n());
+        for (p, vector) in kernel.choices() {
+            support.add_gibbs(&mut matrix, &vector, p);
+        }
+        let starts = if self.whole { None } else { self.starts(&kernel, rng) };
+        if self.whole || starts.is_some() {
+            self.judge((rng, found), (name, &kernel, matrix), SWEEPS * kernel.sweep(), starts);
+        }
+    }
+
+    fn independence(&self, rng: &mut Stream, found: &mut Found) {
+        let Self { equations, region, law, support, .. } = self;
+        let rate = 1.0 / law.scale();
+        let Ok(kernel) = MetropolizedIndependence::new(equations, Some(region), *law, rate, None) else {
+            return;
+        };
+        if kernel.start(rng, self.start_scale()).is_err() {
+            return;
+        }
+        let (n, a, parts) = (support.n(), libm::exp(-rate), kernel.parts());
+        let q = |i: usize, free: &[u32]| -> f64 {
+            let p = |z: i64| (1.0 - a) / (1.0 + a) * libm::pow(a, z.abs() as f64);
+            free.iter().map(|&entry| p(support.points[i][entry as usize])).product()
+        };
+        let mut matrix = Matrix { n, p: vec![0.0; n * n] };
+        for (entries, free) in &parts {
+            let others = |i: usize| -> Vec<i64> {
+                let z = support.points[i].iter().zip(0..);
+                z.filter(|(_, entry)| !entries.contains(entry)).map(|(&z, _)| z).collect()
+            };
+            let propose = |from, to| if others(from) == others(to) { q(to, free) } else { 0.0 };
+            let ratio = |from, to| support.ratio(from, to) * q(from, free) / q(to, free);
+            let one = Matrix::metropolis(n, propose, ratio);
+            matrix.p.iter_mut().zip(one.p).for_each(|(sum, p)| *sum += p / parts.len() as f64);
+        }
+        // A start is a proposal for every component.
+        let start = |i: usize| -> f64 { parts.iter().map(|(_, free)| q(i, free)).product() };
+        let total: f64 = (0..n).map(start).sum();
+        let starts = (0..n).map(|i| start(i) / total).collect();
+        let blocks = STEPS * kernel.component_count();
+        self.judge((rng, found), ("mis", &kernel, matrix), blocks, Some(starts));
+    }
+
+    fn metropolis(&self, rng: &mut Stream, found: &mut Found) {
+        let support = &self.support;
+        let kernel = LatticeMetropolis::new(&self.equations, self.law, libm::exp(-1.0), BasisKind::Smith);
+        let Ok(kernel) = kernel else { return };
+        let coordinates = kernel.coordinates(&support.points);
+        let mut matrix = Matrix::identity(support.n());
+        for block in kernel.blocks_of_coordinates() {
+            let propose = |from: usize, to: usize| -> f64 {
+                let jump = |j: usize| coordinates[to][j] - coordinates[from][j];
+                let p = |j| match block.contains(&j) {
+                    true => kernel.jump_p(jump(j)),
+                    false => f64::from(jump(j) == 0),
+                };
+                (0..kernel.dimension()).map(p).product()
+            };
+            let one = Matrix::metropolis(support.n(), propose, |from, to| support.ratio(from, to));
+            matrix = matrix.then(&one);
+        }
+        if let Some(starts) = self.starts(&kernel, rng) {
+            self.judge((rng, found), ("lattice-metropolis", &kernel, matrix), STEPS, Some(starts));
+        }
+    }
+}
+
+/// Tables, three of four with inequalities.
 fn tables<L: LatticeLaw>(rng: &mut Stream, found: &mut Found, systems: u64, make: fn(f64) -> (L, Formula)) {
     for i in 0..systems {
         let bounded = i % 4 != 3;
         let Some((name, equations, region)) = table(rng, bounded) else { continue };
-        let scale = if bounded { pick(rng, &[0.3, 0.7, 1.5, 4.0]) } else { pick(rng, &[0.2, 0.3]) };
-        let (law, formula) = make(scale);
+        let (law, formula) = make(pick(rng, if bounded { &[0.3, 0.7, 1.5, 4.0] } else { &[0.2, 0.3] }));
         let reach = if bounded { 60 } else { 6 };
         let Some(support) = Support::of_table(&equations, &region, formula, reach) else { continue };
-        let n = support.n();
-        // Whether the box of the list cuts nothing off.
         let whole = bounded && support.points.iter().flatten().all(|z| z.abs() < reach);
         if bounded && !whole {
             continue;
         }
-        let start_scale = law.start_scale(equations.entries());
-        let system = format!("{name}, {law:?}");
-        let own = |z: &[i64]| z.to_vec();
-        // Odds from all points, and from bounds alone as for regions with many points.
-        for (name, looks) in [("line-gibbs", MOST_LOOKS), ("line-gibbs by bounds", 0)] {
-            if looks == 0 && !bounded {
-                continue;
-            }
-            let Ok(kernel) = LatticeGibbs::looking(&equations, Some(&region), law, looks) else { continue };
-            for _ in 0..20 {
-                let start = kernel.start(rng, start_scale);
-                let inside = start.is_ok_and(|state| region.contains(kernel.position(&state)));
-                if !inside {
-                    found.wrong.push(format!("{name}: no start: {system}"));
-                }
-            }
-            let mut matrix = Matrix::identity(n);
-            for (p, vector) in kernel.choices() {
-                support.add_gibbs(&mut matrix, &vector, p);
-            }
-            if let Some(starts) =
-                if whole { Some(None) } else { starts(&kernel, start_scale, &support, rng).map(Some) }
-            {
-                let blocks = SWEEPS * kernel.sweep();
-                let (kernel, system, support) = (&kernel, system.clone(), &support);
-                let beyond = if whole { 1e-11 } else { 1e-5 };
-                let chain = Chain { name, system, kernel, support, matrix, block: 1, blocks, starts, beyond };
-                found.judge(rng, &chain, own, |rng| kernel.start(rng, start_scale).ok());
-            }
+        let case = Case { name, equations, region, law, support, whole };
+        case.lines(rng, found, "line-gibbs", MOST_LOOKS);
+        match bounded {
+            true => case.lines(rng, found, "line-gibbs by bounds", 0),
+            false => case.metropolis(rng, found),
         }
-        if bounded && i % 4 < 2 {
-            let kernel =
-                MetropolizedIndependence::new(&equations, Some(&region), law, 1.0 / law.scale(), None);
-            let Ok(kernel) = kernel else { continue };
-            if kernel.start(rng, start_scale).is_err() {
-                continue;
-            }
-            let a = libm::exp(-1.0 / law.scale());
-            let parts = kernel.parts();
-            let mut matrix = Matrix { n, p: vec![0.0; n * n] };
-            for (entries, free) in &parts {
-                let q = |i: usize| -> f64 {
-                    let p = |z: i64| (1.0 - a) / (1.0 + a) * libm::pow(a, z.abs() as f64);
-                    free.iter().map(|&entry| p(support.points[i][entry as usize])).product()
-                };
-                let others = |i: usize| -> Vec<i64> {
-                    let z = support.points[i].iter().zip(0..);
-                    z.filter(|(_, entry)| !entries.contains(entry)).map(|(&z, _)| z).collect()
-                };
-                let propose = |from, to| if others(from) == others(to) { q(to) } else { 0.0 };
-                let one =
-                    Matrix::metropolis(n, propose, |from, to| support.ratio(from, to) * q(from) / q(to));
-                matrix.p.iter_mut().zip(one.p).for_each(|(sum, p)| *sum += p / parts.len() as f64);
-            }
-            // A start is a proposal for every component.
-            let start = |i: usize| -> f64 {
-                let free = parts.iter().flat_map(|(_, free)| free);
-                free.map(|&entry| libm::pow(a, support.points[i][entry as usize].abs() as f64)).product()
-            };
-            let total: f64 = (0..n).map(start).sum();
-            let starts = (0..n).map(|i| start(i) / total).collect();
-            let blocks = STEPS * kernel.component_count();
-            let (name, kernel, system, support) = ("mis", &kernel, system, &support);
-            let starts = Some(starts);
-            let beyond = 1e-11;
-            let chain = Chain { name, system, kernel, support, matrix, block: 1, blocks, starts, beyond };
-            found.judge(rng, &chain, own, |rng| kernel.start(rng, start_scale).ok());
-        } else if !bounded {
-            let Ok(kernel) = LatticeMetropolis::new(&equations, law, libm::exp(-1.0), BasisKind::Smith)
-            else {
-                continue;
-            };
-            let coordinates = kernel.coordinates(&support.points);
-            let mut matrix = Matrix::identity(n);
-            for block in kernel.blocks_of_coordinates() {
-                let propose = |from: usize, to: usize| -> f64 {
-                    let jump = |j: usize| coordinates[to][j] - coordinates[from][j];
-                    let p = |j| match block.contains(&j) {
-                        true => kernel.jump_p(jump(j)),
-                        false => f64::from(jump(j) == 0),
-                    };
-                    (0..kernel.dimension()).map(p).product()
-                };
-                let one = Matrix::metropolis(n, propose, |from, to| support.ratio(from, to));
-                matrix = matrix.then(&one);
-            }
-            let Some(starts) = starts(&kernel, start_scale, &support, rng) else { continue };
-            let (name, kernel, system, support) = ("lattice-metropolis", &kernel, system, &support);
-            let (starts, beyond) = (Some(starts), 1e-5);
-            let chain =
-                Chain { name, system, kernel, support, matrix, block: 1, blocks: STEPS, starts, beyond };
-            found.judge(rng, &chain, own, |rng| kernel.start(rng, start_scale).ok());
+        if i % 4 < 2 {
+            case.independence(rng, found);
         }
     }
 }
@@ -347,7 +367,6 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
         }
         let total: f64 = start.iter().sum();
         let starts = Some(start.into_iter().map(|x| x / total).collect::<Vec<f64>>());
-        let own = |z: &[i64]| z.to_vec();
 
         let kernel = LineGibbs::new(&tree, &laws, confidential).unwrap();
         let mut matrix = Matrix::identity(n);
@@ -385,7 +404,7 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
             starts: starts.clone(),
             beyond: 1e-5,
         };
-        found.judge(rng, &chain, own, |rng| Some(kernel.init(&free(rng))));
+        found.judge(rng, &chain, |rng| Some(kernel.init(&free(rng))));
 
         let proposal = HierarchicalMh::default_proposal(&tree, &laws);
         let kernel = HierarchicalMh::new(&tree, &laws, proposal, confidential).unwrap();
@@ -406,7 +425,7 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
             starts,
             beyond: 1e-5,
         };
-        found.judge(rng, &chain, own, |rng| Some(kernel.init(&free(rng))));
+        found.judge(rng, &chain, |rng| Some(kernel.init(&free(rng))));
     }
 }
 
@@ -417,7 +436,7 @@ fn chains_of_the_default_length_are_right_or_marked() {
     let geometric = |scale| (DoubleGeometric::new(scale).unwrap(), Formula::Geometric(scale));
     let gaussian = |scale| (DiscreteGaussian::new(scale).unwrap(), Formula::DiscreteGaussian(scale));
     let euclidean = |scale| (EuclideanLaplace::new(scale).unwrap(), Formula::Euclidean(scale));
-    let systems: u64 = std::env::var("CONGENIAL_FUZZ").map_or(200, |n| n.parse().unwrap());
+    let systems: u64 = std::env::var("CONGENIAL_FUZZ").map_or(120, |n| n.parse().unwrap());
     tables(&mut rng, &mut found, systems, geometric);
     tables(&mut rng, &mut found, systems, gaussian);
     tables(&mut rng, &mut found, systems, euclidean);
@@ -475,5 +494,16 @@ fn sweeps_are_worth_the_same_where_little_can_move() {
             );
             assert!(worst < RIGHT, "{worst}");
         }
+    }
+}
+
+#[cfg(feature = "harness")]
+#[test]
+fn lengths_are_the_defaults() {
+    use crate::catalogue::{MethodKind, OptionFacts};
+    let length = |kind: MethodKind| kind.with(OptionFacts::default).length();
+    assert_eq!(length(MethodKind::LineGibbs), Some(SWEEPS));
+    for kind in [MethodKind::LatticeMetropolis, MethodKind::Mis, MethodKind::HierarchicalMh] {
+        assert_eq!(length(kind), Some(STEPS));
     }
 }
