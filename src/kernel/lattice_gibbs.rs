@@ -20,10 +20,10 @@ use crate::rng::{Rng, below, open01};
 /// all points within the bounds, which a generating set need not: pairs do under one total, 2 × 2 swaps on a two-way
 /// table with lower bounds, and everywhere else the Graver basis of the group sums is computed, and the invariant
 /// refused where that is too large. Entries that can only keep their count are left out beforehand, and explicit rows that the rest
-/// implies ([`Bounded::reduced`]).
+/// implies (`Bounded::reduced`).
 ///
 /// Most vectors of a Graver basis fit into no small region. Those that cannot move from any point are left out, and the
-/// others drawn with odds that do not depend on the state ([`Moves::mobile`]): the law stays exact, every move
+/// others drawn with odds that do not depend on the state (`Moves::mobile`): the law stays exact, every move
 /// reversible. A *sweep* is as many moves as make one for each entry that can move ([`LatticeGibbs::sweep`]).
 ///
 /// Coupled chains ([`Coupled`]) share the vector and the quantile `u`. The step increases with `u`, and the place
@@ -122,7 +122,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         Ok(Self { law, tables, entries, basis, moves, owners, sweep, bounds })
     }
 
-    /// Moves in one sweep: for each component its entries over the share of draws that can move ([`Moves::mobile`]), to the
+    /// Moves in one sweep: for each component its entries over the share of draws that can move (`Moves::mobile`), to the
     /// nearest integer; and one for each entry that cannot. Without inequalities the number of entries.
     pub fn sweep(&self) -> u64 {
         self.sweep
