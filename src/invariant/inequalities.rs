@@ -369,6 +369,21 @@ impl Region {
             .collect()
     }
 
+    /// The regions of components as one, on the entries of the table; entries in none of them are not bounded.
+    pub(crate) fn joined(components: &[Bounded]) -> Self {
+        let mut all = Self::default();
+        for Bounded { component, region } in components {
+            for (i, &entry) in component.entries.iter().enumerate() {
+                all.lower.set(entry as usize, region.lower[i]);
+                all.upper.set(entry as usize, region.upper[i]);
+            }
+            all.rows.extend(region.rows.iter().map(|(row, least)| {
+                (row.iter().map(|&(i, b)| (component.entries[i as usize], b)).collect(), *least)
+            }));
+        }
+        all
+    }
+
     /// Everything as one component: for laws that do not factorise.
     pub fn whole(&self, equations: &Linear) -> Bounded {
         Bounded { component: equations.whole(), region: self.clone() }
@@ -384,60 +399,6 @@ impl Region {
 }
 
 impl Bounded {
-    /// The same region with the bounds that the equations imply: `a_i z_i = -Σ a_j z_j` over the other entries.
-    pub fn tightened(&self) -> Region {
-        let Bounded { component, region } = self;
-        let mut region = region.clone();
-        for _ in 0..3 {
-            let mut changed = false;
-            for row in &component.rows {
-                // Least and largest value of every term; None without a bound.
-                let term = |&(entry, a): &(u32, i64), region: &Region| -> [Option<i128>; 2] {
-                    let (lower, upper) = (region.lower[entry as usize], region.upper[entry as usize]);
-                    let at =
-                        |bound: i64, none: i64| (bound != none).then(|| i128::from(a) * i128::from(bound));
-                    let (low, high) = (at(lower, NO_LOWER), at(upper, NO_UPPER));
-                    if a > 0 { [low, high] } else { [high, low] }
-                };
-                let terms: Vec<[Option<i128>; 2]> = row.iter().map(|entry| term(entry, &region)).collect();
-                for side in [0, 1] {
-                    let open = terms.iter().filter(|term| term[side].is_none()).count();
-                    let sum: i128 = terms.iter().filter_map(|term| term[side]).sum();
-                    for (&(entry, a), term) in row.iter().zip(&terms) {
-                        // The others are all bounded on this side, so this term is on the other.
-                        if open > usize::from(term[side].is_none()) {
-                            continue;
-                        }
-                        let limit = -(sum - term[side].unwrap_or(0));
-                        let entry = entry as usize;
-                        let (quotient, a) = (limit / i128::from(a), i128::from(a));
-                        // Side 0 bounds the term above, side 1 below; rounded towards the inside.
-                        let inexact = limit % a != 0;
-                        let upper = (side == 0) == (a > 0);
-                        let negative = (limit < 0) != (a < 0);
-                        let bound = match (upper, inexact && negative, inexact && !negative) {
-                            (true, true, _) => quotient - 1,
-                            (false, _, true) => quotient + 1,
-                            _ => quotient,
-                        };
-                        let Ok(bound) = i64::try_from(bound) else { continue };
-                        if upper && bound < region.upper[entry] {
-                            region.upper.set(entry, bound);
-                            changed = true;
-                        } else if !upper && bound > region.lower[entry] {
-                            region.lower.set(entry, bound);
-                            changed = true;
-                        }
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        region
-    }
-
     /// Entries grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
     /// either. With the groups' columns in both.
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
@@ -472,7 +433,7 @@ fn outside(z: i128, lower: i64, upper: i64) -> i128 {
 
 /// The row's value on a vector.
 #[inline]
-fn slope(row: &Row, vector: &[(u32, i32)]) -> i64 {
+pub(super) fn slope(row: &Row, vector: &[(u32, i32)]) -> i64 {
     vector
         .iter()
         .map(|&(entry, c)| match row.binary_search_by_key(&entry, |&(entry, _)| entry) {

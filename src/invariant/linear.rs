@@ -212,7 +212,7 @@ pub fn check_free(invariant: &Linear) -> Result<()> {
 
 /// Rows and columns, if these equations are the margins of a two-way table row by row and nothing else: one form for
 /// one lattice, however it was given.
-fn two_way(entries: usize, rows: &[Row]) -> Option<(usize, usize)> {
+pub(super) fn two_way(entries: usize, rows: &[Row]) -> Option<(usize, usize)> {
     let columns = rows.first()?.len();
     if columns < 2
         || !entries.is_multiple_of(columns)

@@ -3,6 +3,8 @@
 mod hierarchy;
 mod inequalities;
 mod linear;
+mod mobility;
+mod narrow;
 mod side;
 mod vectors;
 
@@ -10,6 +12,7 @@ pub use crate::lattice::Row;
 pub use hierarchy::Hierarchy;
 pub use inequalities::{Bounded, Inequalities, Region};
 pub use linear::{Component, Linear, check_free};
+pub(crate) use mobility::MOST_LOOKS;
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

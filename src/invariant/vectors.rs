@@ -1,12 +1,18 @@
 //! Sparse lattice vectors of one component: a basis, and short vectors to move along.
 
-use super::inequalities::Bounded;
+use super::inequalities::{Bounded, Region};
 use super::linear::Component;
+use super::mobility;
+use super::side::{NO_LOWER, NO_UPPER};
 use crate::error::{Error, Result};
-use crate::lattice::{Basis, BasisKind, IntMatrix, Sparse, check_dimension, graver, inner};
+use crate::lattice::{Basis, BasisKind, IntMatrix, Row, Sparse, check_dimension, graver, inner};
+use crate::rng::Odds;
 
 /// Short vectors that are written out; beyond, vectors are drawn entry by entry.
 const MAX_LISTED: usize = 1 << 16;
+
+/// Vectors of a component whose region may be listed.
+const MAX_EXACT: usize = 512;
 
 /// Entries of a total that start from pairs of neighbours.
 const LONG_TOTAL: usize = 10_000;
@@ -79,16 +85,17 @@ fn sparse(vectors: &IntMatrix, entries: &[u32]) -> Result<Vec<Sparse>> {
 /// of vectors that generate the lattice.
 #[derive(Debug, Clone)]
 pub(crate) enum Moves {
-    /// A vector of the list.
-    Listed(Vec<Sparse>),
+    /// A vector of the list, with these odds.
+    Listed(Vec<Sparse>, Odds),
     /// `e_i - e_j`.
     Pairs(Vec<u32>),
     /// 2 × 2 swaps of a two-way table, entries row by row.
     Swaps { entries: Vec<u32>, rows: usize, columns: usize },
     /// Two entries of one group of equal columns; or a short vector of the group sums, each group represented
-    /// by one of its entries. `pairs`: the groups, each as often as it has dimensions of its own. `spread`: every unit of
+    /// by one of its entries: each dimension of a group and each vector alike, and then the vectors with these
+    /// odds. `pairs`: the groups, each as often as it has dimensions of its own. `spread`: every unit of
     /// a coefficient goes to an entry of its own choice.
-    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Vec<(u32, i32)>>, spread: bool },
+    Grouped { groups: Vec<Vec<u32>>, pairs: Vec<u32>, vectors: Vec<Sparse>, odds: Odds, spread: bool },
 }
 
 impl Moves {
@@ -96,14 +103,14 @@ impl Moves {
     pub fn of(component: &Component) -> Result<Self> {
         let entries = &component.entries;
         if component.rows.is_empty() {
-            return Ok(Self::Listed(entries.iter().map(|&entry| vec![(entry, 1)]).collect()));
+            return Ok(Self::listed(entries.iter().map(|&entry| vec![(entry, 1)]).collect()));
         }
         if component.is_total() {
             return Ok(Self::Pairs(entries.clone()));
         }
         if let Some((rows, columns)) = component.margins {
             return Ok(if rows * (rows - 1) / 2 * columns * (columns - 1) / 2 <= MAX_LISTED {
-                Self::Listed(all_swaps(entries, rows, columns))
+                Self::listed(all_swaps(entries, rows, columns))
             } else {
                 Self::Swaps { entries: entries.clone(), rows, columns }
             });
@@ -163,6 +170,70 @@ impl Moves {
         Ok(Self::lifted(columns.into_iter().map(|(_, entries)| place(entries)).collect(), vectors, true))
     }
 
+    /// Those of connecting moves ([`Moves::within`]) that can move, with fixed odds, and the share of their draws that can:
+    /// so many points of the region, on average over the draws, have a step of ±1 along the vector within the region.
+    ///
+    /// Where the region's points are few, they are listed, and all vectors with them: exact. Else that share is taken from the
+    /// bounds of the entries (of groups of equal columns: of their sums), see [`mobility::estimated`] and [`Bounded::fits`], and
+    /// taken to be 1 for pairs and for the swaps of large tables. Pairs in a total and swaps in a table with lower bounds can all
+    /// move if no entry is fixed: what is left above the lower bounds is placed so that the step is free. Half of the draws
+    /// are even, and half in proportion to the vector's share: what can often move is not crowded out by what seldom can, and
+    /// what seldom can is still drawn.
+    ///
+    /// A vector that can move from any point is never left out. For [`Bounded::reduced`] regions. `looks`: see
+    /// [`mobility::listed`].
+    pub fn mobile(self, bounded: &Bounded, looks: &mut usize) -> Option<(Self, f64)> {
+        let entries = &bounded.component.entries;
+        if bounded.region.is_everything() {
+            return Some((self, 1.0));
+        }
+        let place = |entry: u32| entries.binary_search(&entry).expect("its own entry") as u32;
+        let local =
+            |vector: &Sparse| -> Sparse { vector.iter().map(|&(entry, c)| (place(entry), c)).collect() };
+        if let Some(vectors) = self.list(MAX_EXACT).filter(|vectors| vectors.len() <= MAX_EXACT) {
+            let own: Vec<Sparse> = vectors.iter().map(local).collect();
+            if let Some(shares) = mobility::listed(bounded, &own, looks) {
+                let (vectors, odds, share) = chosen(vectors, &shares)?;
+                return Some((Self::Listed(vectors, odds), share));
+            }
+        }
+        match self {
+            Self::Pairs(_) | Self::Swaps { .. } => Some((self, 1.0)),
+            Self::Listed(vectors, _) => {
+                let within = bounded.narrowed()?;
+                // All swaps of a two-way table fit, see there; there may be very many.
+                let known = bounded.component.margins.is_some() && bounded.region.rows.is_empty();
+                let fits = |vector: &Sparse| known || bounded.fits(vector);
+                let share = |vector: &Sparse| match local(vector) {
+                    vector if fits(&vector) => mobility::estimated(&within, &vector),
+                    _ => 0.0,
+                };
+                let shares: Vec<f64> = vectors.iter().map(share).collect();
+                let (vectors, odds, share) = chosen(vectors, &shares)?;
+                Some((Self::Listed(vectors, odds), share))
+            }
+            Self::Grouped { groups, pairs, vectors, spread, .. } => {
+                let sums = sums(bounded);
+                let within = sums.narrowed()?;
+                let share = |vector: &Sparse| match sums.fits(vector) {
+                    true => mobility::estimated(&within, vector),
+                    false => 0.0,
+                };
+                let shares: Vec<f64> = vectors.iter().map(share).collect();
+                let (vectors, odds, share) =
+                    chosen(vectors, &shares).unwrap_or_else(|| (Vec::new(), Odds::even(1), 0.0));
+                let (n, all) = (vectors.len() as f64, (vectors.len() + pairs.len()) as f64);
+                let share = (n * share + pairs.len() as f64) / all;
+                Some((Self::Grouped { groups, pairs, vectors, odds, spread }, share))
+            }
+        }
+    }
+
+    fn listed(vectors: Vec<Sparse>) -> Self {
+        let odds = Odds::even(vectors.len().max(1));
+        Self::Listed(vectors, odds)
+    }
+
     /// All vectors, one of each pair ±b; `None` if there are more than `limit`.
     pub fn list(&self, limit: usize) -> Option<Vec<Sparse>> {
         let pairs = |entries: &[u32]| -> Vec<Sparse> {
@@ -170,7 +241,7 @@ impl Moves {
             entries.iter().enumerate().flat_map(|at| before(at).collect::<Vec<_>>()).collect()
         };
         match self {
-            Self::Listed(vectors) => Some(vectors.clone()),
+            Self::Listed(vectors, _) => Some(vectors.clone()),
             Self::Pairs(entries) => (entries.len() * entries.len() / 2 <= limit).then(|| pairs(entries)),
             Self::Swaps { .. } => None,
             Self::Grouped { groups, vectors, .. } => {
@@ -207,7 +278,7 @@ impl Moves {
     fn lifted(groups: Vec<Vec<u32>>, vectors: Vec<Sparse>, spread: bool) -> Self {
         if groups.iter().all(|group| group.len() == 1) {
             let lift = |vector: Sparse| vector.into_iter().map(|(g, c)| (groups[g as usize][0], c)).collect();
-            return Self::Listed(vectors.into_iter().map(lift).collect());
+            return Self::listed(vectors.into_iter().map(lift).collect());
         }
         // Every group counts with its dimension, so that all of them are moved equally often.
         let pairs = groups
@@ -215,7 +286,50 @@ impl Moves {
             .zip(0u32..)
             .flat_map(|(group, g)| std::iter::repeat_n(g, group.len() - 1))
             .collect();
-        Self::Grouped { groups, pairs, vectors, spread }
+        let odds = Odds::even(vectors.len().max(1));
+        Self::Grouped { groups, pairs, vectors, odds, spread }
+    }
+}
+
+/// The vectors whose share is not 0, their odds, and the share of all draws: `None` if there is none.
+fn chosen(vectors: Vec<Sparse>, shares: &[f64]) -> Option<(Vec<Sparse>, Odds, f64)> {
+    let (vectors, shares): (Vec<Sparse>, Vec<f64>) =
+        vectors.into_iter().zip(shares.iter().copied()).filter(|(_, share)| *share > 0.0).unzip();
+    if vectors.is_empty() {
+        return None;
+    }
+    let (n, total) = (shares.len() as f64, shares.iter().sum::<f64>());
+    let weights: Vec<f64> = shares.iter().map(|share| 1.0 / n + share / total).collect();
+    let share: f64 = shares.iter().zip(&weights).map(|(share, weight)| 0.5 * share * weight).sum();
+    // From every point some vector can move, and half of the draws are even: no estimate need be smaller.
+    Some((vectors, Odds::of(&weights), share.max(0.5 / n)))
+}
+
+/// What holds for the sums of groups of equal columns, as entries numbered from 0.
+fn sums(bounded: &Bounded) -> Bounded {
+    let columns = bounded.equal_columns();
+    let equations = bounded.component.rows.len();
+    let mut rows: Vec<Row> = vec![Row::new(); equations + bounded.region.rows.len()];
+    for ((column, _), g) in columns.iter().zip(0u32..) {
+        column.iter().for_each(|&(row, a)| rows[row as usize].push((g, a)));
+    }
+    let explicit = rows.split_off(equations);
+    let (lower, upper) = (&bounded.region.lower, &bounded.region.upper);
+    let sum = |bound: &dyn Fn(usize) -> i64, none: i64, members: &[u32]| {
+        let bounds = members.iter().map(|&entry| Some(bound(entry as usize)).filter(|bound| *bound != none));
+        bounds.sum::<Option<i64>>().unwrap_or(none)
+    };
+    Bounded {
+        component: Component { entries: (0..columns.len() as u32).collect(), rows, margins: None },
+        region: Region {
+            lower: columns.iter().map(|(_, members)| sum(&|i| lower[i], NO_LOWER, members)).collect(),
+            upper: columns.iter().map(|(_, members)| sum(&|i| upper[i], NO_UPPER, members)).collect(),
+            rows: explicit
+                .into_iter()
+                .zip(&bounded.region.rows)
+                .map(|(row, (_, least))| (row, *least))
+                .collect(),
+        },
     }
 }
 

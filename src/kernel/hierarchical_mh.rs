@@ -8,7 +8,8 @@ use crate::rng::{Rng, exponential, normal, normal_cdf};
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
 /// by a normal random walk, parents are computed upwards, one accept step on the ratio of the weights of
-/// *all* nodes, times the indicator of the inequalities.
+/// *all* nodes, times the indicator of the inequalities: bounds of the noise of any nodes ([`HierarchicalMh::within`]), of
+/// which non-negative releases are a special case.
 ///
 /// For integer laws the steps are rounded to integers, which keeps the proposal symmetric. The paper
 /// gives no proposal scale; see [`HierarchicalMh::default_proposal`].
@@ -17,9 +18,13 @@ pub struct HierarchicalMh<L: Law> {
     hierarchy: Hierarchy,
     laws: Vec<L>,
     proposal: f64,
-    /// Lower bounds of the leaves' noise.
-    floors: Option<Vec<L::Value>>,
+    /// What bounds leaves, and what bounds sums: their nodes.
+    leaves: Vec<(u32, NodeBounds<L::Value>)>,
+    sums: Vec<(u32, NodeBounds<L::Value>)>,
 }
+
+/// The least and the largest noise of a node; `None` for no bound.
+pub type NodeBounds<V> = (Option<V>, Option<V>);
 
 /// State of [`HierarchicalMh`].
 #[derive(Debug, Clone)]
@@ -41,14 +46,50 @@ impl<L: Law> HierarchicalMh<L> {
     /// - `proposal`: standard deviation of the normal step, in counts, > 0.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], proposal: f64, counts: Option<&[i64]>) -> Result<Self> {
+        // Sums of what is not negative are not.
+        let floor = |v: usize, counts: &[i64]| match hierarchy.is_leaf(v) {
+            true => (Some(L::Value::from_count(-counts[v])), None),
+            false => (None, None),
+        };
+        let bounds: Option<Vec<_>> =
+            counts.map(|counts| (0..hierarchy.nodes()).map(|v| floor(v, counts)).collect());
+        Self::within(hierarchy, laws, proposal, bounds.as_deref().unwrap_or_default())
+    }
+
+    /// The same with the noise of every node v within `bounds[v]`: the law is `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <=
+    /// upper_v)`, and a proposal outside is rejected. Chains must start within the bounds.
+    ///
+    /// `bounds`: in counts of noise, one per node; none at all for no inequality.
+    ///
+    /// Errors: another number of bounds; a lower bound that is not at most its upper one.
+    pub fn within(
+        hierarchy: &Hierarchy,
+        laws: &[L],
+        proposal: f64,
+        bounds: &[NodeBounds<L::Value>],
+    ) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         if !(proposal.is_finite() && proposal > 0.0) {
             return Err(Error::parameter("proposal", proposal, "a number > 0"));
         }
-        let floors = counts.map(|counts| {
-            hierarchy.leaves().iter().map(|&v| L::Value::from_count(-counts[v as usize])).collect()
-        });
-        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, floors })
+        if !bounds.is_empty() && bounds.len() != hierarchy.nodes() {
+            return Err(Error::parameter("bounds", bounds.len(), "one per node of the hierarchy, or none"));
+        }
+        let (mut leaves, mut sums) = (Vec::new(), Vec::new());
+        for (v, &(lower, upper)) in (0u32..).zip(bounds) {
+            let ordered = match (lower, upper) {
+                (Some(lower), Some(upper)) => lower <= upper,
+                (Some(bound), None) | (None, Some(bound)) => !bound.to_f64().is_nan(),
+                (None, None) => continue,
+            };
+            if !ordered {
+                let message =
+                    format!("node {v}: got the bounds {lower:?} and {upper:?}, want lower <= upper");
+                return Err(Error::Hierarchy(message));
+            }
+            if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
+        }
+        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, leaves, sums })
     }
 
     /// The proposal scale used when none is given, in counts.
@@ -121,13 +162,13 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
         for (&leaf, &step) in self.hierarchy.leaves().iter().zip(&noise.steps) {
             state.proposed[leaf as usize] = state.nodes[leaf as usize] + step;
         }
-        if let Some(floors) = &self.floors {
-            let leaves = self.hierarchy.leaves().iter();
-            if leaves.zip(floors).any(|(&leaf, &floor)| state.proposed[leaf as usize] < floor) {
-                return false;
-            }
+        if self.leaves.iter().any(|bounded| outside(&state.proposed, bounded)) {
+            return false;
         }
         self.hierarchy.sum_up(&mut state.proposed);
+        if self.sums.iter().any(|bounded| outside(&state.proposed, bounded)) {
+            return false;
+        }
         let log_weight = self.log_weight(&state.proposed);
         if noise.log_uniform >= log_weight - state.log_weight {
             return false;
@@ -143,25 +184,134 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     }
 }
 
+/// Starts among which one must keep the bounds of sums.
+const STARTS: usize = 1 << 12;
+
 impl<L: Law> Dispersed for HierarchicalMh<L> {
-    /// The paper starts "at random", from no law that it names.
+    /// The paper starts "at random", from no law that it names. A leaf beyond a bound of its own starts at the bound.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
         let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
-        for (i, &v) in self.hierarchy.leaves().iter().enumerate() {
-            let (z, floor) = (
-                leaf(&self.laws[self.laws.len() - 1], start, rng),
-                self.floors.as_ref().map(|floors| floors[i]),
-            );
-            nodes[v as usize] = floor.filter(|floor| z < *floor).unwrap_or(z);
+        for _ in 0..STARTS {
+            for &v in self.hierarchy.leaves() {
+                nodes[v as usize] = leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
+            }
+            for &(v, (lower, upper)) in &self.leaves {
+                let z = &mut nodes[v as usize];
+                *z = lower.filter(|lower| *z < *lower).or(upper.filter(|upper| *z > *upper)).unwrap_or(*z);
+            }
+            self.hierarchy.sum_up(&mut nodes);
+            if !self.sums.iter().any(|bounded| outside(&nodes, bounded)) {
+                return Ok(self.init(&nodes));
+            }
         }
-        Ok(self.init(&nodes))
+        Err(Error::Unsupported {
+            method: "hierarchical-mh",
+            what: "these bounds of sums".into(),
+            reason: "none of 2^12 starts keeps them",
+        })
     }
+}
+
+/// Whether a node's noise is beyond its bounds.
+fn outside<V: Value>(nodes: &[V], &(v, (lower, upper)): &(u32, NodeBounds<V>)) -> bool {
+    let z = nodes[v as usize];
+    lower.is_some_and(|lower| z < lower) || upper.is_some_and(|upper| z > upper)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::DoubleGeometric;
+    use crate::law::{DiscreteGaussian, DoubleGeometric};
+    use crate::oracle::Formula;
+    use crate::rng::below;
+    use crate::testing::test_stream;
+    use std::collections::HashSet;
+
+    /// Between any two listed points of random small trees with random bounds of all nodes: a proposal is accepted just below
+    /// the ratio of the weights that the formula gives, and not just above; one beyond the bounds never is. With a
+    /// symmetric proposal that is the law on the listed points.
+    #[test]
+    fn bounds_of_nodes_are_kept() {
+        fn check<L: Law<Value = i64>>(law: fn(f64) -> L, formula: fn(f64) -> Formula) {
+            let mut rng = test_stream(94);
+            let (mut inside, mut outside) = (0, 0);
+            for parents in [&[0, 0, 0][..], &[0, 0, 1, 1], &[0, 0, 0, 1, 1], &[0, 0, 0, 1, 2, 2]].repeat(5) {
+                let tree = Hierarchy::from_parents(parents).unwrap();
+                let scales: Vec<f64> = (0..tree.levels()).map(|_| 0.5 + below(&mut rng, 4) as f64).collect();
+                let laws: Vec<L> = scales.iter().map(|&scale| law(scale)).collect();
+                let some = |b: i64, there: u64| (there > 0).then_some(b);
+                let bounds: Vec<NodeBounds<i64>> = (0..tree.nodes())
+                    .map(|_| {
+                        let mut draw = |n| below(&mut rng, n);
+                        (some(-(draw(3) as i64), draw(3)), some(draw(3) as i64, draw(3)))
+                    })
+                    .collect();
+                let kernel = HierarchicalMh::within(&tree, &laws, 1.0, &bounds).unwrap();
+                let leaves = tree.leaves();
+                let points: Vec<Vec<i64>> = (0..5usize.pow(leaves.len() as u32))
+                    .map(|index| {
+                        let mut z = vec![0; tree.nodes()];
+                        for (k, &leaf) in leaves.iter().enumerate() {
+                            z[leaf as usize] = (index / 5usize.pow(k as u32) % 5) as i64 - 2;
+                        }
+                        tree.sum_up(&mut z);
+                        z
+                    })
+                    .collect();
+                let is_in = |z: &Vec<i64>| {
+                    let keeps = |(z, (lower, upper)): (&i64, &NodeBounds<i64>)| {
+                        lower.unwrap_or(i64::MIN) <= *z && *z <= upper.unwrap_or(i64::MAX)
+                    };
+                    z.iter().zip(&bounds).all(keeps)
+                };
+                let known: HashSet<&Vec<i64>> = points.iter().filter(|z| is_in(z)).collect();
+                let log = |z: &[i64]| -> f64 {
+                    let weight = |(v, &z): (usize, &i64)| formula(scales[tree.level(v)]).log_weight(z as f64);
+                    z.iter().enumerate().map(weight).sum()
+                };
+                for &from in &known {
+                    for to in &points {
+                        let steps = leaves.iter().map(|&leaf| to[leaf as usize] - from[leaf as usize]);
+                        let mut noise = MhNoise { steps: steps.collect(), log_uniform: 0.0 };
+                        let mut accepts = |log_uniform: f64| {
+                            noise.log_uniform = log_uniform;
+                            let mut state = kernel.init(from);
+                            let moved = kernel.apply(&mut state, &noise);
+                            assert_eq!(kernel.position(&state), if moved { to } else { from });
+                            moved
+                        };
+                        let ratio = log(to) - log(from);
+                        if !known.contains(to) {
+                            assert!(!accepts(f64::MIN), "{parents:?} {bounds:?}: {from:?} to {to:?}");
+                            outside += 1;
+                        } else if to != from {
+                            assert!(
+                                accepts(ratio.min(0.0) - 1e-9),
+                                "{parents:?} {bounds:?}: {from:?} to {to:?}"
+                            );
+                            assert!(ratio > -1e-9 || !accepts(ratio + 1e-9));
+                            inside += 1;
+                        }
+                    }
+                }
+            }
+            assert!(inside > 1000 && outside > 1000);
+        }
+        check(|scale| DoubleGeometric::new(scale).unwrap(), Formula::Geometric);
+        check(|scale| DiscreteGaussian::new(scale).unwrap(), Formula::DiscreteGaussian);
+    }
+
+    /// What is refused names the node.
+    #[test]
+    fn bounds_that_are_refused() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
+        let laws = [DoubleGeometric::new(1.0).unwrap(); 2];
+        let refused = |bounds: &[NodeBounds<i64>]| {
+            HierarchicalMh::within(&tree, &laws, 1.0, bounds).unwrap_err().to_string()
+        };
+        assert!(refused(&[(None, None); 2]).contains("one per node"));
+        assert!(refused(&[(None, None), (Some(1), Some(0)), (None, None)]).contains("node 1"));
+    }
 
     /// Both sides of the switch to the closed form agree, and the largest scale returns at once.
     #[test]

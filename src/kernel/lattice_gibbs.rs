@@ -2,7 +2,7 @@
 
 use super::{Coupled, Dispersed, Kernel, Start, coordinates, widest};
 use crate::error::{Error, Result};
-use crate::invariant::{Linear, Moves, Region, start_basis};
+use crate::invariant::{Bounded, Linear, MOST_LOOKS, Moves, Region, check_free, start_basis};
 use crate::lattice::Sparse;
 use crate::law::{LatticeLaw, Line, downhill};
 use crate::rng::{Rng, below, open01};
@@ -19,7 +19,12 @@ use crate::rng::{Rng, below, open01};
 /// With inequalities the step is drawn within the interval that they leave on the line. Then the vectors must connect
 /// all points within the bounds, which a generating set need not: pairs do under one total, 2 × 2 swaps on a two-way
 /// table with lower bounds, and everywhere else the Graver basis of the group sums is computed, and the invariant
-/// refused where that is too large.
+/// refused where that is too large. Entries that can only keep their count are left out beforehand, and explicit rows that the rest
+/// implies (`Bounded::reduced`).
+///
+/// Most vectors of a Graver basis fit into no small region. Those that cannot move from any point are left out, and the
+/// others drawn with odds that do not depend on the state (`Moves::mobile`): the law stays exact, every move
+/// reversible. A *sweep* is as many moves as make one for each entry that can move ([`LatticeGibbs::sweep`]).
 ///
 /// Coupled chains ([`Coupled`]) share the vector and the quantile `u`. The step increases with `u`, and the place
 /// where it leads on a line with the place where it begins; in practice the chains contract, and on a lattice they
@@ -33,10 +38,19 @@ pub struct LatticeGibbs<L: LatticeLaw> {
     basis: Vec<Sparse>,
     /// By component.
     moves: Vec<Moves>,
-    /// By entry: its component, if there are several.
+    /// Components, each as often as it has moves in a sweep.
     owners: Vec<u32>,
-    /// Inequalities, if there are any.
-    region: Option<Region>,
+    sweep: u64,
+    bounds: Option<Bounds>,
+}
+
+/// Inequalities.
+#[derive(Debug)]
+struct Bounds {
+    /// Beside the entries that are left out.
+    region: Region,
+    /// By component: moves that lead into the region from anywhere, those included that cannot move in it.
+    into: Vec<Moves>,
 }
 
 /// State of [`LatticeGibbs`].
@@ -61,36 +75,98 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
     /// Errors: no free dimension; a lattice whose basis is refused by [`crate::invariant::basis`]; a scale for
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
-        let region = region.filter(|region| !region.is_everything());
-        let everything = Region::everything();
-        let components: Vec<_> = region
-            .unwrap_or(&everything)
-            .components(invariant)
-            .into_iter()
-            .filter(|c| c.component.rows.is_empty() || c.component.entries.len() > 1)
-            .collect();
-        let mut moves = Vec::new();
-        let (mut owners, mut basis) = (Vec::new(), Vec::new());
-        for bounded in &components {
-            let some = Moves::within(bounded)?;
-            if matches!(&some, Moves::Listed(list) if list.is_empty()) {
-                continue;
-            }
-            owners.extend(std::iter::repeat_n(moves.len() as u32, bounded.component.entries.len()));
-            moves.push(some);
-            basis.extend(start_basis(&bounded.component)?);
-        }
-        if moves.is_empty() {
-            return Err(Error::no_free_dimension());
-        }
-        law.check_size(invariant.entries(), widest(&basis, invariant.entries()), 0.0)?;
-        let (tables, entries) = (law.tables(), invariant.entries());
-        Ok(Self { law, tables, entries, basis, moves, owners, region: region.cloned() })
+        Self::looking(invariant, region, law, MOST_LOOKS)
     }
 
-    /// Moves in one sweep: the number of entries.
+    /// `looks`: at points and vectors, for [`Moves::mobile`].
+    pub(super) fn looking(
+        invariant: &Linear,
+        region: Option<&Region>,
+        law: L,
+        mut looks: usize,
+    ) -> Result<Self> {
+        let entries = invariant.entries();
+        let region = region.filter(|region| !region.is_everything());
+        let components = match region {
+            None => Region::everything().components(invariant),
+            Some(region) => region.components(invariant).iter().flat_map(Bounded::reduced).collect(),
+        };
+        let (mut moves, mut into, mut basis) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut owners, mut idle) = (Vec::new(), entries);
+        for bounded in &components {
+            let component = &bounded.component;
+            if !component.rows.is_empty() && component.entries.len() == 1 {
+                continue;
+            }
+            let all = Moves::within(bounded)?;
+            if matches!(&all, Moves::Listed(list, _) if list.is_empty()) {
+                continue;
+            }
+            // What can move nowhere is 0 wherever a chain may be, and where it starts.
+            let walk = region.map(|_| all.clone());
+            let Some((some, share)) = all.mobile(bounded, &mut looks) else { continue };
+            let n = component.entries.len();
+            idle -= n;
+            let own = libm::rint(n as f64 / share).max(n as f64) as usize;
+            owners.extend(std::iter::repeat_n(moves.len() as u32, own));
+            moves.push(some);
+            into.extend(walk);
+            basis.extend(start_basis(component)?);
+        }
+        if moves.is_empty() && check_free(invariant).is_err() {
+            return Err(Error::no_free_dimension());
+        }
+        law.check_size(entries, widest(&basis, entries), 0.0)?;
+        let bounds = region.map(|_| Bounds { region: Region::joined(&components), into });
+        let (tables, sweep) = (law.tables(), (owners.len() + idle) as u64);
+        Ok(Self { law, tables, entries, basis, moves, owners, sweep, bounds })
+    }
+
+    /// Moves in one sweep: for each component its entries over the share of draws that can move (`Moves::mobile`), to the
+    /// nearest integer; and one for each entry that cannot. Without inequalities the number of entries.
     pub fn sweep(&self) -> u64 {
-        self.entries as u64
+        self.sweep
+    }
+
+    /// One of the vectors of a component.
+    #[inline]
+    fn choose<R: Rng + ?Sized>(moves: &Moves, rng: &mut R, vector: &mut Sparse) {
+        match moves {
+            Moves::Listed(list, odds) => vector.extend_from_slice(&list[odds.draw(rng)]),
+            Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
+            Moves::Swaps { entries, rows, columns } => {
+                let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
+                let at = |row: usize, column: usize| entries[row * columns + column];
+                vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
+            }
+            Moves::Grouped { groups, pairs, vectors, odds, spread } => {
+                let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
+                if which >= vectors.len() {
+                    vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize]));
+                    return;
+                }
+                let sums = &vectors[odds.given(which, rng)];
+                if *spread {
+                    return lift(rng, groups, sums, vector);
+                }
+                vector.extend(sums.iter().map(|&(group, c)| {
+                    let members = &groups[group as usize];
+                    (members[below(rng, members.len() as u64) as usize], c)
+                }));
+            }
+        }
+    }
+
+    /// `moves`: by component.
+    #[inline]
+    fn draw_from<R: Rng + ?Sized>(&self, moves: &[Moves], rng: &mut R, noise: &mut LatticeMove) {
+        noise.vector.clear();
+        let component = match moves {
+            [_] => 0,
+            _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
+        };
+        Self::choose(&moves[component], rng, &mut noise.vector);
+        noise.u = open01(rng);
     }
 }
 
@@ -112,41 +188,20 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
 
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LatticeMove) {
-        let component = match &self.moves[..] {
-            [_] => 0,
-            _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
-        };
-        let vector = &mut noise.vector;
-        vector.clear();
-        match &self.moves[component] {
-            Moves::Listed(list) => vector.extend_from_slice(&list[below(rng, list.len() as u64) as usize]),
-            Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
-            Moves::Swaps { entries, rows, columns } => {
-                let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
-                let at = |row: usize, column: usize| entries[row * columns + column];
-                vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
-            }
-            Moves::Grouped { groups, pairs, vectors, spread } => {
-                let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
-                match vectors.get(which) {
-                    Some(sums) if *spread => lift(rng, groups, sums, vector),
-                    Some(lifted) => vector.extend(lifted.iter().map(|&(group, c)| {
-                        let members = &groups[group as usize];
-                        (members[below(rng, members.len() as u64) as usize], c)
-                    })),
-                    None => vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize])),
-                }
-            }
+        if !self.moves.is_empty() {
+            self.draw_from(&self.moves, rng, noise);
         }
-        noise.u = open01(rng);
     }
 
     #[inline]
     fn apply(&self, state: &mut LatticeGibbsState, noise: &LatticeMove) -> bool {
         let LatticeGibbsState { z, sum, line } = state;
-        let within = match &self.region {
+        if noise.vector.is_empty() {
+            return false;
+        }
+        let within = match &self.bounds {
             None => (i64::MIN, i64::MAX),
-            Some(region) => region.interval(&noise.vector, z),
+            Some(bounds) => bounds.region.interval(&noise.vector, z),
         };
         let t = self.law.line(&self.tables, line, &noise.vector, (z, *sum), within, noise.u);
         if t == 0 {
@@ -171,8 +226,8 @@ impl<L: LatticeLaw> Dispersed for LatticeGibbs<L> {
         let scale = self.law.start_scale(self.entries);
         let scale = if start == Start::OverDispersed { scale } else { 0.5 * scale };
         let mut z = coordinates(&self.basis, self.entries, rng, scale).1;
-        if let Some(region) = &self.region {
-            self.walk_into(region, rng, &mut z)?;
+        if let Some(bounds) = &self.bounds {
+            self.walk_into(bounds, rng, &mut z)?;
         }
         Ok(self.init(&z))
     }
@@ -184,16 +239,17 @@ const SWEEPS_TO_REGION: u64 = 2000;
 const PLATEAU: i64 = 64;
 
 impl<L: LatticeLaw> LatticeGibbs<L> {
-    /// Moves along the same lines to where the inequalities are violated least, to a uniform one of such places
+    /// Moves along lines to where the inequalities are violated least, to a uniform one of such places
     /// near by, until none is violated.
-    fn walk_into<R: Rng + ?Sized>(&self, region: &Region, rng: &mut R, z: &mut [i64]) -> Result<()> {
+    fn walk_into<R: Rng + ?Sized>(&self, bounds: &Bounds, rng: &mut R, z: &mut [i64]) -> Result<()> {
+        let Bounds { region, into } = bounds;
         let mut noise = self.noise();
         for _ in 0..SWEEPS_TO_REGION {
             if region.contains(z) {
                 return Ok(());
             }
             for _ in 0..self.sweep() {
-                self.draw(rng, &mut noise);
+                self.draw_from(into, rng, &mut noise);
                 let along = region.violation_along(&noise.vector, z);
                 let (best, least) = downhill(&along);
                 let (mut first, mut last) = (best, best);
@@ -278,30 +334,39 @@ mod tests {
                 list.into_iter().map(|vector| (p, vector)).collect()
             };
             match self {
-                Self::Listed(list) => even(list.clone()),
+                Self::Listed(list, odds) => (0..list.len()).map(|i| (odds.p(i), list[i].clone())).collect(),
                 Self::Pairs(entries) => even(pairs(entries)),
                 Self::Swaps { .. } => unreachable!("small tables are listed"),
-                Self::Grouped { groups, pairs: dimensions, vectors, .. } => {
+                Self::Grouped { groups, pairs: dimensions, vectors, odds, spread } => {
                     let share = 1.0 / (dimensions.len() + vectors.len()) as f64;
                     let mut all = Vec::new();
                     for &group in dimensions {
                         all.extend(even(pairs(&groups[group as usize])));
                     }
-                    for vector in vectors {
+                    for (i, vector) in vectors.iter().enumerate() {
                         let mut lifted: Vec<Sparse> = vec![Vec::new()];
-                        for &(group, c) in vector {
+                        // What goes to an entry of its own choice.
+                        let units = vector.iter().flat_map(|&(group, c)| match spread {
+                            true => vec![(group, c.signum()); c.unsigned_abs() as usize],
+                            false => vec![(group, c)],
+                        });
+                        for (group, c) in units {
                             lifted = lifted
                                 .into_iter()
                                 .flat_map(|head| {
                                     groups[group as usize].iter().map(move |&entry| {
                                         let mut next = head.clone();
-                                        next.push((entry, c));
+                                        match next.iter_mut().find(|(other, _)| *other == entry) {
+                                            Some((_, units)) => *units += c,
+                                            None => next.push((entry, c)),
+                                        }
                                         next
                                     })
                                 })
                                 .collect();
                         }
-                        all.extend(even(lifted));
+                        let p = odds.p(i) * vectors.len() as f64;
+                        all.extend(even(lifted).into_iter().map(|(q, vector)| (p * q, vector)));
                     }
                     all.into_iter().map(|(p, vector)| (p * share, vector)).collect()
                 }
@@ -310,20 +375,26 @@ mod tests {
     }
 
     impl<L: LatticeLaw> LatticeGibbs<L> {
+        /// Every vector that a step can take, with its probability.
+        pub(in crate::kernel) fn choices(&self) -> Vec<(f64, Sparse)> {
+            let owned = |i: usize| self.owners.iter().filter(|&&owner| owner as usize == i).count() as f64;
+            let one = |(i, moves): (usize, &Moves)| {
+                let share = owned(i) / self.owners.len() as f64;
+                moves.all().into_iter().map(move |(p, vector)| (share * p, vector)).collect::<Vec<_>>()
+            };
+            self.moves.iter().enumerate().flat_map(one).collect()
+        }
+
         /// The transition law from a point.
         fn row(&self, from: &[i64]) -> Vec<(Vec<i64>, f64)> {
             let mut row = Vec::new();
-            for (component, moves) in self.moves.iter().enumerate() {
-                let owned = self.owners.iter().filter(|&&owner| owner as usize == component).count();
-                let share = if self.moves.len() == 1 { 1.0 } else { owned as f64 / self.owners.len() as f64 };
-                for (p, vector) in moves.all() {
-                    let law = step_law(|u| {
-                        let mut state = self.init(from);
-                        self.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
-                        state.z
-                    });
-                    row.extend(law.into_iter().map(|(to, q)| (to, share * p * q)));
-                }
+            for (p, vector) in self.choices() {
+                let law = step_law(|u| {
+                    let mut state = self.init(from);
+                    self.apply(&mut state, &LatticeMove { vector: vector.clone(), u });
+                    state.z
+                });
+                row.extend(law.into_iter().map(|(to, q)| (to, p * q)));
             }
             row
         }

@@ -378,25 +378,43 @@ mod tests {
         }
     }
 
+    impl<L: LatticeLaw> LatticeMetropolis<L> {
+        /// The coordinates of points, found by listing: V has full column rank.
+        pub(in crate::kernel) fn coordinates(&self, points: &[Vec<i64>]) -> Vec<Vec<i64>> {
+            let at = |v: &[i64]| {
+                let mut z = vec![0i64; self.entries];
+                for (vector, v) in self.basis.iter().zip(v) {
+                    vector.iter().for_each(|&(entry, x)| z[entry as usize] += i64::from(x) * v);
+                }
+                z
+            };
+            let m = self.dimension() as u32;
+            let known: std::collections::HashMap<Vec<i64>, Vec<i64>> = (0..31usize.pow(m))
+                .map(|index| (0..m).map(|j| (index / 31usize.pow(j) % 31) as i64 - 15).collect::<Vec<i64>>())
+                .map(|v| (at(&v), v))
+                .collect();
+            points.iter().map(|z| known[z].clone()).collect()
+        }
+
+        /// The coordinates of each block.
+        pub(in crate::kernel) fn blocks_of_coordinates(&self) -> Vec<Range<usize>> {
+            self.blocks.iter().map(|block| block.coordinates.clone()).collect()
+        }
+
+        /// The probability of a jump of one coordinate.
+        pub(in crate::kernel) fn jump_p(&self, jump: i64) -> f64 {
+            self.jumps.p(jump as i32)
+        }
+    }
+
     /// The transition matrix on a listed support, through [`Kernel::apply`]: the chance of acceptance is read off
     /// the threshold at which it changes.
     fn stationary<L: LatticeLaw>(law: L) {
         for invariant in small_lattices() {
             let kernel = LatticeMetropolis::new(&invariant, law, 0.3, BasisKind::Smith).unwrap();
             let points = lattice_points(&invariant, 7);
-            // Coordinates of the points: V has full column rank, so small ones are found by listing.
-            let at = |v: &[i64]| {
-                let mut z = vec![0i64; kernel.entries];
-                for (vector, v) in kernel.basis.iter().zip(v) {
-                    vector.iter().for_each(|&(entry, x)| z[entry as usize] += i64::from(x) * v);
-                }
-                z
-            };
-            let m = kernel.dimension() as u32;
-            let coordinates: std::collections::HashMap<Vec<i64>, Vec<i64>> = (0..31usize.pow(m))
-                .map(|index| (0..m).map(|j| (index / 31usize.pow(j) % 31) as i64 - 15).collect::<Vec<i64>>())
-                .map(|v| (at(&v), v))
-                .collect();
+            let coordinates: std::collections::HashMap<&Vec<i64>, Vec<i64>> =
+                points.iter().zip(kernel.coordinates(&points)).collect();
             // One block at a time: a step of several blocks is a product of such steps.
             for block in 0..kernel.blocks.len() {
                 let own = kernel.blocks[block].coordinates.clone();
@@ -405,11 +423,11 @@ mod tests {
                     |z| L::part(z),
                     |sum| law.energy(sum),
                     |from| {
-                        let v = &coordinates[from];
+                        let v = &coordinates[&from.to_vec()];
                         let mut stays = 1.0;
                         let mut row = Vec::new();
                         for to in &points {
-                            let w = &coordinates[to];
+                            let w = &coordinates[&to];
                             let jumps: Vec<i32> = v.iter().zip(w).map(|(v, w)| (w - v) as i32).collect();
                             let outside = (0..jumps.len()).any(|j| !own.contains(&j) && jumps[j] != 0);
                             if to == from || outside {

@@ -264,7 +264,7 @@ mod tests {
 
     impl<L: LineLaw> LineGibbs<L> {
         /// Every leaf and partner that a move can draw, with its probability.
-        fn moves(&self) -> Vec<(f64, u32, Option<u32>)> {
+        pub(in crate::kernel) fn moves(&self) -> Vec<(f64, u32, Option<u32>)> {
             let share = 1.0 / (self.leaves.len() * self.heights.len()) as f64;
             let mut all = Vec::new();
             for &leaf in &self.leaves {

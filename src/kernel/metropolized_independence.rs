@@ -331,6 +331,17 @@ mod tests {
     use crate::coupling::{MeetingTimes, couple};
     use crate::testing::{assert_bounded, lattice_points, test_stream};
 
+    impl<L: LatticeLaw> MetropolizedIndependence<L> {
+        /// By component: its entries, and those that are proposed.
+        pub(in crate::kernel) fn parts(&self) -> Vec<(Vec<u32>, Vec<u32>)> {
+            let part = |own: &ComponentProposal| {
+                let entries = &own.bounded.component.entries;
+                (entries.clone(), own.free.iter().map(|&i| entries[i as usize]).collect())
+            };
+            self.components.iter().map(part).collect()
+        }
+    }
+
     /// The bound lies above the distance, and both fall at the rate of the largest weight.
     #[test]
     fn bound_lies_above_the_distance_and_falls_like_it() {

@@ -1,5 +1,7 @@
 //! Markov kernels: one file each.
 
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod hierarchical_mh;
 mod jumps;
 mod lattice_gibbs;
@@ -7,7 +9,7 @@ mod lattice_metropolis;
 mod line_gibbs;
 mod metropolized_independence;
 
-pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState};
+pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
