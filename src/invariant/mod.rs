@@ -1,6 +1,7 @@
 //! Invariants: what every release must satisfy, and the lattice vectors along which its noise is free to move.
 
 mod hierarchy;
+mod hull;
 mod inequalities;
 mod linear;
 mod side;
@@ -8,6 +9,7 @@ mod vectors;
 
 pub use crate::lattice::Row;
 pub use hierarchy::Hierarchy;
+pub use hull::Hull;
 pub use inequalities::{Bounded, Inequalities, Region};
 pub use linear::{Component, Linear, check_free};
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};

@@ -6,12 +6,14 @@ mod lattice_gibbs;
 mod lattice_metropolis;
 mod line_gibbs;
 mod metropolized_independence;
+mod real_gibbs;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
 pub use metropolized_independence::{IndependenceNoise, IndependenceState, MetropolizedIndependence};
+pub use real_gibbs::{RealGibbs, RealGibbsState, RealMove};
 
 use crate::error::Result;
 use crate::lattice::Sparse;
@@ -45,7 +47,7 @@ pub trait Kernel {
     }
 }
 
-/// A kernel on a lattice with starts of its own.
+/// A kernel on a lattice, or on the reals that equations leave free, with starts of its own.
 pub trait Dispersed: Kernel {
     /// An over-dispersed start that does not depend on the confidential counts: independent double geometric
     /// coordinates of the given scale on a basis of the lattice, moved into the region where there is one.
