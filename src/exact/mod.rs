@@ -7,7 +7,7 @@
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
 //!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
 //! - [`Rejection`]: proposals of a sampler that keeps less.
-//! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations.
+//! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
 mod alias;
 pub mod composition;
@@ -22,6 +22,7 @@ mod laplace_tree;
 mod lattice;
 mod margins;
 mod parts;
+mod planar;
 mod pull;
 mod rejection;
 mod table;
@@ -29,7 +30,7 @@ mod tilt;
 mod truncated;
 mod zero_sum;
 
-pub use continuous::{ContinuousExact, ContinuousSampler};
+pub use continuous::{ContinuousExact, ContinuousSampler, RealComponent};
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
 pub use integer_tree::IntegerTree;
@@ -38,6 +39,7 @@ pub use laplace_tree::LaplaceTree;
 pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
 pub use margins::MarginsTable;
 pub use parts::PartsScratch;
+pub use planar::{Fall, FewDimensions};
 pub use rejection::{Rejection, Source};
 pub use table::Table;
 pub use truncated::Truncated;
