@@ -127,6 +127,9 @@ pub fn assert_stationary(
     }
 }
 
+/// Points of a quadrature that tests compare with.
+pub const QUADRATURE: u64 = 1_000_000;
+
 /// Equations with the inequalities on the noise.
 pub type System = (congenial::invariant::Linear, congenial::invariant::Region);
 
@@ -151,7 +154,10 @@ pub fn bounded_reals() -> Vec<[System; 2]> {
         (Linear::total(3).unwrap(), slanted.clone().and(within(0, 3, 3)).around(&[0, 1, 2]).unwrap()),
         (Linear::total(3).unwrap(), slanted.around(&[9, 1, 0]).unwrap()),
         (explicit(&[vec![3, -2, 1]]), floors(&[0, 1, 2])),
-        (explicit(&[vec![1, 2, -1, 0], vec![0, 3, 1, -2]]), within(-2, 40, 4).around(&[1, 0, 40, 3]).unwrap()),
+        (
+            explicit(&[vec![1, 2, -1, 0], vec![0, 3, 1, -2]]),
+            within(-2, 40, 4).around(&[1, 0, 40, 3]).unwrap(),
+        ),
         (Linear::partition(&[0, 0, 1, 1]).unwrap(), floors(&[1, 0, 0, 6])),
     ]
     .into_iter()
@@ -178,7 +184,8 @@ pub fn assert_oracle(draws: &[Vec<f64>], want: &congenial::oracle::tables::Table
     let norm: Vec<f64> = draws.iter().map(|z| z.iter().map(|z| z.abs()).sum()).collect();
     let entries = (0..want.entries.len()).map(|i| draws.iter().map(|z| z[i]).collect::<Vec<f64>>());
     let laws = want.entries.iter().chain([&want.norm]);
-    let limit = (libm::log(2.0 * (want.entries.len() + 1) as f64 / ALPHA) / (2.0 * draws.len() as f64)).sqrt();
+    let limit =
+        (libm::log(2.0 * (want.entries.len() + 1) as f64 / ALPHA) / (2.0 * draws.len() as f64)).sqrt();
     for (i, (mut values, law)) in entries.chain([norm]).zip(laws).enumerate() {
         values.sort_by(f64::total_cmp);
         let distance = law.distance(&values);

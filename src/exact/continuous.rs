@@ -154,7 +154,8 @@ impl ContinuousSampler {
         let hull = Hull::new(invariant, region.unwrap_or(&Region::everything()))?;
         hull.components()?;
         let components = hull.region.components(&hull.equations);
-        let components = components.iter().map(|bounded| RealComponent::new(law, bounded)).collect::<Result<_>>()?;
+        let components =
+            components.iter().map(|bounded| RealComponent::new(law, bounded)).collect::<Result<_>>()?;
         Ok(Self { components })
     }
 
@@ -170,9 +171,11 @@ mod tests {
     use crate::closed_form::{Operation, TwoBins};
     use crate::diagnostics::Moments;
     use crate::invariant::Inequalities;
-    use crate::oracle::tables::MOST_POINTS;
     use crate::oracle::{Formula, reals};
-    use crate::testing::{System, assert_distribution, assert_mean, assert_oracle, bounded_reals, small_lattices, test_stream};
+    use crate::testing::{
+        QUADRATURE, System, assert_distribution, assert_mean, assert_oracle, bounded_reals, small_lattices,
+        test_stream,
+    };
 
     fn draws(sampler: &ContinuousSampler, entries: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = test_stream(seed);
@@ -205,7 +208,8 @@ mod tests {
         let want = lambda * lambda * 9.0 * 4.0 / (5.0 * 6.0);
         assert_mean(squares.mean(), want, squares.deviation(), 60_000);
         assert!(all.iter().all(|z| z[6..].iter().sum::<f64>().abs() < 1e-12));
-        let refused = ContinuousSampler::new(law, &Linear::margins(3, 3).unwrap(), None).unwrap_err().to_string();
+        let refused =
+            ContinuousSampler::new(law, &Linear::margins(3, 3).unwrap(), None).unwrap_err().to_string();
         assert!(refused.contains("laplace noise with 4 free dimensions"), "{refused}");
     }
 
@@ -238,21 +242,25 @@ mod tests {
     /// every draw satisfies everything.
     #[test]
     fn few_dimensions_have_the_law_of_quadrature() {
-        let check = |seed: u64, law: Formula, sampler: ContinuousSampler, [(equations, region), plain]: &[System; 2]| {
+        let check = |seed: u64,
+                     law: Formula,
+                     sampler: ContinuousSampler,
+                     [(equations, region), plain]: &[System; 2]| {
             let all = draws(&sampler, equations.entries(), 20_000, seed);
             let l2 = crate::imaging::LatticeL2::new(equations).unwrap();
             for z in &all {
                 l2.check(z, 0.0).unwrap();
                 region.check_reals(z).unwrap();
             }
-            assert_oracle(&all, &reals::conditioned(&plain.0, &plain.1, law, MOST_POINTS).unwrap());
+            assert_oracle(&all, &reals::conditioned(&plain.0, &plain.1, law, QUADRATURE).unwrap());
         };
         let shared = small_lattices().into_iter().filter(|invariant| {
             let whole = invariant.whole();
             (1..=2).contains(&(invariant.entries() - whole.independent_rows().unwrap().len()))
         });
-        let shared: Vec<[System; 2]> =
-            shared.map(|invariant| [(invariant.clone(), Region::everything()), (invariant, Region::everything())]).collect();
+        let shared: Vec<[System; 2]> = shared
+            .map(|invariant| [(invariant.clone(), Region::everything()), (invariant, Region::everything())])
+            .collect();
         assert!(shared.len() >= 3);
         for (i, systems) in bounded_reals().iter().chain(&shared).enumerate() {
             let (equations, region) = &systems[0];
@@ -273,7 +281,9 @@ mod tests {
     fn more_dimensions_are_refused_with_the_reason() {
         let floors = Inequalities::nonnegative(4).around(&[1, 2, 3, 4]).unwrap();
         let total = Linear::total(4).unwrap();
-        let refused = ContinuousSampler::new(Gaussian::new(1.0).unwrap(), &total, Some(&floors)).unwrap_err().to_string();
+        let refused = ContinuousSampler::new(Gaussian::new(1.0).unwrap(), &total, Some(&floors))
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("gaussian noise with 3 free dimensions"), "{refused}");
         let point = Inequalities::nonnegative(4).around(&[0; 4]).unwrap();
         assert!(ContinuousSampler::new(Gaussian::new(1.0).unwrap(), &total, Some(&point)).is_err());

@@ -6,7 +6,7 @@
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
 //!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
-//! - [`Rejection`]: proposals of a sampler that keeps less.
+//! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
 mod alias;
@@ -24,6 +24,7 @@ mod margins;
 mod parts;
 mod planar;
 mod pull;
+mod real_rejection;
 mod rejection;
 mod table;
 mod tilt;
@@ -40,6 +41,7 @@ pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
 pub use margins::MarginsTable;
 pub use parts::PartsScratch;
 pub use planar::{Fall, FewDimensions};
+pub use real_rejection::RealRejection;
 pub use rejection::{Rejection, Source};
 pub use table::Table;
 pub use truncated::Truncated;

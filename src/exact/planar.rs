@@ -181,8 +181,7 @@ impl FewDimensions {
                 let (u, v) = (open01(rng), open01(rng));
                 let (u, v) = if u + v > 1.0 { (1.0 - u, 1.0 - v) } else { (u, v) };
                 let x = [u * p[0] + v * q[0], u * p[1] + v * q[1]];
-                let exponent: f64 =
-                    self.coefficients.iter().map(|c| self.fall.log_weight(dot(c, &x))).sum();
+                let exponent: f64 = self.coefficients.iter().map(|c| self.fall.log_weight(dot(c, &x))).sum();
                 if exponential(rng) < -exponent {
                     return None;
                 }
@@ -206,7 +205,8 @@ impl FewDimensions {
     fn is_inside(&self, z: impl Fn(usize) -> f64) -> bool {
         let n = self.coefficients.len();
         let values: Vec<f64> = (0..n).map(z).collect();
-        let within = |i: usize| self.region.lower.real(i) <= values[i] && values[i] <= self.region.upper.real(i);
+        let within =
+            |i: usize| self.region.lower.real(i) <= values[i] && values[i] <= self.region.upper.real(i);
         (0..n).all(within)
             && self.region.rows.iter().all(|(row, least)| real_value(row, &values) >= *least as f64)
     }
@@ -365,4 +365,3 @@ fn in_gaussian(sigma: f64, wall: Option<&Wall>, (from, to): (f64, f64), pieces: 
         });
     }
 }
-

@@ -37,10 +37,10 @@ impl Hull {
         if implied.is_empty() && !fixed.contains(&true) {
             return Ok(Self { equations: equations.clone(), region: region.clone() });
         }
-        let free = |row: &Row| -> Row {
-            row.iter().copied().filter(|&(entry, _)| !fixed[entry as usize]).collect()
-        };
-        let units = (0..fixed.len() as u32).filter(|&entry| fixed[entry as usize]).map(|entry| vec![(entry, 1)]);
+        let free =
+            |row: &Row| -> Row { row.iter().copied().filter(|&(entry, _)| !fixed[entry as usize]).collect() };
+        let units =
+            (0..fixed.len() as u32).filter(|&entry| fixed[entry as usize]).map(|entry| vec![(entry, 1)]);
         let rows = equations.rows().iter().map(free).chain(implied.iter().map(free)).chain(units);
         let mut rest = Region::everything();
         for entry in (0..fixed.len()).filter(|&entry| !fixed[entry]) {
@@ -93,7 +93,9 @@ fn tight(bounded: &Bounded) -> Result<(Vec<u32>, Vec<usize>)> {
             let entry = entry as usize;
             relations[(i, entry)] = match at(entry) {
                 (true, true) => 0,
-                (false, true) => a.checked_neg().ok_or_else(|| Error::Invariant("a coefficient of -2^63".into()))?,
+                (false, true) => {
+                    a.checked_neg().ok_or_else(|| Error::Invariant("a coefficient of -2^63".into()))?
+                }
                 _ => a,
             };
         }
@@ -127,7 +129,9 @@ mod tests {
         let found = hull(&equations, Inequalities::nonnegative(5), &[0, 0, 0, 3, 0]);
         assert_eq!(found.components().unwrap().len(), 1);
         assert_eq!(found.components().unwrap()[0].component.entries, [2, 3, 4]);
-        assert!(found.equations.rows().contains(&vec![(0, 1)]) && found.equations.rows().contains(&vec![(1, 1)]));
+        assert!(
+            found.equations.rows().contains(&vec![(0, 1)]) && found.equations.rows().contains(&vec![(1, 1)])
+        );
         assert_eq!(found.region.lower.of(5), [NO_LOWER, NO_LOWER, 0, -3, 0]);
         let open = hull(&equations, Inequalities::nonnegative(5), &[1, 0, 0, 3, 0]);
         assert_eq!(open.equations, equations);
@@ -160,7 +164,10 @@ mod tests {
         let components = found.components().unwrap();
         assert_eq!(components.len(), 1, "{components:?}");
         assert_eq!(components[0].region.rows.len(), 1);
-        assert_eq!(components[0].component.independent_rows().unwrap().len() + 1, components[0].component.entries.len());
+        assert_eq!(
+            components[0].component.independent_rows().unwrap().len() + 1,
+            components[0].component.entries.len()
+        );
         assert_eq!(hull(&equations, rows(5), &[3, 1, 0]).equations, equations);
     }
 }

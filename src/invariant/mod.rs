@@ -5,6 +5,7 @@ mod hull;
 mod inequalities;
 mod linear;
 mod side;
+mod solved;
 mod vectors;
 
 pub use crate::lattice::Row;
@@ -13,5 +14,6 @@ pub use hull::Hull;
 pub use inequalities::{Bounded, Inequalities, Region};
 pub use linear::{Component, Linear, check_free};
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
+pub(crate) use solved::Solved;
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

@@ -7,6 +7,7 @@ mod lattice_metropolis;
 mod line_gibbs;
 mod metropolized_independence;
 mod real_gibbs;
+mod real_independence;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
@@ -14,6 +15,7 @@ pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
 pub use metropolized_independence::{IndependenceNoise, IndependenceState, MetropolizedIndependence};
 pub use real_gibbs::{RealGibbs, RealGibbsState, RealMove};
+pub use real_independence::{RealIndependence, RealIndependenceState, RealProposal};
 
 use crate::error::Result;
 use crate::lattice::Sparse;

@@ -24,22 +24,48 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64)
     }
     let (free, solved) = eliminated(invariant);
     if free.is_empty() || free.len() > MOST_DIMENSIONS {
-        return Err(format!("it has {} free dimensions, integrated over are 1 to {MOST_DIMENSIONS}", free.len()));
+        return Err(format!(
+            "it has {} free dimensions, integrated over are 1 to {MOST_DIMENSIONS}",
+            free.len()
+        ));
     }
     let grid = Grid { region, law, free: &free, solved: &solved, entries: d };
-    let reach = 1.2 * law.reach();
-    let mut ranges: Vec<(f64, f64)> = free
-        .iter()
-        .map(|&i| {
-            let (lower, upper) = (region.lower[i], region.upper[i]);
-            let low = if lower == NO_LOWER { -reach } else { (lower as f64).max(-reach) };
-            (low, if upper == NO_UPPER { reach } else { (upper as f64).min(reach) })
-        })
-        .collect();
+    let within = propagated(invariant, region, 1.2 * law.reach());
+    let mut ranges: Vec<(f64, f64)> = free.iter().map(|&i| within[i]).collect();
     for _ in 0..3 {
         ranges = grid.refined(&ranges, most / 8).ok_or("no point of a grid satisfies everything")?;
     }
     grid.law(&ranges, most).ok_or_else(|| "no point of a grid satisfies everything".into())
+}
+
+/// By entry: the range that its bounds, the reach of the law, and the ranges of the others leave it, row by row a few times.
+fn propagated(invariant: &Linear, region: &Region, reach: f64) -> Vec<(f64, f64)> {
+    let bound = |i: usize| {
+        let (lower, upper) = (region.lower[i], region.upper[i]);
+        let low = if lower == NO_LOWER { -reach } else { (lower as f64).max(-reach) };
+        (low, if upper == NO_UPPER { reach } else { (upper as f64).min(reach) })
+    };
+    let mut ranges: Vec<(f64, f64)> = (0..invariant.entries()).map(bound).collect();
+    let equations = invariant.rows().iter().map(|row| (row, 0.0, 0.0));
+    let rows: Vec<_> =
+        equations.chain(region.rows.iter().map(|(row, least)| (row, *least as f64, f64::INFINITY))).collect();
+    for _ in 0..5 {
+        for &(row, least, most) in &rows {
+            for &(i, a) in row {
+                // least <= a z_i + (the others) <= most.
+                let others = row.iter().filter(|(j, _)| *j != i).map(|&(j, b)| {
+                    let (low, high) = ranges[j as usize];
+                    if b > 0 { (b as f64 * low, b as f64 * high) } else { (b as f64 * high, b as f64 * low) }
+                });
+                let (low, high) = others.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1));
+                let ends = ((least - high) / a as f64, (most - low) / a as f64);
+                let (from, to) = if a > 0 { ends } else { (ends.1, ends.0) };
+                let range = &mut ranges[i as usize];
+                *range = (range.0.max(from).min(range.1), range.1.min(to).max(range.0));
+            }
+        }
+    }
+    ranges
 }
 
 /// Free entries, and every other one as a combination of them.
@@ -155,7 +181,9 @@ impl Grid<'_> {
         self.each(ranges, most, |_, z, weight| {
             let weight = libm::exp(weight - largest);
             total += weight;
-            for ((bins, &(low, high)), z) in bins.iter_mut().zip(&spans).zip(z.iter().copied().chain([norm(z)])) {
+            for ((bins, &(low, high)), z) in
+                bins.iter_mut().zip(&spans).zip(z.iter().copied().chain([norm(z)]))
+            {
                 let at = (z - low) / (high - low).max(f64::MIN_POSITIVE) * BINS as f64;
                 bins[(at as usize).min(BINS - 1)] += weight;
             }
@@ -169,7 +197,8 @@ impl Grid<'_> {
                 filled.map(|(k, p)| (value(k), p / total)).collect()
             };
             // A value counts for its bin; a constant is one point.
-            let grain = if points.len() > 1 { points.iter().map(|(_, p)| *p).fold(0.0, f64::max) } else { 0.0 };
+            let grain =
+                if points.len() > 1 { points.iter().map(|(_, p)| *p).fold(0.0, f64::max) } else { 0.0 };
             Distribution { points, grain }
         };
         let mut all: Vec<Distribution> = bins.iter().zip(&spans).map(distribution).collect();
@@ -218,12 +247,16 @@ mod tests {
             assert_cdf(entry, |x| if x < 0.0 { tail(-x) } else { 1.0 - tail(x) });
         }
         // x + y >= 0 of two free normals: their sum is half normal.
-        let region = Inequalities::rows(vec![(vec![(0, 1), (1, 1), (2, 1)], 0)]).unwrap().around(&[0; 3]).unwrap();
+        let region =
+            Inequalities::rows(vec![(vec![(0, 1), (1, 1), (2, 1)], 0)]).unwrap().around(&[0; 3]).unwrap();
         let free = Linear::from_rows(3, vec![vec![(2, 1)]]).unwrap();
         let law = conditioned(&free, &region, Formula::Gaussian(1.0), MOST_POINTS).unwrap();
         // P(x <= a, x + y >= 0) = ∫_{-inf}^a φ(x) Φ(x) dx = Φ(a)²/2.
         assert_cdf(&law.entries[0], |x| normal_cdf(x) * normal_cdf(x));
         assert_eq!(law.entries[2].points, [(0.0, 1.0)]);
-        assert!(conditioned(&Linear::total(9).unwrap(), &Region::everything(), Formula::Laplace(1.0), 100).is_err());
+        assert!(
+            conditioned(&Linear::total(9).unwrap(), &Region::everything(), Formula::Laplace(1.0), 100)
+                .is_err()
+        );
     }
 }
