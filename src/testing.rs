@@ -127,9 +127,6 @@ pub fn assert_stationary(
     }
 }
 
-/// Points of a quadrature that tests compare with.
-pub const QUADRATURE: u64 = 1_000_000;
-
 /// Equations with the inequalities on the noise.
 pub type System = (congenial::invariant::Linear, congenial::invariant::Region);
 

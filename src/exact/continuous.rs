@@ -173,8 +173,7 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::oracle::{Formula, reals};
     use crate::testing::{
-        QUADRATURE, System, assert_distribution, assert_mean, assert_oracle, bounded_reals, small_lattices,
-        test_stream,
+        System, assert_distribution, assert_mean, assert_oracle, bounded_reals, small_lattices, test_stream,
     };
 
     fn draws(sampler: &ContinuousSampler, entries: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
@@ -252,7 +251,7 @@ mod tests {
                 l2.check(z, 0.0).unwrap();
                 region.check_reals(z).unwrap();
             }
-            assert_oracle(&all, &reals::conditioned(&plain.0, &plain.1, law, QUADRATURE).unwrap());
+            assert_oracle(&all, &reals::conditioned(&plain.0, &plain.1, law).unwrap());
         };
         let shared = small_lattices().into_iter().filter(|invariant| {
             let whole = invariant.whole();

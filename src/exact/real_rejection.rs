@@ -130,7 +130,7 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::law::{Gaussian, Laplace};
     use crate::oracle::{Formula, reals};
-    use crate::testing::{QUADRATURE, assert_mean, assert_oracle, bounded_reals, test_stream};
+    use crate::testing::{assert_mean, assert_oracle, bounded_reals, test_stream};
 
     fn draws<L: ContinuousExact>(
         sampler: &RealRejection<L>,
@@ -154,9 +154,8 @@ mod tests {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {
             let l2 = crate::imaging::LatticeL2::new(&equations).unwrap();
             let laws = (Laplace::new(1.7).unwrap(), Gaussian::new(2.0).unwrap());
-            let laplace = reals::conditioned(&plain.0, &plain.1, Formula::Laplace(1.7), QUADRATURE).unwrap();
-            let gaussian =
-                reals::conditioned(&plain.0, &plain.1, Formula::Gaussian(2.0), QUADRATURE).unwrap();
+            let laplace = reals::conditioned(&plain.0, &plain.1, Formula::Laplace(1.7)).unwrap();
+            let gaussian = reals::conditioned(&plain.0, &plain.1, Formula::Gaussian(2.0)).unwrap();
             for (k, source) in [Source::Equations, Source::Unconstrained].into_iter().enumerate() {
                 let seed = (4 * i + k) as u64;
                 let sampler = RealRejection::new(&equations, &region, laws.0, source).unwrap();

@@ -282,9 +282,7 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::law::{Gaussian, Laplace};
     use crate::oracle::{Formula, reals};
-    use crate::testing::{
-        QUADRATURE, assert_mean, assert_oracle, bounded_reals, small_lattices, test_stream,
-    };
+    use crate::testing::{assert_mean, assert_oracle, bounded_reals, small_lattices, test_stream};
 
     /// Ends of independent chains from over-dispersed starts; every one satisfies everything exactly.
     fn ends<L: RealLaw>(kernel: &RealGibbs<L>, chains: usize, sweeps: u64, seed: u64) -> Vec<Vec<f64>> {
@@ -309,10 +307,10 @@ mod tests {
     fn chains_have_the_law_of_quadrature() {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {
             let laplace = RealGibbs::new(&equations, Some(&region), Laplace::new(1.7).unwrap()).unwrap();
-            let want = reals::conditioned(&plain.0, &plain.1, Formula::Laplace(1.7), QUADRATURE).unwrap();
+            let want = reals::conditioned(&plain.0, &plain.1, Formula::Laplace(1.7)).unwrap();
             assert_oracle(&ends(&laplace, 5000, 100, i as u64), &want);
             let gaussian = RealGibbs::new(&equations, Some(&region), Gaussian::new(2.0).unwrap()).unwrap();
-            let want = reals::conditioned(&plain.0, &plain.1, Formula::Gaussian(2.0), QUADRATURE).unwrap();
+            let want = reals::conditioned(&plain.0, &plain.1, Formula::Gaussian(2.0)).unwrap();
             assert_oracle(&ends(&gaussian, 5000, 100, 100 + i as u64), &want);
         }
     }

@@ -198,7 +198,7 @@ mod tests {
     use crate::diagnostics::Moments;
     use crate::law::Gaussian;
     use crate::oracle::{Formula, reals};
-    use crate::testing::{QUADRATURE, assert_mean, assert_oracle, bounded_reals, test_stream};
+    use crate::testing::{assert_mean, assert_oracle, bounded_reals, test_stream};
 
     fn ends<L: Law<Value = f64>>(
         kernel: &RealIndependence<L>,
@@ -226,7 +226,7 @@ mod tests {
                     l2.check(z, 0.0).unwrap();
                     region.check_reals(z).unwrap();
                 }
-                assert_oracle(&draws, &reals::conditioned(&plain.0, &plain.1, law, QUADRATURE).unwrap());
+                assert_oracle(&draws, &reals::conditioned(&plain.0, &plain.1, law).unwrap());
             };
             let (law, rate) = (Laplace::new(1.7).unwrap(), [0.4, 0.8][i % 2]);
             let laplace = RealIndependence::new(&equations, Some(&region), law, rate).unwrap();

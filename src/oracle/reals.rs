@@ -4,8 +4,8 @@ use super::tables::TableLaw;
 use super::{Distribution, Formula};
 use crate::invariant::{Linear, NO_LOWER, NO_UPPER, Region};
 
-/// Free dimensions that are integrated over.
-const MOST_DIMENSIONS: usize = 3;
+/// Points along each axis of the grid, by free dimensions.
+const POINTS: [usize; 3] = [200_000, 1500, 160];
 /// Entries that are looked at.
 const MOST_ENTRIES: usize = 64;
 /// Weights below this part of the largest do not count.
@@ -17,25 +17,27 @@ const BINS: usize = 2000;
 /// the entries that elimination leaves free, twice refined to where weight is.
 ///
 /// Errors: why there is none, in words.
-pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64) -> Result<TableLaw, String> {
+pub fn conditioned(invariant: &Linear, region: &Region, law: Formula) -> Result<TableLaw, String> {
     let d = invariant.entries();
     if d > MOST_ENTRIES {
         return Err("it has too many entries to be integrated over".into());
     }
     let (free, solved) = eliminated(invariant);
-    if free.is_empty() || free.len() > MOST_DIMENSIONS {
+    if free.is_empty() || free.len() > POINTS.len() {
         return Err(format!(
-            "it has {} free dimensions, integrated over are 1 to {MOST_DIMENSIONS}",
-            free.len()
+            "it has {} free dimensions, integrated over are 1 to {}",
+            free.len(),
+            POINTS.len()
         ));
     }
+    let points = POINTS[free.len() - 1];
     let grid = Grid { region, law, free: &free, solved: &solved, entries: d };
     let within = propagated(invariant, region, 1.2 * law.reach());
     let mut ranges: Vec<(f64, f64)> = free.iter().map(|&i| within[i]).collect();
     for _ in 0..3 {
-        ranges = grid.refined(&ranges, most / 8).ok_or("no point of a grid satisfies everything")?;
+        ranges = grid.refined(&ranges, points / 2).ok_or("no point of a grid satisfies everything")?;
     }
-    grid.law(&ranges, most).ok_or_else(|| "no point of a grid satisfies everything".into())
+    grid.law(&ranges, points).ok_or_else(|| "no point of a grid satisfies everything".into())
 }
 
 /// By entry: the range that its bounds, the reach of the law, and the ranges of the others leave it, row by row a few times.
@@ -111,8 +113,7 @@ struct Grid<'a> {
 
 impl Grid<'_> {
     /// Calls back with every midpoint that satisfies everything: its place by free entry, the noise, its log-weight.
-    fn each(&self, ranges: &[(f64, f64)], most: u64, mut found: impl FnMut(&[usize], &[f64], f64)) {
-        let n = libm::pow(most as f64, 1.0 / ranges.len() as f64) as usize;
+    fn each(&self, ranges: &[(f64, f64)], n: usize, mut found: impl FnMut(&[usize], &[f64], f64)) {
         let points = n.pow(ranges.len() as u32);
         let (mut place, mut z) = (vec![0; ranges.len()], vec![0.0; self.entries]);
         for index in 0..points {
@@ -141,15 +142,14 @@ impl Grid<'_> {
     }
 
     /// The ranges in which weight is, and a cell more on each side.
-    fn refined(&self, ranges: &[(f64, f64)], most: u64) -> Option<Vec<(f64, f64)>> {
+    fn refined(&self, ranges: &[(f64, f64)], n: usize) -> Option<Vec<(f64, f64)>> {
         let mut largest = f64::NEG_INFINITY;
-        self.each(ranges, most, |_, _, weight| largest = largest.max(weight));
+        self.each(ranges, n, |_, _, weight| largest = largest.max(weight));
         if largest == f64::NEG_INFINITY {
             return None;
         }
-        let n = libm::pow(most as f64, 1.0 / ranges.len() as f64) as usize;
         let mut seen = vec![(n, 0); ranges.len()];
-        self.each(ranges, most, |place, _, weight| {
+        self.each(ranges, n, |place, _, weight| {
             if weight >= largest + libm::log(LEAST_WEIGHT) {
                 for (seen, &at) in seen.iter_mut().zip(place) {
                     *seen = (seen.0.min(at), seen.1.max(at));
@@ -163,11 +163,11 @@ impl Grid<'_> {
         Some(ranges.iter().zip(&seen).map(narrowed).collect())
     }
 
-    fn law(&self, ranges: &[(f64, f64)], most: u64) -> Option<TableLaw> {
+    fn law(&self, ranges: &[(f64, f64)], n: usize) -> Option<TableLaw> {
         let mut spans = vec![(f64::INFINITY, f64::NEG_INFINITY); self.entries + 1];
         let mut largest = f64::NEG_INFINITY;
         let norm = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
-        self.each(ranges, most, |_, z, weight| {
+        self.each(ranges, n, |_, z, weight| {
             largest = largest.max(weight);
             for (span, z) in spans.iter_mut().zip(z.iter().copied().chain([norm(z)])) {
                 *span = (span.0.min(z), span.1.max(z));
@@ -178,7 +178,7 @@ impl Grid<'_> {
         }
         let mut bins = vec![vec![0.0; BINS]; self.entries + 1];
         let mut total = 0.0;
-        self.each(ranges, most, |_, z, weight| {
+        self.each(ranges, n, |_, z, weight| {
             let weight = libm::exp(weight - largest);
             total += weight;
             for ((bins, &(low, high)), z) in
@@ -211,7 +211,6 @@ impl Grid<'_> {
 mod tests {
     use super::*;
     use crate::invariant::Inequalities;
-    use crate::oracle::tables::MOST_POINTS;
     use crate::rng::normal_cdf;
 
     fn assert_cdf(law: &Distribution, cdf: impl Fn(f64) -> f64) {
@@ -229,19 +228,19 @@ mod tests {
         // z2 = -z1, weight exp(-2 |z1|) on -1 <= z1 <= 2.
         let total = Linear::total(2).unwrap();
         let region = Inequalities::nonnegative(2).around(&[1, 2]).unwrap();
-        let law = conditioned(&total, &region, Formula::Laplace(1.0), MOST_POINTS).unwrap();
+        let law = conditioned(&total, &region, Formula::Laplace(1.0)).unwrap();
         let whole = 1.0 - 0.5 * (libm::exp(-2.0) + libm::exp(-4.0));
         let one = |x: f64| {
             let below = if x < 0.0 { 0.5 * libm::exp(2.0 * x) } else { 1.0 - 0.5 * libm::exp(-2.0 * x) };
             (below - 0.5 * libm::exp(-2.0)) / whole
         };
         assert_cdf(&law.entries[0], one);
-        let normal = conditioned(&total, &region, Formula::Gaussian(1.0), MOST_POINTS).unwrap();
+        let normal = conditioned(&total, &region, Formula::Gaussian(1.0)).unwrap();
         let phi = |x: f64| normal_cdf(x * libm::sqrt(2.0));
         assert_cdf(&normal.entries[1], |x| (phi(x) - phi(-2.0)) / (phi(1.0) - phi(-2.0)));
         // "Two views", section 4.
         let three = Linear::total(3).unwrap();
-        let law = conditioned(&three, &Region::everything(), Formula::Laplace(1.0), MOST_POINTS).unwrap();
+        let law = conditioned(&three, &Region::everything(), Formula::Laplace(1.0)).unwrap();
         let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
         for entry in &law.entries {
             assert_cdf(entry, |x| if x < 0.0 { tail(-x) } else { 1.0 - tail(x) });
@@ -250,13 +249,12 @@ mod tests {
         let region =
             Inequalities::rows(vec![(vec![(0, 1), (1, 1), (2, 1)], 0)]).unwrap().around(&[0; 3]).unwrap();
         let free = Linear::from_rows(3, vec![vec![(2, 1)]]).unwrap();
-        let law = conditioned(&free, &region, Formula::Gaussian(1.0), MOST_POINTS).unwrap();
+        let law = conditioned(&free, &region, Formula::Gaussian(1.0)).unwrap();
         // P(x <= a, x + y >= 0) = ∫_{-inf}^a φ(x) Φ(x) dx = Φ(a)²/2.
         assert_cdf(&law.entries[0], |x| normal_cdf(x) * normal_cdf(x));
         assert_eq!(law.entries[2].points, [(0.0, 1.0)]);
         assert!(
-            conditioned(&Linear::total(9).unwrap(), &Region::everything(), Formula::Laplace(1.0), 100)
-                .is_err()
+            conditioned(&Linear::total(9).unwrap(), &Region::everything(), Formula::Laplace(1.0)).is_err()
         );
     }
 }

@@ -200,7 +200,7 @@ fn entries(
             // Quadrature where there are few free dimensions; a finer grid than the listing's.
             true => {
                 let hull = Hull::new(&table.invariant, &table.region).map_err(|error| error.to_string())?;
-                reals::conditioned(&hull.equations, &hull.region, law, tables::MOST_POINTS).or_else(|_| {
+                reals::conditioned(&hull.equations, &hull.region, law).or_else(|_| {
                     tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)
                 })?
             }
