@@ -365,3 +365,47 @@ fn in_gaussian(sigma: f64, wall: Option<&Wall>, (from, to): (f64, f64), pieces: 
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::closed_form::{Operation, TwoBins};
+    use crate::invariant::Linear;
+    use crate::rng::normal_cdf;
+    use crate::testing::{assert_distribution, test_stream};
+
+    /// Totals of two and three entries, not by their own samplers, against their laws in closed form (Congenial (4.6); "Two views",
+    /// section 4); with so many draws that the law within a sector shows.
+    #[test]
+    fn lines_and_planes_have_closed_forms() {
+        let lambda = 1.7;
+        let laplace = Fall::Laplace(Laplace::new(lambda).unwrap());
+        let gaussian = Fall::Gaussian(Gaussian::new(lambda).unwrap());
+        let two = TwoBins::new(lambda, Operation::Conditioned).unwrap();
+        let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
+        let three = |x: f64| if x < 0.0 { tail(-x / lambda) } else { 1.0 - tail(x / lambda) };
+        let normal = |n: f64| move |x: f64| normal_cdf(x / (lambda * libm::sqrt(1.0 - 1.0 / n)));
+        let draws = |n: usize, fall: Fall| -> Vec<Vec<f64>> {
+            let bounded = Region::everything().components(&Linear::total(n).unwrap()).remove(0);
+            let sampler = FewDimensions::new(&bounded, fall).unwrap();
+            let (mut rng, mut noise) = (test_stream(12), vec![0.0; n]);
+            (0..400_000)
+                .map(|_| {
+                    sampler.draw(&mut rng, &mut noise);
+                    noise.clone()
+                })
+                .collect()
+        };
+        for (n, fall) in [(2, laplace), (3, laplace), (2, gaussian), (3, gaussian)] {
+            let all = draws(n, fall);
+            for i in 0..n {
+                let entry: Vec<f64> = all.iter().map(|z| z[i]).collect();
+                match (n, fall) {
+                    (2, Fall::Laplace(_)) => assert_distribution(entry, |x| two.cdf(x)),
+                    (_, Fall::Laplace(_)) => assert_distribution(entry, three),
+                    _ => assert_distribution(entry, normal(n as f64)),
+                }
+            }
+        }
+    }
+}
