@@ -396,6 +396,22 @@ mod tests {
                 })
                 .collect()
         };
+        // Sixteen equal entries and one that a row which never matters ties to them: far from round.
+        let equal = (1..16).map(|i| vec![(0, 1), (i, -1)]).collect();
+        let region = Region { rows: vec![(vec![(0, 1), (16, 1)], -1_000_000)], ..Region::everything() };
+        let bounded = region.components(&Linear::from_rows(17, equal).unwrap()).remove(0);
+        let sampler = FewDimensions::new(&bounded, laplace).unwrap();
+        let (mut rng, mut noise) = (test_stream(13), vec![0.0; 17]);
+        let mut pairs = [Vec::new(), Vec::new()];
+        for _ in 0..400_000 {
+            sampler.draw(&mut rng, &mut noise);
+            pairs[0].push(noise[3]);
+            pairs[1].push(noise[16]);
+        }
+        for (values, scale) in pairs.into_iter().zip([lambda / 16.0, lambda]) {
+            let tail = |x: f64| 0.5 * libm::exp(-x / scale);
+            assert_distribution(values, |x| if x < 0.0 { tail(-x) } else { 1.0 - tail(x) });
+        }
         for (n, fall) in [(2, laplace), (3, laplace), (2, gaussian), (3, gaussian)] {
             let all = draws(n, fall);
             for i in 0..n {

@@ -264,7 +264,7 @@ impl Region {
         for (i, (row, least)) in self.rows.iter().enumerate() {
             let rest = real_value(row, noise) - *least as f64;
             let weight: f64 = row.iter().map(|&(_, b)| (b as f64).abs()).sum();
-            if !(rest >= -1e-9 * weight * size) {
+            if rest.is_nan() || rest < -1e-9 * weight * size {
                 return Err(Error::violated(format!("inequality {}", i + 1), rest));
             }
         }

@@ -74,7 +74,7 @@ pub(super) fn integers<L: ExactLattice>(
         }
         _ => return Err(unsupported(cell.method.name(), "a table")),
     };
-    Ok(Ready::new(cell, seed, table, (draws, tv_error), law.start_scale(invariant.entries())))
+    Ok(Ready::boxed(cell, seed, table, (draws, tv_error), law.start_scale(invariant.entries())))
 }
 
 /// Prepares a cell with real noise.
@@ -126,7 +126,7 @@ pub(super) fn reals<L: RealNoise>(
         _ => return Err(unsupported(cell.method.name(), "real noise")),
     };
     // Coordinates of a start vary twice as widely as a free entry.
-    Ok(Ready::new(cell, seed, table, (draws, tv_error), libm::sqrt(2.0 * law.variance())))
+    Ok(Ready::boxed(cell, seed, table, (draws, tv_error), libm::sqrt(2.0 * law.variance())))
 }
 
 /// A number that a release of a table is made of.
@@ -179,7 +179,7 @@ impl Releases for Ready {
 }
 
 impl Ready {
-    fn new(
+    fn boxed(
         cell: &Cell,
         seed: u64,
         table: &InvariantTable,
