@@ -235,6 +235,8 @@ impl<L: RealLaw> Dispersed for RealGibbs<L> {
         let most = (1u64 << 56) as f64 / (45.0 * widest(&self.basis, self.entries).max(1.0));
         let scale = (scale / self.unit).min(most);
         let mut z = start(&self.basis, self.entries, rng, scale).1;
+        // No entry goes farther in one move.
+        let far = 4.0 * scale / f64::from(self.coefficients[self.coefficients.len() - 1]);
         let mut noise = self.noise();
         for _ in 0..SWEEPS_TO_REGION {
             if self.region.contains(&z) {
@@ -244,7 +246,7 @@ impl<L: RealLaw> Dispersed for RealGibbs<L> {
                 self.draw(rng, &mut noise);
                 let along = self.region.violation_along(&noise.vector, &z);
                 let here = along(0);
-                let reach = |side: i64| farthest(4.0 * scale, |t| along(side * t) <= here);
+                let reach = |side: i64| farthest(far, |t| along(side * t) <= here);
                 let (first, last) = (-reach(-1), reach(1));
                 let t = first + below(rng, (last - first) as u64 + 1) as i64;
                 for &(entry, c) in &noise.vector {
