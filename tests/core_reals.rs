@@ -69,8 +69,8 @@ fn free<L: Law<Value = f64>>(law: L, entries: usize, rng: &mut Stream) -> Vec<f6
     (0..entries).map(|_| law.sample(rng)).collect()
 }
 
-/// "Two views", section 3: under Gaussian noise and equations, conditioning (exact, line Gibbs, mis) and imaging by least squares have one
-/// law, with the covariance sigma² (I - Aᵀ(AAᵀ)⁻¹A).
+/// "Two views", section 3: under Gaussian noise and equations, conditioning (exact, line Gibbs, mis) and
+/// imaging by least squares have one law, with the covariance sigma² (I - Aᵀ(AAᵀ)⁻¹A).
 #[test]
 fn conditioning_and_least_squares_agree_for_gaussian_noise() {
     let (sigma, n) = (2.0, 20_000);
@@ -116,8 +116,9 @@ fn conditioning_and_least_squares_agree_for_gaussian_noise() {
     }
 }
 
-/// "Two views", appendix A: the conditional density given `A z = 0` is the limit of conditioning on `|A z| <= h`. Free Laplace noise kept in
-/// such a slab, by its definition, against line Gibbs and rejection on the plane; random A with up to four free dimensions.
+/// "Two views", appendix A: the conditional density given `A z = 0` is the limit of conditioning on `|A z| <=
+/// h`. Free Laplace noise kept in such a slab, by its definition, against line Gibbs and rejection on the
+/// plane; random A with up to four free dimensions.
 #[test]
 fn laplace_noise_on_the_plane_is_the_limit_of_slabs() {
     let law = Laplace::new(1.0).unwrap();
@@ -155,8 +156,9 @@ fn laplace_noise_on_the_plane_is_the_limit_of_slabs() {
     }
 }
 
-/// "Two views", Lemma 3.3: conditioning on equations keeps epsilon. Two tables that satisfy the same equations have, by quadrature over the
-/// plane of releases, the same probability of the invariant, and conditional densities within `exp(±‖x - x'‖₁/lambda)`.
+/// "Two views", Lemma 3.3: conditioning on equations keeps epsilon. Two tables that satisfy the same
+/// equations have, by quadrature over the plane of releases, the same probability of the invariant, and
+/// conditional densities within `exp(±‖x - x'‖₁/lambda)`.
 #[test]
 fn conditioning_on_equations_keeps_epsilon() {
     let mut rng = test_stream(9);
@@ -189,7 +191,8 @@ fn conditioning_on_equations_keeps_epsilon() {
     }
 }
 
-/// Inequalities with many free dimensions: line Gibbs, mis and rejection from both sources agree, and a half line has its law.
+/// Inequalities with many free dimensions: line Gibbs, mis and rejection from both sources agree, and a half
+/// line has its law.
 #[test]
 fn samplers_agree_under_inequalities() {
     let margins = Linear::margins(2, 4).unwrap();

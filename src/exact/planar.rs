@@ -18,16 +18,19 @@ pub enum Fall {
 
 /// Exact sampler of independent real noise on the line or plane `{z : A z = 0}` within inequalities.
 ///
-/// With an orthonormal basis of the kernel the noise is `z_i = c_i·x`, x in the line or plane, and 0 is inside of everything.
+/// With an orthonormal basis of the kernel the noise is `z_i = c_i·x`, x in the line or plane, and 0 is
+/// inside of everything.
 ///
-/// - **Line.** The density of x is `exp(-|x| ‖c‖₁/lambda)` or normal, on the interval that the inequalities leave: one quantile.
-/// - **Plane.** Seen from 0 the region is a fan of sectors, cut where an entry changes sign (between, `‖z‖₁` is linear) and at the
-///   corners of the region (between, one wall is in the way). Within a sector the density is at most that of a *triangle* (uniform
-///   between 0 and the wall), or of the whole *sector* without the wall; the sector is cut where the density at the wall is `e^-2`
-///   (Laplace) or the wall is 1.5 sigma away (Gaussian), and the triangle taken where the wall is nearer. Both have closed forms:
-///   a point of the sector is `r ((1-v) d + v d')` with `r ~ Gamma(2)/m(v)` and a density of v proportional to `m(v)^-2`, m(v) the linear
-///   exponent; or normal. Proposals from all of them are kept with the ratio of the densities: more than `e^-2` of them in every
-///   sector. Draws are exact.
+/// - **Line.** The density of x is `exp(-|x| ‖c‖₁/lambda)` or normal, on the interval that the inequalities
+///   leave: one quantile.
+/// - **Plane.** Seen from 0 the region is a fan of sectors, cut where an entry changes sign (between, `‖z‖₁`
+///   is linear) and at the corners of the region (between, one wall is in the way). Within a sector the
+///   density is at most that of a *triangle* (uniform between 0 and the wall), or of the whole *sector*
+///   without the wall; the sector is cut where the density at the wall is `e^-2` (Laplace) or the wall is 1.5
+///   sigma away (Gaussian), and the triangle taken where the wall is nearer. Both have closed forms: a point
+///   of the sector is `r ((1-v) d + v d')` with `r ~ Gamma(2)/m(v)` and a density of v proportional to
+///   `m(v)^-2`, m(v) the linear exponent; or normal. Proposals from all of them are kept with the ratio of
+///   the densities: more than `e^-2` of them in every sector. Draws are exact.
 #[derive(Debug)]
 pub struct FewDimensions {
     entries: Vec<u32>,
@@ -137,8 +140,8 @@ impl FewDimensions {
         Ok(Self { entries: component.entries.clone(), coefficients, region, fall, shape })
     }
 
-    /// One draw, into its entries of `noise`. Equations hold to rounding; bounds by entry exactly, and rows as they are computed in
-    /// floating point.
+    /// One draw, into its entries of `noise`. Equations hold to rounding; bounds by entry exactly, and rows
+    /// as they are computed in floating point.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         loop {
             let x = match &self.shape {
@@ -374,8 +377,8 @@ mod tests {
     use crate::rng::normal_cdf;
     use crate::testing::{assert_distribution, test_stream};
 
-    /// Totals of two and three entries, not by their own samplers, against their laws in closed form (Congenial (4.6); "Two views",
-    /// section 4); with so many draws that the law within a sector shows.
+    /// Totals of two and three entries, not by their own samplers, against their laws in closed form
+    /// (Congenial (4.6); "Two views", section 4); with so many draws that the law within a sector shows.
     #[test]
     fn lines_and_planes_have_closed_forms() {
         let lambda = 1.7;

@@ -7,18 +7,21 @@ use crate::invariant::{Bounded, Hull, Linear, Region, Solved};
 use crate::lattice::real_value;
 use crate::rng::{Rng, Role, TaskKey, exponential, stream};
 
-/// Exact sampler of independent real noise given equations and inequalities: proposals until one satisfies everything; each
-/// component, which nothing ties to the rest, by itself.
+/// Exact sampler of independent real noise given equations and inequalities: proposals until one satisfies
+/// everything; each component, which nothing ties to the rest, by itself.
 ///
-/// - [`Source::Equations`]: the noise given the equations, drawn exactly ([`super::ContinuousSampler`]), kept if the inequalities hold.
-/// - [`Source::Unconstrained`]: free noise would never meet an equation in the reals. The entries that the equations leave free are
-///   drawn from the law, the others solved for, and the whole is kept with the product of their weights `w(z_j) <= 1` if the
-///   inequalities hold: its density is then `∏ w(z_i)` over all entries.
+/// - [`Source::Equations`]: the noise given the equations, drawn exactly ([`super::ContinuousSampler`]), kept
+///   if the inequalities hold.
+/// - [`Source::Unconstrained`]: free noise would never meet an equation in the reals. The entries that the
+///   equations leave free are drawn from the law, the others solved for, and the whole is kept with the
+///   product of their weights `w(z_j) <= 1` if the inequalities hold: its density is then `∏ w(z_i)` over all
+///   entries.
 ///
 /// The region is first brought to its [`Hull`]: an equality that only inequalities imply is an equation.
 ///
-/// Its acceptance is measured before it is used, and refused where fewer than 10 proposals out of 100,000 are kept. Draws are exact:
-/// equations hold to rounding, bounds by entry exactly, rows as they are computed in floating point.
+/// Its acceptance is measured before it is used, and refused where fewer than 10 proposals out of 100,000 are
+/// kept. Draws are exact: equations hold to rounding, bounds by entry exactly, rows as they are computed in
+/// floating point.
 #[derive(Debug)]
 pub struct RealRejection<L> {
     law: L,
@@ -32,8 +35,8 @@ enum Proposal {
 }
 
 impl<L: ContinuousExact> RealRejection<L> {
-    /// Errors: no free dimension; equations that no exact sampler serves (from [`Source::Equations`]); a system beyond 128 bits (from
-    /// [`Source::Unconstrained`]); an acceptance too small to be measured.
+    /// Errors: no free dimension; equations that no exact sampler serves (from [`Source::Equations`]); a
+    /// system beyond 128 bits (from [`Source::Unconstrained`]); an acceptance too small to be measured.
     pub fn new(invariant: &Linear, region: &Region, law: L, source: Source) -> Result<Self> {
         let hull = Hull::new(invariant, region)?;
         let mut components = Vec::new();
@@ -172,8 +175,8 @@ mod tests {
         }
     }
 
-    /// Laplace noise under equations that no exact sampler serves: refused from them, with the reason; from free noise its moments are
-    /// those of line Gibbs.
+    /// Laplace noise under equations that no exact sampler serves: refused from them, with the reason; from
+    /// free noise its moments are those of line Gibbs.
     #[test]
     fn free_noise_serves_any_equations() {
         let margins = Linear::margins(3, 3).unwrap();

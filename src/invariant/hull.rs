@@ -5,8 +5,8 @@ use super::linear::Linear;
 use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, vanishing};
 
-/// The reals `{z : A z = 0, z in the region}` with every equality written as one: no inequality holds with equality on all of
-/// them, so that within the equations the region has an interior.
+/// The reals `{z : A z = 0, z in the region}` with every equality written as one: no inequality holds with
+/// equality on all of them, so that within the equations the region has an interior.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hull {
     /// A, with an equation for every bound and every row that the others turn into one.
@@ -19,9 +19,10 @@ pub struct Hull {
 const MAX_SIZE: usize = 1 << 24;
 
 impl Hull {
-    /// The inequalities contain 0, so that only those that hold with equality at 0 can do so everywhere; among them, those that
-    /// are 0 on the whole cone `{d : A d = 0, d satisfies them}` do, and no others. Found exactly, whatever the point at which one
-    /// looks: the hull is that of the invariant, not of the counts.
+    /// The inequalities contain 0, so that only those that hold with equality at 0 can do so everywhere;
+    /// among them, those that are 0 on the whole cone `{d : A d = 0, d satisfies them}` do, and no others.
+    /// Found exactly, whatever the point at which one looks: the hull is that of the invariant, not of the
+    /// counts.
     ///
     /// Errors: a component with more than 2^24 coefficients that could be bound in this way.
     pub fn new(equations: &Linear, region: &Region) -> Result<Self> {
@@ -147,8 +148,8 @@ mod tests {
         assert_eq!(found.equations, equations);
     }
 
-    /// Rows: y1 + y2 >= 4 and y1 + y2 <= 4 are an equation; y1 + y2 + y3 = 4 then fixes y3; a row that only touches the counts
-    /// stays.
+    /// Rows: y1 + y2 >= 4 and y1 + y2 <= 4 are an equation; y1 + y2 + y3 = 4 then fixes y3; a row that only
+    /// touches the counts stays.
     #[test]
     fn opposite_rows_are_an_equation() {
         let equations = Linear::total(3).unwrap();

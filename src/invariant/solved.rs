@@ -4,7 +4,8 @@ use super::linear::Component;
 use crate::error::{Error, Result};
 use crate::lattice::{Echelon, Row, adjugate, real_value};
 
-/// The equations of a component solved for as many entries as they are independent: `z_dependent = -M⁻¹ A_free z_free`.
+/// The equations of a component solved for as many entries as they are independent: `z_dependent = -M⁻¹
+/// A_free z_free`.
 #[derive(Debug)]
 pub(crate) struct Solved {
     /// Entries that may be anything.
@@ -27,7 +28,8 @@ fn overflow() -> Error {
 }
 
 impl Solved {
-    /// `dependent`: the entries of the table that are solved for (from 0); `None` for the last ones whose columns are independent.
+    /// `dependent`: the entries of the table that are solved for (from 0); `None` for the last ones whose
+    /// columns are independent.
     ///
     /// Errors: dependent entries whose columns are dependent or too few, a system beyond 128 bits.
     pub(crate) fn new(component: &Component, dependent: Option<&[usize]>) -> Result<Self> {

@@ -8,17 +8,20 @@ use crate::lattice::Sparse;
 use crate::law::{Line, RealLaw, Term};
 use crate::rng::{Rng, below, open01};
 
-/// Gibbs sampler of independent real noise on `{z : A z = 0}` within inequalities that moves along one vector at a time and
-/// draws the step exactly from its law along that line ([`crate::law::LineLaw::line`]): no rejection, no tuning.
+/// Gibbs sampler of independent real noise on `{z : A z = 0}` within inequalities that moves along one vector
+/// at a time and draws the step exactly from its law along that line ([`crate::law::LineLaw::line`]): no
+/// rejection, no tuning.
 ///
-/// In the reals every set of vectors that spans the kernel of A connects a convex region with an interior: no Markov basis is
-/// needed, and the vectors of [`super::LatticeGibbs`] without inequalities serve under any. The region is first brought to its
-/// [`Hull`], in which it has an interior; entries that the inequalities fix do not move.
+/// In the reals every set of vectors that spans the kernel of A connects a convex region with an interior: no
+/// Markov basis is needed, and the vectors of [`super::LatticeGibbs`] without inequalities serve under any.
+/// The region is first brought to its [`Hull`], in which it has an interior; entries that the inequalities
+/// fix do not move.
 ///
-/// **No drift.** All values are multiples of a unit `2^-k` between `2^-43` and `2^-42` of the law's scale (at most 1), held as
-/// integers: equations, bounds and rows hold exactly, after any number of steps. A step is rounded to the unit, as a
-/// floating-point number would be to its last digit: distribution functions move by less than `2^-42` of the largest density times
-/// the scale in each step. The position as `f64` is exact up to 1,000 scales, and right to its last digit beyond.
+/// **No drift.** All values are multiples of a unit `2^-k` between `2^-43` and `2^-42` of the law's scale (at
+/// most 1), held as integers: equations, bounds and rows hold exactly, after any number of steps. A step is
+/// rounded to the unit, as a floating-point number would be to its last digit: distribution functions move by
+/// less than `2^-42` of the largest density times the scale in each step. The position as `f64` is exact up
+/// to 1,000 scales, and right to its last digit beyond.
 #[derive(Debug)]
 pub struct RealGibbs<L: RealLaw> {
     law: L,
@@ -64,8 +67,8 @@ const LEAST_SCALE: f64 = 1e-200;
 impl<L: RealLaw> RealGibbs<L> {
     /// `region`: inequalities on the noise, if any.
     ///
-    /// Errors: no free dimension; what [`Hull::new`] and [`crate::invariant::basis`] refuse; a vector with a coefficient beyond 2^10; a
-    /// scale below 1e-200.
+    /// Errors: no free dimension; what [`Hull::new`] and [`crate::invariant::basis`] refuse; a vector with a
+    /// coefficient beyond 2^10; a scale below 1e-200.
     pub fn new(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
         if law.scale() < LEAST_SCALE {
             return Err(Error::parameter("scale", law.scale(), "at least 1e-200 for a chain on the reals"));
@@ -227,9 +230,10 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
 const SWEEPS_TO_REGION: u64 = 2000;
 
 impl<L: RealLaw> Dispersed for RealGibbs<L> {
-    /// Coordinates of the given scale on a basis, independent of the counts; then moves along the same lines until nothing is
-    /// violated, each to a uniform one of the places where no more is violated in total than before. Those places are an interval,
-    /// and a uniform point of it is inside of it, so that the walk neither gets stuck in a corner nor ends at the boundary.
+    /// Coordinates of the given scale on a basis, independent of the counts; then moves along the same lines
+    /// until nothing is violated, each to a uniform one of the places where no more is violated in total than
+    /// before. Those places are an interval, and a uniform point of it is inside of it, so that the walk
+    /// neither gets stuck in a corner nor ends at the boundary.
     fn start<R: Rng + ?Sized>(&self, rng: &mut R, scale: f64) -> Result<RealGibbsState> {
         // Entries stay below 2^56 units.
         let most = (1u64 << 56) as f64 / (45.0 * widest(&self.basis, self.entries).max(1.0));
@@ -304,7 +308,8 @@ mod tests {
             .collect()
     }
 
-    /// One and two free dimensions, with and without inequalities, coefficients beyond ±1, corners, hulls: against quadrature.
+    /// One and two free dimensions, with and without inequalities, coefficients beyond ±1, corners, hulls:
+    /// against quadrature.
     #[test]
     fn chains_have_the_law_of_quadrature() {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {
@@ -317,8 +322,8 @@ mod tests {
         }
     }
 
-    /// Equations alone, any number of free dimensions: the variances of Laplace totals in closed form, the covariances of Gaussian
-    /// noise by least squares, sigma² times the projection onto the kernel.
+    /// Equations alone, any number of free dimensions: the variances of Laplace totals in closed form, the
+    /// covariances of Gaussian noise by least squares, sigma² times the projection onto the kernel.
     #[test]
     fn moments_are_those_of_closed_forms() {
         let lambda = 3.0;

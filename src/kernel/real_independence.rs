@@ -8,20 +8,22 @@ use crate::lattice::real_value;
 use crate::law::{Laplace, Law};
 use crate::rng::{Rng, below, open01};
 
-/// Metropolized independence sampler of independent real noise given equations and inequalities: Gong, Meng, "Congenial
-/// differential privacy under mandated disclosure", Algorithm 1, with Laplace proposals.
+/// Metropolized independence sampler of independent real noise given equations and inequalities: Gong, Meng,
+/// "Congenial differential privacy under mandated disclosure", Algorithm 1, with Laplace proposals.
 ///
-/// The free entries `I` are proposed from independent Laplace laws `q` with their own inverse scale ε~, the others solved from
-/// `A z = 0`, and the whole is accepted with probability
+/// The free entries `I` are proposed from independent Laplace laws `q` with their own inverse scale ε~, the
+/// others solved from `A z = 0`, and the whole is accepted with probability
 ///
 /// `min{1, p(z~) 1(B z~ >= b) q(z_I) / (p(z) q(z~_I))}`
 ///
-/// as [`super::MetropolizedIndependence`] does for integers; the map from the free entries to all is linear, so that its Jacobian
-/// cancels. The region is first brought to its [`Hull`]: proposals would never meet an equality that only inequalities imply. The
-/// components are sampled side by side: one step proposes in one of them, chosen uniformly.
+/// as [`super::MetropolizedIndependence`] does for integers; the map from the free entries to all is linear,
+/// so that its Jacobian cancels. The region is first brought to its [`Hull`]: proposals would never meet an
+/// equality that only inequalities imply. The components are sampled side by side: one step proposes in one
+/// of them, chosen uniformly.
 ///
-/// Every state is solved afresh from its free entries, so that rounding does not add up: equations hold to `1e-9 ‖a‖₁ (1 + ‖z‖∞)`
-/// with much to spare, bounds by entry exactly, rows as they are computed in floating point.
+/// Every state is solved afresh from its free entries, so that rounding does not add up: equations hold to
+/// `1e-9 ‖a‖₁ (1 + ‖z‖∞)` with much to spare, bounds by entry exactly, rows as they are computed in floating
+/// point.
 ///
 /// The chain starts at its first proposal that satisfies everything, never at the confidential table.
 #[derive(Debug)]
@@ -216,7 +218,8 @@ mod tests {
             .collect()
     }
 
-    /// Against quadrature, with proposals that are wider and narrower than the law; every state satisfies everything.
+    /// Against quadrature, with proposals that are wider and narrower than the law; every state satisfies
+    /// everything.
     #[test]
     fn chains_have_the_law_of_quadrature() {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {

@@ -9,8 +9,9 @@ use super::matrix::IntMatrix;
 /// - `relations`: R, one relation per row.
 /// - `signed`: by column; the other coordinates may be anything.
 ///
-/// For every other signed coordinate the cone has a point where it is > 0, and so, by adding those points up, one where all
-/// of them are. By the simplex method on the homogeneous tableau with Bland's rule, on integers: no rounding, no cycles.
+/// For every other signed coordinate the cone has a point where it is > 0, and so, by adding those points up,
+/// one where all of them are. By the simplex method on the homogeneous tableau with Bland's rule, on
+/// integers: no rounding, no cycles.
 pub(crate) fn vanishing(relations: &IntMatrix, signed: &[bool]) -> Vec<bool> {
     run::<i128>(relations, signed)
         .or_else(|| run::<dashu_int::IBig>(relations, signed))
@@ -83,7 +84,8 @@ impl<T: Exact> Tableau<T> {
         Some(tableau)
     }
 
-    /// Sign of the change of the coordinate that row `i` is solved for when coordinate `k`, not solved for, rises.
+    /// Sign of the change of the coordinate that row `i` is solved for when coordinate `k`, not solved for,
+    /// rises.
     fn along(&self, i: usize, k: usize) -> i32 {
         let (own, other) = (&self.rows[i][self.basic[i]], &self.rows[i][k]);
         if other.is_zero() || k == self.basic[i] {
@@ -112,8 +114,9 @@ mod tests {
     use super::*;
     use crate::rng::below;
 
-    /// Random relations on few coordinates against the definition: a signed coordinate vanishes iff no point of the cone with
-    /// small integer coordinates has it positive (extreme rays of these cones are that small).
+    /// Random relations on few coordinates against the definition: a signed coordinate vanishes iff no point
+    /// of the cone with small integer coordinates has it positive (extreme rays of these cones are that
+    /// small).
     #[test]
     fn coordinates_vanish_iff_no_small_point_has_them() {
         let mut rng = crate::testing::test_stream(77);

@@ -13,8 +13,8 @@ const LEAST_WEIGHT: f64 = 1e-11;
 /// Bins of an entry's values.
 const BINS: usize = 2000;
 
-/// The law with the given weight on the reals that satisfy the equations and lie in the region: the midpoint rule on a grid of
-/// the entries that elimination leaves free, twice refined to where weight is.
+/// The law with the given weight on the reals that satisfy the equations and lie in the region: the midpoint
+/// rule on a grid of the entries that elimination leaves free, twice refined to where weight is.
 ///
 /// Errors: why there is none, in words.
 pub fn conditioned(invariant: &Linear, region: &Region, law: Formula) -> Result<TableLaw, String> {
@@ -40,7 +40,8 @@ pub fn conditioned(invariant: &Linear, region: &Region, law: Formula) -> Result<
     grid.law(&ranges, points).ok_or_else(|| "no point of a grid satisfies everything".into())
 }
 
-/// By entry: the range that its bounds, the reach of the law, and the ranges of the others leave it, row by row a few times.
+/// By entry: the range that its bounds, the reach of the law, and the ranges of the others leave it, row by
+/// row a few times.
 fn propagated(invariant: &Linear, region: &Region, reach: f64) -> Vec<(f64, f64)> {
     let bound = |i: usize| {
         let (lower, upper) = (region.lower[i], region.upper[i]);
@@ -112,7 +113,8 @@ struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Calls back with every midpoint that satisfies everything: its place by free entry, the noise, its log-weight.
+    /// Calls back with every midpoint that satisfies everything: its place by free entry, the noise, its
+    /// log-weight.
     fn each(&self, ranges: &[(f64, f64)], n: usize, mut found: impl FnMut(&[usize], &[f64], f64)) {
         let points = n.pow(ranges.len() as u32);
         let (mut place, mut z) = (vec![0; ranges.len()], vec![0.0; self.entries]);
@@ -222,7 +224,8 @@ mod tests {
         }
     }
 
-    /// Closed forms in one and two dimensions: two entries of a total with bounds, three without, and the half of a plane.
+    /// Closed forms in one and two dimensions: two entries of a total with bounds, three without, and the
+    /// half of a plane.
     #[test]
     fn quadrature_agrees_with_closed_forms() {
         // z2 = -z1, weight exp(-2 |z1|) on -1 <= z1 <= 2.
