@@ -7,8 +7,8 @@
 mod shapes;
 
 use congenial::exact::{
-    ContinuousExact, ExactLattice, GeometricSum, LatticeExact, LatticeScratch, Rejection, Source,
-    SplitScratch, Table, TreeLaw, TreeSampler, composition,
+    ContinuousExact, ContinuousSampler, ExactLattice, GeometricSum, LatticeExact, LatticeScratch, Rejection,
+    Source, SplitScratch, Table, TreeLaw, TreeSampler, composition,
 };
 use congenial::imaging::{
     L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch, SimplexValue, TopDown,
@@ -200,7 +200,7 @@ fn compose(total: u64) -> Run {
 }
 
 fn continuous<L: ContinuousExact>(invariant: &Linear, law: L) -> Run {
-    let sampler = law.given(invariant).expect("served");
+    let sampler = ContinuousSampler::new(law, invariant, None).expect("served");
     let mut noise = vec![0.0; invariant.entries()];
     repeat(FEW, move |rng| sampler.draw(rng, black_box(&mut noise)))
 }

@@ -157,14 +157,14 @@ pub fn step_law<T: PartialEq + Clone>(at: impl Fn(f64) -> T) -> Vec<(T, f64)> {
 /// - `points`: the support, or all of it that matters; what leaves it stays where it was.
 /// - `row`: the kernel's transition law from a point.
 /// - `start`: both chains of every pair begin here, and so does the law whose distance to its limit is computed.
-pub fn assert_bounded<K: crate::kernel::Coupled<Value = i64>>(
+pub fn assert_bounded<K: congenial::kernel::Coupled<Value = i64>>(
     kernel: &K,
     points: &[Vec<i64>],
     row: impl Fn(&[i64]) -> Vec<(Vec<i64>, f64)>,
     start: &[i64],
     (lag, pairs): (u64, u64),
 ) -> Vec<(f64, f64)> {
-    use crate::coupling::{MeetingTimes, couple};
+    use congenial::coupling::{MeetingTimes, couple};
     use std::collections::HashMap;
     let places: HashMap<&[i64], usize> = points.iter().enumerate().map(|(i, z)| (&z[..], i)).collect();
     let rows: Vec<Vec<(usize, f64)>> = points
@@ -207,4 +207,65 @@ pub fn assert_bounded<K: crate::kernel::Coupled<Value = i64>>(
         (true_distance, bound.mean)
     };
     laws.iter().enumerate().map(compare).collect()
+/// Equations with the inequalities on the noise.
+pub type System = (congenial::invariant::Linear, congenial::invariant::Region);
+
+/// Equations with inequalities that leave one or two free dimensions in the reals: bounds, rows, corners at the counts, bounds far
+/// out, equalities that only the inequalities imply, coefficients beyond ±1, two components. Each with the same system without
+/// implied equalities, written by hand, for an oracle that does not know of them.
+pub fn bounded_reals() -> Vec<[System; 2]> {
+    use congenial::invariant::{Inequalities, Linear, Region};
+    use congenial::lattice::IntMatrix;
+    let explicit = |rows: &[Vec<i64>]| Linear::matrix(&IntMatrix::from_rows(rows).unwrap()).unwrap();
+    let floors = |counts: &[i64]| Inequalities::nonnegative(counts.len()).around(counts).unwrap();
+    let rows = |rows: Vec<(Vec<(u32, i64)>, i64)>| Inequalities::rows(rows).unwrap();
+    let within = |low: i64, high: i64, n: usize| Inequalities::bounds(vec![low; n], vec![high; n]).unwrap();
+    let slanted = rows(vec![(vec![(0, 1), (1, -2)], -3), (vec![(1, 1), (2, 1)], 1)]);
+    let four = within(0, 5, 4);
+    let opposite = rows(vec![(vec![(0, 1), (1, 2)], 4), (vec![(0, -1), (1, -2)], -4)]);
+    let mut systems: Vec<[System; 2]> = vec![
+        (Linear::total(2).unwrap(), Region::everything()),
+        (Linear::total(2).unwrap(), floors(&[3, 0])),
+        (Linear::total(3).unwrap(), Region::everything()),
+        (Linear::total(3).unwrap(), floors(&[0, 4, 1])),
+        (Linear::total(3).unwrap(), slanted.clone().and(within(0, 3, 3)).around(&[0, 1, 2]).unwrap()),
+        (Linear::total(3).unwrap(), slanted.around(&[9, 1, 0]).unwrap()),
+        (explicit(&[vec![3, -2, 1]]), floors(&[0, 1, 2])),
+        (
+            explicit(&[vec![1, 2, -1, 0], vec![0, 3, 1, -2]]),
+            within(-2, 40, 4).around(&[1, 0, 40, 3]).unwrap(),
+        ),
+        (Linear::partition(&[0, 0, 1, 1]).unwrap(), floors(&[1, 0, 0, 6])),
+    ]
+    .into_iter()
+    .map(|system| [system.clone(), system])
+    .collect();
+    systems.push([
+        // Empty totals fix their entries.
+        (Linear::partition(&[0, 0, 0, 1, 1, 2, 2, 2]).unwrap(), floors(&[2, 0, 1, 0, 0, 0, 0, 0])),
+        (
+            Linear::subsets(8, &[vec![0, 1, 2], vec![3], vec![4], vec![5], vec![6], vec![7]]).unwrap(),
+            floors(&[2, 0, 1, 0, 0, 0, 0, 0]),
+        ),
+    ]);
+    systems.push([
+        // Both rows together are an equation.
+        (Linear::total(4).unwrap(), opposite.and(four.clone()).around(&[2, 1, 0, 5]).unwrap()),
+        (explicit(&[vec![1; 4], vec![1, 2, 0, 0]]), four.around(&[2, 1, 0, 5]).unwrap()),
+    ]);
+    systems
+}
+
+/// Asserts that draws have the law of an oracle: every entry and the norm, together at level ALPHA.
+pub fn assert_oracle(draws: &[Vec<f64>], want: &congenial::oracle::tables::TableLaw) {
+    let norm: Vec<f64> = draws.iter().map(|z| z.iter().map(|z| z.abs()).sum()).collect();
+    let entries = (0..want.entries.len()).map(|i| draws.iter().map(|z| z[i]).collect::<Vec<f64>>());
+    let laws = want.entries.iter().chain([&want.norm]);
+    let limit =
+        (libm::log(2.0 * (want.entries.len() + 1) as f64 / ALPHA) / (2.0 * draws.len() as f64)).sqrt();
+    for (i, (mut values, law)) in entries.chain([norm]).zip(laws).enumerate() {
+        values.sort_by(f64::total_cmp);
+        let distance = law.distance(&values);
+        assert!(distance <= limit, "entry {} (the last is the norm): {distance}, limit {limit}", i + 1);
+    }
 }

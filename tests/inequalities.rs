@@ -255,8 +255,8 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
         &["`exact` cannot serve", "not a product"],
     );
     let gaussian = "law = [\"laplace\", \"gaussian\"]\ndelta = 1e-5\nmethod = [\"nnl2\"";
-    wrong(gaussian, &gaussian.replace("nnl2", "exact"), &["`exact` cannot serve", "no exact sampler here"]);
-    wrong(gaussian, &gaussian.replace("nnl2", "mis"), &["`mis` cannot serve", "noise is real"]);
+    let named = "`lattice-metropolis` cannot serve";
+    wrong(gaussian, &gaussian.replace("nnl2", "lattice-metropolis"), &[named, "it keeps equations only"]);
     let privacy = |from: &str, to: &str, wanted: &[&str]| {
         assert!(PRIVACY.contains(from), "{from}");
         place.write("wrong.toml", &PRIVACY.replacen(from, to, 1));
@@ -290,7 +290,7 @@ fn every_kind_of_inequality_runs() {
                 .replace("kind = \"nonnegative\"", kind)
                 .replace("kind = \"partition\"\nby = [\"table\"]", equation)
                 .replace("\"nnl2-then-integer-l1\", { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
-                .replace(", \"nnl2-then-integer-l1\"]", "]")
+                .replace(", \"nnl2-then-integer-l1\"]", ", \"line-gibbs\"]")
                 .replace("{ kind = \"rejection\", from = \"unconstrained\" }, ", "")
                 // Two rows leave five groups under one total: few enough points only for small noise.
                 .replace("epsilon = 0.5", "epsilon = 2.5")

@@ -219,7 +219,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     wrong(
         "law = [\"l1\", \"l2\"",
         "law = [\"laplace\"",
-        &["`line-gibbs` cannot serve", "laplace noise is real"],
+        &["`lattice-metropolis` cannot serve", "laplace noise is real"],
     );
     wrong("\"exact\"", "\"topdown\"", &["method: got `topdown`", "hierarchy"]);
     wrong("\"exact\"", "{ kind = \"exact\", nonnegative = true }", &["nonnegative: got true"]);

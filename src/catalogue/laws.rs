@@ -47,7 +47,7 @@ laws! {
     /// Real noise with the density `exp(-|z|/lambda)`.
     Laplace = "laplace", LawFacts {
         on_trees: Some("real, lambda = sensitivity / epsilon"),
-        on_tables: "real: `exact` on totals and partitions without inequalities, and all imaging",
+        on_tables: "real: `exact` on totals and partitions, and with one or two free dimensions in each component, also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
         ..REALS
     };
     /// Integer noise with the weight `exp(-|z|/lambda)`.
@@ -59,7 +59,7 @@ laws! {
     /// Real noise, normal.
     Gaussian = "gaussian", LawFacts {
         on_trees: Some("real, with `delta`, calibrated through zero-concentrated privacy"),
-        on_tables: "real, with `delta`: `exact` without inequalities, and all imaging",
+        on_tables: "real, with `delta`: `exact` without inequalities, and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
         needs_delta: true,
         ..REALS
     };
@@ -90,8 +90,8 @@ pub trait IntegerNoise: ExactLattice + LineLaw + TreeLaw + Law<Value = i64> {}
 impl<L: ExactLattice + LineLaw + TreeLaw + Law<Value = i64>> IntegerNoise for L {}
 
 /// A law on the reals.
-pub trait RealNoise: ContinuousExact + LineLaw + TreeLaw + Law<Value = f64> {}
-impl<L: ContinuousExact + LineLaw + TreeLaw + Law<Value = f64>> RealNoise for L {}
+pub trait RealNoise: ContinuousExact + TreeLaw + Law<Value = f64> {}
+impl<L: ContinuousExact + TreeLaw + Law<Value = f64>> RealNoise for L {}
 
 /// Noise on the nodes of a tree.
 pub trait TreeNoise: LineLaw + TreeLaw<Value: SimplexValue> {}

@@ -183,13 +183,9 @@ const INTEGERS: Laws = Laws {
     why: |law| format!("it draws integers, and {} noise is real", law.name()),
 };
 const EXACT_WITHIN: Laws = Laws {
-    has: |law| !law.is_continuous() && law != LawKind::L2,
-    why: |law| match law {
-        LawKind::L2 => {
-            "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection"
-                .into()
-        }
-        _ => format!("{} noise with inequalities has no exact sampler here", law.name()),
+    has: |law| law != LawKind::L2,
+    why: |_| {
+        "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection".into()
     },
 };
 const GAUSSIANS: Laws = Laws {
@@ -244,7 +240,9 @@ methods! {
         on_tables: on_tables(
             "conditioning, no chain: closed form for totals and partitions, dynamic programming for margins and for few \
              equations (`l1`), nearest plane and rejection (Gaussian, `l2`); with inequalities by groups of equal columns with \
-             few free dimensions (not for `l2`); a cell that does not fit into memory fails and names the limit",
+             few free dimensions (not for `l2`). Real laws: closed forms for totals and partitions, linear algebra \
+             (`gaussian`), else and with inequalities where a component has one or two free dimensions. A cell that does not \
+             fit into memory fails and names the limit",
             ALL,
             EXACT_WITHIN,
         ),
@@ -263,9 +261,10 @@ methods! {
         on_tables: on_tables(
             "conditioning by a chain: exact draws along pairs, swaps and short lattice vectors; one sweep is as many moves as \
              entries. With inequalities only where the moves are known to connect everything: one total within bounds by \
-             entry, a two-way table with lower bounds, and where the Graver basis of the group sums has at most 500 vectors",
-            INTEGERS,
-            INTEGERS,
+             entry, a two-way table with lower bounds, and where the Graver basis of the group sums has at most 500 vectors; \
+             real laws under all",
+            ALL,
+            ALL,
         ),
         coupled: true,
         words: 60,
@@ -323,8 +322,8 @@ methods! {
     } = "mis", Facts {
         on_tables: on_tables(
             "conditioning by a chain: metropolized independence, Algorithm 1 of \"Congenial differential privacy\"",
-            INTEGERS,
-            INTEGERS,
+            ALL,
+            ALL,
         ),
         coupled: true,
         ..CHAIN
@@ -334,7 +333,12 @@ methods! {
         /// What the proposals satisfy.
         from: Source = FROM,
     } = "rejection", Facts {
-        on_tables: on_tables("conditioning: proposals until one keeps everything, component by component", INTEGERS, INTEGERS),
+        on_tables: on_tables(
+            "conditioning: proposals until one keeps everything, component by component; `from` equations wants an exact sampler \
+             of those, and real noise `from` unconstrained is free on independent entries",
+            ALL,
+            ALL,
+        ),
         words: 1_000,
         ..CONDITIONING
     };

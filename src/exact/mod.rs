@@ -6,8 +6,8 @@
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
 //!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
-//! - [`Rejection`]: proposals of a sampler that keeps less.
-//! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations.
+//! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
+//! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
 mod alias;
 pub mod composition;
@@ -22,14 +22,16 @@ mod laplace_tree;
 mod lattice;
 mod margins;
 mod parts;
+mod planar;
 mod pull;
+mod real_rejection;
 mod rejection;
 mod table;
 mod tilt;
 mod truncated;
 mod zero_sum;
 
-pub use continuous::{ContinuousExact, ContinuousSampler};
+pub use continuous::{ContinuousExact, ContinuousSampler, RealComponent};
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
 pub use integer_tree::IntegerTree;
@@ -38,6 +40,8 @@ pub use laplace_tree::LaplaceTree;
 pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
 pub use margins::MarginsTable;
 pub use parts::PartsScratch;
+pub use planar::{Fall, FewDimensions};
+pub use real_rejection::RealRejection;
 pub use rejection::{Rejection, Source};
 pub use table::Table;
 pub use truncated::Truncated;

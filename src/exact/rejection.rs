@@ -35,9 +35,9 @@ struct ComponentRejection {
 }
 
 /// Proposals that measure the acceptance.
-const TRIALS: u64 = 100_000;
+pub(super) const TRIALS: u64 = 100_000;
 /// Proposals that must be kept among them.
-const KEPT: u64 = 10;
+pub(super) const KEPT: u64 = 10;
 
 impl Rejection {
     /// Errors: a law that is no product over entries (from [`Source::Unconstrained`]), equations that no exact sampler

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::invariant::Linear;
-use crate::lattice::{MAX_DIMENSION, orthonormal, real_value};
+use crate::lattice::{MAX_DIMENSION, orthonormal};
 use crate::rng::{Rng, below};
 
 /// Projects noise onto `{z : A z = 0}` in least squares, `z - Aᵀ(AAᵀ)⁻¹ A z`, component by component: acts on the
@@ -67,20 +67,10 @@ impl LatticeL2 {
         }
     }
 
-    /// Checks a projection against the equations as they were given: `|a z| <= 1e-9 ‖a‖₁ (1 + max(‖z‖∞, before))`, with
-    /// `before` the largest absolute value of what was projected, whose rounding stays when it nearly cancels.
-    ///
-    /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
+    /// Checks a projection against the equations as they were given: [`Linear::check_reals`]; `before`: the largest absolute value of
+    /// what was projected.
     pub fn check(&self, noise: &[f64], before: f64) -> Result<()> {
-        let size = 1.0 + noise.iter().fold(before, |m, z| m.max(z.abs()));
-        for (i, row) in self.invariant.rows().iter().enumerate() {
-            let residual = real_value(row, noise);
-            let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
-            if residual.abs().partial_cmp(&(1e-9 * weight * size)) != Some(std::cmp::Ordering::Less) {
-                return Err(Error::violated(format!("equation {}", i + 1), residual));
-            }
-        }
-        Ok(())
+        self.invariant.check_reals(noise, before)
     }
 
     /// Whether [`LatticeL2::round`] serves the invariant. Errors: a component that is not one total.

@@ -3,7 +3,7 @@
 use super::linear::{Component, Linear, connected};
 use super::side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 use crate::error::{Error, Result};
-use crate::lattice::{IntMatrix, Row, value};
+use crate::lattice::{IntMatrix, Row, real_value, value};
 use std::iter::repeat_n;
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
@@ -250,6 +250,22 @@ impl Region {
             }
             if upper != NO_UPPER && z > upper as f64 {
                 return outside(upper, "upper");
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks real noise: bounds exactly, and rows to `1e-9 ‖b‖₁ (1 + ‖z‖∞)`.
+    ///
+    /// Errors: as [`Region::check`].
+    pub fn check_reals(&self, noise: &[f64]) -> Result<()> {
+        self.check_bounds(noise)?;
+        let size = 1.0 + noise.iter().fold(0.0f64, |size, z| size.max(z.abs()));
+        for (i, (row, least)) in self.rows.iter().enumerate() {
+            let rest = real_value(row, noise) - *least as f64;
+            let weight: f64 = row.iter().map(|&(_, b)| (b as f64).abs()).sum();
+            if rest.is_nan() || rest < -1e-9 * weight * size {
+                return Err(Error::violated(format!("inequality {}", i + 1), rest));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Linear equations with integer coefficients: any equality invariant of a table.
 
 use crate::error::{Error, Result};
-use crate::lattice::{IntMatrix, Row, independent_rows, value};
+use crate::lattice::{IntMatrix, Row, independent_rows, real_value, value};
 use std::collections::{HashMap, HashSet};
 
 /// `A y = A x` on a table of `entries` counts: the release `y` keeps what `A` counts of the confidential `x`.
@@ -167,6 +167,22 @@ impl Linear {
         for (i, row) in self.rows.iter().enumerate() {
             let residual = value(row, noise);
             if residual != 0 {
+                return Err(Error::violated(format!("equation {}", i + 1), residual));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks `|a z| <= 1e-9 ‖a‖₁ (1 + max(‖z‖∞, before))` of real noise, with `before` the largest absolute value of what it was
+    /// computed from, whose rounding stays when it nearly cancels.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first equation that fails.
+    pub fn check_reals(&self, noise: &[f64], before: f64) -> Result<()> {
+        let size = 1.0 + noise.iter().fold(before, |m, z| m.max(z.abs()));
+        for (i, row) in self.rows.iter().enumerate() {
+            let residual = real_value(row, noise);
+            let weight: f64 = row.iter().map(|&(_, a)| (a as f64).abs()).sum();
+            if residual.abs().partial_cmp(&(1e-9 * weight * size)) != Some(std::cmp::Ordering::Less) {
                 return Err(Error::violated(format!("equation {}", i + 1), residual));
             }
         }

@@ -303,14 +303,14 @@ fn lift<R: Rng + ?Sized>(rng: &mut R, groups: &[Vec<u32>], sums: &[(u32, i32)], 
 
 /// Two different indices below `n` (0 and 0 if n = 1).
 #[inline]
-fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
+pub(super) fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
     let i = below(rng, n as u64) as usize;
     let j = below(rng, n.max(2) as u64 - 1) as usize;
     (i, if j >= i && n > 1 { j + 1 } else { j })
 }
 
 #[inline]
-fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
+pub(super) fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
     let (i, j) = two(rng, entries.len());
     [(entries[i], 1), (entries[j], -1)]
 }

@@ -2,8 +2,8 @@
 
 use super::{Coupled, Dispersed, Kernel, Start};
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Linear, Region, Row};
-use crate::lattice::{Echelon, adjugate, value};
+use crate::invariant::{Bounded, Linear, Region, Row, Solved};
+use crate::lattice::value;
 use crate::law::{DoubleGeometric, LatticeLaw, Law};
 use crate::rng::{Rng, below, open01};
 
@@ -32,15 +32,8 @@ pub struct MetropolizedIndependence<L: LatticeLaw> {
 #[derive(Debug)]
 struct ComponentProposal {
     bounded: Bounded,
-    /// Entries that are proposed.
-    free: Vec<u32>,
-    /// Entries that are solved for.
-    dependent: Vec<u32>,
-    /// By independent equation: its coefficients on the free entries.
-    rows: Vec<Row>,
-    /// `det` times the inverse of the equations on the dependent entries, row by row.
-    adjugate: Vec<Vec<i128>>,
-    det: i128,
+    /// Entries that are proposed, and those that are solved for.
+    solved: Solved,
     /// Larger values are rejected: their statistic could leave 64 bits.
     largest: u64,
 }
@@ -66,7 +59,7 @@ pub struct IndependenceNoise {
 }
 
 /// Proposals among which a start must be found.
-const STARTS: u64 = 1 << 22;
+pub(super) const STARTS: u64 = 1 << 22;
 
 impl<L: LatticeLaw> MetropolizedIndependence<L> {
     /// - `rate`: ε~, the inverse scale of the proposals, > 0.
@@ -92,9 +85,12 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         let mut components = Vec::new();
         for bounded in bounded {
             let bounded = Bounded { region: bounded.tightened(), ..bounded };
-            let own = ComponentProposal::new(bounded, dependent, largest)?;
+            let solved = Solved::new(&bounded.component, dependent)?;
+            let own = ComponentProposal { bounded, solved, largest };
             // Nothing moves where the bounds leave one point.
-            if !own.free.is_empty() && !own.bounded.region.is_point(own.bounded.component.entries.len()) {
+            if !own.solved.free.is_empty()
+                && !own.bounded.region.is_point(own.bounded.component.entries.len())
+            {
                 components.push(own);
             }
         }
@@ -124,7 +120,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         noise.feasible = false;
         z.resize(component.entries.len(), 0);
         let mut size = 0u64;
-        for &entry in &own.free {
+        for &entry in &own.solved.free {
             let value = self.proposal.sample(rng);
             // The proposal does not depend on the state: one that is out of bounds already is rejected at once.
             if value < region.lower[entry as usize] || value > region.upper[entry as usize] {
@@ -134,14 +130,15 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             size += value.unsigned_abs();
         }
         sums.clear();
-        sums.extend(own.rows.iter().map(|row| value(row, z)));
-        for (&entry, inverse) in own.dependent.iter().zip(&own.adjugate) {
+        sums.extend(own.solved.rows.iter().map(|row| value(row, z)));
+        let Solved { dependent, adjugate, det, .. } = &own.solved;
+        for (&entry, inverse) in dependent.iter().zip(adjugate) {
             let mut terms = inverse.iter().zip(&*sums);
             let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
             // What leaves 128 bits has no weight to speak of.
             let Some(times_det) = solved else { return };
-            let Ok(solved) = i64::try_from(times_det / own.det) else { return };
-            if times_det % own.det != 0
+            let Ok(solved) = i64::try_from(times_det / det) else { return };
+            if times_det % det != 0
                 || solved < region.lower[entry as usize]
                 || solved > region.upper[entry as usize]
             {
@@ -160,65 +157,6 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
     }
 }
 
-impl ComponentProposal {
-    fn new(bounded: Bounded, dependent: Option<&[usize]>, largest: u64) -> Result<Self> {
-        let component = &bounded.component;
-        let n = component.entries.len() as u32;
-        if component.rows.is_empty() {
-            let free = (0..n).collect();
-            let none = Vec::new;
-            return Ok(Self {
-                bounded,
-                free,
-                dependent: vec![],
-                rows: none(),
-                adjugate: vec![],
-                det: 1,
-                largest,
-            });
-        }
-        let rows: Vec<Row> =
-            component.independent_rows()?.into_iter().map(|i| component.rows[i].clone()).collect();
-        let candidates: Vec<u32> = match dependent {
-            None => (0..n).rev().collect(),
-            Some(list) => {
-                (0..n).filter(|&entry| list.contains(&(component.entries[entry as usize] as usize))).collect()
-            }
-        };
-        let column = |entry: u32| -> Vec<i128> {
-            let of = |row: &Row| row.iter().find(|(c, _)| *c == entry).map_or(0, |&(_, a)| i128::from(a));
-            rows.iter().map(of).collect()
-        };
-        let mut chosen: Vec<u32> = Vec::new();
-        let mut echelon = Echelon::new();
-        let wrong = || Error::parameter("dependent", candidates.len(), INDEPENDENT);
-        for &entry in &candidates {
-            if echelon.rank() < rows.len() && echelon.add(column(entry)).ok_or_else(overflow)? {
-                chosen.push(entry);
-            } else if dependent.is_some() {
-                return Err(wrong());
-            }
-        }
-        if chosen.len() < rows.len() {
-            return Err(wrong());
-        }
-        chosen.sort_unstable();
-        let block: Vec<Vec<i128>> = chosen.iter().map(|&entry| column(entry)).collect();
-        let (adjugate, det) = adjugate(&block).ok_or_else(overflow)?;
-        let free: Vec<u32> = (0..n).filter(|entry| !chosen.contains(entry)).collect();
-        let kept = |row: &Row| row.iter().copied().filter(|(entry, _)| !chosen.contains(entry)).collect();
-        let rows = rows.iter().map(kept).collect();
-        Ok(Self { bounded, free, dependent: chosen, rows, adjugate, det, largest })
-    }
-}
-
-const INDEPENDENT: &str =
-    "in every component as many entries as there are independent equations, with independent columns";
-
-fn overflow() -> Error {
-    Error::Invariant("mis: the equations on the dependent entries leave 128 bits".into())
-}
-
 impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     type Value = i64;
     type State = IndependenceState;
@@ -229,7 +167,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     fn init(&self, position: &[i64]) -> IndependenceState {
         let weight = |own: &ComponentProposal| {
             let z = |entry: u32| position[own.bounded.component.entries[entry as usize] as usize];
-            let size: u64 = own.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
+            let size: u64 = own.solved.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
             let sum: i64 =
                 (0..own.bounded.component.entries.len() as u32).map(|entry| L::part(z(entry))).sum();
             (size as f64 * self.proposal.rate() - self.law.energy(sum), false)

@@ -8,12 +8,16 @@ mod lattice_gibbs;
 mod lattice_metropolis;
 mod line_gibbs;
 mod metropolized_independence;
+mod real_gibbs;
+mod real_independence;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
 pub use metropolized_independence::{IndependenceNoise, IndependenceState, MetropolizedIndependence};
+pub use real_gibbs::{RealGibbs, RealGibbsState, RealMove};
+pub use real_independence::{RealIndependence, RealIndependenceState, RealProposal};
 
 use crate::error::Result;
 use crate::lattice::Sparse;
@@ -61,7 +65,7 @@ pub enum Start {
     Published,
 }
 
-/// A kernel with starts of its own.
+/// A kernel on a lattice, or on the reals that equations leave free, with starts of its own.
 pub trait Dispersed: Kernel {
     /// A start, moved into the region of the inequalities where there is one.
     ///

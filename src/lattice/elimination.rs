@@ -67,7 +67,7 @@ impl<T: Exact> Echelon<T> {
 }
 
 /// Clears the entry of a row at the pivot of another: the primitive multiple of their combination. `None`: overflow.
-fn clear<T: Exact>(row: &mut [T], by: &[T], pivot: usize) -> Option<()> {
+pub(super) fn clear<T: Exact>(row: &mut [T], by: &[T], pivot: usize) -> Option<()> {
     if row[pivot].is_zero() {
         return Some(());
     }

@@ -5,6 +5,7 @@
 //! for real systems.
 
 mod basis;
+mod cone;
 mod elimination;
 mod exact;
 mod graver;
@@ -16,6 +17,7 @@ mod row;
 mod smith;
 
 pub use basis::{Basis, BasisKind, MAX_REDUCED};
+pub(crate) use cone::vanishing;
 pub(crate) use elimination::{Echelon, adjugate, check_dimension, gauss_jordan, solve};
 pub use elimination::{MAX_DIMENSION, independent_rows};
 pub use graver::graver;

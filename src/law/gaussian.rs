@@ -1,6 +1,6 @@
 //! The Gaussian law.
 
-use super::{Law, Line, LineLaw, Term, Value, positive_scale};
+use super::{Law, Line, LineLaw, RealLaw, Term, Value, positive_scale};
 use crate::error::Result;
 use crate::rng::{Rng, normal, normal_cdf, normal_quantile};
 
@@ -49,6 +49,12 @@ impl LineLaw for Gaussian {
         let (mean, sd) = along(precisions, &line.terms);
         let t = mean + sd * truncated_quantile((lo - mean) / sd, (hi - mean) / sd, u);
         t.clamp(lo, hi)
+    }
+}
+
+impl RealLaw for Gaussian {
+    fn along(self, coefficients: &[f64]) -> Self {
+        Self { sigma: self.sigma / libm::sqrt(coefficients.iter().map(|c| c * c).sum()) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Laplace law.
 
-use super::{Law, Line, LineLaw, positive_scale};
+use super::{Law, Line, LineLaw, RealLaw, positive_scale};
 use crate::error::Result;
 use crate::rng::{Rng, exponential, sign};
 
@@ -100,6 +100,12 @@ impl LineLaw for Laplace {
             j += 1;
         }
         piece(j).quantile((rest / masses[j]).min(1.0 - f64::EPSILON))
+    }
+}
+
+impl RealLaw for Laplace {
+    fn along(self, coefficients: &[f64]) -> Self {
+        Self { lambda: self.lambda / coefficients.iter().map(|c| c.abs()).sum::<f64>() }
     }
 }
 

@@ -101,6 +101,13 @@ pub trait LineLaw: Law {
     ) -> Self::Value;
 }
 
+/// A law on the reals that keeps its kind along a direction.
+pub trait RealLaw: LineLaw<Value = f64> {
+    /// The law of `t` with the weight `Π_i w(c_i t)`, with the coefficients c not all 0: lambda over their sum without signs, sigma
+    /// over the root of their sum of squares.
+    fn along(self, coefficients: &[f64]) -> Self;
+}
+
 /// A law on the integers.
 pub trait IntegerLaw: Law<Value = i64> {
     /// The double geometric that this law is, if it is one: sums of it have a closed form.

@@ -2,11 +2,13 @@
 //!
 //! - [`trees`]: conditioned noise on a tree, by convolution in logarithms.
 //! - [`tables`]: conditioned noise on a table, by listing all points.
+//! - [`reals`]: conditioned real noise on a table with few free dimensions, by quadrature.
 //! - [`images`]: projections, by coordinate ascent on multipliers and by trying all roundings, of noise drawn anew.
 //!
 //! Nothing here shares code with the samplers but the random words and the elementary functions.
 
 pub mod images;
+pub mod reals;
 pub mod tables;
 pub mod trees;
 

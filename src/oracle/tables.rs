@@ -25,7 +25,7 @@ pub const MOST_POINTS: u64 = 6_000_000;
 pub fn conditioned(invariant: &Linear, region: &Region, law: Formula, most: u64) -> Result<TableLaw, String> {
     let real = law.is_real();
     if real && !region.is_everything() {
-        return Err("real laws are listed without inequalities only".into());
+        return Err("it has more free dimensions than are integrated over, and real laws are listed without inequalities only".into());
     }
     let step = if real { 1.0 / libm::ceil(12.0 / law.scale()) } else { 1.0 };
     if invariant.entries() > MOST_ENTRIES {

@@ -4,8 +4,9 @@ use crate::catalogue::{LawKind, Method};
 use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
+use crate::invariant::Hull;
 use crate::oracle::images::{self, TableImage};
-use crate::oracle::{Distribution, Formula, Sampler, tables, trees};
+use crate::oracle::{Distribution, Formula, Sampler, reals, tables, trees};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use crate::study::release::{Outcome, sorted};
 
@@ -195,7 +196,16 @@ fn entries(
     let name = |i: usize| format!("entry {}", &table.names[i]);
     let norm = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
     if cell.method.conditions() {
-        let law = tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)?;
+        let law = match law.is_real() {
+            // Quadrature where there are few free dimensions; a finer grid than the listing's.
+            true => {
+                let hull = Hull::new(&table.invariant, &table.region).map_err(|error| error.to_string())?;
+                reals::conditioned(&hull.equations, &hull.region, law).or_else(|_| {
+                    tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)
+                })?
+            }
+            false => tables::conditioned(&table.invariant, &table.region, law, tables::MOST_POINTS)?,
+        };
         let mut found: Vec<Comparison> = (0..d)
             .map(|i| {
                 let values: Vec<f64> = draws.iter().map(|draw| draw.errors[i]).collect();

@@ -244,12 +244,14 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
         kind.with(OptionFacts::default).serves(law, place).is_ok() && (totals || !wants_totals)
     };
     let kinds: Vec<&MethodKind> = MethodKind::ALL.iter().filter(serves).collect();
+    let real = law.is_continuous();
     let (kind, law) = (pick(rng, &kinds).name(), law.name());
     let (options, replicates) = match kind {
         "line-gibbs" => (", sweeps = 2000", 300),
         "lattice-metropolis" => (", steps = 20000", 300),
         "mis" => (", steps = 20000", 300),
         "l1" => (", beta = 0.4", 1000),
+        "rejection" if real && below(rng, 2) == 0 => (", from = \"unconstrained\"", 1000),
         _ => ("", 1000),
     };
     // Chains that propose blindly stand still where almost nothing is likely.

@@ -1,22 +1,24 @@
-//! Conditioning of integer noise on a table's invariant: exactly, by rejection or by a chain.
+//! Conditioning of the noise on a table's invariant: exactly, by rejection or by a chain.
 
 use super::super::rows::{Draw, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::super::{ChainRow, ErrorRow};
 use super::unsupported;
-use crate::catalogue::Method;
+use crate::catalogue::{Method, RealNoise};
 use crate::chain;
 use crate::error::Result;
-use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection};
+use crate::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, RealRejection, Rejection};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::{Linear, Region};
-use crate::kernel::{Dispersed, LatticeGibbs, LatticeMetropolis, MetropolizedIndependence, Start};
-use crate::law::LatticeLaw;
+use crate::kernel::{
+    Dispersed, LatticeGibbs, LatticeMetropolis, MetropolizedIndependence, RealGibbs, RealIndependence, Start,
+};
+use crate::law::Value;
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
 
-/// Prepares a cell: everything that does not depend on the replicate.
-pub(super) fn prepare<L: ExactLattice>(
+/// Prepares a cell with integer noise: everything that does not depend on the replicate.
+pub(super) fn integers<L: ExactLattice>(
     cell: &Cell,
     seed: u64,
     table: &InvariantTable,
@@ -32,11 +34,11 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::Exact { .. } | Method::Klein => {
             let exact = LatticeExact::new(invariant, region, law)?;
             let tv_error = exact.tv_error();
-            let draws: Drawing<L> = Box::new(move |ready, range, rows| {
-                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
+            let draws: Drawing = Box::new(move |ready, range, rows| {
+                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros::<i64>());
                 for replicate in range {
                     exact.draw(&mut ready.stream(replicate, Role::Noise), &mut scratch, &mut noise);
-                    ready.integer(replicate, &noise, rows)?;
+                    ready.release(replicate, &noise, rows)?;
                 }
                 Ok(())
             });
@@ -45,12 +47,12 @@ pub(super) fn prepare<L: ExactLattice>(
         Method::Rejection { from } => {
             let rejection = Rejection::new(invariant, &table.region, law, from)?;
             let tv_error = rejection.tv_error();
-            let draws: Drawing<L> = Box::new(move |ready, range, rows| {
-                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros());
+            let draws: Drawing = Box::new(move |ready, range, rows| {
+                let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros::<i64>());
                 for replicate in range {
                     let mut rng = ready.stream(replicate, Role::Noise);
                     let steps = rejection.draw(&mut rng, &mut scratch, &mut noise);
-                    ready.integer(replicate, &noise, rows)?;
+                    ready.release(replicate, &noise, rows)?;
                     let moves = rejection.component_count();
                     rows.chains.push(ChainRow::of(ready.key_of(replicate), 1, (steps, moves), &[]));
                 }
@@ -75,40 +77,99 @@ pub(super) fn prepare<L: ExactLattice>(
         }
         _ => return Err(unsupported(cell.method.name(), "a table")),
     };
-    Ok(Box::new(Ready {
-        invariant: invariant.clone(),
-        region: table.region.clone(),
-        draws,
-        tv_error,
-        records: cell.records,
-        key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
-    }))
+    Ok(Ready::boxed(cell, seed, table, (draws, tv_error)))
+}
+
+/// Prepares a cell with real noise.
+pub(super) fn reals<L: RealNoise>(
+    cell: &Cell,
+    seed: u64,
+    table: &InvariantTable,
+    law: L,
+) -> Result<Box<dyn Releases>> {
+    let (invariant, region) = (&table.invariant, Some(&table.region));
+    let start = cell.method.start();
+    let (draws, tv_error) = match cell.method {
+        Method::Exact { .. } => {
+            let exact = ContinuousSampler::new(law, invariant, region)?;
+            let draws: Drawing = Box::new(move |ready, range, rows| {
+                let mut noise = ready.zeros::<f64>();
+                for replicate in range {
+                    exact.draw(&mut ready.stream(replicate, Role::Noise), &mut noise);
+                    ready.release(replicate, &noise, rows)?;
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
+        Method::Rejection { from } => {
+            let rejection = RealRejection::new(invariant, &table.region, law, from)?;
+            let draws: Drawing = Box::new(move |ready, range, rows| {
+                let mut noise = ready.zeros::<f64>();
+                for replicate in range {
+                    let steps = rejection.draw(&mut ready.stream(replicate, Role::Noise), &mut noise);
+                    ready.release(replicate, &noise, rows)?;
+                    let moves = rejection.component_count();
+                    rows.chains.push(ChainRow::of(ready.key_of(replicate), 1, (steps, moves), &[]));
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
+        Method::LineGibbs { sweeps, .. } => {
+            let kernel = RealGibbs::new(invariant, region, law)?;
+            let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
+            (chains(kernel, start, steps), f64::NAN)
+        }
+        Method::Mis { steps, proposal_epsilon } => {
+            let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
+            let kernel = RealIndependence::new(invariant, region, law, rate)?;
+            let steps = steps.unwrap_or(0).saturating_mul(kernel.component_count());
+            (chains(kernel, start, steps), f64::NAN)
+        }
+        _ => return Err(unsupported(cell.method.name(), "real noise")),
+    };
+    Ok(Ready::boxed(cell, seed, table, (draws, tv_error)))
+}
+
+/// A number that a release of a table is made of.
+trait Released: Value {
+    /// Errors: an invariant that is violated.
+    fn check(noise: &[Self], invariant: &Linear, region: &Region) -> Result<()>;
+}
+
+impl Released for i64 {
+    fn check(noise: &[i64], invariant: &Linear, region: &Region) -> Result<()> {
+        invariant.check(noise).and_then(|()| region.check(noise))
+    }
+}
+
+impl Released for f64 {
+    fn check(noise: &[f64], invariant: &Linear, region: &Region) -> Result<()> {
+        invariant.check_reals(noise, 0.0).and_then(|()| region.check_reals(noise))
+    }
 }
 
 /// Draws a range of releases.
-type Drawing<L> = Box<dyn Fn(&Ready<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
+type Drawing = Box<dyn Fn(&Ready, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
-fn chains<L: ExactLattice, K: Dispersed<Value = i64> + Send + Sync + 'static>(
-    kernel: K,
-    start: Start,
-    steps: u64,
-) -> Drawing<L> {
+fn chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(kernel: K, start: Start, steps: u64) -> Drawing {
     Box::new(move |ready, range, rows| {
         range.into_iter().try_for_each(|replicate| ready.chain(&kernel, start, steps, replicate, rows))
     })
 }
 
-struct Ready<L: LatticeLaw> {
+struct Ready {
     invariant: Linear,
     region: Region,
-    draws: Drawing<L>,
+    draws: Drawing,
     /// What the draws are off in total variation; NaN if that is unknown.
     tv_error: f64,
     records: u64,
     key: TaskKey,
 }
 
-impl<L: ExactLattice> Releases for Ready<L> {
+impl Releases for Ready {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
         (self.draws)(self, range, rows)
     }
@@ -118,7 +179,23 @@ impl<L: ExactLattice> Releases for Ready<L> {
     }
 }
 
-impl<L: ExactLattice> Ready<L> {
+impl Ready {
+    fn boxed(
+        cell: &Cell,
+        seed: u64,
+        table: &InvariantTable,
+        (draws, tv_error): (Drawing, f64),
+    ) -> Box<dyn Releases> {
+        Box::new(Self {
+            invariant: table.invariant.clone(),
+            region: table.region.clone(),
+            draws,
+            tv_error,
+            records: cell.records,
+            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        })
+    }
+
     fn key_of(&self, replicate: u64) -> TaskKey {
         TaskKey { replicate, ..self.key }
     }
@@ -127,18 +204,18 @@ impl<L: ExactLattice> Ready<L> {
         stream(TaskKey { replicate, role, ..self.key })
     }
 
-    fn zeros(&self) -> Vec<i64> {
-        vec![0; self.invariant.entries()]
+    fn zeros<V: Value>(&self) -> Vec<V> {
+        vec![V::default(); self.invariant.entries()]
     }
 
-    fn check(&self, noise: &[i64]) -> Result<()> {
-        self.invariant.check(noise).and_then(|()| self.region.check(noise))
+    fn check<V: Released>(&self, noise: &[V]) -> Result<()> {
+        V::check(noise, &self.invariant, &self.region)
     }
 
-    /// Checks an integer release and records it. Errors: a violated invariant.
-    fn integer(&self, replicate: u64, noise: &[i64], rows: &mut Rows) -> Result<()> {
+    /// Checks a release and records it. Errors: a violated invariant.
+    fn release<V: Released>(&self, replicate: u64, noise: &[V], rows: &mut Rows) -> Result<()> {
         self.check(noise)?;
-        let errors: Vec<f64> = noise.iter().map(|&z| z as f64).collect();
+        let errors: Vec<f64> = noise.iter().map(|&z| z.to_f64()).collect();
         rows.errors.push(ErrorRow::of(self.key_of(replicate), 1, &errors, true));
         if self.records == 0 {
             rows.draws.push(Draw { replicate, iteration: 1, errors: &errors });
@@ -147,7 +224,7 @@ impl<L: ExactLattice> Ready<L> {
     }
 
     /// Runs one chain from its start; its last state is the release.
-    fn chain<K: Dispersed<Value = i64>>(
+    fn chain<K: Dispersed<Value: Released>>(
         &self,
         kernel: &K,
         start: Start,
@@ -166,18 +243,18 @@ impl<L: ExactLattice> Ready<L> {
             records,
             &mut self.stream(replicate, Role::Moves),
             |noise, put| {
-                put(0, noise.iter().map(|z| z.unsigned_abs()).sum::<u64>() as f64);
+                put(0, noise.iter().map(|z| z.to_f64().abs()).sum());
                 if self.records > 0 {
                     if kept.is_ok() {
                         kept = self.check(noise);
                     }
-                    draws.push(noise.iter().map(|&z| z as f64).collect());
+                    draws.push(noise.iter().map(|&z| z.to_f64()).collect());
                 }
             },
         )?;
         kept?;
         let noise = kernel.position(&state).to_vec();
-        self.integer(replicate, &noise, rows)?;
+        self.release(replicate, &noise, rows)?;
         for (i, errors) in draws.iter().enumerate() {
             rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
         }

@@ -1,7 +1,6 @@
 //! How a release is drawn: law, invariant and method, prepared once, then replicate by replicate.
 
 mod conditioning;
-mod continuous;
 mod hierarchy;
 mod imaging;
 mod table;

@@ -2,10 +2,9 @@
 
 use super::super::rows::Releases;
 use super::conditioning;
-use super::continuous;
 use super::imaging::{self, Free};
 use super::unsupported;
-use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
+use crate::catalogue::{IntegerNoise, OnLaw, RealNoise};
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -37,7 +36,7 @@ impl OnLaw for OnTable<'_> {
         let Self { cell, seed, table } = self;
         let law = law(cell.calibration.scales[0])?;
         match cell.method.conditions() {
-            true => conditioning::prepare(cell, seed, table, law),
+            true => conditioning::integers(cell, seed, table, law),
             false => imaging::prepare(cell, seed, table, free(law)),
         }
     }
@@ -45,12 +44,9 @@ impl OnLaw for OnTable<'_> {
     fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
         let Self { cell, seed, table } = self;
         let law = law(cell.calibration.scales[0])?;
-        match cell.method {
-            Method::Exact { .. } if table.region.is_everything() => {
-                continuous::prepare(cell, seed, table, law)
-            }
-            method if method.conditions() => Err(unsupported(method.name(), "real noise")),
-            _ => imaging::prepare(cell, seed, table, free(law)),
+        match cell.method.conditions() {
+            true => conditioning::reals(cell, seed, table, law),
+            false => imaging::prepare(cell, seed, table, free(law)),
         }
     }
 
@@ -58,7 +54,7 @@ impl OnLaw for OnTable<'_> {
         let Self { cell, seed, table } = self;
         // No product over entries: there is no free noise to draw.
         match cell.method.conditions() {
-            true => conditioning::prepare(cell, seed, table, law(cell.calibration.scales[0])?),
+            true => conditioning::integers(cell, seed, table, law(cell.calibration.scales[0])?),
             false => Err(unsupported(cell.method.name(), cell.law.name())),
         }
     }
