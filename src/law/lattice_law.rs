@@ -1,7 +1,9 @@
 //! Laws on a lattice of integer vectors: weights that depend on a norm.
 
-use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term};
+use super::norm_line::{self, LEAST_KAPPA, NormQuantiles, REACH};
+use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, whole};
 use crate::error::{Error, Result};
+use crate::rng::normal_quantile;
 use std::fmt::Debug;
 
 /// A law `q(z) ∝ exp(-energy(Σ part(z_i)))` on integer vectors, restricted to some lattice.
@@ -153,15 +155,17 @@ impl LatticeLaw for DiscreteGaussian {
         u: f64,
     ) -> i64 {
         let (square, product) = along(b, z);
-        let mean = -(product as f64) / square as f64;
-        super::discrete_gaussian::quantile(
-            mean,
-            Law::scale(self) / libm::sqrt(square as f64),
-            within.0,
-            within.1,
-            u,
-        )
+        let centre = nearest_ratio(-product, square);
+        let rest = -((product + centre * square) as f64) / square as f64;
+        let sd = Law::scale(self) / libm::sqrt(square as f64);
+        super::discrete_gaussian::quantile((centre, rest), sd, within, u)
     }
+}
+
+/// The integer next to `a / b`, for `b > 0`.
+#[inline]
+fn nearest_ratio(a: i64, b: i64) -> i64 {
+    (a + (b >> 1)).div_euclid(b)
 }
 
 /// Squared norms whose weights are tabled: all that a law with epsilon >= 0.25 meets often.
@@ -173,8 +177,7 @@ impl LatticeLaw for EuclideanLaplace {
     fn start_scale(&self, entries: usize) -> f64 {
         libm::sqrt(2.0 * (entries as f64 + 1.0)) / self.rate()
     }
-    /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
-    type Tables = Vec<f64>;
+    type Tables = NormTables;
     fn scale(&self) -> f64 {
         1.0 / self.rate()
     }
@@ -182,16 +185,18 @@ impl LatticeLaw for EuclideanLaplace {
     fn energy(&self, sum: i64) -> f64 {
         self.rate() * libm::sqrt(sum as f64)
     }
-    fn tables(&self) -> Vec<f64> {
+    fn tables(&self) -> NormTables {
         let last = libm::pow(600.0 / self.rate(), 2.0);
         let size = if last < TABLED as f64 { last as usize + 1 } else { TABLED };
-        (0..size).map(|sum| libm::exp(-self.energy(sum as i64))).collect()
+        let weights = (0..size).map(|sum| libm::exp(-self.energy(sum as i64))).collect();
+        NormTables { weights, quantiles: NormQuantiles::tables() }
     }
 
-    /// By search: O(norm).
+    /// From the quantile of the continuous law along the line where that decides, else by search: O(norm).
+    #[inline]
     fn line(
         &self,
-        tables: &Vec<f64>,
+        tables: &NormTables,
         line: &mut Line<i64>,
         b: &[(u32, i32)],
         (z, sum): (&[i64], i64),
@@ -199,16 +204,72 @@ impl LatticeLaw for EuclideanLaplace {
         u: f64,
     ) -> i64 {
         let (square, product) = along(b, z);
-        let mode = (libm::rint(-(product as f64) / square as f64) as i64).clamp(first, last);
-        let at = |t: i64| sum + t * (2 * product + t * square);
+        let centre = nearest_ratio(-product, square);
+        // From the place next to the centre: the square of the norm at t is least + t (2 product + t square).
+        let least = sum + centre * (2 * product + centre * square);
+        let product = product + centre * square;
+        let (lo, hi) = (first.saturating_sub(centre), last.saturating_sub(centre));
+        if let Some(t) = tables.by_quantile(self.rate(), (square, product, least), (lo, hi), u) {
+            return centre + t;
+        }
+        let mode = 0.clamp(lo, hi);
+        let at = |t: i64| least + t * (2 * product + t * square);
         let least = at(mode);
-        let scale = tables.get(least as usize).map(|top| 1.0 / top);
-        quantile(line, mode, (first, last), u, |t| match (scale, tables.get(at(t) as usize)) {
-            (Some(scale), Some(weight)) => weight * scale,
-            _ => libm::exp(self.energy(least) - self.energy(at(t))),
-        })
+        let scale = tables.weights.get(least as usize).map(|top| 1.0 / top);
+        centre
+            + quantile(line, mode, (lo, hi), u, |t| match (scale, tables.weights.get(at(t) as usize)) {
+                (Some(scale), Some(weight)) => weight * scale,
+                _ => libm::exp(self.energy(least) - self.energy(at(t))),
+            })
     }
 }
+
+/// What line draws of the l2 norm look up.
+#[derive(Debug)]
+pub struct NormTables {
+    /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
+    weights: Vec<f64>,
+    quantiles: &'static NormQuantiles,
+}
+
+impl NormTables {
+    /// The quantile of `p(t) ∝ exp(-rate √(least + t (2 product + t square)))`, where the continuous law decides.
+    #[inline]
+    fn by_quantile(
+        &self,
+        rate: f64,
+        (square, product, least): (i64, i64, i64),
+        (lo, hi): (i64, i64),
+        u: f64,
+    ) -> Option<i64> {
+        // √square (t - rest) is the distance from the line's point next to the origin, a² that of this point.
+        let square = square as f64;
+        let rest = -product as f64 / square;
+        let length = libm::sqrt(square);
+        let a = libm::sqrt(least as f64 - product as f64 * product as f64 / square);
+        let kappa = rate * a;
+        let width = a / length;
+        let sd = width / libm::sqrt(kappa);
+        if !(kappa >= LEAST_KAPPA && sd >= whole::LEAST && width >= LEAST_WIDTH) {
+            return None;
+        }
+        let z = normal_quantile(u);
+        let y = self.quantiles.quantile(z.clamp(-REACH, REACH), kappa);
+        let root = libm::sqrt(kappa + 0.25 * y * y);
+        let unit = 1.0 / (rate * length);
+        let slope = y * root / (kappa + 0.5 * y * y) / unit;
+        let x = rest + y * root * unit - slope / 24.0;
+        // Beyond 9 of y there is less than 1e-16 of the law.
+        let reach = 9.0 * unit * libm::sqrt(kappa + 20.25);
+        if z.abs() >= REACH || (lo as f64) > -reach || (hi as f64) < reach {
+            return None;
+        }
+        whole::whole(x, whole::error(z, sd) + 2.0 * norm_line::ERROR * z.abs() * sd)
+    }
+}
+
+/// Least distance of the line from the origin, in steps of the line: below it a sum is no integral.
+const LEAST_WIDTH: f64 = 4.0;
 
 /// `Σ b²` and `Σ b z`.
 #[inline]

@@ -13,7 +13,9 @@ mod gaussian;
 mod geometric_line;
 mod laplace;
 mod lattice_law;
+mod norm_line;
 mod value;
+mod whole;
 
 pub use discrete_gaussian::DiscreteGaussian;
 pub use double_geometric::DoubleGeometric;
@@ -21,7 +23,7 @@ pub use euclidean_laplace::EuclideanLaplace;
 pub use gaussian::Gaussian;
 pub use geometric_line::PowerTables;
 pub use laplace::{Laplace, RateTables};
-pub use lattice_law::LatticeLaw;
+pub use lattice_law::{LatticeLaw, NormTables};
 pub(crate) use lattice_law::downhill;
 pub use value::Value;
 
