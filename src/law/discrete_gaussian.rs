@@ -1,7 +1,7 @@
 //! The discrete Gaussian law.
 
 use super::gaussian::{along, truncated_quantile};
-use super::{DoubleGeometric, IntegerLaw, Law, Line, LineLaw, Value, positive_scale, whole};
+use super::{DoubleGeometric, IntegerLaw, Law, Line, LineLaw, Value, blocks, positive_scale, whole};
 use crate::error::Result;
 use crate::rng::{Rng, normal_quantile, open01};
 
@@ -98,27 +98,35 @@ const STEEP: f64 = 0.01;
 /// The mean is given as an integer and the rest. From the quantile of the normal law where that decides, which takes the
 /// same time at any scale; else from the sum of the weights.
 #[inline]
-pub(super) fn quantile(
-    (centre, rest): (i64, f64),
-    sd: f64,
-    (first, last): (i64, i64),
-    u: f64,
-) -> i64 {
+pub(super) fn quantile((centre, rest): (i64, f64), sd: f64, (first, last): (i64, i64), u: f64) -> i64 {
     let (lo, hi) = (first.saturating_sub(centre), last.saturating_sub(centre));
     let spread = sd - 1.0 / (24.0 * sd);
     let (below, above) = ((lo as f64 - 0.5 - rest) / spread, (hi as f64 + 0.5 - rest) / spread);
     let free = below < -REACH && above > REACH;
-    // From further out the weights fall within some hundred cells.
-    let near = sd >= WIDE && below < STEEP * sd && above > -STEEP * sd;
+    // From further out the weights fall within some hundred cells; of less, the difference of probabilities loses digits.
+    let near = sd >= WIDE && below < STEEP * sd && above > -STEEP * sd && above - below > 0.1;
     if sd >= whole::LEAST && (free || near) {
         let z = if free { normal_quantile(u) } else { truncated_quantile(below, above, u) };
-        let error = if sd < WIDE { whole::error(z, sd) } else { 0.0 };
+        let error = if sd < WIDE { whole::error(z, sd, 0.0) } else { 0.0 };
         if let Some(t) = whole::whole(rest + z * spread, error) {
             return centre + t.clamp(lo, hi);
         }
     }
-    centre.saturating_add(summed(rest, sd, lo, hi, u))
+    let mode = 0.clamp(lo, hi);
+    let t = if sd < SUMMED {
+        summed(rest, sd, lo, hi, u)
+    } else {
+        // From further out the law is nearly geometric.
+        let offset = (mode as f64 - rest) / sd;
+        let log = |d: f64| -(d / sd) * (offset + 0.5 * d / sd);
+        let scale = (1.5 * sd).min(4.0 * sd / offset.abs());
+        mode + blocks::quantile(|d| libm::exp(log(d)), (lo - mode, hi - mode), scale, u)
+    };
+    centre.saturating_add(t)
 }
+
+/// Standard deviation from which sums are taken by blocks.
+const SUMMED: f64 = 16.0;
 
 /// The same by its distribution function, summed from the mode to both sides until nothing is added, then
 /// inverted: O(sd).

@@ -1,7 +1,7 @@
 //! Laws on a lattice of integer vectors: weights that depend on a norm.
 
 use super::norm_line::{self, LEAST_KAPPA, NormQuantiles, REACH};
-use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, whole};
+use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, blocks, whole};
 use crate::error::{Error, Result};
 use crate::rng::normal_quantile;
 use std::fmt::Debug;
@@ -209,20 +209,63 @@ impl LatticeLaw for EuclideanLaplace {
         let least = sum + centre * (2 * product + centre * square);
         let product = product + centre * square;
         let (lo, hi) = (first.saturating_sub(centre), last.saturating_sub(centre));
-        if let Some(t) = tables.by_quantile(self.rate(), (square, product, least), (lo, hi), u) {
-            return centre + t;
-        }
-        let mode = 0.clamp(lo, hi);
-        let at = |t: i64| least + t * (2 * product + t * square);
-        let least = at(mode);
-        let scale = tables.weights.get(least as usize).map(|top| 1.0 / top);
-        centre
-            + quantile(line, mode, (lo, hi), u, |t| match (scale, tables.weights.get(at(t) as usize)) {
-                (Some(scale), Some(weight)) => weight * scale,
-                _ => libm::exp(self.energy(least) - self.energy(at(t))),
-            })
+        let form = Form { square, product, least };
+        let t = tables.by_quantile(self.rate(), &form, (lo, hi), u);
+        centre + t.unwrap_or_else(|| self.by_sum(&tables.weights, line, form, (lo, hi), u))
     }
 }
+
+/// The squared norm `least + t (2 product + t square)` along a line, from the place next to its least.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    square: i64,
+    product: i64,
+    least: i64,
+}
+
+impl Form {
+    /// The same from another place on.
+    fn from(self, t: i64) -> Self {
+        Self { product: self.product + t * self.square, least: self.at(t), ..self }
+    }
+
+    #[inline]
+    fn at(&self, t: i64) -> i64 {
+        self.least + t * (2 * self.product + t * self.square)
+    }
+}
+
+impl EuclideanLaplace {
+    /// The quantile from sums of weights: point by point while these are few, else by blocks.
+    fn by_sum(&self, weights: &[f64], line: &mut Line<i64>, form: Form, (lo, hi): (i64, i64), u: f64) -> i64 {
+        let mode = 0.clamp(lo, hi);
+        let form = form.from(mode);
+        let (lo, hi) = (lo.saturating_sub(mode), hi.saturating_sub(mode));
+        let unit = 1.0 / (self.rate() * libm::sqrt(form.square as f64));
+        let (square, product) = (form.square as f64, form.product as f64);
+        let norm = libm::sqrt(form.least as f64);
+        // The difference of two norms, from that of their squares.
+        let log = |d: f64| {
+            let more = d * (2.0 * product + d * square);
+            -self.rate() * more / (norm + libm::sqrt((form.least as f64 + more).max(0.0)))
+        };
+        if unit < FEW_POINTS {
+            let scale = weights.get(form.least as usize).map(|top| 1.0 / top);
+            return mode
+                + quantile(line, 0, (lo, hi), u, |t| match (scale, weights.get(form.at(t) as usize)) {
+                    (Some(scale), Some(weight)) => weight * scale,
+                    _ => libm::exp(log(t as f64)),
+                });
+        }
+        let slope = self.rate() * product.abs() / norm.max(1.0);
+        let sd = libm::sqrt(norm / (self.rate() * square));
+        let scale = (2.0 * unit + 1.5 * sd).min(4.0 / slope);
+        mode + blocks::quantile(|d| libm::exp(log(d)), (lo, hi), scale, u)
+    }
+}
+
+/// Decay length along a line, in steps, up to which weights are summed one by one: some 100 of them.
+const FEW_POINTS: f64 = 4.0;
 
 /// What line draws of the l2 norm look up.
 #[derive(Debug)]
@@ -235,18 +278,12 @@ pub struct NormTables {
 impl NormTables {
     /// The quantile of `p(t) ∝ exp(-rate √(least + t (2 product + t square)))`, where the continuous law decides.
     #[inline]
-    fn by_quantile(
-        &self,
-        rate: f64,
-        (square, product, least): (i64, i64, i64),
-        (lo, hi): (i64, i64),
-        u: f64,
-    ) -> Option<i64> {
+    fn by_quantile(&self, rate: f64, form: &Form, (lo, hi): (i64, i64), u: f64) -> Option<i64> {
         // √square (t - rest) is the distance from the line's point next to the origin, a² that of this point.
-        let square = square as f64;
-        let rest = -product as f64 / square;
+        let (square, product) = (form.square as f64, form.product as f64);
+        let rest = -product / square;
         let length = libm::sqrt(square);
-        let a = libm::sqrt(least as f64 - product as f64 * product as f64 / square);
+        let a = libm::sqrt(form.least as f64 - product * product / square);
         let kappa = rate * a;
         let width = a / length;
         let sd = width / libm::sqrt(kappa);
@@ -264,7 +301,8 @@ impl NormTables {
         if z.abs() >= REACH || (lo as f64) > -reach || (hi as f64) < reach {
             return None;
         }
-        whole::whole(x, whole::error(z, sd) + 2.0 * norm_line::ERROR * z.abs() * sd)
+        let error = whole::error(z, sd, 1.0 / kappa) + 2.0 * (x - rest).abs() * norm_line::error(z, kappa);
+        whole::whole(x, error)
     }
 }
 

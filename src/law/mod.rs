@@ -5,6 +5,7 @@
 //! lattice ([`LineLaw`]). On a general lattice of integer vectors a law is a function of a norm
 //! ([`LatticeLaw`]).
 
+mod blocks;
 mod discrete_gaussian;
 mod double_geometric;
 mod elementary;
@@ -23,8 +24,8 @@ pub use euclidean_laplace::EuclideanLaplace;
 pub use gaussian::Gaussian;
 pub use geometric_line::PowerTables;
 pub use laplace::{Laplace, RateTables};
-pub use lattice_law::{LatticeLaw, NormTables};
 pub(crate) use lattice_law::downhill;
+pub use lattice_law::{LatticeLaw, NormTables};
 pub use value::Value;
 
 use crate::error::{Error, Result};
