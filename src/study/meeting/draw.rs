@@ -75,10 +75,8 @@ impl<'a> OnTable<'a> {
         let Some(meeting) = cell.meeting else {
             return Err(unsupported(cell.method.name(), "a study of meetings"));
         };
-        let exact = match meeting.marginals.filter(|_| first) {
-            Some(extent) => Some((LatticeExact::new(&table.invariant, Some(&table.region), law)?, extent)),
-            None => None,
-        };
+        let exact = move || LatticeExact::new(&table.invariant, Some(&table.region), law);
+        let exact = meeting.marginals.filter(|_| first).map(|extent| (Box::new(exact) as Box<_>, extent));
         Ok(Box::new(Ready {
             plan,
             cell,
@@ -92,6 +90,9 @@ impl<'a> OnTable<'a> {
     }
 }
 
+/// Makes the exact law: tables that can take seconds.
+type ExactLaw<'a> = dyn Fn() -> Result<LatticeExact> + Send + Sync + 'a;
+
 struct Ready<'a, K> {
     plan: &'a Plan,
     cell: &'a Cell,
@@ -99,8 +100,8 @@ struct Ready<'a, K> {
     entries: usize,
     start_scale: f64,
     meeting: Meeting,
-    /// For the comparison of marginals: the exact law, chains and steps.
-    exact: Option<(LatticeExact, (u64, u64))>,
+    /// For the comparison of marginals: the exact law, which pairs need not wait for; chains and steps.
+    exact: Option<(Box<ExactLaw<'a>>, (u64, u64))>,
     key: TaskKey,
 }
 
@@ -139,7 +140,7 @@ where
     /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
     fn marginals(&self) -> Result<Vec<MarginalRow>> {
         let Some((exact, (chains, steps))) = &self.exact else { return Ok(Vec::new()) };
-        let (chains, steps) = (*chains, *steps);
+        let (exact, chains, steps) = (exact()?, *chains, *steps);
         let d = self.entries;
         let chain = TaskKey { cell: self.meeting.chain_key, ..self.key };
         let draw_exact = |first: u64, n: u64| -> Histograms {
