@@ -75,7 +75,7 @@ impl LineLaw for DiscreteGaussian {
         laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()
     }
 
-    /// Discrete Gaussian weights along a line multiply to one with a real centre ([`quantile`]).
+    /// Discrete Gaussian weights along a line multiply to one with a real centre.
     fn line(precisions: &Vec<f64>, line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
         let (mean, sd) = along(precisions, &line.terms);
         let centre = i64::nearest(mean);

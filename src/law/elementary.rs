@@ -20,7 +20,7 @@ pub(super) struct Elementary {
 /// Adding 1.5 * 2^52 leaves no fraction, and the integer in the low bits.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts: the first times any integer below 2^20 is exact.
-const LN2: (f64, f64) = (6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10);
+const LN2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
 
 impl Elementary {
     fn new() -> Self {

@@ -309,3 +309,45 @@ impl Piece {
         point.clamp(self.left, self.right)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{below, open01};
+
+    /// The fast draw beside the plain one: rates that are equal and not, near and far breaks, bounds and none.
+    #[test]
+    fn few_terms_agree_with_any() {
+        let mut rng = crate::testing::test_stream(3);
+        let mut fast = 0;
+        for i in 0..200_000u32 {
+            let scale = [0.05, 0.7, 4.0, 250.0, 1e6][below(&mut rng, 5) as usize];
+            let others = [[1.0; 3], [1.0, 1.5, 0.35], [1.0, 2.0, 2.0]][below(&mut rng, 3) as usize];
+            let laws = others.map(|other| Laplace::new(scale * other).unwrap());
+            let tables = Laplace::tables(&laws);
+            let spread = scale * [0.1, 1.0, 5.0, 300.0][below(&mut rng, 4) as usize];
+            let place = |rng: &mut crate::rng::Stream| (2.0 * open01(rng) - 1.0) * spread;
+            let mut line = Line::default();
+            for _ in 0..=below(&mut rng, FEW as u64) {
+                line.terms.push(Term { level: below(&mut rng, 3) as usize, at: place(&mut rng) });
+            }
+            let bound = |rng: &mut crate::rng::Stream, none: f64| {
+                [none, 0.0, place(rng).abs(), 1e-9 * scale][below(rng, 4) as usize]
+            };
+            let lo = -bound(&mut rng, f64::INFINITY);
+            let hi = bound(&mut rng, f64::INFINITY);
+            let u = [open01(&mut rng), 1e-9, 1.0 - 1e-9][(i % 5).saturating_sub(2) as usize];
+            let ours = Laplace::line(&tables, &mut line.clone(), lo, hi, u);
+            assert!((lo..=hi).contains(&ours), "{line:?} [{lo}, {hi}] u = {u}: {ours}");
+            if lo == hi {
+                continue;
+            }
+            let plain = any_terms(&tables.rates, &mut line, lo, hi, u);
+            // The plain draw keeps the probability to some 1e-15, and breaks have rounding of their own.
+            let limit = scale * (1e-11 + 2e-14 / u.min(1.0 - u)) + 1e-13 * (spread + plain.abs());
+            assert!((ours - plain).abs() <= limit, "{line:?} [{lo}, {hi}] u = {u}: {ours}, plain {plain}");
+            fast += 1;
+        }
+        assert!(fast > 100_000);
+    }
+}
