@@ -106,7 +106,7 @@ fn ratios() {
         ("exact", Some(40.0)),
         ("exact-laplace", None),
         ("line-gibbs", Some(60.0)),
-        ("line-gibbs-laplace", None),
+        ("line-gibbs-laplace", Some(60.0)),
         ("hierarchical-mh", None),
         ("l2", None),
         ("topdown", Some(100.0)),

@@ -19,6 +19,10 @@ use words::{bench_words, print_ratios};
 
 /// Steps of one iteration.
 const STEPS: u64 = 1000;
+/// Scales at which chains must be as fast.
+const SCALES: [f64; 4] = [0.5, 4.0, 40.0, 4000.0];
+/// Words of a step of line Gibbs at most: discrete Gaussian, l2.
+const LIMITS: [(&str, f64); 2] = [("gaussian", 90.0), ("l2", 200.0)];
 
 fn chain<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K) {
     let mut rng = rng();
@@ -78,6 +82,15 @@ fn benches(criterion: &mut Criterion) {
     coupled(&mut group, "line-gibbs l1 coupled", &LatticeGibbs::new(&table, None, l1).expect("a lattice"));
     chain(&mut group, "line-gibbs gaussian", &LatticeGibbs::new(&table, None, gaussian).expect("a lattice"));
     chain(&mut group, "line-gibbs l2", &LatticeGibbs::new(&table, None, l2).expect("a lattice"));
+    bench_words(&mut group, "words-scales");
+    for scale in SCALES {
+        let gaussian = DiscreteGaussian::new(scale).expect("a scale");
+        let kernel = LatticeGibbs::new(&table, None, gaussian).expect("a lattice");
+        chain(&mut group, &format!("line-gibbs gaussian {scale}"), &kernel);
+        let l2 = EuclideanLaplace::new(scale).expect("a scale");
+        let kernel = LatticeGibbs::new(&table, None, l2).expect("a lattice");
+        chain(&mut group, &format!("line-gibbs l2 {scale}"), &kernel);
+    }
     bench_words(&mut group, "words-exact");
     exact(&mut group, "exact l1", &table, l1);
     exact(&mut group, "exact l2", &table, l2);
@@ -106,10 +119,14 @@ fn main() {
             line("lattice-metropolis l2 coupled", steps, Some(180.0)),
             line("line-gibbs l1", steps, Some(60.0)),
             line("line-gibbs l1 coupled", steps, None),
-            line("line-gibbs gaussian", steps, None),
-            line("line-gibbs l2", steps, None),
+            line("line-gibbs gaussian", steps, Some(LIMITS[0].1)),
+            line("line-gibbs l2", steps, Some(LIMITS[1].1)),
         ],
     );
+    let scales = LIMITS.map(|(law, limit)| {
+        SCALES.map(|scale| line(&format!("line-gibbs {law} {scale}"), steps, Some(limit)))
+    });
+    print_ratios("lattice", "words-scales", "step", &scales.concat());
     let draws = ["exact l1", "exact l2", "exact gaussian", "exact 14 records l1"];
     print_ratios("lattice", "words-exact", "draw", &draws.map(|name| line(name, 1.0, None)));
     print_ratios("lattice", "words-counties", "county", &[line("exact counties", 3143.0, Some(40.0))]);

@@ -207,6 +207,8 @@ pub fn assert_bounded<K: congenial::kernel::Coupled<Value = i64>>(
         (true_distance, bound.mean)
     };
     laws.iter().enumerate().map(compare).collect()
+}
+
 /// Equations with the inequalities on the noise.
 pub type System = (congenial::invariant::Linear, congenial::invariant::Region);
 

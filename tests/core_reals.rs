@@ -32,12 +32,7 @@ fn projector(a: &DMatrix<f64>) -> DMatrix<f64> {
     DMatrix::identity(a.ncols(), a.ncols()) - a.transpose() * inverse * a
 }
 
-fn chains<K: Kernel<Value = f64> + Dispersed>(
-    kernel: &K,
-    n: usize,
-    steps: u64,
-    seed: u64,
-) -> Vec<Vec<f64>> {
+fn chains<K: Kernel<Value = f64> + Dispersed>(kernel: &K, n: usize, steps: u64, seed: u64) -> Vec<Vec<f64>> {
     let mut rng = test_stream(seed);
     let mut noise = kernel.noise();
     (0..n)
@@ -89,10 +84,8 @@ fn conditioning_and_least_squares_agree_for_gaussian_noise() {
         let gibbs = RealGibbs::new(&invariant, None, law).unwrap();
         let mis = RealIndependence::new(&invariant, None, law, 0.8).unwrap();
         let seed = case as u64;
-        let mut samples = vec![
-            exact(law, &invariant, n, 10 + seed),
-            chains(&gibbs, n, 150 * columns as u64, 20 + seed),
-        ];
+        let mut samples =
+            vec![exact(law, &invariant, n, 10 + seed), chains(&gibbs, n, 150 * columns as u64, 20 + seed)];
         // Blind proposals of eight entries are hardly ever accepted.
         if columns - rows <= 3 {
             samples.push(chains(&mis, n, 300, 30 + seed));

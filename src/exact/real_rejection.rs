@@ -193,7 +193,7 @@ mod tests {
         let chains: Moments = (0..20_000)
             .map(|_| {
                 let (mut state, mut noise) =
-                    (kernel.start(&mut rng, kernel.start_scale()).unwrap(), kernel.noise());
+                    (kernel.start(crate::kernel::Start::default(), &mut rng).unwrap(), kernel.noise());
                 for _ in 0..40 * kernel.sweep() {
                     kernel.draw(&mut rng, &mut noise);
                     kernel.apply(&mut state, &noise);

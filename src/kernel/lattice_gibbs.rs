@@ -128,35 +128,6 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         self.sweep
     }
 
-    /// One of the vectors of a component.
-    #[inline]
-    fn choose<R: Rng + ?Sized>(moves: &Moves, rng: &mut R, vector: &mut Sparse) {
-        match moves {
-            Moves::Listed(list, odds) => vector.extend_from_slice(&list[odds.draw(rng)]),
-            Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
-            Moves::Swaps { entries, rows, columns } => {
-                let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
-                let at = |row: usize, column: usize| entries[row * columns + column];
-                vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
-            }
-            Moves::Grouped { groups, pairs, vectors, odds, spread } => {
-                let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
-                if which >= vectors.len() {
-                    vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize]));
-                    return;
-                }
-                let sums = &vectors[odds.given(which, rng)];
-                if *spread {
-                    return lift(rng, groups, sums, vector);
-                }
-                vector.extend(sums.iter().map(|&(group, c)| {
-                    let members = &groups[group as usize];
-                    (members[below(rng, members.len() as u64) as usize], c)
-                }));
-            }
-        }
-    }
-
     /// `moves`: by component.
     #[inline]
     fn draw_from<R: Rng + ?Sized>(&self, moves: &[Moves], rng: &mut R, noise: &mut LatticeMove) {
@@ -165,7 +136,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
             [_] => 0,
             _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
         };
-        Self::choose(&moves[component], rng, &mut noise.vector);
+        choose(&moves[component], rng, &mut noise.vector);
         noise.u = open01(rng);
     }
 }
@@ -287,6 +258,35 @@ impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
     }
 }
 
+/// One of the vectors of a component.
+#[inline]
+pub(super) fn choose<R: Rng + ?Sized>(moves: &Moves, rng: &mut R, vector: &mut Sparse) {
+    match moves {
+        Moves::Listed(list, odds) => vector.extend_from_slice(&list[odds.draw(rng)]),
+        Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
+        Moves::Swaps { entries, rows, columns } => {
+            let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
+            let at = |row: usize, column: usize| entries[row * columns + column];
+            vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
+        }
+        Moves::Grouped { groups, pairs, vectors, odds, spread } => {
+            let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
+            if which >= vectors.len() {
+                vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize]));
+                return;
+            }
+            let sums = &vectors[odds.given(which, rng)];
+            if *spread {
+                return lift(rng, groups, sums, vector);
+            }
+            vector.extend(sums.iter().map(|&(group, c)| {
+                let members = &groups[group as usize];
+                (members[below(rng, members.len() as u64) as usize], c)
+            }));
+        }
+    }
+}
+
 /// A vector of group sums on entries of the groups: each unit on an entry of its own choice.
 fn lift<R: Rng + ?Sized>(rng: &mut R, groups: &[Vec<u32>], sums: &[(u32, i32)], vector: &mut Sparse) {
     for &(group, c) in sums {
@@ -303,14 +303,14 @@ fn lift<R: Rng + ?Sized>(rng: &mut R, groups: &[Vec<u32>], sums: &[(u32, i32)], 
 
 /// Two different indices below `n` (0 and 0 if n = 1).
 #[inline]
-pub(super) fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
+fn two<R: Rng + ?Sized>(rng: &mut R, n: usize) -> (usize, usize) {
     let i = below(rng, n as u64) as usize;
     let j = below(rng, n.max(2) as u64 - 1) as usize;
     (i, if j >= i && n > 1 { j + 1 } else { j })
 }
 
 #[inline]
-pub(super) fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
+fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
     let (i, j) = two(rng, entries.len());
     [(entries[i], 1), (entries[j], -1)]
 }

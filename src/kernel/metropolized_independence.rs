@@ -274,7 +274,7 @@ mod tests {
         pub(in crate::kernel) fn parts(&self) -> Vec<(Vec<u32>, Vec<u32>)> {
             let part = |own: &ComponentProposal| {
                 let entries = &own.bounded.component.entries;
-                (entries.clone(), own.free.iter().map(|&i| entries[i as usize]).collect())
+                (entries.clone(), own.solved.free.iter().map(|&i| entries[i as usize]).collect())
             };
             self.components.iter().map(part).collect()
         }
@@ -290,7 +290,7 @@ mod tests {
         let rate = 0.4;
         let kernel = MetropolizedIndependence::new(&invariant, Some(&region), law, rate, None).unwrap();
         assert_eq!(kernel.component_count(), 1);
-        let free = &kernel.components[0].free;
+        let free = &kernel.components[0].solved.free;
         let points: Vec<Vec<i64>> =
             lattice_points(&invariant, 9).into_iter().filter(|z| region.contains(z)).collect();
         let proposal = DoubleGeometric::new(1.0 / rate).unwrap();

@@ -1,6 +1,6 @@
 //! Line Gibbs for real noise under any equations and inequalities.
 
-use super::lattice_gibbs::{pair, two};
+use super::lattice_gibbs::choose;
 use super::{Dispersed, Kernel, Start, coordinates, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Hull, Linear, Moves, NO_LOWER, NO_UPPER, Region, start_basis};
@@ -83,7 +83,7 @@ impl<L: RealLaw> RealGibbs<L> {
         let mut coefficients = vec![1];
         for moves in &moves {
             let vectors = match moves {
-                Moves::Listed(vectors) | Moves::Grouped { vectors, .. } => &vectors[..],
+                Moves::Listed(vectors, _) | Moves::Grouped { vectors, .. } => &vectors[..],
                 Moves::Pairs(_) | Moves::Swaps { .. } => &[],
             };
             coefficients.extend(vectors.iter().flatten().map(|(_, c)| c.unsigned_abs()));
@@ -168,27 +168,8 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
             [_] => 0,
             _ => self.owners[below(rng, self.owners.len() as u64) as usize] as usize,
         };
-        let vector = &mut noise.vector;
-        vector.clear();
-        match &self.moves[component] {
-            Moves::Listed(list) => vector.extend_from_slice(&list[below(rng, list.len() as u64) as usize]),
-            Moves::Pairs(entries) => vector.extend(pair(rng, entries)),
-            Moves::Swaps { entries, rows, columns } => {
-                let ((i, k), (j, l)) = (two(rng, *rows), two(rng, *columns));
-                let at = |row: usize, column: usize| entries[row * columns + column];
-                vector.extend([(at(i, j), 1), (at(i, l), -1), (at(k, j), -1), (at(k, l), 1)]);
-            }
-            Moves::Grouped { groups, pairs, vectors, .. } => {
-                let which = below(rng, (pairs.len() + vectors.len()) as u64) as usize;
-                match vectors.get(which) {
-                    Some(sums) => vector.extend(sums.iter().map(|&(group, c)| {
-                        let members = &groups[group as usize];
-                        (members[below(rng, members.len() as u64) as usize], c)
-                    })),
-                    None => vector.extend(pair(rng, &groups[pairs[which - vectors.len()] as usize])),
-                }
-            }
-        }
+        noise.vector.clear();
+        choose(&self.moves[component], rng, &mut noise.vector);
         noise.u = open01(rng);
     }
 

@@ -213,7 +213,7 @@ mod tests {
             .map(|_| {
                 let start = kernel.start(Start::default(), &mut rng).unwrap();
                 let steps = steps * kernel.component_count();
-                chain::run_from(kernel, start, steps, 0, &mut rng, |_, _| {}).unwrap().0.z
+                chain::run(kernel, start, steps, 0, &mut rng, |_, _| {}).unwrap().0.z
             })
             .collect()
     }

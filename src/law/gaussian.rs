@@ -70,7 +70,7 @@ pub(super) fn along<V: Value>(precisions: &[f64], terms: &[Term<V>]) -> (f64, f6
 }
 
 /// The `u`-quantile of a standard normal restricted to `[lo, hi]`.
-fn truncated_quantile(lo: f64, hi: f64, u: f64) -> f64 {
+pub(super) fn truncated_quantile(lo: f64, hi: f64, u: f64) -> f64 {
     if lo == f64::NEG_INFINITY && hi == f64::INFINITY {
         normal_quantile(u)
     } else if lo > 0.0 {

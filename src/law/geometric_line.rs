@@ -1,6 +1,6 @@
 //! Exact draws along a line for double geometric weights.
 
-use super::{DoubleGeometric, Law, Line, LineLaw, Term};
+use super::{DoubleGeometric, Law, Line, LineLaw, Term, sort};
 
 /// What line draws look up: the powers of every level's ratio, and more if all levels share one.
 #[derive(Debug)]
@@ -141,21 +141,6 @@ fn few_terms<const K: usize>(
 #[inline]
 fn is_flat(q: f64) -> bool {
     (1.0 - q).abs() <= 1e-3
-}
-
-/// Sorts by exchanges without branches: the order is nothing that a processor could predict.
-#[inline]
-fn sort<const K: usize, T: Copy>(values: &mut [T; K], key: impl Fn(&T) -> i64) {
-    for round in 0..K {
-        let mut i = round % 2;
-        while i + 1 < K {
-            let (a, b) = (values[i], values[i + 1]);
-            let swap = key(&a) > key(&b);
-            values[i] = if swap { b } else { a };
-            values[i + 1] = if swap { a } else { b };
-            i += 2;
-        }
-    }
 }
 
 /// The pieces of a line: piece 0 is `lo <= t < nodes[0]`, piece k `nodes[k - 1] <= t < nodes[k]`, the last

@@ -1,7 +1,9 @@
 //! Laws on a lattice of integer vectors: weights that depend on a norm.
 
-use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term};
+use super::norm_line::{self, LEAST_KAPPA, NormQuantiles, REACH};
+use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, blocks, whole};
 use crate::error::{Error, Result};
+use crate::rng::normal_quantile;
 use std::fmt::Debug;
 
 /// A law `q(z) ∝ exp(-energy(Σ part(z_i)))` on integer vectors, restricted to some lattice.
@@ -153,15 +155,17 @@ impl LatticeLaw for DiscreteGaussian {
         u: f64,
     ) -> i64 {
         let (square, product) = along(b, z);
-        let mean = -(product as f64) / square as f64;
-        super::discrete_gaussian::quantile(
-            mean,
-            Law::scale(self) / libm::sqrt(square as f64),
-            within.0,
-            within.1,
-            u,
-        )
+        let centre = nearest_ratio(-product, square);
+        let rest = -((product + centre * square) as f64) / square as f64;
+        let sd = Law::scale(self) / libm::sqrt(square as f64);
+        super::discrete_gaussian::quantile((centre, rest), sd, within, u)
     }
+}
+
+/// The integer next to `a / b`, for `b > 0`.
+#[inline]
+fn nearest_ratio(a: i64, b: i64) -> i64 {
+    (a + (b >> 1)).div_euclid(b)
 }
 
 /// Squared norms whose weights are tabled: all that a law with epsilon >= 0.25 meets often.
@@ -173,8 +177,7 @@ impl LatticeLaw for EuclideanLaplace {
     fn start_scale(&self, entries: usize) -> f64 {
         libm::sqrt(2.0 * (entries as f64 + 1.0)) / self.rate()
     }
-    /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
-    type Tables = Vec<f64>;
+    type Tables = NormTables;
     fn scale(&self) -> f64 {
         1.0 / self.rate()
     }
@@ -182,16 +185,18 @@ impl LatticeLaw for EuclideanLaplace {
     fn energy(&self, sum: i64) -> f64 {
         self.rate() * libm::sqrt(sum as f64)
     }
-    fn tables(&self) -> Vec<f64> {
+    fn tables(&self) -> NormTables {
         let last = libm::pow(600.0 / self.rate(), 2.0);
         let size = if last < TABLED as f64 { last as usize + 1 } else { TABLED };
-        (0..size).map(|sum| libm::exp(-self.energy(sum as i64))).collect()
+        let weights = (0..size).map(|sum| libm::exp(-self.energy(sum as i64))).collect();
+        NormTables { weights, quantiles: NormQuantiles::tables() }
     }
 
-    /// By search: O(norm).
+    /// From the quantile of the continuous law along the line where that decides, else by search: O(norm).
+    #[inline]
     fn line(
         &self,
-        tables: &Vec<f64>,
+        tables: &NormTables,
         line: &mut Line<i64>,
         b: &[(u32, i32)],
         (z, sum): (&[i64], i64),
@@ -199,16 +204,110 @@ impl LatticeLaw for EuclideanLaplace {
         u: f64,
     ) -> i64 {
         let (square, product) = along(b, z);
-        let mode = (libm::rint(-(product as f64) / square as f64) as i64).clamp(first, last);
-        let at = |t: i64| sum + t * (2 * product + t * square);
-        let least = at(mode);
-        let scale = tables.get(least as usize).map(|top| 1.0 / top);
-        quantile(line, mode, (first, last), u, |t| match (scale, tables.get(at(t) as usize)) {
-            (Some(scale), Some(weight)) => weight * scale,
-            _ => libm::exp(self.energy(least) - self.energy(at(t))),
-        })
+        let centre = nearest_ratio(-product, square);
+        // From the place next to the centre: the square of the norm at t is least + t (2 product + t square).
+        let least = sum + centre * (2 * product + centre * square);
+        let product = product + centre * square;
+        let (lo, hi) = (first.saturating_sub(centre), last.saturating_sub(centre));
+        let form = Form { square, product, least };
+        let t = tables.by_quantile(self.rate(), &form, (lo, hi), u);
+        centre + t.unwrap_or_else(|| self.by_sum(&tables.weights, line, form, (lo, hi), u))
     }
 }
+
+/// The squared norm `least + t (2 product + t square)` along a line, from the place next to its least.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    square: i64,
+    product: i64,
+    least: i64,
+}
+
+impl Form {
+    /// The same from another place on.
+    fn from(self, t: i64) -> Self {
+        Self { product: self.product + t * self.square, least: self.at(t), ..self }
+    }
+
+    #[inline]
+    fn at(&self, t: i64) -> i64 {
+        self.least + t * (2 * self.product + t * self.square)
+    }
+}
+
+impl EuclideanLaplace {
+    /// The quantile from sums of weights: point by point while these are few, else by blocks.
+    fn by_sum(&self, weights: &[f64], line: &mut Line<i64>, form: Form, (lo, hi): (i64, i64), u: f64) -> i64 {
+        let mode = 0.clamp(lo, hi);
+        let form = form.from(mode);
+        let (lo, hi) = (lo.saturating_sub(mode), hi.saturating_sub(mode));
+        let unit = 1.0 / (self.rate() * libm::sqrt(form.square as f64));
+        let (square, product) = (form.square as f64, form.product as f64);
+        let norm = libm::sqrt(form.least as f64);
+        // The difference of two norms, from that of their squares.
+        let log = |d: f64| {
+            let more = d * (2.0 * product + d * square);
+            -self.rate() * more / (norm + libm::sqrt((form.least as f64 + more).max(0.0)))
+        };
+        if unit < FEW_POINTS {
+            let scale = weights.get(form.least as usize).map(|top| 1.0 / top);
+            return mode
+                + quantile(line, 0, (lo, hi), u, |t| match (scale, weights.get(form.at(t) as usize)) {
+                    (Some(scale), Some(weight)) => weight * scale,
+                    _ => libm::exp(log(t as f64)),
+                });
+        }
+        let slope = self.rate() * product.abs() / norm.max(1.0);
+        let sd = libm::sqrt(norm / (self.rate() * square));
+        let scale = (2.0 * unit + 1.5 * sd).min(4.0 / slope);
+        mode + blocks::quantile(|d| libm::exp(log(d)), (lo, hi), scale, u)
+    }
+}
+
+/// Decay length along a line, in steps, up to which weights are summed one by one: some 100 of them.
+const FEW_POINTS: f64 = 4.0;
+
+/// What line draws of the l2 norm look up.
+#[derive(Debug)]
+pub struct NormTables {
+    /// `exp(-epsilon sqrt(s))` by squared norm, as far as it does not underflow.
+    weights: Vec<f64>,
+    quantiles: &'static NormQuantiles,
+}
+
+impl NormTables {
+    /// The quantile of `p(t) ∝ exp(-rate √(least + t (2 product + t square)))`, where the continuous law decides.
+    #[inline]
+    fn by_quantile(&self, rate: f64, form: &Form, (lo, hi): (i64, i64), u: f64) -> Option<i64> {
+        // √square (t - rest) is the distance from the line's point next to the origin, a² that of this point.
+        let (square, product) = (form.square as f64, form.product as f64);
+        let rest = -product / square;
+        let length = libm::sqrt(square);
+        let a = libm::sqrt(form.least as f64 - product * product / square);
+        let kappa = rate * a;
+        let width = a / length;
+        let sd = width / libm::sqrt(kappa);
+        if !(kappa >= LEAST_KAPPA && sd >= whole::LEAST && width >= LEAST_WIDTH) {
+            return None;
+        }
+        let z = normal_quantile(u);
+        let y = self.quantiles.quantile(z.clamp(-REACH, REACH), kappa);
+        let root = libm::sqrt(kappa + 0.25 * y * y);
+        let unit = 1.0 / (rate * length);
+        let slope = y * root / (kappa + 0.5 * y * y) / unit;
+        let x = rest + y * root * unit - slope / 24.0;
+        // Beyond 9 of y there is less than 1e-16 of the law.
+        let reach = 9.0 * unit * libm::sqrt(kappa + 20.25);
+        if z.abs() >= REACH || (lo as f64) > -reach || (hi as f64) < reach {
+            return None;
+        }
+        let error = whole::error(z, sd, 1.0 / kappa) + 2.0 * (x - rest).abs() * norm_line::error(z, kappa);
+        whole::whole(x, error)
+    }
+}
+
+/// Least distance of the line from the origin, in steps of the line: below it a sum is no integral.
+const LEAST_WIDTH: f64 = 4.0;
 
 /// `Σ b²` and `Σ b z`.
 #[inline]

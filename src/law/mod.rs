@@ -5,23 +5,27 @@
 //! lattice ([`LineLaw`]). On a general lattice of integer vectors a law is a function of a norm
 //! ([`LatticeLaw`]).
 
+mod blocks;
 mod discrete_gaussian;
 mod double_geometric;
+mod elementary;
 mod euclidean_laplace;
 mod gaussian;
 mod geometric_line;
 mod laplace;
 mod lattice_law;
+mod norm_line;
 mod value;
+mod whole;
 
 pub use discrete_gaussian::DiscreteGaussian;
 pub use double_geometric::DoubleGeometric;
 pub use euclidean_laplace::EuclideanLaplace;
 pub use gaussian::Gaussian;
 pub use geometric_line::PowerTables;
-pub use laplace::Laplace;
-pub use lattice_law::LatticeLaw;
+pub use laplace::{Laplace, RateTables};
 pub(crate) use lattice_law::downhill;
+pub use lattice_law::{LatticeLaw, NormTables};
 pub use value::Value;
 
 use crate::error::{Error, Result};
@@ -77,6 +81,21 @@ impl<V: Value> Line<V> {
                 self.terms.swap(j - 1, j);
                 j -= 1;
             }
+        }
+    }
+}
+
+/// Sorts by exchanges without branches: the order is nothing that a processor could predict.
+#[inline]
+fn sort<const K: usize, T: Copy, V: PartialOrd>(values: &mut [T; K], key: impl Fn(&T) -> V) {
+    for round in 0..K {
+        let mut i = round % 2;
+        while i + 1 < K {
+            let (a, b) = (values[i], values[i + 1]);
+            let swap = key(&a) > key(&b);
+            values[i] = if swap { b } else { a };
+            values[i + 1] = if swap { a } else { b };
+            i += 2;
         }
     }
 }

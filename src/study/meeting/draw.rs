@@ -74,8 +74,9 @@ impl<'a> OnCell<'a> {
     ) -> Result<Box<dyn Prepared + 'a>> {
         let (tree, method) = (&table.hierarchy, &self.cell.method);
         let counts = method.nonnegative().then_some(&table.counts[..]);
-        let comparison = self.comparison(|| {
-            let sampler = L::tree_sampler(tree, laws, counts)?;
+        let own = laws.to_vec();
+        let comparison = self.comparison(move || {
+            let sampler = L::tree_sampler(tree, &own, counts)?;
             let nodes = tree.nodes();
             Ok(Box::new(move |key, replicates, each| {
                 let (mut noise, mut scratch) = (vec![0; nodes], Default::default());
@@ -85,7 +86,7 @@ impl<'a> OnCell<'a> {
                     each(&noise);
                 }
             }))
-        })?;
+        });
         match *method {
             Method::LineGibbs { .. } => Ok(self.coupled(LineGibbs::new(tree, laws, counts)?, comparison)),
             Method::HierarchicalMh { proposal_scale, .. } => {
@@ -101,7 +102,7 @@ impl<'a> OnCell<'a> {
 
     fn on_table<L: ExactLattice>(self, table: &'a InvariantTable, law: L) -> Result<Box<dyn Prepared + 'a>> {
         let (invariant, region) = (&table.invariant, Some(&table.region));
-        let comparison = self.comparison(|| {
+        let comparison = self.comparison(move || {
             let exact = LatticeExact::new(invariant, region, law)?;
             let entries = invariant.entries();
             Ok(Box::new(move |key, replicates, each| {
@@ -112,7 +113,7 @@ impl<'a> OnCell<'a> {
                     each(&noise);
                 }
             }))
-        })?;
+        });
         match self.cell.method {
             Method::LineGibbs { .. } => {
                 Ok(self.coupled(LatticeGibbs::new(invariant, region, law)?, comparison))
@@ -129,13 +130,14 @@ impl<'a> OnCell<'a> {
         }
     }
 
-    /// The comparison of marginals, if this cell makes it. Errors: no exact sampler.
-    fn comparison(&self, exact: impl FnOnce() -> Result<Exact>) -> Result<Option<Comparison>> {
+    /// The comparison of marginals, if this cell makes it. `exact` makes the exact law when it is wanted, so that no pair waits for
+    /// it.
+    fn comparison(&self, exact: impl Fn() -> Result<Exact> + Send + Sync + 'a) -> Option<Comparison<'a>> {
         let extent = self.meeting.marginals.filter(|_| self.first);
-        extent.map(|extent| Ok(Comparison::new(exact()?, extent, &self.plan.subject))).transpose()
+        extent.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
     }
 
-    fn coupled<K>(self, kernel: K, comparison: Option<Comparison>) -> Box<dyn Prepared + 'a>
+    fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Prepared + 'a>
     where
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
@@ -143,7 +145,7 @@ impl<'a> OnCell<'a> {
     }
 
     /// Of chains without a coupling. Errors: pairs are asked for.
-    fn alone<K>(self, kernel: K, comparison: Option<Comparison>) -> Result<Box<dyn Prepared + 'a>>
+    fn alone<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Result<Box<dyn Prepared + 'a>>
     where
         K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
@@ -161,7 +163,7 @@ struct Ready<'a, K> {
     on: OnCell<'a>,
     kernel: K,
     pair: Option<RunPair<K>>,
-    comparison: Option<Comparison>,
+    comparison: Option<Comparison<'a>>,
 }
 
 impl<K> Prepared for Ready<'_, K>

@@ -59,6 +59,9 @@ pub(super) struct Marginals {
 /// Draws from the exact law: as many as there are replicates in the range, each from its stream, handed on one by one.
 pub(super) type Exact = Box<dyn Fn(TaskKey, Range<u64>, &mut dyn FnMut(&[i64])) + Send + Sync>;
 
+/// Makes the exact law. Errors: it is not served.
+pub(super) type MakeExact<'a> = Box<dyn Fn() -> Result<Exact> + Send + Sync + 'a>;
+
 /// Exact draws that the chains are compared with, for each chain.
 const DRAWS_PER_CHAIN: u64 = 20;
 /// Batches of exact draws for the noise floor.
@@ -67,22 +70,22 @@ const BATCHES: u64 = 20;
 const TASK: u64 = 256;
 
 /// A comparison that is asked for.
-pub(super) struct Comparison {
-    pub(super) exact: Exact,
-    pub(super) chains: u64,
-    pub(super) steps: u64,
+pub(super) struct Comparison<'a> {
+    make: MakeExact<'a>,
+    chains: u64,
+    steps: u64,
     /// The nodes of each level.
     levels: Vec<Range<usize>>,
 }
 
-impl Comparison {
-    pub(super) fn new(exact: Exact, (chains, steps): (u64, u64), subject: &Subject) -> Self {
+impl<'a> Comparison<'a> {
+    pub(super) fn new(make: MakeExact<'a>, (chains, steps): (u64, u64), subject: &Subject) -> Self {
         let mut from = 0;
         let level = |l| {
             from += subject.level_size(l);
             from - subject.level_size(l)..from
         };
-        Self { exact, chains, steps, levels: (0..subject.levels()).map(level).collect() }
+        Self { make, chains, steps, levels: (0..subject.levels()).map(level).collect() }
     }
 
     /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
@@ -90,9 +93,10 @@ impl Comparison {
     where
         K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
     {
-        let reference = self.draws(chain, 0, self.chains * DRAWS_PER_CHAIN);
+        let exact = (self.make)()?;
+        let reference = self.draws(&exact, chain, 0, self.chains * DRAWS_PER_CHAIN);
         let floors: Vec<Distances> = (0..BATCHES)
-            .map(|batch| self.draws(chain, self.chains * (DRAWS_PER_CHAIN + batch), self.chains))
+            .map(|batch| self.draws(&exact, chain, self.chains * (DRAWS_PER_CHAIN + batch), self.chains))
             .map(|batch| batch.distances(&reference))
             .collect();
         let mut times = half_decades(self.steps);
@@ -141,14 +145,14 @@ impl Comparison {
         }
     }
 
-    fn draws(&self, chain: TaskKey, first: u64, n: u64) -> Histograms {
+    fn draws(&self, exact: &Exact, chain: TaskKey, first: u64, n: u64) -> Histograms {
         (0..n.div_ceil(TASK))
             .into_par_iter()
             .fold(
                 || self.histograms(),
                 |mut all, task| {
                     let from = first + task * TASK;
-                    (self.exact)(chain, from..(from + TASK).min(first + n), &mut |noise| all.add(noise));
+                    exact(chain, from..(from + TASK).min(first + n), &mut |noise| all.add(noise));
                     all
                 },
             )

@@ -153,7 +153,11 @@ impl Released for f64 {
 /// Draws a range of releases.
 type Drawing = Box<dyn Fn(&Ready, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
-fn chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(kernel: K, start: Start, steps: u64) -> Drawing {
+fn chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(
+    kernel: K,
+    start: Start,
+    steps: u64,
+) -> Drawing {
     Box::new(move |ready, range, rows| {
         range.into_iter().try_for_each(|replicate| ready.chain(&kernel, start, steps, replicate, rows))
     })
