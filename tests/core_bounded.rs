@@ -356,7 +356,7 @@ fn parts_of_one_point_do_not_stop_a_chain() {
     assert_eq!(mis.component_count(), 1);
     let mut rng = test_stream(36);
     let state = mis.start(Start::default(), &mut rng).unwrap();
-    let (state, _) = congenial::chain::run_from(&mis, state, 2_000, 10, &mut rng, |_, _| {}).unwrap();
+    let (state, _) = congenial::chain::run(&mis, state, 2_000, 10, &mut rng, |_, _| {}).unwrap();
     region.check(mis.position(&state)).unwrap();
     assert_eq!(mis.position(&state)[..2], [0, 0]);
 }

@@ -258,7 +258,8 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
         .iter()
         .map(|Line { cell, times, .. }| {
             // Pairs that were cut short count as the slowest.
-            let longest = times.longest.unwrap_or(0);
+            let cut = cell.max_steps.unwrap_or(0).saturating_sub(times.lag);
+            let longest = times.longest.filter(|_| times.censored == 0).unwrap_or(cut);
             let or_more = |time: Option<u64>| time.map_or(format!("> {longest}"), |time| time.to_string());
             let moves =
                 Estimate { mean: times.moves, standard_error: times.moves_se.unwrap_or(f64::NAN) };
@@ -280,7 +281,7 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
             }));
             if !times.is_bounded() {
                 notes += &format!(
-                    "- {}, lag {}: {} of {} pairs were cut short before they met, so there is no bound (raise max-steps)\n",
+                    "- {}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there is no bound (raise max-steps)\n",
                     cell.method_words(),
                     times.lag,
                     times.censored,

@@ -51,7 +51,7 @@ impl Section for MeetingBlock {
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
         match kind.is_chain() {
             true => Ok(()),
-            false => Err("a study of meetings wants the method of a chain"),
+            false => Err("a study of meetings wants line-gibbs, hierarchical-mh, lattice-metropolis or mis"),
         }
     }
 
