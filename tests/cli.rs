@@ -391,9 +391,10 @@ fn the_other_verbs_say_what_they_are_asked() {
     place.prints(&["man", "--out", "man"]);
     assert!(std::fs::read_to_string(place.path("man/congenial-run.1")).unwrap().contains("resume"));
     assert!(place.prints(&["completions", "bash"]).contains("congenial"));
-    // Chains of ten sweeps are too short for the systems of computed laws.
+    // Chains of ten sweeps, or 2,000 steps, are too short for the systems of computed laws.
+    let steps = "grid.1.method={ kind = \"hierarchical-mh\", steps = 40000, nonnegative = [false, true] }";
     let long = "grid.0.method=[\"exact\", \"l2\", \"topdown\", { kind = \"line-gibbs\", nonnegative = [false, true] }]";
-    let verified = place.prints(&["verify", "config.toml", "--set", long]);
+    let verified = place.prints(&["verify", "config.toml", "--set", long, "--set", steps]);
     assert!(
         verified.contains("kept") && verified.contains("fine") && !verified.contains("WRONG"),
         "{verified}"
