@@ -66,19 +66,26 @@ table! {
     }
 }
 
+/// The first t at which the bound is low enough, its interval, and the pairs apart there.
+struct First {
+    t: u64,
+    interval: Option<(u64, u64)>,
+    apart: u64,
+}
+
 impl TimesRow {
     fn is_bounded(&self) -> bool {
         self.below_1.is_some()
     }
 
-    /// By level of the bound: the first t, its interval, and the pairs apart there.
-    fn firsts(&self) -> [Option<(u64, Option<(u64, u64)>, u64)>; 3] {
+    /// By level of the bound.
+    fn firsts(&self) -> [Option<First>; 3] {
         [
             (self.below_10, self.below_10_low, self.below_10_high, self.apart_10),
             (self.below_1, self.below_1_low, self.below_1_high, self.apart_1),
             (self.below_01, self.below_01_low, self.below_01_high, self.apart_01),
         ]
-        .map(|(t, low, high, apart)| Some((t?, low.zip(high), apart?)))
+        .map(|(t, low, high, apart)| Some(First { t: t?, interval: low.zip(high), apart: apart? }))
     }
 }
 
@@ -274,7 +281,7 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
             ];
             row.extend(times.firsts().map(|first| match first {
                 None => "-".to_owned(),
-                Some((t, interval, apart)) => {
+                Some(First { t, interval, apart }) => {
                     few |= apart < LEAST_APART;
                     within(t.to_string(), interval) + if apart < LEAST_APART { " *" } else { "" }
                 }

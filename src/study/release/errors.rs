@@ -345,7 +345,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
                 },
                 cell.epsilon_paid().map_or("unknown".into(), |epsilon| format!("{how}{}", number(epsilon))),
                 match (cell.tv_error, certificate) {
-                    (Some(error), _) if error == 0.0 => "0".into(),
+                    (Some(0.0), _) => "0".into(),
                     (Some(error), _) => format!("{error:.1e}"),
                     (None, Some(row)) => row.words(),
                     (None, None) => "unknown".into(),
