@@ -19,7 +19,7 @@ study! {
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
         /// Lags of coupled pairs; none where the chains' marginals alone are compared.
-        #[schemars(with = "Axis<i64>")]
+        #[schemars(with = "Option<Axis<i64>>")]
         lag: Option<Spanned<Axis<i64>>>,
         /// Steps after which a coupled pair is cut short; default 10,000,000.
         #[schemars(with = "Option<i64>", range(min = 1))]
