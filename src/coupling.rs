@@ -91,6 +91,7 @@ pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
 
 /// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "harness", derive(serde::Serialize, serde::Deserialize))]
 pub struct MeetingTimes {
     lag: u64,
     /// By `τ - L`.

@@ -1,14 +1,17 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
-use super::model::{Beside, Block, Config, Exclude, Own, SplitSpec, Thresholds};
-use super::wire::{GridBlock, WireCompare, WireExclude, WireFile, WireSplit};
+use super::model::{Beside, Block, Certify, Config, Exclude, Own, Pairs, SplitSpec, Thresholds};
+use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::Shape;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
+
+/// Steps after which a coupled pair is cut short if the config does not say.
+pub(crate) const DEFAULT_MAX_STEPS: u64 = 10_000_000;
 
 /// A block of the grid of one study: what is its own.
 pub trait Section: GridBlock {
@@ -54,6 +57,14 @@ impl Checker<'_> {
             blocks.push(self.block(block, on_table, replicates, &mut cells)?);
         }
         let report = wire.top.report;
+        let certify = match (&report.certify, &wire.top.certify) {
+            (Some(path), Some(_)) => {
+                let label = "want it or a [certify] block, not both";
+                return Err(self.error("certify: given twice", path.span(), label));
+            }
+            (Some(path), None) => Some(Certify::Run(folder.join(path.get_ref()))),
+            (None, own) => own.as_ref().map(|own| self.pairs(own)).transpose()?,
+        };
         Ok(Config {
             compare: self.thresholds(&wire.compare)?,
             name: wire.name.into_inner(),
@@ -64,7 +75,7 @@ impl Checker<'_> {
             data,
             blocks,
             excludes: wire.exclude.iter().map(|wire| self.exclude(wire)).collect::<Result<_>>()?,
-            certify: report.certify.as_ref().map(|path| folder.join(path.get_ref())),
+            certify,
             published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
             beside: report.beside.map(|beside| Beside {
                 table: folder.join(beside.table.get_ref()),
@@ -76,6 +87,28 @@ impl Checker<'_> {
             given: self.given.to_owned(),
             path: self.path.to_owned(),
         })
+    }
+
+    fn pairs(&self, wire: &WireCertify) -> Result<Certify> {
+        let pairs = self.positive_integer("pairs", &wire.pairs)?;
+        let (lag, max_steps) = self.lags(&wire.lag, wire.max_steps.as_ref())?;
+        Ok(Certify::Pairs(Pairs { pairs, lag, max_steps }))
+    }
+
+    /// Lags, and the steps after which a pair is cut short. Errors: an empty list, a number below 1, a lag that leaves no step to meet.
+    pub(crate) fn lags(
+        &self,
+        lag: &Spanned<Axis<i64>>,
+        max_steps: Option<&Spanned<i64>>,
+    ) -> Result<(Vec<u64>, u64)> {
+        let lags = self.axis("lag", lag, |&n, span| self.count("lag", n, span))?;
+        let max_steps = max_steps.map(|steps| self.positive_integer("max-steps", steps)).transpose()?;
+        let max_steps = max_steps.unwrap_or(DEFAULT_MAX_STEPS);
+        if let Some(&longest) = lags.iter().max().filter(|&&lag| lag >= max_steps) {
+            let message = format!("lag: got {longest}, with max-steps {max_steps}");
+            return Err(self.error(message, lag.span(), "want a lag below max-steps: no pair could meet"));
+        }
+        Ok((lags, max_steps))
     }
 
     /// `cells`: of the blocks before, then with this one.

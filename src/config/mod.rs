@@ -13,9 +13,12 @@ mod overrides;
 mod schema;
 pub mod wire;
 
+pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub use model::{Beside, Block, Config, DEFAULT_STUDY, Exclude, Meetings, Own, SplitSpec, Thresholds};
+pub use model::{
+    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Meetings, Own, Pairs, SplitSpec, Thresholds,
+};
 pub use overrides::apply;
 pub use schema::schema;

@@ -54,8 +54,8 @@ pub struct Config {
     pub published: Option<PathBuf>,
     /// A release by somebody else to print beside ours.
     pub beside: Option<Beside>,
-    /// Folder of a study of meetings that certifies chains.
-    pub certify: Option<PathBuf>,
+    /// What certifies chains.
+    pub certify: Option<Certify>,
     /// The text that was read, with overrides applied, and its name: for errors found later.
     pub text: String,
     /// The text of the file as given.
@@ -114,6 +114,26 @@ pub enum Own {
     Records(u64),
     /// Coupled chains.
     Meetings(Meetings),
+}
+
+/// What certifies the chains of a study of releases.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Certify {
+    /// The folder of a run of a study of meetings.
+    Run(PathBuf),
+    /// Coupled pairs of its own.
+    Pairs(Pairs),
+}
+
+/// Coupled pairs of a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs {
+    /// Pairs of every lag.
+    pub pairs: u64,
+    /// Lags; not empty.
+    pub lag: Vec<u64>,
+    /// Steps after which a pair is cut short.
+    pub max_steps: u64,
 }
 
 /// How chains are coupled.

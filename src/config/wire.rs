@@ -41,6 +41,8 @@ pub struct WireTop {
     pub keep_draws: bool,
     /// `[report]`
     pub report: WireReport,
+    /// `[certify]`
+    pub certify: Option<WireCertify>,
 }
 
 /// A block of any study, by its macro.
@@ -330,6 +332,21 @@ pub struct WireReport {
     /// releases of the chains are from their law.
     #[schemars(with = "Option<String>")]
     pub certify: Option<Spanned<String>>,
+}
+
+/// `[certify]`
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireCertify {
+    /// Coupled pairs of every chain and lag.
+    #[schemars(with = "i64", range(min = 1))]
+    pub pairs: Spanned<i64>,
+    /// Lags of the pairs.
+    #[schemars(with = "Axis<i64>")]
+    pub lag: Spanned<Axis<i64>>,
+    /// Steps after which a pair is cut short; default 10,000,000.
+    #[schemars(with = "Option<i64>", range(min = 1))]
+    pub max_steps: Option<Spanned<i64>>,
 }
 
 /// `[report.beside]`

@@ -3,10 +3,10 @@
 use super::grouped::{Grouped, GroupedScratch};
 use super::klein::{EuclideanKlein, Klein};
 use super::margins::MarginsTable;
-use super::{GeometricSum, PartsScratch, SplitScratch, Table, Truncated};
+use super::{GeometricSum, IntegerTree, PartsScratch, SplitScratch, Table, Truncated};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
-use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Law};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw, Law};
 use crate::rng::Rng;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub trait ExactLattice: LatticeLaw {
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
 /// | with inequalities | [`Truncated`] | [`Truncated`] | none |
+/// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 #[derive(Debug)]
 pub struct LatticeExact {
     samplers: Vec<ComponentSampler>,
@@ -59,6 +60,8 @@ pub enum ComponentSampler {
     Truncated(Box<Truncated>),
     /// An entry in no equation, within bounds.
     Entry(u32, Arc<Table>),
+    /// Equations that are a hierarchy, lower bounds of its leaves included.
+    Tree(Vec<u32>, Box<IntegerTree>),
     /// Gaussian on any lattice.
     Klein(Box<Klein>),
     /// ℓ2 on any lattice.
@@ -72,6 +75,7 @@ pub struct LatticeScratch {
     parts: Vec<i64>,
     grouped: GroupedScratch,
     truncated: PartsScratch,
+    tree: (PartsScratch, Vec<i64>),
     centres: Vec<f64>,
 }
 
@@ -93,16 +97,14 @@ impl ExactLattice for DoubleGeometric {
                 Err(large @ Error::TooLarge { .. }) => {
                     let region = Region::everything();
                     let bounded = Bounded { component: component.clone(), region };
-                    ComponentSampler::Truncated(Box::new(
-                        Truncated::new(&bounded, &self).map_err(|_| large)?.for_draws(MAX_ALIASES),
-                    ))
+                    or_tree(truncated(&bounded, self, MAX_ALIASES).map_err(|_| large), &bounded, self)?
                 }
                 other => ComponentSampler::Grouped(Box::new(other?)),
             }
         })
     }
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
+        or_tree(truncated(bounded, self, aliases), bounded, self)
     }
     fn entry(self, lower: i64, upper: i64) -> Result<Table> {
         Table::of_law(&self, lower, upper)
@@ -114,11 +116,13 @@ impl ExactLattice for DiscreteGaussian {
         Ok(if component.rows.is_empty() {
             ComponentSampler::FreeGaussian(component.entries[0], self)
         } else {
-            ComponentSampler::Klein(Box::new(Klein::new(component, &self)?))
+            let klein = Klein::new(component, &self).map(|klein| ComponentSampler::Klein(Box::new(klein)));
+            let bounded = Bounded { component: component.clone(), region: Region::everything() };
+            or_tree(klein, &bounded, self)?
         })
     }
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
-        Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &self)?.for_draws(aliases))))
+        or_tree(truncated(bounded, self, aliases), bounded, self)
     }
     fn entry(self, lower: i64, upper: i64) -> Result<Table> {
         Table::of_law(&self, lower, upper)
@@ -135,6 +139,27 @@ impl ExactLattice for EuclideanLaplace {
     fn entry(self, _: i64, _: i64) -> Result<Table> {
         Err(no_product())
     }
+}
+
+fn truncated<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<ComponentSampler> {
+    Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &law)?.for_draws(aliases))))
+}
+
+/// Where no sampler of equations serves, that of a hierarchy if they are one. Errors: of the first.
+fn or_tree<L: IntegerLaw>(
+    first: Result<ComponentSampler>,
+    bounded: &Bounded,
+    law: L,
+) -> Result<ComponentSampler> {
+    first.or_else(|why| {
+        let Some((tree, least)) = bounded.tree() else { return Err(why) };
+        let counts: Option<Vec<i64>> = least.map(|least| least.iter().map(|z| -z).collect());
+        let laws = vec![law; tree.hierarchy.levels()];
+        let sampler = IntegerTree::new(&tree.hierarchy, &laws, counts.as_deref()).map_err(|_| why)?;
+        let component = &bounded.component.entries;
+        let entries = tree.entries.iter().map(|&entry| component[entry as usize]).collect();
+        Ok(ComponentSampler::Tree(entries, Box::new(sampler)))
+    })
 }
 
 fn no_product() -> Error {
@@ -225,6 +250,12 @@ impl ComponentSampler {
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
             Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
             Self::Entry(entry, table) => noise[*entry as usize] = table.sample(rng),
+            Self::Tree(entries, tree) => {
+                let (parts, nodes) = &mut scratch.tree;
+                nodes.resize(entries.len(), 0);
+                tree.draw(rng, parts, nodes);
+                entries.iter().zip(nodes).for_each(|(&entry, z)| noise[entry as usize] = *z);
+            }
             Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
             Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),
         }
@@ -236,7 +267,54 @@ impl ComponentSampler {
             Self::Grouped(grouped) => grouped.tv_error(),
             Self::Truncated(truncated) => truncated.tv_error(),
             Self::Entry(_, table) => table.lost(),
+            Self::Tree(_, tree) => tree.tv_error(),
             _ => 0.0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::Inequalities;
+    use crate::testing::{assert_frequencies, test_stream};
+    use std::collections::BTreeMap;
+
+    /// A hierarchy in any order of entries, drawn by the sampler of trees: as often as the list of its points says.
+    #[test]
+    fn trees_of_entries_have_the_law_of_the_listed_points() {
+        // Entry 3 = 0 + 4, 0 = 1 + 2, of counts (3, 1, 2, 5, 2).
+        let rows = vec![vec![(3, -1), (0, 1), (4, 1)], vec![(0, 1), (1, -1), (2, -1)]];
+        let (invariant, counts) = (Linear::from_rows(5, rows).unwrap(), [3, 1, 2, 5, 2]);
+        let region = Inequalities::nonnegative(5).around(&counts).unwrap();
+        let bounded = region.components(&invariant).remove(0);
+        let law = DoubleGeometric::new(1.5).unwrap();
+        let none = Err(Error::no_free_dimension());
+        let ComponentSampler::Tree(entries, tree) = or_tree(none, &bounded, law).unwrap() else {
+            panic!("no tree")
+        };
+        assert_eq!(entries[0], 3);
+        let sampler = ComponentSampler::Tree(entries, tree);
+        const DRAWS: u64 = 100_000;
+        let mut found: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
+        let (mut rng, mut scratch, mut noise) = (test_stream(1), LatticeScratch::default(), vec![0; 5]);
+        for _ in 0..DRAWS {
+            sampler.draw(&mut rng, &mut scratch, &mut noise);
+            assert!(invariant.holds(&noise) && region.contains(&noise));
+            *found.entry(noise.clone()).or_default() += 1;
+        }
+        // Leaves up to 30: what is beyond weighs less than 1e-8.
+        let mut points = Vec::new();
+        for (a, b, c) in (0..30 * 30 * 30).map(|i| (i / 900, i / 30 % 30, i % 30)) {
+            let (a, b, c) = (a - counts[1], b - counts[2], c - counts[4]);
+            points.push(vec![a + b, a, b, a + b + c, c]);
+        }
+        let weight =
+            |z: &Vec<i64>| libm::exp(-z.iter().map(|z| z.abs()).sum::<i64>() as f64 / Law::scale(&law));
+        let total: f64 = points.iter().map(weight).sum();
+        assert_frequencies(
+            points.iter().map(|z| (found.get(z).copied().unwrap_or(0), weight(z) / total)),
+            DRAWS,
+        );
     }
 }

@@ -4,7 +4,7 @@ mod key;
 mod resolved;
 
 use crate::catalogue::{LawKind, Method, Place};
-use crate::config::{Block, Config, Exclude, Meetings, Own, SplitSpec};
+use crate::config::{Block, Certify, Config, Exclude, Meetings, Own, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::Shape;
 use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
@@ -95,7 +95,7 @@ pub struct Plan {
     pub subject: Subject,
     /// The cells, in the order of the config.
     pub cells: Vec<Cell>,
-    /// Hash of the study of meetings that certifies its chains.
+    /// What certifies its chains: the hash of a study of meetings, or the pairs.
     pub certified_by: Option<String>,
 }
 
@@ -113,7 +113,8 @@ impl Plan {
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
         let subject = subject(&config, table)?;
         let certified_by = match &config.certify {
-            Some(folder) => Some(Run::open(folder)?.manifest.config_hash),
+            Some(Certify::Run(folder)) => Some(Run::open(folder)?.manifest.config_hash),
+            Some(Certify::Pairs(pairs)) => Some(format!("{pairs:?}")),
             None => None,
         };
         let mut cells: Vec<Cell> = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
-use crate::config::{DEFAULT_STUDY, SplitSpec, Thresholds};
+use crate::config::{Certify, DEFAULT_STUDY, Pairs, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Shape, Subject};
 use std::fmt::Write;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
@@ -49,8 +49,16 @@ impl Plan {
         if let Some(published) = &config.published {
             report["published"] = value(absolute(published));
         }
-        if let Some(certify) = &config.certify {
-            report["certify"] = value(absolute(certify));
+        match &config.certify {
+            None => {}
+            Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
+            Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
+                let mut certify = Table::new();
+                certify["pairs"] = value(*pairs as i64);
+                certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
+                certify["max-steps"] = value(*max_steps as i64);
+                document["certify"] = Item::Table(certify);
+            }
         }
         if let Some(beside) = &config.beside {
             let mut table = Table::new();

@@ -8,6 +8,7 @@ mod mobility;
 mod narrow;
 mod side;
 mod solved;
+mod tree;
 mod vectors;
 
 pub use crate::lattice::Row;
@@ -18,5 +19,6 @@ pub use linear::{Component, Linear, check_free};
 pub(crate) use mobility::MOST_LOOKS;
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use solved::Solved;
+pub use tree::TreeOfEntries;
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

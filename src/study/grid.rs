@@ -3,7 +3,7 @@
 use super::release::{check_certificates, read_beside_source, read_published, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
-use crate::config::{Checker, Section};
+use crate::config::{Certify, Checker, Section};
 use crate::engine::{Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -143,11 +143,15 @@ impl<K: Kind> Planned for Gridded<K> {
     fn inputs(&self) -> Vec<PathBuf> {
         let config = &self.plan.config;
         let beside = config.beside.as_ref().map(|beside| &beside.table);
+        let certify = match &config.certify {
+            Some(Certify::Run(folder)) => Some(folder),
+            _ => None,
+        };
         [&config.data.table]
             .into_iter()
             .chain(&config.published)
             .chain(beside)
-            .chain(&config.certify)
+            .chain(certify)
             .cloned()
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{Axis, study};
-use crate::config::{Checker, Meetings, Own, Section};
+use crate::config::{Checker, DEFAULT_MAX_STEPS, Meetings, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
 
@@ -33,8 +33,6 @@ study! {
     }
 }
 
-/// Steps after which a coupled pair is cut short if the config does not say.
-const DEFAULT_MAX_STEPS: u64 = 10_000_000;
 /// Steps of the comparison of marginals if the config does not say.
 const DEFAULT_MARGINAL_STEPS: u64 = 1000;
 
@@ -70,10 +68,6 @@ impl Section for MeetingBlock {
         let integer = |key: &str, value: &Option<Spanned<i64>>| {
             value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
         };
-        let lag = match &self.lag {
-            None => Vec::new(),
-            Some(axis) => checker.axis("lag", axis, |&n, span| checker.count("lag", n, span))?,
-        };
         if let (None, None) = (&self.lag, &self.marginal_chains) {
             let label = "want `lag` for coupled pairs, or `marginal-chains` for the distance of the chains' marginals";
             return Err(checker.error("lag: missing", self.method.span(), label));
@@ -82,15 +76,10 @@ impl Section for MeetingBlock {
             let label = "want `lag` beside it: it cuts coupled pairs short";
             return Err(checker.error("lag: missing", steps.span(), label));
         }
-        let max_steps = integer("max-steps", &self.max_steps)?.unwrap_or(DEFAULT_MAX_STEPS);
-        if let Some(&longest) = lag.iter().max().filter(|&&lag| lag >= max_steps) {
-            let message = format!("lag: got {longest}, with max-steps {max_steps}");
-            return Err(checker.error(
-                message,
-                self.lag.as_ref().map_or(0..0, Spanned::span),
-                "want a lag below max-steps: no pair could meet",
-            ));
-        }
+        let (lag, max_steps) = match &self.lag {
+            None => (Vec::new(), DEFAULT_MAX_STEPS),
+            Some(lag) => checker.lags(lag, self.max_steps.as_ref())?,
+        };
         let chains = integer("marginal-chains", &self.marginal_chains)?;
         let steps = integer("marginal-steps", &self.marginal_steps)?;
         if let (None, Some(steps)) = (chains, &self.marginal_steps) {

@@ -6,7 +6,8 @@ use super::super::release::unsupported;
 use super::marginals::{Comparison, Exact, Marginals};
 use super::{Closing, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
-use crate::coupling::{Meeting as Met, meet};
+use crate::config;
+use crate::coupling::{Meeting as Met, MeetingTimes, meet};
 use crate::engine::{Drawn, Prepared, encode};
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
@@ -18,6 +19,7 @@ use crate::kernel::{
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use crate::table::Key;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
@@ -25,7 +27,27 @@ use std::ops::Range;
 /// `first`: whether it is the first with its chain, which compares marginals.
 pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result<Box<dyn Prepared + 'a>> {
     let Some(meeting) = cell.meeting else { return Err(refused(cell)) };
-    cell.law.on(OnCell { plan, cell, meeting, first })
+    Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key, first })?)
+}
+
+/// Meeting times of coupled pairs of a cell's chain, by lag; their streams belong to the chain, whatever its length.
+///
+/// Errors: a chain or a law without a coupling; no start.
+pub(in crate::study) fn certify(
+    plan: &Plan,
+    cell: &Cell,
+    pairs: &config::Pairs,
+) -> Result<Vec<MeetingTimes>> {
+    let times = |&lag: &u64| {
+        let key = cell.chain_key(&plan.subject);
+        let meeting = Meeting { lag: Some(lag), chain_key: key, max_steps: pairs.max_steps, marginals: None };
+        let ready = cell.law.on(OnCell { plan, cell, meeting, key, first: false })?;
+        let met = (0..pairs.pairs).into_par_iter().map(|replicate| ready.pair(replicate));
+        let mut times = MeetingTimes::new(lag);
+        met.collect::<Result<Vec<Met>>>()?.iter().for_each(|met| times.push(met.tau));
+        Ok(times)
+    };
+    pairs.lag.iter().map(times).collect()
 }
 
 fn refused(cell: &Cell) -> crate::Error {
@@ -37,11 +59,19 @@ struct OnCell<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Meeting,
+    /// Of the streams of its pairs.
+    key: u64,
     first: bool,
 }
 
+/// A cell whose coupled pairs can be run one by one.
+trait Pairs: Prepared {
+    /// Errors: the chain has no coupling; no start.
+    fn pair(&self, replicate: u64) -> Result<Met>;
+}
+
 impl<'a> OnLaw for OnCell<'a> {
-    type Output = Box<dyn Prepared + 'a>;
+    type Output = Box<dyn Pairs + 'a>;
 
     fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
         let scales = &self.cell.calibration.scales;
@@ -67,11 +97,7 @@ impl<'a> OnLaw for OnCell<'a> {
 }
 
 impl<'a> OnCell<'a> {
-    fn on_tree<L: IntegerNoise>(
-        self,
-        table: &'a HierarchyTable,
-        laws: &[L],
-    ) -> Result<Box<dyn Prepared + 'a>> {
+    fn on_tree<L: IntegerNoise>(self, table: &'a HierarchyTable, laws: &[L]) -> Result<Box<dyn Pairs + 'a>> {
         let (tree, method) = (&table.hierarchy, &self.cell.method);
         let counts = method.nonnegative().then_some(&table.counts[..]);
         let own = laws.to_vec();
@@ -100,7 +126,7 @@ impl<'a> OnCell<'a> {
         }
     }
 
-    fn on_table<L: ExactLattice>(self, table: &'a InvariantTable, law: L) -> Result<Box<dyn Prepared + 'a>> {
+    fn on_table<L: ExactLattice>(self, table: &'a InvariantTable, law: L) -> Result<Box<dyn Pairs + 'a>> {
         let (invariant, region) = (&table.invariant, Some(&table.region));
         let comparison = self.comparison(move || {
             let exact = LatticeExact::new(invariant, region, law)?;
@@ -137,7 +163,7 @@ impl<'a> OnCell<'a> {
         extent.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
     }
 
-    fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Prepared + 'a>
+    fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Pairs + 'a>
     where
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
@@ -145,7 +171,7 @@ impl<'a> OnCell<'a> {
     }
 
     /// Of chains without a coupling. Errors: pairs are asked for.
-    fn alone<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Result<Box<dyn Prepared + 'a>>
+    fn alone<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Result<Box<dyn Pairs + 'a>>
     where
         K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
@@ -166,18 +192,27 @@ struct Ready<'a, K> {
     comparison: Option<Comparison<'a>>,
 }
 
+impl<K> Pairs for Ready<'_, K>
+where
+    K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
+{
+    fn pair(&self, replicate: u64) -> Result<Met> {
+        let OnCell { plan, cell, meeting, key, .. } = self.on;
+        let (Some(pair), Some(lag)) = (self.pair, meeting.lag) else { return Err(refused(cell)) };
+        let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: key, replicate, role });
+        let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
+        pair(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)
+    }
+}
+
 impl<K> Prepared for Ready<'_, K>
 where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
-        let OnCell { plan, cell, meeting, .. } = self.on;
         let mut pairs: Vec<Pair> = Vec::new();
-        let drawn = range.clone().try_for_each(|replicate| {
-            let (Some(pair), Some(lag)) = (self.pair, meeting.lag) else { return Err(refused(cell)) };
-            let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: cell.key, replicate, role });
-            let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            pairs.push((replicate, pair(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)?));
+        let drawn = range.into_iter().try_for_each(|replicate| {
+            pairs.push((replicate, self.pair(replicate)?));
             Ok(())
         });
         (Drawn::Encoded(encode(&pairs)), drawn)

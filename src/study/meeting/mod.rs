@@ -6,6 +6,7 @@ mod draw;
 mod marginals;
 
 pub use bounds::{BoundRow, TimesRow};
+pub(super) use draw::certify;
 pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};

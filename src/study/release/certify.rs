@@ -2,6 +2,7 @@
 
 use super::super::cells::CellRow;
 use super::super::meeting::PairRow;
+use crate::config::Certify;
 use crate::coupling::MeetingTimes;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -15,7 +16,7 @@ use std::path::Path;
 
 table! {
     /// How far the releases of a chain are from their law.
-    pub struct CertificateRow in "certificates.parquet", "Study `release` with `report.certify`: one row per cell with chains. The bound is that of the pairs of the named study of meetings on the same chain, at as many steps as the release makes." {
+    pub struct CertificateRow in "certificates.parquet", "Study `release` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes." {
         cell: Key, "", "the cell, in `cells.parquet`";
         steps: u64, "kernel steps", "of each release";
         lag: Option<u64>, "kernel steps", "of the pairs: of several lags that whose upper limit is smallest";
@@ -28,17 +29,26 @@ table! {
     }
 }
 
-/// Pairs of chains by the key of the chain.
-#[derive(Debug, Default)]
-pub(super) struct Certificates {
-    chains: HashMap<Key, Vec<MeetingTimes>>,
-    /// The study that they are from; empty if none is named.
-    name: String,
+/// Where the pairs of a chain come from.
+#[derive(Debug)]
+pub(super) enum Certificates {
+    /// A study of meetings: its name, and its pairs by the key of the chain.
+    Run(String, HashMap<Key, Vec<MeetingTimes>>),
+    /// Each cell runs its own.
+    Own,
 }
 
 impl Certificates {
-    /// Of a run of a study of meetings. Errors: another study; its tables.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    /// Of the config. Errors: the folder holds no run of a study of meetings; its tables.
+    pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
+        match &plan.config.certify {
+            None => Ok(None),
+            Some(Certify::Run(folder)) => Self::read(folder).map(Some),
+            Some(Certify::Pairs(_)) => Ok(Some(Self::Own)),
+        }
+    }
+
+    fn read(folder: &Path) -> Result<Self> {
         let run = Run::open(folder)?;
         if run.manifest.study != "meeting" {
             let message = format!(
@@ -60,20 +70,21 @@ impl Certificates {
             }
             Ok(())
         })?;
-        let mut certificates = Self { chains: HashMap::new(), name: run.manifest.name.clone() };
+        let mut by_chain: HashMap<Key, Vec<MeetingTimes>> = HashMap::new();
         for ((chain, _), times) in times {
-            certificates.chains.entry(chain).or_default().push(times);
+            by_chain.entry(chain).or_default().push(times);
         }
-        Ok(certificates)
+        Ok(Self::Run(run.manifest.name.clone(), by_chain))
     }
 
-    /// Of the config. Errors: as [`Certificates::read`].
-    pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
-        plan.config.certify.as_deref().map(Self::read).transpose()
-    }
-
-    /// The row of a cell whose releases make so many steps; for others there is none.
-    pub(super) fn row(&self, plan: &Plan, cell: &Cell, steps: Option<u64>) -> Option<CertificateRow> {
+    /// The row of a cell whose releases make so many steps; for others there is none. `own`: meeting times of its own pairs, by lag.
+    pub(super) fn row(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        steps: Option<u64>,
+        own: Option<std::result::Result<Vec<MeetingTimes>, String>>,
+    ) -> Option<CertificateRow> {
         let steps = steps.filter(|_| cell.method.is_chain())?;
         let unknown = |why: String| CertificateRow {
             cell: Key(cell.key),
@@ -86,8 +97,14 @@ impl Certificates {
             bound_high: None,
             unknown: why,
         };
-        let Some(all) = self.chains.get(&Key(cell.chain_key(&plan.subject))) else {
-            return Some(unknown(format!("{} has no coupled pairs of this chain", self.name)));
+        let all = match (self, own) {
+            (Self::Run(name, chains), _) => match chains.get(&Key(cell.chain_key(&plan.subject))) {
+                None => return Some(unknown(format!("{name} has no coupled pairs of this chain"))),
+                Some(all) => all.clone(),
+            },
+            (Self::Own, Some(Ok(all))) => all,
+            (Self::Own, Some(Err(why))) => return Some(unknown(why)),
+            (Self::Own, None) => return Some(unknown("no pairs were run".into())),
         };
         let key = TaskKey { seed: plan.config.seed, cell: cell.key, replicate: u64::MAX, role: Role::Noise };
         let bounded = all.iter().filter(|times| times.is_bounded()).map(|times| {
@@ -99,7 +116,7 @@ impl Certificates {
             let (censored, pairs) = all
                 .iter()
                 .fold((0, 0), |(c, n), times| (c + times.censored(), n + times.met() + times.censored()));
-            return Some(unknown(format!("{censored} of {pairs} pairs of {} were cut short", self.name)));
+            return Some(unknown(format!("{censored} of {pairs} pairs were cut short")));
         };
         Some(CertificateRow {
             lag: Some(times.lag()),

@@ -1,7 +1,7 @@
 //! The config of a study of releases: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{WireReport, study};
+use crate::config::wire::{WireCertify, WireReport, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
@@ -18,6 +18,8 @@ study! {
         /// What the report adds.
         #[serde(default)]
         report: WireReport,
+        /// Coupled pairs that certify the chains, run with the releases.
+        certify: Option<WireCertify>,
     }
     /// One `[[grid]]` block: the product of its axes.
     ReleaseBlock {

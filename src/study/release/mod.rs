@@ -30,9 +30,12 @@ use self::config::{ReleaseBlock, ReleaseFile};
 use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
+use super::meeting::certify as certified;
 use super::privacy::gamma;
 use super::records::{Named, Records};
 use super::{Study, Tables};
+use crate::config::Certify;
+use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -40,10 +43,19 @@ use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The study.
 pub struct Release;
+
+/// What is computed once a cell.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Closing {
+    paid: Paid,
+    /// Meeting times of its chain by lag, or why there are none; of cells that run their own pairs.
+    met: Option<std::result::Result<Vec<MeetingTimes>, String>>,
+}
 
 /// A cell ready to release.
 struct Ready<'a> {
@@ -60,7 +72,14 @@ impl Prepared for Ready<'_> {
     }
 
     fn close(&self) -> crate::Result<Vec<u8>> {
-        Ok(encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject))))
+        let paid = Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject));
+        let met = match &self.plan.config.certify {
+            Some(Certify::Pairs(pairs)) if self.cell.method.is_chain() => {
+                Some(certified(self.plan, self.cell, pairs).map_err(|error| error.to_string()))
+            }
+            _ => None,
+        };
+        Ok(encode(&Closing { paid, met }))
     }
 }
 
@@ -185,7 +204,7 @@ pub fn draw_all(plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
         fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
             self.0[cell].error = error.map(str::to_owned);
             if !closing.is_empty() {
-                self.0[cell].paid = decode(closing)?;
+                self.0[cell].paid = decode::<Closing>(closing)?.paid;
             }
             Ok(())
         }

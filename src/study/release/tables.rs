@@ -1,7 +1,7 @@
 //! The tables of a study of releases while it is drawn.
 
 use super::super::Tables;
-use super::super::cells::{CellTables, Paid};
+use super::super::cells::CellTables;
 use super::agreement::Comparisons;
 use super::certify::Certificates;
 use super::chains::{Chains, convergence};
@@ -11,7 +11,8 @@ use super::errors::Level;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
 use super::{
-    AgreementRow, CertificateRow, ChainRow, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow, TailRow,
+    AgreementRow, CertificateRow, ChainRow, Closing, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow,
+    TailRow,
 };
 use crate::engine::{Drawn, Sink, decode};
 use crate::failure::{Failure, Result};
@@ -115,11 +116,12 @@ impl Sink for ReleaseTables<'_> {
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let mut paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
+        let Closing { mut paid, met } =
+            if closing.is_empty() { Closing::default() } else { decode(closing)? };
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
         if let Some((certificates, file)) = &mut self.certificates
-            && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps))
+            && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps), met)
         {
             paid.certified = row.delta(paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon));
             file.push(&row)?;

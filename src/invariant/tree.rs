@@ -1,0 +1,142 @@
+//! Equations that are a hierarchy: entries of a table as the nodes of a tree.
+
+use super::{Bounded, Component, Hierarchy, NO_LOWER};
+
+/// A hierarchy among the entries of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeOfEntries {
+    /// The tree.
+    pub hierarchy: Hierarchy,
+    /// By node, the entry of the component (renumbered from 0).
+    pub entries: Vec<u32>,
+}
+
+impl Component {
+    /// The tree, if every equation says that one entry is the sum of others, no entry is a part of two sums or the sum of two
+    /// equations, and one entry, the root, is part of none.
+    ///
+    /// A parent has the coefficient -1 and its children 1, or the other way round where that tells them apart.
+    pub fn tree(&self) -> Option<TreeOfEntries> {
+        let n = self.entries.len();
+        let mut children: Vec<&[u32]> = vec![&[]; n];
+        let mut is_child = vec![false; n];
+        let parts = self.rows.iter().map(|row| parts(row)).collect::<Option<Vec<_>>>()?;
+        for (parent, own) in &parts {
+            if !std::mem::replace(&mut children[*parent as usize], own).is_empty() {
+                return None;
+            }
+            for &child in own {
+                if std::mem::replace(&mut is_child[child as usize], true) {
+                    return None;
+                }
+            }
+        }
+        let mut roots = (0..n).filter(|&entry| !is_child[entry]);
+        let (Some(root), None) = (roots.next(), roots.next()) else { return None };
+        let (mut entries, mut parents) = (vec![root as u32], vec![0u32]);
+        let mut node = 0;
+        while node < entries.len() {
+            let own = children[entries[node] as usize];
+            entries.extend(own);
+            parents.extend(own.iter().map(|_| node as u32));
+            node += 1;
+        }
+        // What is missing goes round in circles.
+        let hierarchy = (entries.len() == n).then(|| Hierarchy::from_numbers(parents).ok()).flatten()?;
+        Some(TreeOfEntries { hierarchy, entries })
+    }
+}
+
+/// The parent and the children of `-parent + Σ children = 0`.
+fn parts(row: &[(u32, i64)]) -> Option<(u32, Vec<u32>)> {
+    let of = |sign: i64| row.iter().filter(move |(_, a)| *a == sign).map(|&(entry, _)| entry);
+    let (minus, plus): (Vec<u32>, Vec<u32>) = (of(-1).collect(), of(1).collect());
+    match (&minus[..], &plus[..]) {
+        _ if minus.len() + plus.len() < row.len() => None,
+        ([parent], [_, ..]) => Some((*parent, plus)),
+        ([_, _, ..], [parent]) => Some((*parent, minus)),
+        _ => None,
+    }
+}
+
+impl Bounded {
+    /// The tree with the least noise of every node, if its equations are one and all that bounds it are lower bounds of the leaves;
+    /// bounds of other nodes that follow from those are no more. `None` for the bounds where nothing bounds it.
+    pub fn tree(&self) -> Option<(TreeOfEntries, Option<Vec<i64>>)> {
+        let tree = self.component.tree()?;
+        if self.region.is_everything() {
+            return Some((tree, None));
+        }
+        if !self.region.rows.is_empty() || !self.region.upper.is_open() {
+            return None;
+        }
+        let hierarchy = &tree.hierarchy;
+        let own: Vec<i64> = tree.entries.iter().map(|&entry| self.region.lower[entry as usize]).collect();
+        if hierarchy.leaves().iter().any(|&leaf| own[leaf as usize] == NO_LOWER) {
+            return None;
+        }
+        let mut least = own.clone();
+        hierarchy.sum_up(&mut least);
+        let follows = own.iter().zip(&least).all(|(own, least)| own <= least);
+        follows.then_some((tree, Some(least)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::{Inequalities, Linear};
+
+    fn component(entries: usize, rows: Vec<Vec<(u32, i64)>>) -> Component {
+        Linear::from_rows(entries, rows).unwrap().components().remove(0)
+    }
+
+    /// The parents of a tree of entries, by entry; the root's is itself.
+    fn parents(tree: &TreeOfEntries) -> Vec<u32> {
+        let mut parents = vec![0; tree.entries.len()];
+        for (node, &entry) in tree.entries.iter().enumerate() {
+            let parent = if node == 0 { 0 } else { tree.hierarchy.parent(node) };
+            parents[entry as usize] = tree.entries[parent];
+        }
+        parents
+    }
+
+    #[test]
+    fn trees_are_found_whatever_their_order_and_sign() {
+        // 6 = 0 + 1 + 5, 5 = 2 + 3 + 4: the second with the other sign.
+        let rows = vec![vec![(5, 1), (2, -1), (3, -1), (4, -1)], vec![(6, -1), (0, 1), (1, 1), (5, 1)]];
+        let tree = component(7, rows).tree().unwrap();
+        assert_eq!(parents(&tree), [6, 6, 5, 5, 5, 6, 6]);
+        assert_eq!(tree.hierarchy.levels(), 3);
+        // A chain of only children: the parent is the one with -1.
+        let tree = component(3, vec![vec![(0, -1), (1, 1)], vec![(1, -1), (2, 1)]]).tree().unwrap();
+        assert_eq!(parents(&tree), [0, 0, 1]);
+    }
+
+    #[test]
+    fn what_is_no_tree_is_none() {
+        for (entries, rows) in [
+            // Two roots; a part of two sums; the sum of two equations; a circle; other coefficients; a total.
+            (3, vec![vec![(0, -1), (2, 1)], vec![(1, -1), (2, 1)]]),
+            (5, vec![vec![(0, -1), (1, 1), (2, 1)], vec![(0, -1), (3, 1), (4, 1)]]),
+            (4, vec![vec![(0, -1), (1, 1), (2, 1)], vec![(1, -1), (0, 1), (3, 1)]]),
+            (3, vec![vec![(0, -2), (1, 1), (2, 1)]]),
+            (3, vec![vec![(0, 1), (1, 1), (2, 1)]]),
+        ] {
+            assert_eq!(component(entries, rows.clone()).tree(), None, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_follow_are_taken() {
+        let rows = vec![vec![(0, -1), (1, 1), (2, 1)]];
+        let invariant = Linear::from_rows(3, rows).unwrap();
+        let bounded = |counts: &[i64]| {
+            Inequalities::nonnegative(3).around(counts).unwrap().components(&invariant).remove(0)
+        };
+        let (tree, least) = bounded(&[5, 2, 3]).tree().unwrap();
+        assert_eq!((tree.entries, least), (vec![0, 1, 2], Some(vec![-5, -2, -3])));
+        // The root may lose less than its parts.
+        assert_eq!(bounded(&[4, 2, 3]).tree(), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Releases of chains with what coupled pairs tell of them.
+
+mod place;
+
+use congenial::catalogue::LawKind;
+use congenial::coupling::bound_term;
+use congenial::study::cells::CellRow;
+use congenial::study::meeting::PairRow;
+use congenial::study::release::{CertificateRow, ErrorRow};
+use place::{Place, TABLE, TABLE_DATA};
+
+const INVARIANT: &str = "\n[[invariant]]\nkind = \"subsets\"\ncolumns = [\"in_1\", \"in_2\"]\n";
+const BLOCK: &str = "\n[certify]\npairs = 40\nlag = [30, 60]\nmax-steps = 100_000\n";
+
+/// Releases by chains of several lengths, and without a chain.
+fn releases(more: &str) -> String {
+    let grid = r#"
+[[grid]]
+epsilon = 0.5
+law = ["l1", "discrete-gaussian"]
+delta = 1e-6
+method = ["exact", { kind = "line-gibbs", sweeps = [1, 3, 200] }]
+
+[[grid]]
+epsilon = 0.5
+law = "laplace"
+method = { kind = "line-gibbs", sweeps = 5 }
+"#;
+    format!("name = \"releases\"\nseed = 5\nreplicates = 6\n{TABLE_DATA}{INVARIANT}{more}{grid}")
+}
+
+fn meetings() -> String {
+    let grid = r#"
+[[grid]]
+epsilon = 0.5
+law = "l1"
+method = "line-gibbs"
+lag = [30, 60]
+max-steps = 100_000
+"#;
+    format!("name = \"pairs\"\nstudy = \"meeting\"\nseed = 6\nreplicates = 40\n{TABLE_DATA}{INVARIANT}{grid}")
+}
+
+fn place(releases: &str) -> Place {
+    Place::new(&[("table.csv", TABLE), ("releases.toml", releases), ("meetings.toml", &meetings())])
+}
+
+/// What every row says of its own figures.
+fn check(row: &CertificateRow, cell: &CellRow) {
+    let (Some(bound), Some(low), Some(high)) = (row.bound, row.bound_low, row.bound_high) else {
+        panic!("no bound: {row:?}")
+    };
+    assert_eq!(row.pairs, Some(40));
+    assert!(row.unknown.is_empty() && low <= bound && bound <= high && high >= 3.0 / 40.0, "{row:?}");
+    let epsilon = (1.0 + cell.gamma.expect("equations alone")) * cell.epsilon_total;
+    let delta = ((1.0 + epsilon.exp()) * high).min(1.0);
+    assert!((cell.delta_sampling.expect("certified") - delta).abs() < 1e-12, "{cell:?}");
+}
+
+#[test]
+fn a_study_of_meetings_certifies_the_same_chain() {
+    let place = place(&releases("\n[report]\ncertify = \"pairs\"\n"));
+    place.prints(&["run", "meetings.toml", "--out", "pairs"]);
+    let text = place.prints(&["run", "releases.toml", "--out", "out"]);
+    assert!(text.contains("pairs has no coupled pairs of this chain"), "{text}");
+    let (cells, pairs) = (place.cells("out"), place.rows::<PairRow>("pairs"));
+    let rows = place.rows::<CertificateRow>("out");
+    // Seven cells have chains: three lengths of two laws, and one of real noise.
+    assert_eq!(rows.len(), 7);
+    for row in &rows {
+        let cell = &cells[&row.cell];
+        if cell.law != LawKind::L1 {
+            assert_eq!((row.bound, cell.delta_sampling), (None, None), "{row:?}");
+            continue;
+        }
+        check(row, cell);
+        // As many steps as the chain makes: a sweep has one for each entry.
+        let sweeps: u64 =
+            cell.options.split("sweeps=").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        assert_eq!(row.steps, 6 * sweeps);
+        // The bound is that of the pairs with this lag.
+        let lag = row.lag.unwrap();
+        let taus: Vec<u64> =
+            pairs.iter().filter(|pair| pair.lag == lag).map(|pair| pair.tau.expect("met")).collect();
+        let terms: u64 = taus.iter().map(|tau| bound_term(tau - lag, lag, row.steps)).sum();
+        assert_eq!(row.bound, Some(terms as f64 / taus.len() as f64));
+        assert_eq!(row.apart, Some(taus.iter().filter(|&&tau| tau - lag > row.steps).count() as u64));
+    }
+    // Longer chains are closer to their law; where every pair had met the bound is not 0.
+    let bound = |steps: u64| rows.iter().find(|row| row.steps == steps && row.bound.is_some()).unwrap();
+    assert!(bound(6).bound > bound(18).bound && bound(1200).bound == Some(0.0));
+    assert!(text.contains("below about"), "{text}");
+}
+
+#[test]
+fn pairs_of_its_own_certify_a_study() {
+    let place = place(&releases(BLOCK));
+    let text = place.prints(&["run", "releases.toml", "--out", "out"]);
+    assert!(text.contains("no coupling") || text.contains("laplace"), "{text}");
+    let (cells, rows) = (place.cells("out"), place.rows::<CertificateRow>("out"));
+    assert_eq!(rows.len(), 7);
+    for row in &rows {
+        let cell = &cells[&row.cell];
+        match cell.law {
+            LawKind::Laplace => assert!(row.bound.is_none() && !row.unknown.is_empty(), "{row:?}"),
+            _ => check(row, cell),
+        }
+    }
+    // The same on one thread; and the releases are what they are without.
+    place.prints(&["run", "releases.toml", "--out", "one", "--threads", "1"]);
+    assert_eq!(rows, place.rows::<CertificateRow>("one"));
+    place.write("without.toml", &releases(""));
+    place.prints(&["run", "without.toml", "--out", "without"]);
+    assert_eq!(place.rows::<ErrorRow>("out"), place.rows::<ErrorRow>("without"));
+    // Resolved, it is the same study.
+    place.prints(&["run", "out/config.resolved.toml", "--out", "resolved"]);
+    assert_eq!(rows, place.rows::<CertificateRow>("resolved"));
+    // Pairs that are cut short give no bound.
+    let sets = ["--set", "certify.max-steps=61", "--set", "certify.lag=60", "--set", "grid.epsilon=0.01"];
+    place.prints(&[&["run", "releases.toml", "--out", "cut"][..], &sets].concat());
+    let cut = place.rows::<CertificateRow>("cut");
+    assert!(cut.iter().any(|row| row.unknown.contains("of 40 pairs were cut short")), "{cut:?}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let place = place(&releases(BLOCK));
+    let refused = |to: &str, wanted: &[&str]| {
+        place.write("wrong.toml", &releases(to));
+        place.refuses(&["run", "wrong.toml", "--out", "wrong"], wanted);
+        assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
+    };
+    let both = format!("{BLOCK}\n[report]\ncertify = \"pairs\"\n");
+    refused(&both, &["certify: given twice", "not both"]);
+    refused("\n[certify]\npairs = 0\nlag = 5\n", &["pairs: got 0"]);
+    refused("\n[certify]\npairs = 9\n", &["missing field `lag`"]);
+    refused("\n[certify]\npairs = 9\nlag = 7\nmax-steps = 7\n", &["lag: got 7, with max-steps 7"]);
+    refused("\n[certify]\npairs = 9\nlag = 7\nlength = 7\n", &["unknown field `length`"]);
+    refused("\n[report]\ncertify = \"nowhere\"\n", &["nowhere", "cannot read"]);
+    place.write("without.toml", &releases(""));
+    place.prints(&["run", "without.toml", "--out", "without"]);
+    refused("\n[report]\ncertify = \"without\"\n", &["a run of the study `release`, want one of `meeting`"]);
+}
