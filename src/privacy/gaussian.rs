@@ -320,8 +320,8 @@ mod tests {
                 let (x, other) = (real(x), real(other));
                 let square: f64 = x.iter().zip(&other).map(|(a, b)| (a - b) * (a - b)).sum();
                 let rho = square / (2.0 * sigma * sigma);
-                for k in 1..60 {
-                    let beta = 0.002 * libm::exp(0.15 * f64::from(k));
+                for k in 1..180 {
+                    let beta = 0.002 * libm::exp(0.05 * f64::from(k));
                     let c: Vec<f64> = x.iter().zip(&other).map(|(x, o)| x + beta * (x - o)).collect();
                     let rest = log_z(&c) - (1.0 + beta) * at[i] + beta * at[j];
                     most = most.max(1.0 + rest / (beta * (1.0 + beta) * rho));
