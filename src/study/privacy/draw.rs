@@ -18,10 +18,10 @@ use std::ops::Range;
 
 /// Tables of an invariant that are searched in full for the gamma of every row.
 const SEARCHED: usize = 200;
-/// The same for Gaussian laws on the integers, whose search takes the cube of it: at most about half a second.
-const SEARCHED_GAUSSIAN: usize = 128;
 /// The same in a study of privacy.
 const STUDIED: usize = 5000;
+/// Tables of a component that are searched in full under Gaussian laws on the integers: below about half a second, which grows with the cube.
+const SEARCHED_GAUSSIAN: usize = 128;
 
 /// gamma of a cell.
 ///
