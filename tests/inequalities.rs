@@ -145,6 +145,79 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     }
 }
 
+/// Normal noise pays nothing for inequalities, discrete Gaussian noise what is computed, where tables are few.
+#[test]
+fn gaussian_laws_say_what_they_pay() {
+    let place = place();
+    let run = |name: &str, body: &str| -> Vec<CellRow> {
+        place.write(
+            "gaussian.toml",
+            &format!("name = \"gaussian\"\nseed = 9\nreplicates = 3\n{TABLES_DATA}{body}"),
+        );
+        place.prints(&["run", "gaussian.toml", "--out", name]);
+        assert!(place.failures(name).is_empty());
+        place.rows(name)
+    };
+    let grid = r#"
+[[grid]]
+epsilon = 0.3
+delta = 1e-5
+law = ["gaussian", "discrete-gaussian", "generalized-gaussian"]
+method = { kind = "line-gibbs", sweeps = 20 }
+"#;
+    let known = |row: &CellRow| (row.law.name(), row.gamma_known.clone());
+    // Up to 84 tables in a component.
+    for row in run("few", &format!("{}{NONNEGATIVE}{grid}", partition(&["table"]))) {
+        let how = if row.law.name() == "gaussian" { "proved" } else { "computed" };
+        assert_eq!(known(&row), (row.law.name(), how.to_owned()));
+        // Noise far wider than the tables.
+        assert_eq!(row.gamma, Some(0.0), "{row:?}");
+    }
+    for row in run("many", &format!("\n[[invariant]]\nkind = \"total\"\n{NONNEGATIVE}{grid}")) {
+        let how = if row.law.name() == "gaussian" { "proved" } else { "unknown" };
+        assert_eq!(known(&row), (row.law.name(), how.to_owned()));
+        assert_eq!(row.gamma.is_some(), how == "proved");
+    }
+    // A skew strip: (k, k, b) with k and k + 2 b from 0 to 2.
+    place.write("strip.csv", "entry,count\nk,1\nk2,1\nb,0\n");
+    let strip = r#"
+[data]
+table = "strip.csv"
+count = "count"
+entry = ["entry"]
+
+[[invariant]]
+kind = "matrix"
+rows = [[1, -1, 0]]
+
+[[invariant]]
+kind = "at-least"
+rows = [[1, 0, 0], [-1, 0, 0], [1, 0, 2], [-1, 0, -2]]
+values = [0, -2, 0, -2]
+
+[[grid]]
+epsilon = EPSILON
+delta = 1e-6
+law = ["gaussian", "discrete-gaussian"]
+method = "exact"
+"#;
+    // epsilon at sigma = 0.7 and sensitivity 1; and the least and the most that conditioning makes of rho.
+    let epsilon = |rho: f64| rho + 2.0 * (rho * 1e6f64.ln()).sqrt();
+    let rho = 0.5 / 0.49;
+    place.write(
+        "strip.toml",
+        &format!("name = \"strip\"\nseed = 9\nreplicates = 3\n{strip}")
+            .replace("EPSILON", &epsilon(rho).to_string()),
+    );
+    place.prints(&["run", "strip.toml", "--out", "strip"]);
+    assert!(place.failures("strip").is_empty());
+    let [normal, discrete] = &place.rows::<CellRow>("strip")[..] else { panic!("two cells") };
+    assert_eq!((normal.gamma, normal.gamma_known.as_str()), (Some(0.0), "proved"));
+    assert!((discrete.scale - 0.7).abs() < 1e-9 && discrete.gamma_known == "computed", "{discrete:?}");
+    let paid = discrete.epsilon_paid().unwrap();
+    assert!(epsilon(1.0716 * rho) < paid && paid < epsilon(1.0718 * rho), "{discrete:?}");
+}
+
 #[test]
 fn variances_are_beside_their_closed_forms() {
     let place = place();

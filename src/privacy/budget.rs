@@ -62,6 +62,12 @@ impl Calibration {
     }
 }
 
+/// epsilon at which a rho-zCDP release is (epsilon, delta)-private: `rho + 2 sqrt(rho ln(1/delta))` (Bun, Steinke 2016, Prop.
+/// 1.3). rho >= 0, delta in (0, 1).
+pub fn concentrated_epsilon(rho: f64, delta: f64) -> f64 {
+    rho + 2.0 * libm::sqrt(rho * -libm::log(delta))
+}
+
 impl Budget {
     /// Calibrates the noise of `levels` levels.
     ///
@@ -120,7 +126,7 @@ impl Budget {
                 let rho = root * root;
                 Calibration {
                     scales: shares.iter().map(|share| sensitivity / libm::sqrt(2.0 * rho * share)).collect(),
-                    epsilon: rho * total + 2.0 * libm::sqrt(rho * total * log),
+                    epsilon: concentrated_epsilon(rho * total, delta),
                     delta,
                 }
             }

@@ -160,27 +160,9 @@ impl<'a> Conditioning<'a> {
 
     /// The worst of all pairs of tables that satisfy everything.
     ///
-    /// Errors: as [`Truncated::new`]; no connecting moves
-    /// ([`crate::kernel::LatticeGibbs`]).
+    /// Errors: as [`Truncated::new`]; as [`tables`].
     pub fn worst_pair(&mut self, limit: usize) -> Result<Search> {
-        let steps = connecting(self.bounded, limit)?;
-        let Some(steps) = steps else { return Ok(Search::TooMany) };
-        let start = vec![0; self.bounded.component.entries.len()];
-        let mut tables = vec![start.clone()];
-        let mut seen: HashSet<Vec<i64>> = HashSet::from([start.clone()]);
-        let mut open = VecDeque::from([start]);
-        while let Some(table) = open.pop_front() {
-            for step in &steps {
-                let next = moved(&table, step);
-                if self.bounded.region.contains(&next) && seen.insert(next.clone()) {
-                    if tables.len() == limit {
-                        return Ok(Search::TooMany);
-                    }
-                    tables.push(next.clone());
-                    open.push_back(next);
-                }
-            }
-        }
+        let Some(tables) = tables(self.bounded, limit)? else { return Ok(Search::TooMany) };
         let logs = tables.iter().map(|v| self.log_probability(v)).collect::<Result<Vec<f64>>>()?;
         let mut worst: Option<WorstPair> = None;
         for (i, v) in tables.iter().enumerate() {
@@ -251,6 +233,30 @@ fn connecting(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Sparse>>> {
     }))
 }
 
+/// All tables of a component that satisfy everything, as moves from the given one; `None` if there are more than `limit`.
+///
+/// Errors: no connecting moves ([`crate::kernel::LatticeGibbs`]).
+pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> {
+    let Some(steps) = connecting(bounded, limit)? else { return Ok(None) };
+    let start = vec![0; bounded.component.entries.len()];
+    let mut tables = vec![start.clone()];
+    let mut seen: HashSet<Vec<i64>> = HashSet::from([start.clone()]);
+    let mut open = VecDeque::from([start]);
+    while let Some(table) = open.pop_front() {
+        for step in &steps {
+            let next = moved(&table, step);
+            if bounded.region.contains(&next) && seen.insert(next.clone()) {
+                if tables.len() == limit {
+                    return Ok(None);
+                }
+                tables.push(next.clone());
+                open.push_back(next);
+            }
+        }
+    }
+    Ok(Some(tables))
+}
+
 /// A bound on gamma for bounds by entry: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
 /// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any entry ([`longest_step`]).
 ///
@@ -297,13 +303,14 @@ pub fn longest_step(bounded: &Bounded) -> Option<u64> {
 /// gamma of a release, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Gamma {
-    /// 0: equations alone, independent noise, or a map that is the same for all tables of the invariant.
+    /// 0: equations alone, independent noise, a map that is the same for all tables of the invariant, or normal noise
+    /// ([`rho_ratio`](super::rho_ratio)).
     Proved,
-    /// The worst pair of all tables of the invariant.
+    /// Over all pairs of tables of the invariant: the worst of them, or for Gaussian laws at most [`SLACK`](super::SLACK) more.
     Computed(f64),
     /// At most this: [`gamma_bound`], or 1 (Theorem 2.1).
     Bounded(f64),
-    /// No bound is known: approximate privacy, conditioned on an event whose probability depends on the table.
+    /// No bound is known: a Gaussian law on the integers, with more tables than are searched.
     Unknown,
 }
 

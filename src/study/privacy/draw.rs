@@ -8,7 +8,10 @@ use crate::grid::Cell;
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::{DoubleGeometric, Law};
-use crate::privacy::{Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step};
+use crate::privacy::{
+    Conditioning, Gamma, Search, WorstPair, concentrated_epsilon, gamma_bound, longest_step, rho_ratio,
+    tables,
+};
 use crate::table::Key;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -17,12 +20,15 @@ use std::ops::Range;
 const SEARCHED: usize = 200;
 /// The same in a study of privacy.
 const STUDIED: usize = 5000;
+/// Tables of a component that are searched in full under Gaussian laws on the integers: below about half a second, which grows with the cube.
+const SEARCHED_GAUSSIAN: usize = 128;
 
 /// gamma of a cell.
 ///
 /// Moving free noise to the invariant is post-processing, the same for all tables of the invariant; equations alone
 /// leave the probability of the invariant constant ("Two views", Lemma 3.3; for Gaussian laws the shift of a lattice or a
-/// subspace by one of its own vectors). Only conditioning on inequalities pays.
+/// subspace by one of its own vectors). Only conditioning on inequalities pays, and with normal noise on the reals not even that
+/// ([`rho_ratio`]).
 pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
     let bounded = match subject {
         Subject::Hierarchy(_) => cell.method.nonnegative(),
@@ -32,7 +38,11 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
         return Gamma::Proved;
     }
     match (subject, cell.law) {
-        (_, law) if !law.is_pure() => Gamma::Unknown,
+        (_, LawKind::Gaussian) => Gamma::Proved,
+        (Subject::Table(table), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => {
+            concentrated(cell, table).map_or(Gamma::Unknown, Gamma::Computed)
+        }
+        (Subject::Hierarchy(_), law) if !law.is_pure() => Gamma::Unknown,
         (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
             searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
         }
@@ -56,6 +66,28 @@ fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
         }
     }
     Some(Gamma::Computed(worst))
+}
+
+/// Gaussian noise on the integers: gamma such that `(1 + gamma) epsilon_total` is the epsilon of `r rho` at the cell's delta, r the
+/// largest [`rho_ratio`] of all parts; `None` if some part has many tables.
+///
+/// rho is that of the free noise between tables that are as far apart as the sensitivity. `generalized-gaussian` states an epsilon of its
+/// own for them, which is not that of its rho: what is paid is then the larger of both.
+fn concentrated(cell: &Cell, table: &InvariantTable) -> Option<f64> {
+    let (sigma, delta) = (cell.calibration.scales[0], cell.calibration.delta);
+    let mut ratio = 1.0f64;
+    for bounded in table.region.components(&table.invariant) {
+        if !bounded.region.is_everything() {
+            let tables = tables(&bounded, SEARCHED_GAUSSIAN).ok()??;
+            ratio = ratio.max(rho_ratio(&tables, sigma)?.bound);
+        }
+    }
+    let rho = 0.5 * (cell.sensitivity / sigma) * (cell.sensitivity / sigma);
+    let stated = match cell.law {
+        LawKind::GeneralizedGaussian => cell.calibration.epsilon,
+        _ => concentrated_epsilon(rho, delta),
+    };
+    Some((concentrated_epsilon(ratio * rho, delta) / stated - 1.0).max(0.0))
 }
 
 /// The bound over all parts.

@@ -362,7 +362,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
     if body.is_empty() {
         return Ok(String::new());
     }
-    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"). TV of sampling: the \
+    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"; Gaussian laws: through rho). TV of sampling: the \
                 total variation distance of a draw to its law; of a chain by coupled pairs (report.certify), in brackets the upper limit at 95 %. delta of \
                 sampling: (1 + e^epsilon) times that.\n\n";
     let page = table_page(header.map(str::to_owned).to_vec(), body, format);
