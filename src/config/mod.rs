@@ -16,6 +16,8 @@ pub mod wire;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub use model::{Beside, Block, Config, DEFAULT_STUDY, Exclude, Meetings, Own, SplitSpec, Thresholds};
+pub use model::{
+    Beside, Block, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, SplitSpec, Thresholds,
+};
 pub use overrides::apply;
 pub use schema::schema;

@@ -3,10 +3,11 @@
 use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::unsupported;
+use super::divergences::{self, Divergences};
 use super::marginals::{Comparison, Exact, Marginals};
 use super::{Closing, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
-use crate::coupling::{Meeting as Met, meet};
+use crate::coupling::{Group, Meeting as Met, harmonize, meet};
 use crate::engine::{Drawn, Prepared, encode};
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
@@ -14,6 +15,7 @@ use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::kernel::{
     Coupled, Dispersed, HierarchicalMh, LatticeGibbs, LatticeMetropolis, LineGibbs, MetropolizedIndependence,
+    Start,
 };
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -22,10 +24,14 @@ use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
 ///
-/// `first`: whether it is the first with its chain, which compares marginals.
-pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result<Box<dyn Prepared + 'a>> {
-    let Some(meeting) = cell.meeting else { return Err(refused(cell)) };
-    cell.law.on(OnCell { plan, cell, meeting, first })
+/// `meeting`: what is asked for, without what an earlier cell with the same chain does.
+pub(super) fn prepare<'a>(
+    plan: &'a Plan,
+    cell: &'a Cell,
+    meeting: Option<Meeting>,
+) -> Result<Box<dyn Prepared + 'a>> {
+    let Some(meeting) = meeting else { return Err(refused(cell)) };
+    cell.law.on(OnCell { plan, cell, meeting })
 }
 
 fn refused(cell: &Cell) -> crate::Error {
@@ -37,7 +43,6 @@ struct OnCell<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Meeting,
-    first: bool,
 }
 
 impl<'a> OnLaw for OnCell<'a> {
@@ -133,36 +138,39 @@ impl<'a> OnCell<'a> {
     /// The comparison of marginals, if this cell makes it. `exact` makes the exact law when it is wanted, so that no pair waits for
     /// it.
     fn comparison(&self, exact: impl Fn() -> Result<Exact> + Send + Sync + 'a) -> Option<Comparison<'a>> {
-        let extent = self.meeting.marginals.filter(|_| self.first);
-        extent.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
+        self.meeting.marginals.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
     }
 
     fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Prepared + 'a>
     where
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        Box::new(Ready { on: self, kernel, pair: Some(meet::<K, Stream>), comparison })
+        let coupling = Some(Coupling { pair: meet::<K, Stream>, group: harmonize::<K, Stream> });
+        Box::new(Ready { on: self, kernel, coupling, comparison })
     }
 
-    /// Of chains without a coupling. Errors: pairs are asked for.
+    /// Of chains without a coupling. Errors: pairs or groups are asked for.
     fn alone<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Result<Box<dyn Prepared + 'a>>
     where
         K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        match self.meeting.lag {
-            None => Ok(Box::new(Ready { on: self, kernel, pair: None, comparison })),
-            Some(_) => Err(refused(self.cell)),
+        match (self.meeting.lag, self.meeting.harmonized) {
+            (None, None) => Ok(Box::new(Ready { on: self, kernel, coupling: None, comparison })),
+            _ => Err(refused(self.cell)),
         }
     }
 }
 
-/// Runs a pair: see [`meet`].
-type RunPair<K> = fn(&K, u64, u64, crate::kernel::Start, (&mut Stream, &mut Stream)) -> Result<Met>;
+/// What a coupling of two chains serves: see [`meet`] and [`harmonize`](fn@harmonize).
+struct Coupling<K> {
+    pair: fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>,
+    group: fn(&K, Start, u64, u64, &mut Stream) -> Result<Group>,
+}
 
 struct Ready<'a, K> {
     on: OnCell<'a>,
     kernel: K,
-    pair: Option<RunPair<K>>,
+    coupling: Option<Coupling<K>>,
     comparison: Option<Comparison<'a>>,
 }
 
@@ -171,20 +179,23 @@ where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
-        let OnCell { plan, cell, meeting, .. } = self.on;
+        let OnCell { plan, cell, meeting } = self.on;
         let mut pairs: Vec<Pair> = Vec::new();
         let drawn = range.clone().try_for_each(|replicate| {
-            let (Some(pair), Some(lag)) = (self.pair, meeting.lag) else { return Err(refused(cell)) };
+            let (Some(coupling), Some(lag)) = (&self.coupling, meeting.lag) else {
+                return Err(refused(cell));
+            };
             let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: cell.key, replicate, role });
             let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-            pairs.push((replicate, pair(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)?));
+            let met = (coupling.pair)(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)?;
+            pairs.push((replicate, met));
             Ok(())
         });
         (Drawn::Encoded(encode(&pairs)), drawn)
     }
 
     fn close(&self) -> Result<Vec<u8>> {
-        let OnCell { plan, cell, meeting, .. } = self.on;
+        let OnCell { plan, cell, meeting } = self.on;
         let paid = Paid::new(f64::NAN, gamma(cell, &plan.subject));
         let chain =
             TaskKey { seed: plan.config.seed, cell: meeting.chain_key, replicate: 0, role: Role::Noise };
@@ -192,6 +203,15 @@ where
             None => Marginals::default(),
             Some(comparison) => comparison.run(&self.kernel, cell.method.start(), Key(cell.key), chain)?,
         };
-        Ok(encode(&Closing { paid, marginals }))
+        let divergences = match (meeting.harmonized, &self.coupling) {
+            (Some(asked), Some(coupling)) => {
+                let run = |rng: &mut Stream| {
+                    (coupling.group)(&self.kernel, cell.method.start(), asked.chains, asked.steps, rng)
+                };
+                divergences::run(asked, Key(cell.key), TaskKey { role: Role::Group, ..chain }, run)?
+            }
+            _ => Divergences::default(),
+        };
+        Ok(encode(&Closing { paid, marginals, divergences }))
     }
 }
