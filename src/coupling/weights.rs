@@ -104,32 +104,25 @@ impl Harmonized {
 impl Weights {
     /// `(1/N) Σ f(w/c)` over all chains, with c the mean of the weights: the estimate of the bound on the divergence.
     pub fn bound(&self, divergence: Divergence) -> f64 {
-        self.resampled(divergence, &vec![1.0; self.groups.len()])
-    }
-
-    /// The same with each group as often as a resample has it; c is estimated anew.
-    fn resampled(&self, divergence: Divergence, counts: &[f64]) -> f64 {
-        let drawn = || self.groups.iter().zip(counts).filter(|(_, count)| **count > 0.0);
-        let (mut sum, mut chains) = (0.0, 0.0);
-        for (group, count) in drawn() {
-            sum += count * group.iter().map(|(sum, _)| sum).sum::<f64>();
-            chains += count * group.iter().map(|(_, chains)| chains).sum::<f64>();
-        }
-        let c = sum / chains;
-        let of = |&(sum, n): &(f64, f64)| n * divergence.f(sum / n / c);
-        drawn().map(|(group, count)| count * group.iter().map(of).sum::<f64>()).sum::<f64>() / chains
+        let all = || self.groups.iter().flatten();
+        let chains: f64 = all().map(|(_, chains)| chains).sum();
+        let c = all().map(|(sum, _)| sum).sum::<f64>() / chains;
+        all().map(|&(sum, n)| n * divergence.f(sum / n / c)).sum::<f64>() / chains
     }
 
     /// The bound with standard error and interval by the bootstrap over groups (Efron 1979): standard deviation, 2.5 % and 97.5 %
-    /// quantiles over the resamples. A resample without any weight is left out.
+    /// quantiles over the resamples, in each of which c is estimated anew. One without any weight is left out.
     pub fn bootstrap(&self, divergence: Divergence, resamples: &[Vec<f64>]) -> Bound {
-        let mean = self.bound(divergence);
-        let values = resamples.iter().map(|counts| self.resampled(divergence, counts));
+        let sums: Vec<Sums> = self.groups.iter().map(|group| Sums::of(divergence, group)).collect();
+        let values = resamples.iter().map(|counts| Sums::bound(divergence, &sums, counts));
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         let standard_error = values.iter().copied().collect::<Moments>().deviation();
         values.sort_by(f64::total_cmp);
         let at = |p: f64| values.get((p * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
-        Bound { estimate: Estimate { mean, standard_error }, interval: (at(0.025), at(0.975)) }
+        Bound {
+            estimate: Estimate { mean: self.bound(divergence), standard_error },
+            interval: (at(0.025), at(0.975)),
+        }
     }
 
     /// `(Σ w)²/Σ w²` over all chains: as many equal weights say as much (Kong 1992).
@@ -143,6 +136,54 @@ impl Weights {
     /// Chains that move as one are counted once: the number of groups where all have met.
     pub fn apart(&self) -> u64 {
         self.groups.iter().map(|group| group.len() as u64).sum()
+    }
+}
+
+/// What a resample takes from a group: with it the mean of f(w/c) is known for every c.
+struct Sums<'a> {
+    weights: f64,
+    chains: f64,
+    /// `Σ g(w)` over the chains: of w² for χ², of w ln w for Kullback-Leibler, of √w for Hellinger.
+    moment: f64,
+    /// The group itself, of which total variation needs every weight.
+    group: &'a [(f64, f64)],
+}
+
+impl<'a> Sums<'a> {
+    fn of(divergence: Divergence, group: &'a [(f64, f64)]) -> Self {
+        let moment = |&(sum, n): &(f64, f64)| {
+            let w = sum / n;
+            n * match divergence {
+                Divergence::TotalVariation => 0.0,
+                Divergence::ChiSquared => w * w,
+                Divergence::KullbackLeibler => divergence.f(w),
+                Divergence::HellingerSquared => libm::sqrt(w),
+            }
+        };
+        Self {
+            weights: group.iter().map(|(sum, _)| sum).sum(),
+            chains: group.iter().map(|(_, chains)| chains).sum(),
+            moment: group.iter().map(moment).sum(),
+            group,
+        }
+    }
+
+    /// The bound with each group as often as it is drawn.
+    fn bound(divergence: Divergence, groups: &[Self], counts: &[f64]) -> f64 {
+        let drawn = || groups.iter().zip(counts).filter(|(_, count)| **count > 0.0);
+        let total = |of: &dyn Fn(&Self) -> f64| drawn().map(|(group, count)| count * of(group)).sum::<f64>();
+        let chains = total(&|group| group.chains);
+        let (c, moment) = (total(&|group| group.weights) / chains, total(&|group| group.moment) / chains);
+        match divergence {
+            // Half of the mean of |w - c| is the mean of what lies above c.
+            Divergence::TotalVariation => {
+                let above = |group: &Self| group.group.iter().map(|(sum, n)| (sum - n * c).max(0.0)).sum();
+                total(&above) / chains / c
+            }
+            Divergence::ChiSquared => moment / (c * c) - 1.0,
+            Divergence::KullbackLeibler => moment / c - libm::log(c),
+            Divergence::HellingerSquared => 1.0 - moment / libm::sqrt(c),
+        }
     }
 }
 
@@ -171,8 +212,18 @@ mod tests {
         close(all.at(4).effective(), 64.0 / 18.0);
         assert_eq!([4, 5, 9].map(|t| all.at(t).apart()), [4, 3, 2]);
         assert_eq!((all.first_below(tv, 0.2), all.first_below(tv, 0.1), all.last()), (Some(0), Some(5), 9));
-        // A resample of the first group alone: half of its weights are 1/2 off. Of the second alone: none is off.
-        close(all.at(0).resampled(tv, &[2.0, 0.0]), 0.25);
+        // Resamples are the bound of the groups that are drawn.
+        for counts in [[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]] {
+            let drawn = [group([1.0, 3.0], 5), group([2.0, 2.0], 9)];
+            let drawn = drawn.into_iter().zip(counts).flat_map(|(group, n)| vec![group; n as usize]);
+            let drawn = Harmonized::new(drawn.collect()).at(0);
+            for divergence in Divergence::ALL {
+                let weights = all.at(0);
+                let sums: Vec<Sums> =
+                    weights.groups.iter().map(|group| Sums::of(divergence, group)).collect();
+                close(Sums::bound(divergence, &sums, &counts), drawn.bound(divergence));
+            }
+        }
         let bound = all.at(0).bootstrap(tv, &all.resamples(&mut test_stream(1)));
         close(bound.interval.0, 0.0);
         close(bound.interval.1, 0.25);

@@ -341,6 +341,7 @@ mod tests {
     use crate::testing::{
         assert_bounded, assert_harmonized, assert_stationary, lattice_points, small_lattices, step_law,
     };
+    use std::collections::HashMap;
 
     impl Moves {
         /// Every vector that a move can take, with its probability.

@@ -406,7 +406,7 @@ mod tests {
                 assert!(kernel.weighted_start(Start::default(), &mut test_stream(1)).unwrap().is_none());
                 continue;
             }
-            let points = points(&kernel, |z| leaves.iter().map(|&v| z[v as usize].abs()).sum::<i64>() <= 9);
+            let points = points(&kernel, |z| leaves.iter().map(|&v| z[v as usize].abs()).sum::<i64>() <= 7);
             let rows: HashMap<&Vec<i64>, _> = points.iter().map(|z| (z, kernel.row(z))).collect();
             let target = |z: &[i64]| law.log_weights(z);
             let scale = libm::sqrt(2.0 * law.variance());
