@@ -268,6 +268,7 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     meeting("harmonized-chains = 8", "harmonized-chains = 1", &["harmonized-chains: got 1", "2 to 65536"]);
     let bounded = MEETING.replacen("[[grid]]", "[[invariant]]\nkind = \"nonnegative\"\n\n[[grid]]", 1);
     let bounded = bounded.replacen("{ kind = \"lattice-metropolis\", a = 0.3 }", "\"mis\"", 1);
+    let bounded = bounded.replacen("marginal-chains = 50\nmarginal-steps = 100\n", "", 1);
     place.write("bounded.toml", &bounded);
     let why = &["`line-gibbs` cannot serve", "its starts are moved", "leave out `harmonized-groups`"];
     place.refuses(&["run", "bounded.toml", "--out", "bounded"], why);

@@ -7,7 +7,7 @@ use crate::config::Harmonized as Asked;
 use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
 use crate::error::Result;
-use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::page::{Format, finite, heading, table as table_page, with_error};
 use crate::rng::{Stream, TaskKey, stream};
 use crate::table;
 use crate::table::Key;
@@ -167,8 +167,8 @@ fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow], 
     }
     if start.effective < LEAST_EFFECTIVE {
         notes += &format!(
-            "- The starts are worth {} equal weights: few chains carry all the weight, and the bounds are too low to be relied on\n",
-            number(start.effective)
+            "- The starts are worth {:.1} equal weights: few chains carry all the weight, and the bounds are too low to be relied on\n",
+            start.effective
         );
     }
     heading(&title, format) + &table_page(header.into(), body, format) + &notes + "\n"
