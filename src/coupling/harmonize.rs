@@ -2,29 +2,7 @@
 //!
 //! Corenflos, Dau (2025), A coupling-based approach to f-divergences diagnostics for Markov chain Monte Carlo (arXiv 2510.07559):
 //! weights of coupled chains bound any f-divergence of a chain's law from its target. The idea is theirs; the order of the meetings and
-//! the argument below are written for this library.
-//!
-//! # Claim
-//!
-//! `X^1, …, X^N` start independently from a law `μ_0` with the weights `w_0 = π~(X_0)/μ~_0(X_0)` (both without their constants, so
-//! that `E w_0 = c` is not known), and each moves by the kernel K, which leaves π as it is. Two chains at the same place take the mean
-//! of their weights; who is coupled with whom depends on the past alone. Then for every t, every N and every convex f with f(1) = 0
-//!
-//! `D_f(π‖μ_t) <= E (1/N) Σ_n f(w_t^n/c)`, where `μ_t = μ_0 K^t`.
-//!
-//! Given the past each chain moves by K, whatever it is coupled with. So each has the law `μ_t`, and for a function φ
-//! `E[Σ w^n φ(X_{t+1}^n) | past] = Σ w^n Kφ(X_t^n)`; sharing weights at one place leaves `Σ w^n φ(X^n)` as it is. Back to the start,
-//! `E (1/N) Σ w_t^n φ(X_t^n) = E w_0 K^tφ(X_0) = c π(K^tφ) = c π(φ)`. With a number J drawn uniformly beside all this, `X_t^J` has
-//! the law `μ_t` and `E[w_t^J φ(X_t^J)] = c π(φ)`: that is `dπ/dμ_t(x) = E[w_t^J/c | X_t^J = x]`, and Jensen's inequality gives the
-//! claim. (The chains of a group need not be exchangeable: J is.)
-//!
-//! # Meetings
-//!
-//! Chains that have met move on as one, with their mean weight: each still follows K, they have nothing left to share, and a group
-//! costs less with every meeting. Whoever is free is coupled with the next that becomes free, so a slow pair holds up nobody else.
-//! Each meeting makes the mean of f smaller or leaves it (f is convex, the sum of the weights stays), so the bound falls with t. When
-//! all chains of a group have met, it rests at the spread of the groups' mean weights: for χ² that is `Var(w_0/c)/N`. Weights whose
-//! variance is large, such as those of large trees, need groups as large: nothing else brings the bound down.
+//! the argument are written for this library.
 
 use crate::error::{Error, Result};
 use crate::kernel::{Coupled, Start};
@@ -63,6 +41,28 @@ pub struct Merge {
 /// - `start`: where [`crate::kernel::Dispersed::weighted_start`] begins.
 ///
 /// Errors: another number of chains; a start whose law is not known up to a constant.
+///
+/// # Claim
+///
+/// `X^1, …, X^N` start independently from a law `μ_0` with the weights `w_0 = π~(X_0)/μ~_0(X_0)` (both without their constants, so
+/// that `E w_0 = c` is not known), and each moves by the kernel K, which leaves π as it is. Two chains at the same place take the mean
+/// of their weights; who is coupled with whom depends on the past alone. Then for every t, every N and every convex f with f(1) = 0
+///
+/// `D_f(π‖μ_t) <= E (1/N) Σ_n f(w_t^n/c)`, where `μ_t = μ_0 K^t`.
+///
+/// Given the past each chain moves by K, whatever it is coupled with. So each has the law `μ_t`, and for a function φ
+/// `E[Σ w^n φ(X_{t+1}^n) | past] = Σ w^n Kφ(X_t^n)`; sharing weights at one place leaves `Σ w^n φ(X^n)` as it is. Back to the start,
+/// `E (1/N) Σ w_t^n φ(X_t^n) = E w_0 K^tφ(X_0) = c π(K^tφ) = c π(φ)`. With a number J drawn uniformly beside all this, `X_t^J` has
+/// the law `μ_t` and `E[w_t^J φ(X_t^J)] = c π(φ)`: that is `dπ/dμ_t(x) = E[w_t^J/c | X_t^J = x]`, and Jensen's inequality gives the
+/// claim. (The chains of a group need not be exchangeable: J is.)
+///
+/// # Meetings
+///
+/// Chains that have met move on as one, with their mean weight: each still follows K, they have nothing left to share, and a group
+/// costs less with every meeting. Whoever is free is coupled with the next that becomes free, so a slow pair holds up nobody else.
+/// Each meeting makes the mean of f smaller or leaves it (f is convex, the sum of the weights stays), so the bound falls with t. When
+/// all chains of a group have met, it rests at the spread of the groups' mean weights: for χ² that is `Var(w_0/c)/N`. Weights whose
+/// variance is large, such as those of large trees, need groups as large: nothing else brings the bound down.
 pub fn harmonize<K, R>(kernel: &K, start: Start, chains: u64, max_steps: u64, rng: &mut R) -> Result<Group>
 where
     K: Coupled,

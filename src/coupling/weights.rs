@@ -6,7 +6,7 @@ use super::meeting::RESAMPLES;
 use crate::diagnostics::{Estimate, Moments};
 use crate::rng::{Rng, below};
 
-/// Independent groups of one kernel: bounds on `D_f(π‖μ_t)`, see [`super::harmonize`](fn@super::harmonize).
+/// Independent groups of one kernel: bounds on `D_f(π‖μ_t)`, see [`super::harmonize()`].
 ///
 /// The constant c of the weights is estimated by their mean over all chains, which makes every bound consistent in the number of
 /// chains, not unbiased. Where few chains carry all the weight ([`Weights::effective`]) it is too low.
@@ -125,7 +125,7 @@ impl Weights {
         }
     }
 
-    /// `(Σ w)²/Σ w²` over all chains: as many equal weights say as much (Kong 1992).
+    /// `(Σ w)²/Σ w²` over all chains: as many equal weights say as much.
     pub fn effective(&self) -> f64 {
         let all = || self.groups.iter().flatten();
         let squares: f64 = all().map(|(sum, chains)| sum * sum / chains).sum();

@@ -161,7 +161,7 @@ impl<'a> OnCell<'a> {
     }
 }
 
-/// What a coupling of two chains serves: see [`meet`] and [`harmonize`](fn@harmonize).
+/// What a coupling of two chains serves: see [`meet`] and [`harmonize()`].
 struct Coupling<K> {
     pair: fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>,
     group: fn(&K, Start, u64, u64, &mut Stream) -> Result<Group>,
