@@ -209,6 +209,9 @@ pub fn assert_bounded<K: congenial::kernel::Coupled<Value = i64>>(
     laws.iter().enumerate().map(compare).collect()
 }
 
+/// The logarithm of a law, up to a constant.
+pub type LogWeight<'a> = &'a dyn Fn(&[i64]) -> f64;
+
 /// Asserts of groups of chains with weights: at the start the bound on every divergence is the divergence, at `times` it is at least
 /// the true one, it never rises, and in the end χ² rests at `Var(w/c)/N` (each within 4.9 standard errors).
 ///
@@ -220,14 +223,14 @@ pub fn assert_harmonized<K: congenial::kernel::Coupled<Value = i64>>(
     kernel: &K,
     points: &[Vec<i64>],
     row: impl Fn(&[i64]) -> Vec<(Vec<i64>, f64)>,
-    log: [&dyn Fn(&[i64]) -> f64; 2],
+    log: [LogWeight; 2],
     start: congenial::kernel::Start,
     (times, sizes): (&[u64], (u64, u64)),
 ) {
     use congenial::coupling::{Divergence, Harmonized, harmonize};
     use std::collections::HashMap;
     let places: HashMap<&[i64], usize> = points.iter().enumerate().map(|(i, z)| (&z[..], i)).collect();
-    let normed = |log: &dyn Fn(&[i64]) -> f64| -> Vec<f64> {
+    let normed = |log: LogWeight| -> Vec<f64> {
         let weights: Vec<f64> = points.iter().map(|z| libm::exp(log(z))).collect();
         let total: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| weight / total).collect()

@@ -275,7 +275,7 @@ impl<L: LineLaw> LineGibbs<L> {
 mod tests {
     use super::*;
     use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
-    use crate::testing::{assert_bounded, assert_harmonized, step_law, test_stream};
+    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, step_law, test_stream};
     use std::collections::HashMap;
 
     /// A ragged tree: 0 -> 1, 2 (a leaf), 3; 1 -> 4, 5; 3 -> 6, 7.
@@ -417,8 +417,7 @@ mod tests {
             let rounded = |z: i64| libm::log(below(z as f64 + 0.5) - below(z as f64 - 0.5));
             let wide = |z: &[i64]| leaves.iter().map(|&v| rounded(z[v as usize])).sum();
             let free = |z: &[i64]| leaves.iter().map(|&v| law.log_weight(z[v as usize])).sum();
-            let starts: [(Start, &dyn Fn(&[i64]) -> f64); 2] =
-                [(Start::OverDispersed, &wide), (Start::FreeNoise, &free)];
+            let starts: [(Start, LogWeight); 2] = [(Start::OverDispersed, &wide), (Start::FreeNoise, &free)];
             for (start, log) in starts {
                 let how = (&[0, 1, 2, 4, 8, 16][..], (300, 16));
                 assert_harmonized(

@@ -278,7 +278,7 @@ impl<L: LatticeLaw> Coupled for MetropolizedIndependence<L> {
 mod tests {
     use super::*;
     use crate::coupling::{MeetingTimes, couple};
-    use crate::testing::{assert_bounded, assert_harmonized, lattice_points, test_stream};
+    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, lattice_points, test_stream};
 
     impl<L: LatticeLaw> MetropolizedIndependence<L> {
         /// By component: its entries, and those that are proposed.
@@ -321,7 +321,7 @@ mod tests {
             row.push((from.to_vec(), stays));
             row
         };
-        let logs: [&dyn Fn(&[i64]) -> f64; 2] = [&|z| libm::log(p(z)), &|z| libm::log(q(z))];
+        let logs: [LogWeight; 2] = [&|z| libm::log(p(z)), &|z| libm::log(q(z))];
         let how = (&[0, 1, 3, 10, 30, 60][..], (300, 16));
         assert_harmonized(&kernel, &points, row, logs, Start::default(), how);
         let slowest = points.iter().max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap();

@@ -163,9 +163,12 @@ impl<'a> OnCell<'a> {
 
 /// What a coupling of two chains serves: see [`meet`] and [`harmonize()`].
 struct Coupling<K> {
-    pair: fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>,
+    pair: RunPair<K>,
     group: fn(&K, Start, u64, u64, &mut Stream) -> Result<Group>,
 }
+
+/// Runs a pair.
+type RunPair<K> = fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>;
 
 struct Ready<'a, K> {
     on: OnCell<'a>,
