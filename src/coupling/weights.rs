@@ -213,12 +213,13 @@ mod tests {
         assert_eq!([4, 5, 9].map(|t| all.at(t).apart()), [4, 3, 2]);
         assert_eq!((all.first_below(tv, 0.2), all.first_below(tv, 0.1), all.last()), (Some(0), Some(5), 9));
         // Resamples are the bound of the groups that are drawn.
+        let uneven = || [group([1.0, 3.0], 5), group([5.0, 2.0], 9)];
+        let other = Harmonized::new(uneven().into());
         for counts in [[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]] {
-            let drawn = [group([1.0, 3.0], 5), group([2.0, 2.0], 9)];
-            let drawn = drawn.into_iter().zip(counts).flat_map(|(group, n)| vec![group; n as usize]);
+            let drawn = uneven().into_iter().zip(counts).flat_map(|(group, n)| vec![group; n as usize]);
             let drawn = Harmonized::new(drawn.collect()).at(0);
             for divergence in Divergence::ALL {
-                let weights = all.at(0);
+                let weights = other.at(0);
                 let sums: Vec<Sums> =
                     weights.groups.iter().map(|group| Sums::of(divergence, group)).collect();
                 close(Sums::bound(divergence, &sums, &counts), drawn.bound(divergence));

@@ -486,7 +486,7 @@ mod tests {
         fn check<L: LatticeLaw>(law: L) {
             let kernel =
                 LatticeMetropolis::new(&Linear::margins(2, 3).unwrap(), law, 0.3, BasisKind::Smith).unwrap();
-            let side = -25i64..=25;
+            let side = -50i64..=50;
             let coordinates: Vec<[i64; 2]> =
                 side.clone().flat_map(|a| side.clone().map(move |b| [a, b])).collect();
             let place = |v: &[i64; 2]| -> Vec<i64> {
@@ -506,12 +506,12 @@ mod tests {
             for (start, scale) in starts.into_iter().zip(scales) {
                 let of_start =
                     |z: &[i64]| -known[&z.to_vec()].map(|v| v.abs() as f64).iter().sum::<f64>() / scale;
-                let how = (&[0][..], (200, 8));
+                let how = (&[0][..], (5000, 8));
                 assert_harmonized(&kernel, &points, |_| Vec::new(), [&target, &of_start], start, how);
             }
         }
-        check(DoubleGeometric::new(0.6).unwrap());
-        check(EuclideanLaplace::new(0.5).unwrap());
+        check(DoubleGeometric::new(1.5).unwrap());
+        check(EuclideanLaplace::new(0.8).unwrap());
     }
 
     #[test]
