@@ -4,7 +4,7 @@
 //! A *mechanism* adds independent noise of some [`law`] to the confidential counts `x`. An [`invariant`]
 //! ties the released counts together: a hierarchy, or any integer equations, whose noise lives on a [`lattice`].
 //! *Conditioning* draws the noise given the invariant, exactly ([`exact`]) or by a Markov chain ([`kernel`], driven
-//! by [`chain`]; [`coupling`] bounds how far it still is from its law); *imaging* draws it freely and moves the
+//! by [`chain`]; [`coupling`] bounds how far it still is from its law, with a lag or with weights); *imaging* draws it freely and moves the
 //! result to the closest point that satisfies the invariant ([`imaging`]). What each keeps of privacy and of
 //! composition is checked on finite [`worlds`]; what a release must be is computed in other ways by [`oracle`].
 //!

@@ -209,6 +209,77 @@ pub fn assert_bounded<K: congenial::kernel::Coupled<Value = i64>>(
     laws.iter().enumerate().map(compare).collect()
 }
 
+/// The logarithm of a law, up to a constant.
+pub type LogWeight<'a> = &'a dyn Fn(&[i64]) -> f64;
+
+/// Asserts of groups of chains with weights: at the start the bound on every divergence is the divergence, at `times` it is at least
+/// the true one, it never rises, and in the end χ² rests at `Var(w/c)/N` (each within 4.9 standard errors).
+///
+/// - `points`: the support, or all of it that matters; what leaves it stays where it was.
+/// - `row`: the kernel's transition law from a point.
+/// - `log`: of the target and of the law of starts, each up to a constant.
+/// - `sizes`: groups, and chains of each.
+pub fn assert_harmonized<K: congenial::kernel::Coupled<Value = i64>>(
+    kernel: &K,
+    points: &[Vec<i64>],
+    row: impl Fn(&[i64]) -> Vec<(Vec<i64>, f64)>,
+    log: [LogWeight; 2],
+    start: congenial::kernel::Start,
+    (times, sizes): (&[u64], (u64, u64)),
+) {
+    use congenial::coupling::{Divergence, Harmonized, harmonize};
+    use std::collections::HashMap;
+    let places: HashMap<&[i64], usize> = points.iter().enumerate().map(|(i, z)| (&z[..], i)).collect();
+    let normed = |log: LogWeight| -> Vec<f64> {
+        let weights: Vec<f64> = points.iter().map(|z| libm::exp(log(z))).collect();
+        let total: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / total).collect()
+    };
+    let (target, mut law) = (normed(log[0]), normed(log[1]));
+    let (groups, chains) = sizes;
+    let run = |group| harmonize(kernel, start, chains, 1_000_000, &mut test_stream(group)).unwrap();
+    let all = Harmonized::new((0..groups).map(run).collect());
+    assert_eq!((all.met(), all.at(all.last()).apart()), (groups, groups));
+    let resamples = all.resamples(&mut test_stream(u64::MAX));
+    let truth = |law: &[f64], divergence: Divergence| -> f64 {
+        target.iter().zip(law).filter(|(_, q)| **q > 0.0).map(|(p, q)| q * divergence.f(p / q)).sum()
+    };
+    let spread = truth(&law, Divergence::ChiSquared);
+    let mut before = [f64::INFINITY; 4];
+    let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
+    for t in 0..=times.iter().copied().max().unwrap_or(0) {
+        if t == 1 {
+            let place = |i: usize, to: &[i64]| places.get(to).copied().unwrap_or(i);
+            let row =
+                |(i, z): (usize, &Vec<i64>)| row(z).into_iter().map(|(to, p)| (place(i, &to), p)).collect();
+            rows = points.iter().enumerate().map(row).collect();
+        }
+        if t > 0 {
+            let mut after = vec![0.0; law.len()];
+            for (row, p) in rows.iter().zip(&law) {
+                row.iter().for_each(|&(to, q)| after[to] += p * q);
+            }
+            law = after;
+        }
+        if !times.contains(&t) {
+            continue;
+        }
+        for (divergence, before) in Divergence::ALL.into_iter().zip(&mut before) {
+            let (bound, truth) = (all.at(t).bootstrap(divergence, &resamples), truth(&law, divergence));
+            let (mean, limit) = (bound.estimate.mean, 4.9 * bound.estimate.standard_error);
+            println!("{divergence}, t = {t}: {truth}, bound {mean} ± {}", bound.estimate.standard_error);
+            assert!(truth <= mean + limit, "{divergence}, t = {t}: {truth}, bound {bound:?}");
+            assert!(t > 0 || (truth - mean).abs() <= limit, "{divergence} at the start: {truth}, {bound:?}");
+            assert!(mean <= *before + 1e-12, "{divergence} rises at t = {t}");
+            assert!(bound.interval.0 <= mean + limit && mean - limit <= bound.interval.1);
+            *before = mean;
+        }
+    }
+    let end = all.at(all.last()).bootstrap(Divergence::ChiSquared, &resamples).estimate;
+    let floor = spread / chains as f64;
+    assert!((end.mean - floor).abs() <= 4.9 * end.standard_error, "rests at {end:?}, not at {floor}");
+}
+
 /// Equations with the inequalities on the noise.
 pub type System = (congenial::invariant::Linear, congenial::invariant::Region);
 

@@ -432,6 +432,8 @@ lag = [50, 100]
 max-steps = 100_000
 marginal-chains = 50
 marginal-steps = 100
+harmonized-groups = 20
+harmonized-chains = 16
 
 [[grid]]
 epsilon = 0.5
@@ -441,6 +443,9 @@ lag = 20
 max-steps = 60
 marginal-chains = 20
 marginal-steps = 10
+harmonized-groups = 4
+harmonized-chains = 4
+harmonized-steps = 30
 
 [[grid]]
 epsilon = 0.01

@@ -3,7 +3,7 @@
 mod place;
 
 use congenial::study::cells::CellRow;
-use congenial::study::meeting::{MarginalRow, PairRow};
+use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, PairRow};
 use congenial::study::release::{EntryRow, ErrorRow};
 use congenial::table::{Data, Reader};
 use place::{MARGINS, Place, TABLE, TABLE_DATA, large_table};
@@ -42,6 +42,8 @@ lag = [50, 100]
 max-steps = 100_000
 marginal-chains = 50
 marginal-steps = 100
+harmonized-groups = 8
+harmonized-chains = 8
 "#;
     format!("name = \"meeting\"\nstudy = \"meeting\"\nseed = 4\nreplicates = 20\n{TABLE_DATA}{grid}")
 });
@@ -130,6 +132,14 @@ fn meetings_leave_a_row_for_each_pair() {
     place.prints(&["run", "meeting.toml", "--out", "one", "--threads", "1"]);
     assert_eq!(pairs, place.rows("one"));
     assert_eq!(place.rows::<MarginalRow>("out"), place.rows::<MarginalRow>("one"));
+    // Four divergences of each law and kernel, whatever the lags and the threads.
+    let bounds: Vec<DivergenceRow> = place.rows("out");
+    let times: Vec<DivergenceTimesRow> = place.rows("out");
+    assert_eq!((bounds, times.len()), (place.rows("one"), 4 * 4));
+    assert!(times.iter().all(|row| (row.met, row.groups, row.chains) == (8, 8, 8)), "{times:?}");
+    assert_eq!(times, place.rows("one"));
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    assert_eq!(times.len(), place.rows::<DivergenceTimesRow>("again").len());
     place.prints(&["report", "out", "--out", "tables"]);
     let csv = place.prints(&["report", "out", "--format", "csv"]);
     assert_eq!(std::fs::read_to_string(place.path("tables/tv_bound.csv")).unwrap(), csv);
@@ -253,6 +263,18 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     meeting("law = [\"l1\"", "law = [\"laplace\"", &["law: got `laplace`", "l1", "discrete-gaussian"]);
     meeting("a = 0.3", "steps = 5", &["steps: not used", "max-steps"]);
     meeting("marginal-chains = 50\n", "", &["marginal-chains: missing"]);
+    meeting("harmonized-groups = 8\n", "", &["harmonized-groups: missing", "beside `harmonized-chains`"]);
+    meeting("harmonized-groups = 8", "harmonized-groups = 1", &["harmonized-groups: got 1", "at least 2"]);
+    meeting("harmonized-chains = 8", "harmonized-chains = 1", &["harmonized-chains: got 1", "2 to 65536"]);
+    let bounded = MEETING.replacen("[[grid]]", "[[invariant]]\nkind = \"nonnegative\"\n\n[[grid]]", 1);
+    let bounded = bounded.replacen("{ kind = \"lattice-metropolis\", a = 0.3 }", "\"mis\"", 1);
+    let bounded = bounded.replacen("marginal-chains = 50\nmarginal-steps = 100\n", "", 1);
+    place.write("bounded.toml", &bounded);
+    let why = &["`line-gibbs` cannot serve", "its starts are moved", "leave out `harmonized-groups`"];
+    place.refuses(&["run", "bounded.toml", "--out", "bounded"], why);
+    place.write("bounded.toml", &bounded.replacen("\"line-gibbs\", ", "", 1));
+    place.prints(&["run", "bounded.toml", "--out", "bounded"]);
+    assert_eq!(place.rows::<DivergenceTimesRow>("bounded").len(), 2 * 4);
 }
 
 /// Numbers of a seed never change unless on purpose: the first release of every cell, and every meeting.

@@ -18,7 +18,8 @@ pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
 pub use model::{
-    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Meetings, Own, Pairs, SplitSpec, Thresholds,
+    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, SplitSpec,
+    Thresholds,
 };
 pub use overrides::apply;
 pub use schema::schema;

@@ -145,6 +145,19 @@ pub struct Meetings {
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals, if any.
     pub marginals: Option<(u64, u64)>,
+    /// Groups of chains with weights, if any.
+    pub harmonized: Option<Harmonized>,
+}
+
+/// How many chains share weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Harmonized {
+    /// Groups.
+    pub groups: u64,
+    /// Chains of each.
+    pub chains: u64,
+    /// Steps after which a group is left.
+    pub steps: u64,
 }
 
 /// How the budget is split, as given.

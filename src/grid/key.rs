@@ -45,6 +45,9 @@ pub(super) fn plan(plan: &Plan) -> u64 {
         }
         if let Some(meeting) = cell.meeting {
             text += &format!(" max-steps={} marginals={:?}", meeting.max_steps, meeting.marginals);
+            if let Some(harmonized) = meeting.harmonized {
+                text += &format!(" {harmonized:?}");
+            }
         }
         text += "\n";
     }

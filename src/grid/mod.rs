@@ -3,8 +3,8 @@
 mod key;
 mod resolved;
 
-use crate::catalogue::{LawKind, Method, Place};
-use crate::config::{Block, Certify, Config, Exclude, Meetings, Own, SplitSpec};
+use crate::catalogue::{LawKind, Method, MethodKind, Place};
+use crate::config::{Block, Certify, Config, Exclude, Harmonized, Meetings, Own, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::Shape;
 use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
@@ -53,6 +53,8 @@ pub struct Meeting {
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals (no part of the key).
     pub marginals: Option<(u64, u64)>,
+    /// Groups of chains with weights (no part of the key).
+    pub harmonized: Option<Harmonized>,
 }
 
 impl Cell {
@@ -121,7 +123,7 @@ impl Plan {
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         for block in &config.blocks {
             for cell in expand(&config, block, &subject, &shape)? {
-                let serves = servable(&cell, &subject).and_then(|()| couples(&cell));
+                let serves = servable(&cell, &subject).and_then(|()| couples(&cell, &subject));
                 serves.map_err(|reason| {
                     config.error(
                         format!("method: `{}` cannot serve this grid", cell.method.name()),
@@ -238,11 +240,16 @@ fn expand(
 fn own(mut cell: Cell, own: &Own, subject: &Subject, cells: &mut Vec<Cell>) {
     cell.key = key::cell(&cell, subject);
     match own {
-        Own::Meetings(Meetings { lag, max_steps, marginals }) => {
+        Own::Meetings(Meetings { lag, max_steps, marginals, harmonized }) => {
             let lags = if lag.is_empty() { vec![None] } else { lag.iter().copied().map(Some).collect() };
             cells.extend(lags.into_iter().map(|lag| {
-                let meeting =
-                    Meeting { lag, chain_key: cell.key, max_steps: *max_steps, marginals: *marginals };
+                let meeting = Meeting {
+                    lag,
+                    chain_key: cell.key,
+                    max_steps: *max_steps,
+                    marginals: *marginals,
+                    harmonized: *harmonized,
+                };
                 let mut cell = Cell { meeting: Some(meeting), ..cell.clone() };
                 cell.key = key::cell(&cell, subject);
                 cell
@@ -291,11 +298,22 @@ fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensi
 }
 
 /// Whether chains can be coupled as asked for. Errors: why not.
-fn couples(cell: &Cell) -> std::result::Result<(), String> {
-    if cell.lag().is_some() && !cell.method.kind().facts().coupled {
+fn couples(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
+    let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
+    if (cell.lag().is_some() || harmonized) && !cell.method.kind().facts().coupled {
         return Err(
-            "no coupling of two of its chains is known: leave out `lag` and ask for `marginal-chains`".into(),
+            "no coupling of two of its chains is known: leave out `lag` and `harmonized-groups`, and ask for `marginal-chains`"
+                .into(),
         );
+    }
+    let moved = match subject {
+        Subject::Hierarchy(_) => cell.method.nonnegative(),
+        Subject::Table(table) => !table.region.is_everything() && cell.method.kind() != MethodKind::Mis,
+    };
+    if harmonized && moved {
+        return Err("under inequalities its starts are moved into them, so that their law, and with it the weight of a chain, is \
+                    not known: leave out `harmonized-groups`"
+            .into());
     }
     Ok(())
 }

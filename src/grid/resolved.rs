@@ -2,7 +2,7 @@
 
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
-use crate::config::{Certify, DEFAULT_STUDY, Pairs, SplitSpec, Thresholds};
+use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Pairs, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Shape, Subject};
 use std::fmt::Write;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
@@ -118,12 +118,16 @@ impl Plan {
         if cell.records > 0 {
             writeln!(text, "records = {}", cell.records)?;
         }
-        if let Some(Meeting { lag, max_steps, marginals, .. }) = cell.meeting {
+        if let Some(Meeting { lag, max_steps, marginals, harmonized, .. }) = cell.meeting {
             if let Some(lag) = lag {
                 writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
             }
             if let Some((chains, steps)) = marginals {
                 writeln!(text, "marginal-chains = {chains}\nmarginal-steps = {steps}")?;
+            }
+            if let Some(Harmonized { groups, chains, steps }) = harmonized {
+                writeln!(text, "harmonized-groups = {groups}\nharmonized-chains = {chains}")?;
+                writeln!(text, "harmonized-steps = {steps}")?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Line Gibbs on any lattice.
 
-use super::{Coupled, Dispersed, Kernel, Start, coordinates, widest};
+use super::{Coupled, Dispersed, Kernel, Start, coordinates, coordinates_log_density, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, MOST_LOOKS, Moves, Region, check_free, start_basis};
 use crate::lattice::Sparse;
@@ -194,13 +194,26 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
 
 impl<L: LatticeLaw> Dispersed for LatticeGibbs<L> {
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<LatticeGibbsState> {
-        let scale = self.law.start_scale(self.entries);
-        let scale = if start == Start::OverDispersed { scale } else { 0.5 * scale };
-        let mut z = coordinates(&self.basis, self.entries, rng, scale).1;
+        let mut z = coordinates(&self.basis, self.entries, rng, self.start_scale(start)).1;
         if let Some(bounds) = &self.bounds {
             self.walk_into(bounds, rng, &mut z)?;
         }
         Ok(self.init(&z))
+    }
+
+    fn weighted_start<R: Rng + ?Sized>(
+        &self,
+        start: Start,
+        rng: &mut R,
+    ) -> Result<Option<(LatticeGibbsState, f64)>> {
+        if self.bounds.is_some() {
+            return Ok(None);
+        }
+        let scale = self.start_scale(start);
+        let (v, z) = coordinates(&self.basis, self.entries, rng, scale);
+        let state = self.init(&z);
+        let log_weight = -self.law.energy(state.sum) - coordinates_log_density(&v, scale);
+        Ok(Some((state, log_weight)))
     }
 }
 
@@ -210,6 +223,12 @@ const SWEEPS_TO_REGION: u64 = 2000;
 const PLATEAU: i64 = 64;
 
 impl<L: LatticeLaw> LatticeGibbs<L> {
+    /// Of the coordinates of a start.
+    fn start_scale(&self, start: Start) -> f64 {
+        let wide = self.law.start_scale(self.entries);
+        if start == Start::OverDispersed { wide } else { 0.5 * wide }
+    }
+
     /// Moves along lines to where the inequalities are violated least, to a uniform one of such places
     /// near by, until none is violated.
     fn walk_into<R: Rng + ?Sized>(&self, bounds: &Bounds, rng: &mut R, z: &mut [i64]) -> Result<()> {
@@ -318,8 +337,11 @@ fn pair<R: Rng + ?Sized>(rng: &mut R, entries: &[u32]) -> [(u32, i32); 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
-    use crate::testing::{assert_bounded, assert_stationary, lattice_points, small_lattices, step_law};
+    use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law};
+    use crate::testing::{
+        assert_bounded, assert_harmonized, assert_stationary, lattice_points, small_lattices, step_law,
+    };
+    use std::collections::HashMap;
 
     impl Moves {
         /// Every vector that a move can take, with its probability.
@@ -415,6 +437,34 @@ mod tests {
             let both = assert_bounded(&kernel, &points, |from| kernel.row(from), start, (4, 2000));
             assert!(both[0].0 > 0.9);
         }
+    }
+
+    /// Of starts of both widths, whose coordinates are the entries of the lower right corner.
+    #[test]
+    fn weights_bound_the_divergences() {
+        let (law, invariant) = (DoubleGeometric::new(0.5).unwrap(), Linear::margins(2, 3).unwrap());
+        let kernel = LatticeGibbs::new(&invariant, None, law).unwrap();
+        let at = |a: i64, b: i64| vec![a + b, -a, -b, -a - b, a, b];
+        let points: Vec<Vec<i64>> = (-12..=12).flat_map(|a| (-12..=12).map(move |b| at(a, b))).collect();
+        let rows: HashMap<&Vec<i64>, _> = points.iter().map(|z| (z, kernel.row(z))).collect();
+        let target = |z: &[i64]| law.log_weights(z);
+        for (start, scale) in [(Start::OverDispersed, 1.0), (Start::FreeNoise, 0.5)] {
+            let starts = |z: &[i64]| -((z[4].abs() + z[5].abs()) as f64) / scale;
+            let how = (&[0, 1, 2, 4, 8, 16, 32][..], (300, 16));
+            assert_harmonized(
+                &kernel,
+                &points,
+                |z| rows[&z.to_vec()].clone(),
+                [&target, &starts],
+                start,
+                how,
+            );
+        }
+        let lower = vec![-3; 6].into_iter().collect();
+        let region = Region { lower, ..Region::everything() };
+        let bounded = LatticeGibbs::new(&invariant, Some(&region), law).unwrap();
+        let mut rng = crate::testing::test_stream(1);
+        assert!(bounded.weighted_start(Start::default(), &mut rng).unwrap().is_none());
     }
 
     /// The transition matrix on a listed support, through [`Kernel::apply`]: the law of a step along a vector is

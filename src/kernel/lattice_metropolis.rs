@@ -1,7 +1,7 @@
 //! Lattice Metropolis, the published chain.
 
 use super::jumps::Jumps;
-use super::{Coupled, Dispersed, Kernel, Start, coordinates, widest};
+use super::{Coupled, Dispersed, Kernel, Start, coordinates, coordinates_log_density, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Linear, basis};
 use crate::lattice::{BasisKind, Sparse};
@@ -307,14 +307,31 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
     /// As published: the proposal's own law on every coordinate.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<LatticeState> {
+        let (v, z) = coordinates(&self.basis, self.entries, rng, self.start_scale(start));
+        Ok(LatticeState { v, ..self.init(&z) })
+    }
+
+    fn weighted_start<R: Rng + ?Sized>(
+        &self,
+        start: Start,
+        rng: &mut R,
+    ) -> Result<Option<(LatticeState, f64)>> {
+        let state = self.start(start, rng)?;
+        let density = coordinates_log_density(&state.v, self.start_scale(start));
+        let log_weight = -self.law.energy(state.sums.iter().sum()) - density;
+        Ok(Some((state, log_weight)))
+    }
+}
+
+impl<L: LatticeLaw> LatticeMetropolis<L> {
+    /// Of the coordinates of a start.
+    fn start_scale(&self, start: Start) -> f64 {
         let wide = self.law.start_scale(self.entries);
-        let scale = match start {
+        match start {
             Start::OverDispersed => wide,
             Start::FreeNoise => 0.5 * wide,
             Start::Published => self.jumps.scale,
-        };
-        let (v, z) = coordinates(&self.basis, self.entries, rng, scale);
-        Ok(LatticeState { v, ..self.init(&z) })
+        }
     }
 }
 
@@ -341,7 +358,7 @@ impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
 mod tests {
     use super::*;
     use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
-    use crate::testing::{assert_stationary, lattice_points, small_lattices, test_stream};
+    use crate::testing::{assert_harmonized, assert_stationary, lattice_points, small_lattices, test_stream};
 
     /// The plain reference of the packed columns: the sparse terms.
     #[test]
@@ -461,6 +478,40 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// At every start the weight is the ratio of the listed laws; the law of starts is that of the coordinates.
+    #[test]
+    fn weights_of_starts() {
+        fn check<L: LatticeLaw>(law: L) {
+            let kernel =
+                LatticeMetropolis::new(&Linear::margins(2, 3).unwrap(), law, 0.3, BasisKind::Smith).unwrap();
+            let side = -50i64..=50;
+            let coordinates: Vec<[i64; 2]> =
+                side.clone().flat_map(|a| side.clone().map(move |b| [a, b])).collect();
+            let place = |v: &[i64; 2]| -> Vec<i64> {
+                let mut z = vec![0; 6];
+                for (vector, v) in kernel.basis.iter().zip(v) {
+                    vector.iter().for_each(|&(entry, x)| z[entry as usize] += i64::from(x) * v);
+                }
+                z
+            };
+            let points: Vec<Vec<i64>> = coordinates.iter().map(place).collect();
+            let known: std::collections::HashMap<&Vec<i64>, &[i64; 2]> =
+                points.iter().zip(&coordinates).collect();
+            let target = |z: &[i64]| -law.energy(z.iter().map(|&z| L::part(z)).sum());
+            let wide = law.start_scale(6);
+            let scales = [wide, 0.5 * wide, -1.0 / libm::log(0.3)];
+            let starts = [Start::OverDispersed, Start::FreeNoise, Start::Published];
+            for (start, scale) in starts.into_iter().zip(scales) {
+                let of_start =
+                    |z: &[i64]| -known[&z.to_vec()].map(|v| v.abs() as f64).iter().sum::<f64>() / scale;
+                let how = (&[0][..], (5000, 8));
+                assert_harmonized(&kernel, &points, |_| Vec::new(), [&target, &of_start], start, how);
+            }
+        }
+        check(DoubleGeometric::new(1.5).unwrap());
+        check(EuclideanLaplace::new(0.8).unwrap());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
-use super::{Coupled, Dispersed, Kernel, Start, leaf};
+use super::{Coupled, Dispersed, Kernel, Start, leaf, leaf_log_density};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Line, LineLaw, Term, Value};
@@ -209,6 +209,26 @@ impl<L: LineLaw> Dispersed for LineGibbs<L> {
         }
         Ok(self.init(&nodes))
     }
+
+    /// Without floors, which starts are moved to.
+    fn weighted_start<R: Rng + ?Sized>(
+        &self,
+        start: Start,
+        rng: &mut R,
+    ) -> Result<Option<(Self::State, f64)>> {
+        if self.floors.is_some() {
+            return Ok(None);
+        }
+        let state = self.start(start, rng)?;
+        let weight = |v: usize| {
+            let law = &self.laws[self.hierarchy.level(v)];
+            let drawn =
+                if self.hierarchy.is_leaf(v) { leaf_log_density(law, start, state.nodes[v]) } else { 0.0 };
+            law.log_weight(state.nodes[v]) - drawn
+        };
+        let log_weight = (0..self.hierarchy.nodes()).map(weight).sum();
+        Ok(Some((state, log_weight)))
+    }
 }
 
 /// Y moves the leaf that stands for X's, against the one that stands for X's partner, by the same uniform. A leaf on which the chains
@@ -254,8 +274,9 @@ impl<L: LineLaw> LineGibbs<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::{DiscreteGaussian, DoubleGeometric};
-    use crate::testing::{assert_bounded, step_law, test_stream};
+    use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, step_law, test_stream};
+    use std::collections::HashMap;
 
     /// A ragged tree: 0 -> 1, 2 (a leaf), 3; 1 -> 4, 5; 3 -> 6, 7.
     fn tiny() -> Hierarchy {
@@ -356,26 +377,65 @@ mod tests {
         crate::testing::assert_frequencies(law.iter().map(|(which, &p)| (seen[which], p)), 40_000);
     }
 
+    /// Noise of leaves within ±6, as far as it is kept.
+    fn points(kernel: &LineGibbs<DoubleGeometric>, keep: impl Fn(&Vec<i64>) -> bool) -> Vec<Vec<i64>> {
+        let tree = &kernel.hierarchy;
+        let leaves: Vec<usize> = kernel.leaves.iter().map(|&v| v as usize).collect();
+        let (reach, side) = (6i64, 13usize);
+        (0..side.pow(leaves.len() as u32))
+            .map(|index| {
+                let mut z = vec![0; tree.nodes()];
+                for (k, &leaf) in leaves.iter().enumerate() {
+                    z[leaf] = (index / side.pow(k as u32) % side) as i64 - reach;
+                }
+                tree.sum_up(&mut z);
+                z
+            })
+            .filter(|z| kernel.floors.as_ref().is_none_or(|floors| leaves.iter().all(|&v| z[v] >= floors[v])))
+            .filter(keep)
+            .collect()
+    }
+
+    /// Of both kinds of starts: leaves from the law itself, and a Laplace law that is rounded.
+    #[test]
+    fn weights_bound_the_divergences() {
+        let law = DoubleGeometric::new(0.45).unwrap();
+        for (kernel, _) in cases() {
+            let leaves = kernel.leaves.clone();
+            if kernel.floors.is_some() {
+                assert!(kernel.weighted_start(Start::default(), &mut test_stream(1)).unwrap().is_none());
+                continue;
+            }
+            let points = points(&kernel, |z| leaves.iter().map(|&v| z[v as usize].abs()).sum::<i64>() <= 7);
+            let rows: HashMap<&Vec<i64>, _> = points.iter().map(|z| (z, kernel.row(z))).collect();
+            let target = |z: &[i64]| law.log_weights(z);
+            let scale = libm::sqrt(2.0 * law.variance());
+            let below = |x: f64| {
+                let tail = 0.5 * libm::exp(-x.abs() / scale);
+                if x < 0.0 { tail } else { 1.0 - tail }
+            };
+            let rounded = |z: i64| libm::log(below(z as f64 + 0.5) - below(z as f64 - 0.5));
+            let wide = |z: &[i64]| leaves.iter().map(|&v| rounded(z[v as usize])).sum();
+            let free = |z: &[i64]| leaves.iter().map(|&v| law.log_weight(z[v as usize])).sum();
+            let starts: [(Start, LogWeight); 2] = [(Start::OverDispersed, &wide), (Start::FreeNoise, &free)];
+            for (start, log) in starts {
+                let how = (&[0, 1, 2, 4, 8, 16][..], (300, 16));
+                assert_harmonized(
+                    &kernel,
+                    &points,
+                    |z| rows[&z.to_vec()].clone(),
+                    [&target, log],
+                    start,
+                    how,
+                );
+            }
+        }
+    }
+
     #[test]
     fn bound_lies_above_the_distance() {
         for (kernel, start) in cases() {
-            let tree = &kernel.hierarchy;
-            let leaves: Vec<usize> = kernel.leaves.iter().map(|&v| v as usize).collect();
-            let (reach, side) = (6i64, 13usize);
-            let points: Vec<Vec<i64>> = (0..side.pow(leaves.len() as u32))
-                .map(|index| {
-                    let mut z = vec![0; tree.nodes()];
-                    for (k, &leaf) in leaves.iter().enumerate() {
-                        z[leaf] = (index / side.pow(k as u32) % side) as i64 - reach;
-                    }
-                    tree.sum_up(&mut z);
-                    z
-                })
-                .filter(|z| {
-                    kernel.floors.as_ref().is_none_or(|floors| leaves.iter().all(|&v| z[v] >= floors[v]))
-                })
-                .filter(|z| z.iter().map(|z| z.abs()).sum::<i64>() <= 18)
-                .collect();
+            let points = points(&kernel, |z| z.iter().map(|z| z.abs()).sum::<i64>() <= 18);
             let both = assert_bounded(&kernel, &points, |from| kernel.row(from), &start, (6, 2000));
             assert!(both[0].0 > 0.9, "{}", both[0].0);
         }

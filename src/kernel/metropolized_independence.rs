@@ -241,6 +241,17 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
         }
         Ok(self.init(&z))
     }
+
+    /// Under inequalities too: a first proposal that satisfies everything has the law of proposals given that it does.
+    fn weighted_start<R: Rng + ?Sized>(
+        &self,
+        start: Start,
+        rng: &mut R,
+    ) -> Result<Option<(IndependenceState, f64)>> {
+        let state = self.start(start, rng)?;
+        let log_weight = state.components.iter().map(|(log_weight, _)| log_weight).sum();
+        Ok(Some((state, log_weight)))
+    }
 }
 
 /// Both chains get the same proposal and the same uniform: they meet when both accept at once. The largest weight that the two carry
@@ -267,7 +278,7 @@ impl<L: LatticeLaw> Coupled for MetropolizedIndependence<L> {
 mod tests {
     use super::*;
     use crate::coupling::{MeetingTimes, couple};
-    use crate::testing::{assert_bounded, lattice_points, test_stream};
+    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, lattice_points, test_stream};
 
     impl<L: LatticeLaw> MetropolizedIndependence<L> {
         /// By component: its entries, and those that are proposed.
@@ -310,6 +321,9 @@ mod tests {
             row.push((from.to_vec(), stays));
             row
         };
+        let logs: [LogWeight; 2] = [&|z| libm::log(p(z)), &|z| libm::log(q(z))];
+        let how = (&[0, 1, 3, 10, 30, 60][..], (300, 16));
+        assert_harmonized(&kernel, &points, row, logs, Start::default(), how);
         let slowest = points.iter().max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap();
         let distances = assert_bounded(&kernel, &points, row, slowest, (3, 4000));
         let slow = 1.0 - 1.0 / weight(slowest);

@@ -71,6 +71,15 @@ pub trait Dispersed: Kernel {
     ///
     /// Errors: no start within the region was found.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State>;
+
+    /// The same start from the same stream, with `ln π~ - ln μ~`: the logarithm of the target over that of the law of starts, each
+    /// up to a constant that does not depend on the start. `None` where no such formula is known, as for starts that are moved into
+    /// a region, and then nothing is drawn.
+    ///
+    /// Errors: as [`Dispersed::start`].
+    fn weighted_start<R: Rng + ?Sized>(&self, _: Start, _: &mut R) -> Result<Option<(Self::State, f64)>> {
+        Ok(None)
+    }
 }
 
 /// A kernel with a coupling: two chains, each of which follows the kernel, that tend to meet and then stay
@@ -106,6 +115,24 @@ fn leaf<L: Law, R: Rng + ?Sized>(law: &L, start: Start, rng: &mut R) -> L::Value
     }
 }
 
+/// `ln P(z)` of [`leaf`], up to a constant of the law.
+fn leaf_log_density<L: Law>(law: &L, start: Start, z: L::Value) -> f64 {
+    match start {
+        Start::OverDispersed => {
+            let (scale, size) = (libm::sqrt(2.0 * law.variance()), z.to_f64().abs());
+            if L::Value::nearest(0.25).to_f64() != 0.0 {
+                return -size / scale;
+            }
+            // The mass of a Laplace law between k - 1/2 and k + 1/2.
+            match size {
+                0.0 => libm::log(-libm::expm1(-0.5 / scale)),
+                _ => libm::log(-0.5 * libm::expm1(-1.0 / scale)) - (size - 0.5) / scale,
+            }
+        }
+        Start::FreeNoise | Start::Published => law.log_weight(z),
+    }
+}
+
 /// `v` of independent double geometric coordinates, and the lattice point `V v`.
 fn coordinates<R: Rng + ?Sized>(
     basis: &[Sparse],
@@ -121,4 +148,9 @@ fn coordinates<R: Rng + ?Sized>(
         }
     }
     (v, z)
+}
+
+/// `ln P(v)` of [`coordinates`], up to a constant.
+fn coordinates_log_density(v: &[i64], scale: f64) -> f64 {
+    -v.iter().map(|v| v.unsigned_abs() as f64).sum::<f64>() / scale
 }

@@ -17,6 +17,8 @@ pub enum Role {
     Start = 1,
     /// The moves of a chain.
     Moves = 2,
+    /// A group of coupled chains: all their starts, then their moves.
+    Group = 3,
 }
 
 /// Names one random stream.
@@ -64,6 +66,7 @@ mod tests {
             first(TaskKey { replicate: 4, ..KEY }),
             first(TaskKey { role: Role::Start, ..KEY }),
             first(TaskKey { role: Role::Moves, ..KEY }),
+            first(TaskKey { role: Role::Group, ..KEY }),
         ];
         for (i, a) in words.iter().enumerate() {
             assert!(words[..i].iter().all(|b| a != b));

@@ -2,7 +2,8 @@
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{Axis, study};
-use crate::config::{Checker, DEFAULT_MAX_STEPS, Meetings, Own, Section};
+use crate::config::{Checker, DEFAULT_MAX_STEPS, Harmonized, Meetings, Own, Section};
+use crate::coupling::MOST_CHAINS;
 use crate::failure::Result;
 use toml::Spanned;
 
@@ -30,9 +31,20 @@ study! {
         /// The last step at which they are; default 1000.
         #[schemars(with = "Option<i64>", range(min = 1))]
         marginal_steps: Option<Spanned<i64>>,
+        /// Groups of chains that share weights, for bounds on f-divergences without a lag.
+        #[schemars(with = "Option<i64>", range(min = 2))]
+        harmonized_groups: Option<Spanned<i64>>,
+        /// Chains of each group; default 64.
+        #[schemars(with = "Option<i64>", range(min = 2, max = 65536))]
+        harmonized_chains: Option<Spanned<i64>>,
+        /// Steps after which a group is left; default 10,000,000.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        harmonized_steps: Option<Spanned<i64>>,
     }
 }
 
+/// Chains of a group if the config does not say.
+const DEFAULT_GROUP: u64 = 64;
 /// Steps of the comparison of marginals if the config does not say.
 const DEFAULT_MARGINAL_STEPS: u64 = 1000;
 
@@ -68,8 +80,9 @@ impl Section for MeetingBlock {
         let integer = |key: &str, value: &Option<Spanned<i64>>| {
             value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
         };
-        if let (None, None) = (&self.lag, &self.marginal_chains) {
-            let label = "want `lag` for coupled pairs, or `marginal-chains` for the distance of the chains' marginals";
+        if let (None, None, None) = (&self.lag, &self.marginal_chains, &self.harmonized_groups) {
+            let label = "want `lag` for coupled pairs, `harmonized-groups` for chains with weights, or `marginal-chains` for the \
+                         distance of the chains' marginals";
             return Err(checker.error("lag: missing", self.method.span(), label));
         }
         if let (None, Some(steps)) = (&self.lag, &self.max_steps) {
@@ -87,6 +100,39 @@ impl Section for MeetingBlock {
             return Err(checker.error("marginal-chains: missing", steps.span(), label));
         }
         let marginals = chains.map(|chains| (chains, steps.unwrap_or(DEFAULT_MARGINAL_STEPS)));
-        Ok(Own::Meetings(Meetings { lag, max_steps, marginals }))
+        let harmonized = self.harmonized(checker)?;
+        Ok(Own::Meetings(Meetings { lag, max_steps, marginals, harmonized }))
+    }
+}
+
+impl MeetingBlock {
+    /// Groups of chains with weights.
+    fn harmonized(&self, checker: &Checker) -> Result<Option<Harmonized>> {
+        let others =
+            [("harmonized-chains", &self.harmonized_chains), ("harmonized-steps", &self.harmonized_steps)];
+        let Some(groups) = &self.harmonized_groups else {
+            let given = others.iter().find_map(|(key, value)| Some((key, value.as_ref()?)));
+            return given.map_or(Ok(None), |(key, value)| {
+                let label = format!("want it beside `{key}`");
+                Err(checker.error("harmonized-groups: missing", value.span(), label))
+            });
+        };
+        let within = |key: &str, value: &Spanned<i64>, most: u64| -> Result<u64> {
+            let n = checker.positive_integer(key, value)?;
+            let label =
+                if most == u64::MAX { "want at least 2".to_owned() } else { format!("want 2 to {most}") };
+            let refused = || checker.error(format!("{key}: got {n}"), value.span(), label);
+            if (2..=most).contains(&n) { Ok(n) } else { Err(refused()) }
+        };
+        let [(chains_key, chains), (steps_key, steps)] = others;
+        Ok(Some(Harmonized {
+            groups: within("harmonized-groups", groups, u64::MAX)?,
+            chains: chains
+                .as_ref()
+                .map_or(Ok(DEFAULT_GROUP), |chains| within(chains_key, chains, MOST_CHAINS))?,
+            steps: steps
+                .as_ref()
+                .map_or(Ok(DEFAULT_MAX_STEPS), |steps| checker.positive_integer(steps_key, steps))?,
+        }))
     }
 }

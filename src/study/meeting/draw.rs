@@ -3,11 +3,12 @@
 use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::unsupported;
+use super::divergences::{self, Divergences};
 use super::marginals::{Comparison, Exact, Marginals};
 use super::{Closing, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
-use crate::coupling::{Meeting as Met, MeetingTimes, meet};
+use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet};
 use crate::engine::{Drawn, Prepared, encode};
 use crate::error::Result;
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
@@ -15,6 +16,7 @@ use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::kernel::{
     Coupled, Dispersed, HierarchicalMh, LatticeGibbs, LatticeMetropolis, LineGibbs, MetropolizedIndependence,
+    Start,
 };
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -24,10 +26,14 @@ use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
 ///
-/// `first`: whether it is the first with its chain, which compares marginals.
-pub(super) fn prepare<'a>(plan: &'a Plan, cell: &'a Cell, first: bool) -> Result<Box<dyn Prepared + 'a>> {
-    let Some(meeting) = cell.meeting else { return Err(refused(cell)) };
-    Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key, first })?)
+/// `meeting`: what is asked for, without what an earlier cell with the same chain does.
+pub(super) fn prepare<'a>(
+    plan: &'a Plan,
+    cell: &'a Cell,
+    meeting: Option<Meeting>,
+) -> Result<Box<dyn Prepared + 'a>> {
+    let Some(meeting) = meeting else { return Err(refused(cell)) };
+    Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key })?)
 }
 
 /// Meeting times of coupled pairs of a cell's chain, by lag; their streams belong to the chain, whatever its length.
@@ -40,8 +46,14 @@ pub(in crate::study) fn certify(
 ) -> Result<Vec<MeetingTimes>> {
     let times = |&lag: &u64| {
         let key = cell.chain_key(&plan.subject);
-        let meeting = Meeting { lag: Some(lag), chain_key: key, max_steps: pairs.max_steps, marginals: None };
-        let ready = cell.law.on(OnCell { plan, cell, meeting, key, first: false })?;
+        let meeting = Meeting {
+            lag: Some(lag),
+            chain_key: key,
+            max_steps: pairs.max_steps,
+            marginals: None,
+            harmonized: None,
+        };
+        let ready = cell.law.on(OnCell { plan, cell, meeting, key })?;
         let met = (0..pairs.pairs).into_par_iter().map(|replicate| ready.pair(replicate));
         let mut times = MeetingTimes::new(lag);
         met.collect::<Result<Vec<Met>>>()?.iter().for_each(|met| times.push(met.tau));
@@ -61,7 +73,6 @@ struct OnCell<'a> {
     meeting: Meeting,
     /// Of the streams of its pairs.
     key: u64,
-    first: bool,
 }
 
 /// A cell whose coupled pairs can be run one by one.
@@ -159,36 +170,42 @@ impl<'a> OnCell<'a> {
     /// The comparison of marginals, if this cell makes it. `exact` makes the exact law when it is wanted, so that no pair waits for
     /// it.
     fn comparison(&self, exact: impl Fn() -> Result<Exact> + Send + Sync + 'a) -> Option<Comparison<'a>> {
-        let extent = self.meeting.marginals.filter(|_| self.first);
-        extent.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
+        self.meeting.marginals.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
     }
 
     fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Pairs + 'a>
     where
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        Box::new(Ready { on: self, kernel, pair: Some(meet::<K, Stream>), comparison })
+        let coupling = Some(Coupling { pair: meet::<K, Stream>, group: harmonize::<K, Stream> });
+        Box::new(Ready { on: self, kernel, coupling, comparison })
     }
 
-    /// Of chains without a coupling. Errors: pairs are asked for.
+    /// Of chains without a coupling. Errors: pairs or groups are asked for.
     fn alone<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Result<Box<dyn Pairs + 'a>>
     where
         K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        match self.meeting.lag {
-            None => Ok(Box::new(Ready { on: self, kernel, pair: None, comparison })),
-            Some(_) => Err(refused(self.cell)),
+        match (self.meeting.lag, self.meeting.harmonized) {
+            (None, None) => Ok(Box::new(Ready { on: self, kernel, coupling: None, comparison })),
+            _ => Err(refused(self.cell)),
         }
     }
 }
 
-/// Runs a pair: see [`meet`].
-type RunPair<K> = fn(&K, u64, u64, crate::kernel::Start, (&mut Stream, &mut Stream)) -> Result<Met>;
+/// What a coupling of two chains serves: see [`meet`] and [`harmonize()`].
+struct Coupling<K> {
+    pair: RunPair<K>,
+    group: fn(&K, Start, u64, u64, &mut Stream) -> Result<Group>,
+}
+
+/// Runs a pair.
+type RunPair<K> = fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>;
 
 struct Ready<'a, K> {
     on: OnCell<'a>,
     kernel: K,
-    pair: Option<RunPair<K>>,
+    coupling: Option<Coupling<K>>,
     comparison: Option<Comparison<'a>>,
 }
 
@@ -197,11 +214,11 @@ where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn pair(&self, replicate: u64) -> Result<Met> {
-        let OnCell { plan, cell, meeting, key, .. } = self.on;
-        let (Some(pair), Some(lag)) = (self.pair, meeting.lag) else { return Err(refused(cell)) };
+        let OnCell { plan, cell, meeting, key } = self.on;
+        let (Some(coupling), Some(lag)) = (&self.coupling, meeting.lag) else { return Err(refused(cell)) };
         let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: key, replicate, role });
         let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-        pair(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)
+        (coupling.pair)(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)
     }
 }
 
@@ -227,6 +244,15 @@ where
             None => Marginals::default(),
             Some(comparison) => comparison.run(&self.kernel, cell.method.start(), Key(cell.key), chain)?,
         };
-        Ok(encode(&Closing { paid, marginals }))
+        let divergences = match (meeting.harmonized, &self.coupling) {
+            (Some(asked), Some(coupling)) => {
+                let run = |rng: &mut Stream| {
+                    (coupling.group)(&self.kernel, cell.method.start(), asked.chains, asked.steps, rng)
+                };
+                divergences::run(asked, Key(cell.key), TaskKey { role: Role::Group, ..chain }, run)?
+            }
+            _ => Divergences::default(),
+        };
+        Ok(encode(&Closing { paid, marginals, divergences }))
     }
 }

@@ -2,14 +2,17 @@
 
 mod bounds;
 mod config;
+mod divergences;
 mod draw;
 mod marginals;
 
 pub use bounds::{BoundRow, TimesRow};
+pub use divergences::{DivergenceRow, DivergenceTimesRow};
 pub(super) use draw::certify;
 pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
+use self::divergences::Divergences;
 use self::marginals::Marginals;
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
@@ -21,7 +24,7 @@ use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
 use crate::engine::{Drawn, Prepared, Sink, decode};
 use crate::failure::Result;
-use crate::grid::{Cell, Plan};
+use crate::grid::{Cell, Meeting as Asked, Plan};
 use crate::page::Format;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{Run, RunFolder, TableFile};
@@ -54,6 +57,7 @@ type Pair = (u64, Met);
 struct Closing {
     paid: Paid,
     marginals: Marginals,
+    divergences: Divergences,
 }
 
 /// `1, 10^0.5, 10, …` up to a limit, rounded.
@@ -70,11 +74,17 @@ impl Kind for Meeting {
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let this = &plan.cells[cell];
-        // The marginals of a chain know nothing of lags: the first cell with this chain compares them.
-        let chain = |cell: &Cell| cell.meeting.map(|meeting| meeting.chain_key);
-        let first = this.meeting.is_none_or(|meeting| meeting.marginals.is_none())
-            || plan.cells[..cell].iter().all(|other| chain(other) != chain(this));
-        draw::prepare(plan, this, first)
+        // The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks this chain for them has them.
+        let first = |asks: fn(&Asked) -> bool| {
+            let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| meeting.chain_key);
+            chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
+        };
+        let meeting = this.meeting.map(|meeting| Asked {
+            marginals: meeting.marginals.filter(|_| first(|asked| asked.marginals.is_some())),
+            harmonized: meeting.harmonized.filter(|_| first(|asked| asked.harmonized.is_some())),
+            ..meeting
+        });
+        draw::prepare(plan, this, meeting)
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -86,6 +96,8 @@ impl Kind for Meeting {
             entries: folder.table()?,
             times: folder.table()?,
             bounds: folder.table()?,
+            divergences: folder.table()?,
+            divergence_times: folder.table()?,
             met: None,
         }))
     }
@@ -104,6 +116,8 @@ struct MeetingTables<'a> {
     entries: TableFile<'a, EntryMarginalRow>,
     times: TableFile<'a, TimesRow>,
     bounds: TableFile<'a, BoundRow>,
+    divergences: TableFile<'a, DivergenceRow>,
+    divergence_times: TableFile<'a, DivergenceTimesRow>,
     /// Of the cell that is drawn: its meeting times, and the share of steps that moved.
     met: Option<(MeetingTimes, Moments)>,
 }
@@ -124,11 +138,13 @@ impl Sink for MeetingTables<'_> {
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
-        let Closing { paid, marginals } =
+        let Closing { paid, marginals, divergences } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, Convergence::NoChains, error)?;
         marginals.levels.iter().try_for_each(|row| self.marginals.push(row))?;
         marginals.entries.iter().try_for_each(|row| self.entries.push(row))?;
+        divergences.bounds.iter().try_for_each(|row| self.divergences.push(row))?;
+        divergences.times.iter().try_for_each(|row| self.divergence_times.push(row))?;
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
         // Pairs use other roles.
@@ -146,7 +162,9 @@ impl Tables for MeetingTables<'_> {
         self.marginals.finish()?;
         self.entries.finish()?;
         self.times.finish()?;
-        self.bounds.finish()
+        self.bounds.finish()?;
+        self.divergences.finish()?;
+        self.divergence_times.finish()
     }
 }
 
@@ -160,11 +178,14 @@ impl Study for Meeting {
             Declared::of::<BoundRow>(),
             Declared::of::<MarginalRow>(),
             Declared::of::<EntryMarginalRow>(),
+            Declared::of::<DivergenceRow>(),
+            Declared::of::<DivergenceTimesRow>(),
         ]
     }
 
     fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        runs.iter().map(|run| bounds::pages(run, format)).collect()
+        let page = |run| Ok(bounds::pages(run, format)? + &divergences::pages(run, format)?);
+        runs.iter().map(page).collect()
     }
 
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
@@ -173,6 +194,8 @@ impl Study for Meeting {
             Records::of_cells::<TimesRow>("meeting_times", "meeting_times.csv", runs)?,
             Records::of_cells::<MarginalRow>("marginals", "marginals.csv", runs)?,
             Records::of_cells::<EntryMarginalRow>("marginal_entries", "marginal_entries.csv", runs)?,
+            Records::of_cells::<DivergenceRow>("divergences", "divergences.csv", runs)?,
+            Records::of_cells::<DivergenceTimesRow>("divergence_times", "divergence_times.csv", runs)?,
         ])
     }
 

@@ -242,7 +242,7 @@ impl MeetingTimes {
 }
 
 /// Resamples of the bootstrap.
-const RESAMPLES: usize = 1000;
+pub(super) const RESAMPLES: usize = 1000;
 
 #[cfg(test)]
 mod tests {

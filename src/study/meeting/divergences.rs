@@ -1,0 +1,175 @@
+//! Bounds on f-divergences without a lag, from groups of chains that share weights.
+
+use super::super::cells::CellRow;
+use super::super::records::Named;
+use super::half_decades;
+use crate::config::Harmonized as Asked;
+use crate::coupling::{Divergence, Group, Harmonized};
+use crate::diagnostics::Estimate;
+use crate::error::Result;
+use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::rng::{Stream, TaskKey, stream};
+use crate::table;
+use crate::table::Key;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Levels of the bound whose first t is printed.
+const LEVELS: [f64; 2] = [0.1, 0.01];
+/// Equal weights that must be worth as much as the chains at the start for the mean of the weights to be known.
+const LEAST_EFFECTIVE: f64 = 100.0;
+
+table! {
+    /// The bound on one divergence of a chain after some steps.
+    #[derive(serde::Deserialize)]
+    pub struct DivergenceRow in "divergences.parquet", "Study `meeting` with `harmonized-groups`: one row per chain, number of steps and divergence. Errors and intervals by the bootstrap over groups (1,000 resamples)." {
+        cell: Key, "", "the first cell with this law and chain, in `cells.parquet`";
+        t: u64, "kernel steps", "0, 1, 10^0.5, 10, … to four times the last meeting, or to `harmonized-steps`";
+        divergence: String, "", "of the target from the chain's law: `tv` (total variation), `chi-squared`, `kl` (in nats), `hellinger-squared` (1 less the sum of the roots of the products)";
+        groups: u64, "", "independent groups";
+        chains: u64, "", "of each group";
+        apart: u64, "", "chains of all groups, those that have met counted once; `groups` where nothing is left to meet";
+        effective: f64, "", "`(Σ w)²/Σ w²` over all chains: as many equal weights say as much. Where it is small at t = 0, few chains carry all the weight and every bound is too low";
+        bound: f64, "", "mean of f(w/c) over all chains, c the mean of the weights (Corenflos, Dau 2025): consistent in the number of chains";
+        bound_se: Option<f64>, "", "its standard error";
+        bound_low: Option<f64>, "", "its interval at 95 %";
+        bound_high: Option<f64>, "", "its interval";
+    }
+}
+
+table! {
+    /// The bound on one divergence of a chain, summed up.
+    #[derive(serde::Deserialize)]
+    pub struct DivergenceTimesRow in "divergence_times.parquet", "Study `meeting` with `harmonized-groups`: one row per chain and divergence." {
+        cell: Key, "", "as in `divergences.parquet`";
+        divergence: String, "", "as there";
+        groups: u64, "", "independent groups";
+        chains: u64, "", "of each group";
+        met: u64, "", "groups in which all chains have met";
+        last: u64, "kernel steps", "the last meeting";
+        steps: u64, "kernel steps", "of all groups together; chains that have met are counted once";
+        below_10: Option<u64>, "kernel steps", "the first t at which the bound is at most 0.1; null if it is above as far as it is known";
+        below_1: Option<u64>, "kernel steps", "the same for 0.01";
+        rests: f64, "", "the bound after the last meeting: the spread of the groups' mean weights, which larger groups bring down";
+    }
+}
+
+/// What groups give.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Divergences {
+    pub(super) bounds: Vec<DivergenceRow>,
+    pub(super) times: Vec<DivergenceTimesRow>,
+}
+
+/// Groups side by side, each from the stream of its number; that of the last number there is serves the bootstrap.
+///
+/// `run`: a group. Errors: of a group.
+pub(super) fn run(
+    asked: Asked,
+    cell: Key,
+    key: TaskKey,
+    run: impl Fn(&mut Stream) -> Result<Group> + Sync,
+) -> Result<Divergences> {
+    let Asked { groups, chains, .. } = asked;
+    let of = |replicate| stream(TaskKey { replicate, ..key });
+    let all: Vec<Group> =
+        (0..groups).into_par_iter().map(|group| run(&mut of(group))).collect::<Result<_>>()?;
+    let all = Harmonized::new(all);
+    let resamples = all.resamples(&mut of(u64::MAX));
+    let mut times = vec![0];
+    times.extend(half_decades(all.last().saturating_mul(4).min(all.until())));
+    let at_each = |(t, divergence): (u64, Divergence)| {
+        let weights = all.at(t);
+        let bound = weights.bootstrap(divergence, &resamples);
+        DivergenceRow {
+            cell,
+            t,
+            divergence: divergence.name().to_owned(),
+            groups,
+            chains,
+            apart: weights.apart(),
+            effective: weights.effective(),
+            bound: bound.estimate.mean,
+            bound_se: finite(bound.estimate.standard_error),
+            bound_low: finite(bound.interval.0),
+            bound_high: finite(bound.interval.1),
+        }
+    };
+    let rows: Vec<(u64, Divergence)> =
+        times.iter().flat_map(|&t| Divergence::ALL.map(|divergence| (t, divergence))).collect();
+    let rests = all.at(all.last());
+    let summary = |divergence: Divergence| {
+        let [below_10, below_1] = LEVELS.map(|level| all.first_below(divergence, level));
+        DivergenceTimesRow {
+            cell,
+            divergence: divergence.name().to_owned(),
+            groups,
+            chains,
+            met: all.met(),
+            last: all.last(),
+            steps: all.steps(),
+            below_10,
+            below_1,
+            rests: rests.bound(divergence),
+        }
+    };
+    Ok(Divergences {
+        bounds: rows.into_par_iter().map(at_each).collect(),
+        times: Divergence::ALL.map(summary).into(),
+    })
+}
+
+/// A page for each chain with groups.
+pub(super) fn pages(run: &Named, format: Format) -> crate::failure::Result<String> {
+    let bounds = run.by_cell(|row: &DivergenceRow| row.cell)?;
+    let times = run.by_cell(|row: &DivergenceTimesRow| row.cell)?;
+    let both = bounds.iter().zip(&times);
+    Ok(both.map(|((cell, bounds), (_, times))| page(cell, bounds, times, format)).collect())
+}
+
+fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow], format: Format) -> String {
+    let header = ["t", "TV", "χ²", "KL", "Hellinger²"].map(str::to_owned);
+    let words = |row: &DivergenceRow| {
+        with_error(Estimate { mean: row.bound, standard_error: row.bound_se.unwrap_or(f64::NAN) })
+    };
+    let line = |rows: &[DivergenceRow]| -> Vec<String> {
+        let t = rows.iter().take(1).map(|row| row.t.to_string());
+        t.chain(rows.iter().map(words)).collect()
+    };
+    let mut body: Vec<Vec<String>> = bounds.chunk_by(|a, b| a.t == b.t).map(line).collect();
+    for (level, first) in
+        LEVELS.iter().zip([|row: &DivergenceTimesRow| row.below_10, |row: &DivergenceTimesRow| row.below_1])
+    {
+        let mut line = vec![format!("first t <= {level}")];
+        line.extend(times.iter().map(|row| first(row).map_or("-".to_owned(), |t| t.to_string())));
+        body.push(line);
+    }
+    let (Some(start), Some(sum)) = (bounds.first(), times.first()) else { return String::new() };
+    let title = format!(
+        "Bounds on divergences from the target after t steps of {}, {}: {} groups of {} chains that share weights, mean ± standard error",
+        cell.method_words(),
+        cell.noise_words(),
+        sum.groups,
+        sum.chains
+    );
+    let mut notes = String::new();
+    if sum.met < sum.groups {
+        notes += &format!(
+            "- In {} of {} groups chains were left apart: the bounds are known as far as they ran (raise harmonized-steps)\n",
+            sum.groups - sum.met,
+            sum.groups
+        );
+    } else {
+        notes += &format!(
+            "- All chains of every group have met after {} steps: there the bounds rest, and only larger groups bring them down\n",
+            sum.last
+        );
+    }
+    if start.effective < LEAST_EFFECTIVE {
+        notes += &format!(
+            "- The starts are worth {:.1} equal weights: few chains carry all the weight, and the bounds are too low to be relied on\n",
+            start.effective
+        );
+    }
+    heading(&title, format) + &table_page(header.into(), body, format) + &notes + "\n"
+}
