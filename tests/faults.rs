@@ -217,7 +217,7 @@ fn damaged_batches_are_drawn_again() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
     };
-    let garbage = |bytes: &mut Vec<u8>| bytes.extend_from_slice(b"records2 and no more");
+    let garbage = |bytes: &mut Vec<u8>| bytes.extend_from_slice(b"records3 and no more");
     let empty = |bytes: &mut Vec<u8>| bytes.clear();
     for damage in [&cut as &dyn Fn(&mut Vec<u8>), &flip, &garbage, &empty] {
         killed(&place, "out");

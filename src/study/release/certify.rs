@@ -139,6 +139,7 @@ impl CertificateRow {
     /// The bound in words.
     pub(super) fn words(&self) -> String {
         match (self.bound, self.bound_high) {
+            (Some(bound), Some(_)) if bound >= 1.0 => "nothing known below 1".into(),
             (Some(bound), Some(high)) if bound > 0.0 => format!("{bound:.1e} (<= {high:.1e})"),
             (Some(_), Some(high)) => format!("below about {high:.1e}"),
             _ => "unknown".into(),
