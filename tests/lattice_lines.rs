@@ -3,7 +3,7 @@
 
 mod common;
 
-use congenial::law::{DiscreteGaussian, EuclideanLaplace, LatticeLaw, Line};
+use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, LatticeLaw, Line};
 use congenial::rng::{Stream, below, normal, open01};
 
 /// A line `z + t b` of a law on integer vectors: minus the logarithm of the weight, from the place next to the peak.
@@ -191,5 +191,51 @@ fn lattice_lines_of_the_l2_norm() {
     }
     for scale in [4e3, 3e4, 1e6] {
         lattice_lines(EuclideanLaplace::new(scale).unwrap(), true, 6, &mut rng);
+    }
+}
+
+/// Without bounds and with them, coefficients of 1 and larger ones: the place of u in the sums of all weights.
+#[test]
+fn lattice_lines_of_the_l1_norm() {
+    let mut rng = common::test_stream(13);
+    for scale in [0.03, 0.3, 1.0, 4.0, 40.0, 400.0] {
+        let law = DoubleGeometric::new(scale).unwrap();
+        let tables = LatticeLaw::tables(&law);
+        for i in 0..300 {
+            let largest = if i % 4 == 0 { 3 } else { 1 };
+            let coefficient =
+                |rng: &mut Stream| (1 + below(rng, largest) as i32) * if below(rng, 2) == 0 { 1 } else { -1 };
+            let b: Vec<(u32, i32)> =
+                (0..2 + below(&mut rng, 3) as u32).map(|entry| (entry, coefficient(&mut rng))).collect();
+            let far = [0, 1, (3.0 * scale) as i64, 1_000_003][below(&mut rng, 4) as usize];
+            let noise = |rng: &mut Stream| (normal(rng) * scale * [0.1, 1.0, 4.0][i % 3]).round() as i64;
+            let z: Vec<i64> = b.iter().map(|&(_, c)| noise(&mut rng) + far * i64::from(c)).collect();
+            let energy = |t: i64| {
+                b.iter().map(|&(entry, c)| (z[entry as usize] + i64::from(c) * t).abs()).sum::<i64>()
+            };
+            // The weight is largest at a break, or next to it where that is no integer.
+            let breaks = b.iter().map(|&(entry, c)| (-z[entry as usize]).div_euclid(i64::from(c)));
+            let peak = breaks.flat_map(|at| [at, at + 1]).min_by_key(|&t| energy(t)).unwrap();
+            let reach = (40.0 * scale) as i64 + 5;
+            let (lo, hi) = match i % 5 {
+                0 => (-(below(&mut rng, 9) as i64), below(&mut rng, 9) as i64),
+                _ => (i64::MIN, i64::MAX),
+            };
+            let top = peak.clamp(lo, hi);
+            let (from, to) = ((top - reach).max(lo), (top + reach).min(hi));
+            let weights: Vec<f64> =
+                (from..=to).map(|t| (-(energy(t) - energy(top)) as f64 / scale).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            let sum = z.iter().map(|z| z.abs()).sum();
+            for _ in 0..20 {
+                let u = open01(&mut rng);
+                let t = law.line(&tables, &mut Line::default(), &b, (&z, sum), (lo, hi), u);
+                let words = format!("scale {scale} b {b:?} z {z:?} [{lo}, {hi}] u = {u}: {t}, peak {peak}");
+                assert!((from..=to).contains(&t), "{words}");
+                let before: f64 = weights[..(t - from) as usize].iter().sum::<f64>() / total;
+                let upto = before + weights[(t - from) as usize] / total;
+                assert!(before <= u + 1e-11 && upto >= u - 1e-11, "{words}: its place is {before} to {upto}");
+            }
+        }
     }
 }

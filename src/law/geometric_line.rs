@@ -85,6 +85,52 @@ impl LineLaw for DoubleGeometric {
     }
 }
 
+/// The draw for `z + t b` without bounds and with one rate, where `b` has two to four coefficients, all of them ±1; `None` for other b,
+/// and where a table ends.
+///
+/// The weight is largest at the breaks in the middle: those at the outer ones are powers of the steps from there, and nothing
+/// underflows that matters.
+#[inline]
+pub(super) fn free_line(tables: &PowerTables, b: &[(u32, i32)], z: &[i64], u: f64) -> Option<i64> {
+    let equal = tables.equal.as_ref().filter(|_| tables.gentle)?;
+    let powers = &tables.levels[0].powers[..];
+    match b.len() {
+        2 => few_free::<2>(equal, powers, b, z, u),
+        3 => few_free::<3>(equal, powers, b, z, u),
+        4 => few_free::<4>(equal, powers, b, z, u),
+        _ => None,
+    }
+}
+
+#[inline]
+fn few_free<const K: usize>(
+    equal: &EqualRates,
+    powers: &[f64],
+    b: &[(u32, i32)],
+    z: &[i64],
+    u: f64,
+) -> Option<i64> {
+    let mut unit = true;
+    let mut breaks = [0i64; K];
+    for (at, &(entry, coefficient)) in breaks.iter_mut().zip(b) {
+        unit &= coefficient.abs() == 1;
+        *at = -z[entry as usize] * i64::from(coefficient);
+    }
+    if !unit {
+        return None;
+    }
+    sort(&mut breaks, |&at| at);
+    let mut weights = [1.0; K];
+    if K > 2 {
+        // K - 2 terms fall on the way out.
+        let outer = |steps: i64| powers.get((K - 2).saturating_mul(steps as usize)).copied();
+        weights[0] = outer(breaks[1] - breaks[0])?;
+        weights[K - 1] = outer(breaks[K - 1] - breaks[K - 2])?;
+    }
+    let pieces = Pieces { lo: i64::MIN, end: i64::MAX, nodes: breaks, first: 0.0, last: 0.0, weights };
+    pieces.quantile(&equal.growth[K], &equal.inverse_fall[K], u)
+}
+
 /// The same draw for a few terms, by tables alone; `None` where a table ends, a weight underflows or a
 /// slope is too small for the difference of its ends.
 #[inline]

@@ -1,7 +1,10 @@
 //! Laws on a lattice of integer vectors: weights that depend on a norm.
 
 use super::norm_line::{self, LEAST_KAPPA, NormQuantiles, REACH};
-use super::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, blocks, whole};
+use super::{
+    DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Law, Line, LineLaw, Term, blocks, geometric_line,
+    whole,
+};
 use crate::error::{Error, Result};
 use crate::rng::normal_quantile;
 use std::fmt::Debug;
@@ -114,6 +117,11 @@ impl LatticeLaw for DoubleGeometric {
         within: (i64, i64),
         u: f64,
     ) -> i64 {
+        if within == (i64::MIN, i64::MAX)
+            && let Some(t) = geometric_line::free_line(tables, b, z, u)
+        {
+            return t;
+        }
         line.terms.clear();
         let mut unit = true;
         for &(entry, coefficient) in b {
@@ -318,11 +326,13 @@ fn along(b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
     })
 }
 
-/// The least of a convex function and where it is, from 0 by strides that double, then halve.
+/// The least of a convex function and where it is, from 0 by strides that double, then halve, to either side in turn: a long stride
+/// may lead beyond.
 pub(crate) fn downhill<E: PartialOrd>(energy: impl Fn(i64) -> E) -> (i64, E) {
     let (mut mode, mut least) = (0, energy(0));
-    for side in [1i64, -1] {
-        let mut stride = 1i64;
+    let (mut side, mut exhausted) = (1i64, 0);
+    while exhausted < 2 {
+        let (mut stride, from) = (1i64, mode);
         loop {
             let next = energy(mode + side * stride);
             if next < least {
@@ -334,6 +344,8 @@ pub(crate) fn downhill<E: PartialOrd>(energy: impl Fn(i64) -> E) -> (i64, E) {
                 break;
             }
         }
+        exhausted = if mode == from { exhausted + 1 } else { 1 };
+        side = -side;
     }
     (mode, least)
 }
