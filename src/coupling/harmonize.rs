@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{Coupled, Start};
 use crate::rng::Rng;
 
+/// Most values that the chains of a group hold.
+const MOST_VALUES: u64 = 1 << 27;
+
 /// Most chains of a group.
 pub const MOST_CHAINS: u64 = 1 << 16;
 
@@ -110,6 +113,11 @@ where
                     what: "these starts".into(),
                     reason: "they are moved into the inequalities, so that their law is not known",
                 })?;
+            let values = chains.saturating_mul(kernel.position(&state).len() as u64);
+            if values > MOST_VALUES {
+                let what = format!("a group of {chains} chains");
+                return Err(Error::TooLarge { what, needed: values, limit: MOST_VALUES, unit: "values" });
+            }
             states.push(state);
             log_weights.push(log_weight);
         }

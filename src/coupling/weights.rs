@@ -8,8 +8,10 @@ use crate::rng::{Rng, below};
 
 /// Independent groups of one kernel: bounds on `D_f(π‖μ_t)`, see [`super::harmonize()`].
 ///
-/// The constant c of the weights is estimated by their mean over all chains, which makes every bound consistent in the number of
-/// chains, not unbiased. Where few chains carry all the weight ([`Weights::effective`]) it is too low.
+/// The constant c of the weights is estimated by their mean over all chains, which makes every bound with a finite
+/// `E f(w_0/c)` consistent in the number of chains, not unbiased. Where few chains carry all the weight ([`Weights::effective`]) it is
+/// too low. Where `E f(w_0/c)` is infinite, as that of χ² for starts whose tails are less than half as long as those of the target, it
+/// is finite all the same and says nothing: no sample tells.
 #[derive(Debug, Clone)]
 pub struct Harmonized {
     groups: Vec<Group>,

@@ -227,7 +227,8 @@ impl LatticeExact {
 impl ComponentSampler {
     /// The sampler of one component of the equations.
     pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
-        if component.is_fixed()? {
+        // The leaves of a hierarchy are free, however many equations there are.
+        if component.tree().is_none() && component.is_fixed()? {
             Ok(Self::Fixed(component.entries.clone()))
         } else {
             law.component(component)
@@ -279,6 +280,36 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::testing::{assert_frequencies, test_stream};
     use std::collections::BTreeMap;
+
+    /// More equations than a normal form takes, without inequalities and with them.
+    #[test]
+    fn hierarchies_may_be_large() {
+        let groups = 1100;
+        let inner = |g: u32| 2 * groups + g;
+        let mut rows = vec![vec![(3 * groups, -1)]];
+        for g in 0..groups {
+            rows[0].push((inner(g), 1));
+            rows.push(vec![(2 * g, 1), (2 * g + 1, 1), (inner(g), -1)]);
+        }
+        let entries = 3 * groups as usize + 1;
+        let invariant = Linear::from_rows(entries, rows).unwrap();
+        let mut counts = vec![1; 2 * groups as usize];
+        counts.extend(vec![2; groups as usize]);
+        counts.push(2 * i64::from(groups));
+        let region = Inequalities::nonnegative(entries).around(&counts).unwrap();
+        let (mut rng, mut scratch, mut noise) = (test_stream(2), LatticeScratch::default(), vec![0; entries]);
+        for region in [None, Some(&region)] {
+            let geometric =
+                LatticeExact::new(&invariant, region, DoubleGeometric::new(2.0).unwrap()).unwrap();
+            let gaussian =
+                LatticeExact::new(&invariant, region, DiscreteGaussian::new(2.0).unwrap()).unwrap();
+            for exact in [geometric, gaussian] {
+                exact.draw(&mut rng, &mut scratch, &mut noise);
+                assert!(invariant.holds(&noise) && region.is_none_or(|region| region.contains(&noise)));
+                assert!(noise.iter().any(|&z| z != 0));
+            }
+        }
+    }
 
     /// A hierarchy in any order of entries, drawn by the sampler of trees: as often as the list of its points says.
     #[test]

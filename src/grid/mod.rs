@@ -63,6 +63,20 @@ impl Cell {
         self.meeting.and_then(|meeting| meeting.lag)
     }
 
+    /// Whether both have one chain, whatever its length.
+    pub fn has_chain_of(&self, other: &Self) -> bool {
+        let chain = |cell: &Self| {
+            (cell.law, cell.epsilon, cell.delta, cell.sensitivity, cell.method.without_length())
+        };
+        chain(self) == chain(other) && self.split == other.split
+    }
+
+    /// Key of the cell of a study of meetings with its chain.
+    pub fn meeting_key(&self, meeting: Meeting, subject: &Subject) -> u64 {
+        let method = self.method.without_length();
+        key::cell(&Self { method, meeting: Some(meeting), ..self.clone() }, subject)
+    }
+
     /// Key of the cell without the length of its chain and without a lag: of the chain itself, whatever a study does with it.
     pub fn chain_key(&self, subject: &Subject) -> u64 {
         let method = self.method.without_length();

@@ -75,6 +75,10 @@ impl Bounded {
         if hierarchy.leaves().iter().any(|&leaf| own[leaf as usize] == NO_LOWER) {
             return None;
         }
+        let sum: i128 = hierarchy.leaves().iter().map(|&leaf| i128::from(own[leaf as usize])).sum();
+        if sum < -(1 << 62) {
+            return None;
+        }
         let mut least = own.clone();
         hierarchy.sum_up(&mut least);
         let follows = own.iter().zip(&least).all(|(own, least)| own <= least);

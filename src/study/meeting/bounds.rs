@@ -7,7 +7,7 @@ use super::{half_decades, kernels};
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::page::{Format, finite, heading, number, table as table_page, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
 use crate::table;
@@ -335,8 +335,9 @@ fn bound_table(lines: &[Line], format: Format) -> String {
     );
     let note = bounded[0].cell.epsilon_paid().map_or(String::new(), |epsilon| {
         format!(
-            "A release after t steps is (epsilon, delta + delta')-private with delta' = (1 + e^epsilon) times the bound, \
-             {:.3} times it here, and at most 1; both are in the CSV.\n\n",
+            "A release after t steps is (epsilon', delta + delta')-private, epsilon' = (1 + gamma) epsilon of all levels together, here {}, \
+             and delta' = (1 + e^epsilon') times the bound, {:.3} times it here, and at most 1; both are in the CSV.\n\n",
+            number(epsilon),
             1.0 + libm::exp(epsilon)
         )
     });

@@ -43,6 +43,8 @@ study! {
     }
 }
 
+/// Most groups: the bootstrap keeps 8 kB for each.
+const MOST_GROUPS: u64 = 10_000;
 /// Chains of a group if the config does not say.
 const DEFAULT_GROUP: u64 = 64;
 /// Steps of the comparison of marginals if the config does not say.
@@ -119,14 +121,13 @@ impl MeetingBlock {
         };
         let within = |key: &str, value: &Spanned<i64>, most: u64| -> Result<u64> {
             let n = checker.positive_integer(key, value)?;
-            let label =
-                if most == u64::MAX { "want at least 2".to_owned() } else { format!("want 2 to {most}") };
-            let refused = || checker.error(format!("{key}: got {n}"), value.span(), label);
+            let refused =
+                || checker.error(format!("{key}: got {n}"), value.span(), format!("want 2 to {most}"));
             if (2..=most).contains(&n) { Ok(n) } else { Err(refused()) }
         };
         let [(chains_key, chains), (steps_key, steps)] = others;
         Ok(Some(Harmonized {
-            groups: within("harmonized-groups", groups, u64::MAX)?,
+            groups: within("harmonized-groups", groups, MOST_GROUPS)?,
             chains: chains
                 .as_ref()
                 .map_or(Ok(DEFAULT_GROUP), |chains| within(chains_key, chains, MOST_CHAINS))?,

@@ -10,7 +10,7 @@ use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet};
 use crate::engine::{Drawn, Prepared, encode};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{HierarchyTable, InvariantTable, Subject};
@@ -36,7 +36,7 @@ pub(super) fn prepare<'a>(
     Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key })?)
 }
 
-/// Meeting times of coupled pairs of a cell's chain, by lag; their streams belong to the chain, whatever its length.
+/// Meeting times of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
 ///
 /// Errors: a chain or a law without a coupling; no start.
 pub(in crate::study) fn certify(
@@ -44,15 +44,23 @@ pub(in crate::study) fn certify(
     cell: &Cell,
     pairs: &config::Pairs,
 ) -> Result<Vec<MeetingTimes>> {
+    if !cell.method.kind().facts().coupled {
+        let reason = "no coupling of two of its chains is known";
+        return Err(Error::Unsupported { method: cell.method.name(), what: "coupled pairs".into(), reason });
+    }
+    if cell.law.is_continuous() {
+        let (what, reason) = ("coupled pairs with real noise".into(), "couplings are of integer laws");
+        return Err(Error::Unsupported { method: cell.method.name(), what, reason });
+    }
     let times = |&lag: &u64| {
-        let key = cell.chain_key(&plan.subject);
         let meeting = Meeting {
             lag: Some(lag),
-            chain_key: key,
+            chain_key: cell.chain_key(&plan.subject),
             max_steps: pairs.max_steps,
             marginals: None,
             harmonized: None,
         };
+        let key = cell.meeting_key(meeting, &plan.subject);
         let ready = cell.law.on(OnCell { plan, cell, meeting, key })?;
         let met = (0..pairs.pairs).into_par_iter().map(|replicate| ready.pair(replicate));
         let mut times = MeetingTimes::new(lag);

@@ -34,8 +34,8 @@ table! {
 pub(super) enum Certificates {
     /// A study of meetings: its name, and its pairs by the key of the chain.
     Run(String, HashMap<Key, Vec<MeetingTimes>>),
-    /// Each cell runs its own.
-    Own,
+    /// The first cell with a chain runs them: by the key of the chain, or why there are none.
+    Own(HashMap<Key, std::result::Result<Vec<MeetingTimes>, String>>),
 }
 
 impl Certificates {
@@ -44,7 +44,7 @@ impl Certificates {
         match &plan.config.certify {
             None => Ok(None),
             Some(Certify::Run(folder)) => Self::read(folder).map(Some),
-            Some(Certify::Pairs(_)) => Ok(Some(Self::Own)),
+            Some(Certify::Pairs(_)) => Ok(Some(Self::Own(HashMap::new()))),
         }
     }
 
@@ -77,9 +77,9 @@ impl Certificates {
         Ok(Self::Run(run.manifest.name.clone(), by_chain))
     }
 
-    /// The row of a cell whose releases make so many steps; for others there is none. `own`: meeting times of its own pairs, by lag.
+    /// The row of a cell whose releases make so many steps; for others there is none. `own`: meeting times of pairs that it ran, by lag.
     pub(super) fn row(
-        &self,
+        &mut self,
         plan: &Plan,
         cell: &Cell,
         steps: Option<u64>,
@@ -97,14 +97,22 @@ impl Certificates {
             bound_high: None,
             unknown: why,
         };
-        let all = match (self, own) {
-            (Self::Run(name, chains), _) => match chains.get(&Key(cell.chain_key(&plan.subject))) {
+        let chain = Key(cell.chain_key(&plan.subject));
+        let all = match self {
+            Self::Run(name, chains) => match chains.get(&chain) {
                 None => return Some(unknown(format!("{name} has no coupled pairs of this chain"))),
-                Some(all) => all.clone(),
+                Some(all) => all,
             },
-            (Self::Own, Some(Ok(all))) => all,
-            (Self::Own, Some(Err(why))) => return Some(unknown(why)),
-            (Self::Own, None) => return Some(unknown("no pairs were run".into())),
+            Self::Own(chains) => {
+                if let Some(own) = own {
+                    chains.insert(chain, own);
+                }
+                match chains.get(&chain) {
+                    Some(Ok(all)) => all,
+                    Some(Err(why)) => return Some(unknown(why.clone())),
+                    None => return Some(unknown("the first cell with this chain failed".into())),
+                }
+            }
         };
         let key = TaskKey { seed: plan.config.seed, cell: cell.key, replicate: u64::MAX, role: Role::Noise };
         let bounded = all.iter().filter(|times| times.is_bounded()).map(|times| {
@@ -139,7 +147,7 @@ impl CertificateRow {
     /// The bound in words.
     pub(super) fn words(&self) -> String {
         match (self.bound, self.bound_high) {
-            (Some(bound), Some(_)) if bound >= 1.0 => "nothing known below 1".into(),
+            (Some(_), Some(high)) if high >= 1.0 => "nothing known below 1".into(),
             (Some(bound), Some(high)) if bound > 0.0 => format!("{bound:.1e} (<= {high:.1e})"),
             (Some(_), Some(high)) => format!("below about {high:.1e}"),
             _ => "unknown".into(),

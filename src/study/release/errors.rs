@@ -363,8 +363,8 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
         return Ok(String::new());
     }
     let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"; Gaussian laws: through rho). TV of sampling: the \
-                total variation distance of a draw to its law; of a chain by coupled pairs (report.certify), in brackets the upper limit at 95 %. delta of \
-                sampling: (1 + e^epsilon) times that.\n\n";
+                total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of the lag whose limit is smallest. delta of \
+                sampling: (1 + e^((1 + gamma) epsilon)) times that.\n\n";
     let page = table_page(header.map(str::to_owned).to_vec(), body, format);
     let why = if unknown.is_empty() { String::new() } else { format!("Unknown:\n{}\n", unknown.concat()) };
     Ok(heading("What a release pays", format) + &page + note + &why)

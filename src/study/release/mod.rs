@@ -62,6 +62,8 @@ struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     releases: Box<dyn Releases>,
+    /// Whether it is the first with its chain, which runs the pairs that certify all of them.
+    first: bool,
 }
 
 impl Prepared for Ready<'_> {
@@ -74,7 +76,7 @@ impl Prepared for Ready<'_> {
     fn close(&self) -> crate::Result<Vec<u8>> {
         let paid = Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject));
         let met = match &self.plan.config.certify {
-            Some(Certify::Pairs(pairs)) if self.cell.method.is_chain() => {
+            Some(Certify::Pairs(pairs)) if self.first => {
                 Some(certified(self.plan, self.cell, pairs).map_err(|error| error.to_string()))
             }
             _ => None,
@@ -88,8 +90,9 @@ impl Kind for Release {
     type Block = ReleaseBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
-        let cell = &plan.cells[cell];
-        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
+        let (before, cell) = (&plan.cells[..cell], &plan.cells[cell]);
+        let first = cell.method.is_chain() && !before.iter().any(|other| other.has_chain_of(cell));
+        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)?, first }))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -194,7 +197,9 @@ pub struct Outcome {
 }
 
 /// Draws every cell of a plan and keeps the rows in memory. Errors: threads.
-pub fn draw_all(plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
+pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
+    // Rows alone are kept.
+    plan.config.certify = None;
     struct Kept(Vec<Outcome>);
     impl Sink for Kept {
         fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
