@@ -73,14 +73,16 @@ impl Cell {
 
     /// Key of the cell of a study of meetings with its chain.
     pub fn meeting_key(&self, meeting: Meeting, subject: &Subject) -> u64 {
-        let method = self.method.without_length();
-        key::cell(&Self { method, meeting: Some(meeting), ..self.clone() }, subject)
+        self.key_without_length(Some(meeting), subject)
     }
 
     /// Key of the cell without the length of its chain and without a lag: of the chain itself, whatever a study does with it.
     pub fn chain_key(&self, subject: &Subject) -> u64 {
-        let method = self.method.without_length();
-        key::cell(&Self { method, meeting: None, ..self.clone() }, subject)
+        self.key_without_length(None, subject)
+    }
+
+    fn key_without_length(&self, meeting: Option<Meeting>, subject: &Subject) -> u64 {
+        key::cell(&Self { method: self.method.without_length(), meeting, ..self.clone() }, subject)
     }
 
     /// The key as it is printed: 16 hexadecimal digits.

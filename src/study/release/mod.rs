@@ -62,8 +62,14 @@ struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     releases: Box<dyn Releases>,
-    /// Whether it is the first with its chain, which runs the pairs that certify all of them.
-    first: bool,
+}
+
+impl Ready<'_> {
+    /// Whether it is the first cell with its chain, which runs the pairs that certify all of them.
+    fn is_first_with_chain(&self) -> bool {
+        let first = || self.plan.cells.iter().find(|other| other.has_chain_of(self.cell));
+        self.cell.method.is_chain() && first().is_some_and(|first| first.key == self.cell.key)
+    }
 }
 
 impl Prepared for Ready<'_> {
@@ -76,7 +82,7 @@ impl Prepared for Ready<'_> {
     fn close(&self) -> crate::Result<Vec<u8>> {
         let paid = Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject));
         let met = match &self.plan.config.certify {
-            Some(Certify::Pairs(pairs)) if self.first => {
+            Some(Certify::Pairs(pairs)) if self.is_first_with_chain() => {
                 Some(certified(self.plan, self.cell, pairs).map_err(|error| error.to_string()))
             }
             _ => None,
@@ -90,9 +96,8 @@ impl Kind for Release {
     type Block = ReleaseBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
-        let (before, cell) = (&plan.cells[..cell], &plan.cells[cell]);
-        let first = cell.method.is_chain() && !before.iter().any(|other| other.has_chain_of(cell));
-        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)?, first }))
+        let cell = &plan.cells[cell];
+        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
