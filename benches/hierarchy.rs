@@ -7,7 +7,7 @@ mod shapes;
 mod words;
 
 use congenial::exact::{IntegerTree, LaplaceTree, PartsScratch};
-use congenial::imaging::{L2, SimplexScratch, TopDown};
+use congenial::imaging::{L2, TopDown, TopDownScratch};
 use congenial::kernel::{HierarchicalMh, Kernel, LineGibbs};
 use congenial::law::{DoubleGeometric, Laplace, Law};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
@@ -84,9 +84,9 @@ fn benches(criterion: &mut Criterion) {
         // Counts of the taxi kind: a few large zones, many small ones.
         let mut counts: Vec<i64> = (0..tree.nodes() as i64).map(|v| (v * 7919 % 263).pow(2)).collect();
         tree.sum_up(&mut counts);
-        let topdown = TopDown::new(&tree);
+        let topdown = TopDown::new(&tree, &counts);
         let (mut noisy, mut released) = (vec![0i64; tree.nodes()], vec![0i64; tree.nodes()]);
-        let mut scratch = SimplexScratch::default();
+        let mut scratch = TopDownScratch::default();
         group.bench_function(format!("topdown-{epsilon}"), |b| {
             b.iter(|| {
                 for (y, &x) in noisy.iter_mut().zip(&counts) {

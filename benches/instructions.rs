@@ -11,7 +11,7 @@ use congenial::exact::{
     Source, SplitScratch, Table, TreeLaw, TreeSampler, composition,
 };
 use congenial::imaging::{
-    L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch, SimplexValue, TopDown,
+    L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch, SimplexValue, TopDown, TopDownScratch,
 };
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{
@@ -243,7 +243,7 @@ where
     let noise = free(law, tree.nodes());
     let noisy: Vec<_> = counts.iter().zip(noise).map(|(&x, z)| L::Value::from_count(x) + z).collect();
     let (topdown, mut scratch, mut released) =
-        (TopDown::new(&tree), SimplexScratch::default(), vec![0i64; tree.nodes()]);
+        (TopDown::new(&tree, &counts), TopDownScratch::default(), vec![0i64; tree.nodes()]);
     repeat(FEW, move |rng| topdown.release(&noisy, rng, &mut scratch, black_box(&mut released)))
 }
 

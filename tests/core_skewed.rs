@@ -54,8 +54,8 @@ fn roots<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64]) -> (Distri
 
 /// Half of the total variation distance between the root's law and the table that the sampler draws it from.
 fn apart(law: &Distribution, sampler: &IntegerTree) -> f64 {
-    let listed: f64 = law.points.iter().map(|&(z, p)| (sampler.root().at(z as i64) - p).abs()).sum();
-    let inside: f64 = law.points.iter().map(|&(z, _)| sampler.root().at(z as i64)).sum();
+    let listed: f64 = law.points.iter().map(|&(z, p)| (sampler.root().unwrap().at(z as i64) - p).abs()).sum();
+    let inside: f64 = law.points.iter().map(|&(z, _)| sampler.root().unwrap().at(z as i64)).sum();
     0.5 * (listed + (1.0 - inside).abs())
 }
 

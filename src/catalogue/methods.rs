@@ -290,6 +290,15 @@ methods! {
         on_trees: on_trees("imaging from the root down, integers >= 0, exact controlled rounding", FOUR, FOUR),
         ..IMAGING
     };
+    /// Imaging by estimates from subtrees, then from the root down.
+    BlueDown = "bluedown", Facts {
+        on_trees: on_trees(
+            "imaging by the best linear unbiased estimate of every node from its subtree, then from the root down, integers >= 0",
+            FOUR,
+            FOUR,
+        ),
+        ..IMAGING
+    };
     /// Conditioning by the published chain on a lattice.
     LatticeMetropolis {
         /// Steps of the chain; none where it is coupled.
@@ -437,7 +446,7 @@ impl Method {
         let given = |(option, value): &(&OptionFacts, Value)| {
             option.key == NONNEGATIVE_KEY && *value == Value::Flag(true)
         };
-        matches!(self, Self::TopDown) || self.values().iter().any(given)
+        matches!(self, Self::TopDown | Self::BlueDown) || self.values().iter().any(given)
     }
 
     /// Whether it runs a Markov chain.

@@ -223,6 +223,12 @@ impl Defect {
         let share = lost / table.entries().iter().sum::<f64>();
         if share < 1.0 { share } else { 1.0 }
     }
+
+    /// The same given one value of the table.
+    pub(super) fn share_at(&self, table: &Table, z: i64) -> f64 {
+        let share = self.missing[(z - table.support().start()) as usize] / table.at(z);
+        if share < 1.0 { share } else { 1.0 }
+    }
 }
 
 /// By sum, from `first` on: at most what pairs of terms give of which one or both lie beyond their tables.

@@ -6,16 +6,16 @@ use crate::law::{Gaussian, Law};
 use crate::rng::{Rng, normal};
 
 /// Exact sampler of `q(z) ∝ Π_v w_v(z_v)` over all real vectors in which every parent is the sum of its
-/// children, for Gaussian weights.
+/// children and no known node has noise, for Gaussian weights.
 ///
 /// The noise of a node given its subtree is Gaussian with variance
-/// `V_v = 1 / (1/sigma_v² + 1/Σ_c V_c)` (`sigma_v²` for a leaf). Downwards, the children are drawn
+/// `V_v = 1 / (1/sigma_v² + 1/Σ_c V_c)` (`sigma_v²` for a leaf, 0 for a known node). Downwards, the children are drawn
 /// independently and the rest of their parent's value is spread over them in proportion to `V_c`.
 /// O(nodes), one normal a node.
 #[derive(Debug)]
 pub struct GaussianTree {
     hierarchy: Hierarchy,
-    /// `V_v`, and its square root: by node up to the last that has children; of leaves by level.
+    /// `V_v`, and its square root: by node up to the last that has children or is known; of leaves by level.
     variance: Vec<f64>,
     deviation: Vec<f64>,
     leaf_variance: Vec<f64>,
@@ -27,10 +27,12 @@ impl GaussianTree {
     pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let leaf_variance: Vec<f64> = laws.iter().map(Law::variance).collect();
-        let mut variance = vec![0.0; hierarchy.inner_end()];
+        let mut variance = vec![0.0; hierarchy.own_end()];
         for v in (0..variance.len()).rev() {
             let own = leaf_variance[hierarchy.level(v)];
-            variance[v] = if hierarchy.is_leaf(v) {
+            variance[v] = if hierarchy.is_known(v) {
+                0.0
+            } else if hierarchy.is_leaf(v) {
                 own
             } else {
                 let leaf = leaf_variance[hierarchy.level(v) + 1];
@@ -68,12 +70,15 @@ impl GaussianTree {
             let variance = |c: usize| self.variance.get(c).copied().unwrap_or(leaf);
             let sum: f64 = noise[children.clone()].iter().sum();
             let spread: f64 = children.clone().map(variance).sum();
+            if spread == 0.0 {
+                continue;
+            }
             let rest = (noise[v] - sum) / spread;
             for c in children {
                 noise[c] += rest * variance(c);
             }
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.
-        self.hierarchy.sum_up(noise);
+        self.hierarchy.sum_up_noise(noise);
     }
 }

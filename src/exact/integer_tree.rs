@@ -10,10 +10,10 @@ use crate::law::IntegerLaw;
 use crate::rng::Rng;
 
 /// Exact sampler of `q(z) ∝ Π_v w_v(z_v)` over all integer vectors in which every parent is the sum of
-/// its children, optionally with every released count `x_v + z_v >= 0`.
+/// its children and no known node has noise, optionally with every released count `x_v + z_v >= 0`.
 ///
 /// Upwards, the law of a node's noise given its subtree is a table, `m_v = w_v · (⊛ m_c over its
-/// children c)`; downwards, the root is drawn from `m_root` and every value is split over the children
+/// children c)`, for a known node the one value 0; downwards, the root is drawn from `m_root` and every value is split over the children
 /// by a binary tree of partial convolutions. Double geometric leaves that nothing truncates are drawn
 /// together by [`super::GeometricSum`]. Subtrees of equal shape share their tables.
 ///
@@ -29,11 +29,12 @@ use crate::rng::Rng;
 pub struct IntegerTree {
     parts: Parts,
     hierarchy: Hierarchy,
-    /// By node up to the last that has children: the part over them, or `None` for a leaf.
+    /// By node up to the last that has children: the part over those that are not known, or `None` where there are none.
     plan: Vec<Option<PartId>>,
-    /// Position in a node's part -> node.
+    /// Position in a node's part -> node; known children come last.
     order: Vec<u32>,
-    root: PartId,
+    /// The root's part; `None` if its count is known.
+    root: Option<PartId>,
     tv_error: f64,
 }
 
@@ -97,22 +98,40 @@ impl IntegerTree {
         let mut unit = vec![0; n];
         let mut plan = vec![None; hierarchy.inner_end()];
         let mut order: Vec<u32> = (0..n as u32).collect();
+        // Components are independent: what they lack adds up.
+        let mut tv_error = 0.0;
         for v in (0..n).rev() {
             let level = hierarchy.level(v);
             let outside = if v == 0 { 0.0 } else { tilt(hierarchy.parent(v)) };
-            unit[v] = if hierarchy.is_leaf(v) {
-                build.leaf(level, counts.map_or(NO_LOWER, |counts| -counts[v]), NO_UPPER, outside)?
-            } else {
-                // What is weighted with this level's law lies within its reach; a tilt would move it.
-                let reach = (tilts.is_none()).then(|| super::table::reach(&laws[level]) as u64);
-                let terms = FreeTerms { level: level + 1, reach, tilt: tilt(v), depths: counts };
-                let inner = build.sum(terms, &mut order[hierarchy.children(v)], &unit)?;
-                plan[v] = Some(inner);
-                build.node(level, inner, outside - tilt(v))?
+            let is_known = hierarchy.is_known(v);
+            let own = &mut order[hierarchy.children(v)];
+            if hierarchy.has_known() {
+                own.sort_by_key(|&child| hierarchy.is_known(child as usize));
+            }
+            let open = own.iter().take_while(|&&child| !hierarchy.is_known(child as usize)).count();
+            if open == 0 {
+                if !is_known {
+                    unit[v] =
+                        build.leaf(level, counts.map_or(NO_LOWER, |counts| -counts[v]), NO_UPPER, outside)?;
+                }
+                continue;
+            }
+            // What is weighted with this level's law lies within its reach; a tilt would move it.
+            let reach = match is_known {
+                true => Some(0),
+                false => tilts.is_none().then(|| super::table::reach(&laws[level]) as u64),
             };
+            let terms = FreeTerms { level: level + 1, reach, tilt: tilt(v), depths: counts };
+            let inner = build.sum(terms, &mut own[..open], &unit)?;
+            plan[v] = Some(inner);
+            if is_known {
+                tv_error += build.lacking_at_zero(inner)?;
+            } else {
+                unit[v] = build.node(level, inner, outside - tilt(v))?;
+            }
         }
-        let root = unit[0];
-        let tv_error = build.lacking(root);
+        let root = (!hierarchy.is_known(0)).then_some(unit[0]);
+        tv_error += root.map_or(0.0, |root| build.lacking(root));
         Ok(Self { hierarchy: hierarchy.clone(), parts: build.finish(), plan, order, root, tv_error })
     }
 
@@ -121,17 +140,22 @@ impl IntegerTree {
         self.tv_error
     }
 
-    /// The law of the root's noise.
-    pub fn root(&self) -> &Table {
-        self.parts.table(self.root)
+    /// The law of the root's noise; `None` if its count is known.
+    pub fn root(&self) -> Option<&Table> {
+        self.root.map(|root| self.parts.table(root))
     }
 
     /// One draw of the noise of all nodes, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
-        noise[0] = self.root().sample(rng);
+        if self.hierarchy.has_known() {
+            noise.fill(0);
+        }
+        if let Some(root) = self.root() {
+            noise[0] = root.sample(rng);
+        }
         for (v, part) in self.plan.iter().enumerate() {
             if let Some(part) = *part {
-                let order = &self.order[self.hierarchy.children(v)];
+                let order = &self.order[self.hierarchy.children(v)][..self.parts.terms(part)];
                 self.parts.fill(part, noise[v], order, rng, scratch, noise);
             }
         }

@@ -7,7 +7,7 @@ use crate::law::{Laplace, Law};
 use crate::rng::{Rng, exponential, gamma, open01, sign};
 
 /// Exact sampler of `q(z) ∝ Π_v w_v(z_v)` over all real vectors in which every parent is the sum of its
-/// children, for Laplace weights. Nothing is truncated.
+/// children and no known node has noise, for Laplace weights. Nothing is truncated.
 ///
 /// Sums first, by rejection from below: the children's sums are drawn, recursively, and kept with
 /// probability `w_v(sum)`. The sum of `n` Laplace(1) leaves has the law of a signed Gamma(K, 1),
@@ -16,6 +16,9 @@ use crate::rng::{Rng, exponential, gamma, open01, sign};
 /// Then the leaves given their sum `t`: the minus parts sum to a Gamma(n + j, 2) with `j` drawn with
 /// weight `C(n - 1, j) t^(n - 1 - j) Γ(n + j) / 2^(n + j)`, and both sides are split uniformly.
 ///
+/// Below a known node the sums are drawn given theirs, 0: all but one group of leaves as above, and kept with the probability
+/// that is to its largest value as the density of what is left for that group, times the weights of the nodes between.
+///
 /// The expected work for the sums is the product of the tries (about `1.3 sqrt(children)`) along a path
 /// above the parents of leaves: right for few levels; O(1) each at the leaves.
 #[derive(Debug)]
@@ -23,8 +26,10 @@ pub struct LaplaceTree {
     hierarchy: Hierarchy,
     /// By level: `1/lambda`.
     rate: Vec<f64>,
-    /// By node up to the last that has children: number of leaf children and the law of `K` of their sum.
+    /// By node up to the last that has children: number of leaf children and the law of `K` of their sum; known ones do not count.
     leaves: Vec<Option<LeafSum>>,
+    /// By node likewise, where none is a leaf: the child that takes what the others leave, the one with the most leaves.
+    pivot: Vec<u32>,
 }
 
 /// The sum of the leaf children of one node.
@@ -34,6 +39,8 @@ struct LeafSum {
     /// `P(K <= k)`, k = 1, 2, …, with the parent's weight in it if it has no other children.
     cumulative: Vec<f64>,
     rate: f64,
+    /// Weight of `K = k + 1` over that of k, times this: a parent's weight.
+    tilt: f64,
     /// Whether the parent's weight is in it.
     weighted: bool,
 }
@@ -45,14 +52,20 @@ impl LaplaceTree {
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
         let leaves = (0..hierarchy.inner_end())
             .map(|v| {
-                let children = hierarchy.children(v);
                 // Leaf children may stand anywhere among the children; they are drawn as one group.
-                let n = children.clone().filter(|&c| hierarchy.is_leaf(c)).count();
+                let n = hierarchy.open_children(v).filter(|&c| hierarchy.is_leaf(c)).count();
+                let weighted = n == hierarchy.open_children(v).count() && !hierarchy.is_known(v);
                 let level = hierarchy.level(v);
-                (n > 0).then(|| LeafSum::new(n, n == children.len(), rate[level + 1], rate[level]))
+                (n > 0).then(|| LeafSum::new(n, weighted, rate[level + 1], rate[level]))
             })
             .collect();
-        Ok(Self { hierarchy: hierarchy.clone(), rate, leaves })
+        let mut size = vec![1u32; hierarchy.nodes()];
+        let mut pivot = vec![0; hierarchy.inner_end()];
+        for v in (0..pivot.len()).rev().filter(|&v| !hierarchy.is_leaf(v)) {
+            size[v] = hierarchy.open_children(v).map(|c| size[c]).sum();
+            pivot[v] = hierarchy.open_children(v).max_by_key(|&c| size[c]).unwrap_or(v) as u32;
+        }
+        Ok(Self { hierarchy: hierarchy.clone(), rate, leaves, pivot })
     }
 
     /// One draw of the noise of all nodes, into `noise` (one value per node). `scratch` is reused from draw to draw.
@@ -61,19 +74,56 @@ impl LaplaceTree {
             noise[0] = sign(rng) * exponential(rng) / self.rate[0];
             return;
         }
-        self.sums(0, rng, noise);
+        if !self.hierarchy.is_known(0) {
+            self.sums(0, rng, noise);
+        }
+        if self.hierarchy.has_known() {
+            for v in 0..self.leaves.len() {
+                if self.hierarchy.is_known(v) && self.hierarchy.is_component(v) {
+                    noise[v] = 0.0;
+                    while exponential(rng) <= -self.given(v, 0.0, rng, noise) {}
+                }
+            }
+        }
         for (v, leaves) in self.leaves.iter().enumerate() {
             if let Some(leaves) = leaves {
-                let internal: f64 = self
-                    .hierarchy
-                    .children(v)
-                    .filter(|&c| !self.hierarchy.is_leaf(c))
-                    .map(|c| noise[c])
-                    .sum();
+                let internal: f64 = self.internal(v).map(|c| noise[c]).sum();
                 self.split(v, leaves.n, noise[v] - internal, rng, scratch, noise);
             }
         }
-        self.hierarchy.sum_up(noise);
+        self.hierarchy.sum_up_noise(noise);
+    }
+
+    /// The children that are neither leaves nor known.
+    fn internal(&self, v: usize) -> impl Iterator<Item = usize> {
+        self.hierarchy.open_children(v).filter(|&c| !self.hierarchy.is_leaf(c))
+    }
+
+    /// Draws the sums of all internal nodes below v but those towards one group of leaves, which follow from the sum of v's
+    /// children; returns the logarithm, at most 0, of the probability with which they are to be kept.
+    fn given<R: Rng + ?Sized>(&self, v: usize, sum: f64, rng: &mut R, noise: &mut [f64]) -> f64 {
+        let pivot = match &self.leaves[v] {
+            Some(_) => None,
+            None => Some(self.pivot[v] as usize),
+        };
+        let mut rest = sum;
+        for c in self.internal(v).filter(|&c| Some(c) != pivot) {
+            self.sums(c, rng, noise);
+            rest -= noise[c];
+        }
+        match (&self.leaves[v], pivot) {
+            (Some(leaves), _) => leaves.log_density(rest),
+            (None, Some(c)) => {
+                noise[c] = rest;
+                let inside = self.given(c, rest, rng, noise);
+                // A parent of leaves alone has its weight in them.
+                match self.leaves[c].as_ref().is_some_and(|leaves| leaves.weighted) {
+                    true => inside,
+                    false => inside - self.rate[self.hierarchy.level(c)] * rest.abs(),
+                }
+            }
+            (None, None) => 0.0,
+        }
     }
 
     /// Draws the sum of node `v` and of every internal node below it.
@@ -88,11 +138,9 @@ impl LaplaceTree {
                     return;
                 }
             }
-            for c in self.hierarchy.children(v) {
-                if !self.hierarchy.is_leaf(c) {
-                    self.sums(c, rng, noise);
-                    sum += noise[c];
-                }
+            for c in self.internal(v) {
+                self.sums(c, rng, noise);
+                sum += noise[c];
             }
             if exponential(rng) > rate * sum.abs() {
                 noise[v] = sum;
@@ -127,7 +175,7 @@ impl LaplaceTree {
                 *up = *up * plus - *down * minus;
             }
         }
-        let leaves = self.hierarchy.children(v).filter(|&c| self.hierarchy.is_leaf(c));
+        let leaves = self.hierarchy.open_children(v).filter(|&c| self.hierarchy.is_leaf(c));
         for (c, &z) in leaves.zip(&*scratch) {
             noise[c] = z;
         }
@@ -137,19 +185,37 @@ impl LaplaceTree {
 impl LeafSum {
     fn new(n: usize, weighted: bool, rate: f64, parent_rate: f64) -> Self {
         let tilt = if weighted { 1.0 + parent_rate / rate } else { 1.0 };
-        // P(K = k + 1) / P(K = k) = 2 (n - k) / (2n - k - 1), times the tilt.
         let mut cumulative = Vec::new();
         let (mut weight, mut total) = (1.0, 0.0);
         for k in 1..=n {
             total += weight;
             cumulative.push(total);
-            weight *= 2.0 * (n - k) as f64 / ((2 * n - k).max(2) - 1) as f64 / tilt;
+            weight *= next_weight(n, k) / tilt;
             if weight < 1e-22 * total {
                 break;
             }
         }
         cumulative.iter_mut().for_each(|c| *c /= total);
-        Self { n, cumulative, rate: rate * tilt, weighted }
+        Self { n, cumulative, rate: rate * tilt, tilt, weighted }
+    }
+
+    /// `ln f(s) / f(0)`, f the density of the sum: `e^-x Σ_k P(K = k) / P(K = 1) x^(k-1) / (k-1)!`, x = rate |s|. At most 0.
+    fn log_density(&self, s: f64) -> f64 {
+        let x = s.abs() * self.rate;
+        let (mut term, mut sum, mut log) = (1.0, 0.0, -x);
+        for k in 1..=self.n {
+            sum += term;
+            let ratio = next_weight(self.n, k) / self.tilt * x / k as f64;
+            if term * ratio < 1e-18 * sum && ratio < 0.5 {
+                break;
+            }
+            term *= ratio;
+            if term > 1e250 {
+                log += libm::log(1e250);
+                (term, sum) = (term * 1e-250, sum * 1e-250);
+            }
+        }
+        log + libm::log(sum)
     }
 
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
@@ -157,6 +223,11 @@ impl LeafSum {
         let k = 1 + self.cumulative.iter().position(|&c| u < c).unwrap_or(self.cumulative.len() - 1);
         sign(rng) * gamma(rng, k as f64) / self.rate
     }
+}
+
+/// `P(K = k + 1) / P(K = k)` for the sum of n leaves; 0 for k = n.
+fn next_weight(n: usize, k: usize) -> f64 {
+    2.0 * (n - k) as f64 / ((2 * n - k).max(2) - 1) as f64
 }
 
 /// The smaller side of `n` Laplace(1) draws given that they sum to `±t`.

@@ -85,6 +85,11 @@ impl Parts {
         &self.0[part as usize].table
     }
 
+    /// Terms that a part covers.
+    pub(super) fn terms(&self, part: PartId) -> usize {
+        self.0[part as usize].len
+    }
+
     /// Makes alias tables for likely splits, as far as `most` entries go: the part is then drawn several times as fast.
     pub(super) fn with_aliases(mut self, most: usize) -> Self {
         let mut entries = 0;
@@ -239,6 +244,17 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
     pub(super) fn lacking(&self, part: PartId) -> f64 {
         let table = self.table(part);
         self.defects.get(part as usize).map_or(table.lost(), |defect| defect.share(table))
+    }
+
+    /// The same for a part given that its sum is 0.
+    ///
+    /// Without bounds the law is symmetric and unimodal: what was cut has at most its share given 0. Errors: 0 was cut.
+    pub(super) fn lacking_at_zero(&self, part: PartId) -> Result<f64> {
+        let table = self.table(part);
+        if table.at(0) == 0.0 {
+            return Err(super::table::nothing_left());
+        }
+        Ok(self.defects.get(part as usize).map_or(table.lost(), |defect| defect.share_at(table, 0)))
     }
 
     /// How far down a term without a bound is likely to go.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 ///
 /// Every subtree has a curve: mean and variance of its sum by tilt. That of a node follows from those of its children: with
 /// the tilt `θ` inside, mean `m(θ)` and variance `v(θ)`, the tilt outside is `θ - E[(ln w)'(S)]`, `S` normal with both. The
-/// root has none outside. These are estimates for the choice of tables; what they miss is measured by the tables' defects.
+/// root has none outside; inside a known node the mean is 0. These are estimates for the choice of tables; what they miss is measured by the tables' defects.
 ///
 /// - `counts`: by node, those of the leaves are their floors.
 pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64]) -> Option<Vec<f64>> {
@@ -34,7 +34,10 @@ pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64])
             });
             continue;
         }
-        let mut children: Vec<u32> = outer[tree.children(v)].to_vec();
+        let mut children: Vec<u32> = tree.open_children(v).map(|c| outer[c]).collect();
+        if children.is_empty() {
+            continue;
+        }
         children.sort_unstable();
         inner[v] = match known.get(&Shape::Sum(children.clone())) {
             Some(&id) => id,
@@ -50,13 +53,17 @@ pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64])
                 id
             }
         };
+        if tree.is_known(v) {
+            continue;
+        }
         let shape = Shape::Node(level, inner[v]);
         outer[v] = match known.get(&shape) {
             Some(&id) => id,
             None => {
                 let curve = &curves[inner[v] as usize];
                 let seen = |outside: &f64| {
-                    let (mean, variance) = curve.at(&grid, curve.inside(&grid, slopes[level], *outside));
+                    let (mean, variance) =
+                        curve.at(&grid, curve.inside(&grid, Some(slopes[level]), *outside));
                     (mean, slopes[level].narrowed(mean, variance))
                 };
                 let seen = grid.0.iter().map(seen).unzip();
@@ -69,11 +76,15 @@ pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64])
     let mut tilts = vec![0.0f64; tree.nodes()];
     let mut solved: HashMap<(u32, usize, u64), f64> = HashMap::new();
     let mut misses = false;
-    for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
+    for v in (0..tree.nodes()).filter(|&v| tree.open_children(v).next().is_some()) {
         let outside: f64 = if v == 0 { 0.0 } else { tilts[tree.parent(v)] };
         let (curve, level) = (&curves[inner[v] as usize], tree.level(v));
-        tilts[v] = *solved.entry((inner[v], level, outside.to_bits())).or_insert_with(|| {
-            let tilt = curve.inside(&grid, slopes[level], outside);
+        let (slope, place) = match tree.is_known(v) {
+            true => (None, (inner[v], usize::MAX, 0)),
+            false => (Some(slopes[level]), (inner[v], level, outside.to_bits())),
+        };
+        tilts[v] = *solved.entry(place).or_insert_with(|| {
+            let tilt = curve.inside(&grid, slope, outside);
             let (mean, variance) = curve.at(&grid, tilt);
             let (free, spread) = curve.at(&grid, 0.0);
             misses |= (free - mean).abs() > MISS * libm::sqrt(spread);
@@ -171,7 +182,8 @@ impl Grid {
                 sum
             };
         }
-        let mut strongest = 0.0;
+        // Inside known nodes a few terms may have to hold all that many together may.
+        let mut strongest = if tree.has_known() { 5.0 + libm::log(tree.nodes() as f64) } else { 0.0 };
         let mut rates = Vec::new();
         for (law, largest) in laws.iter().zip(largest) {
             strongest += match Slope::of(law) {
@@ -223,9 +235,12 @@ impl Curve {
         (mean.max(m[i].min(m[i + 1])).min(m[i].max(m[i + 1])), v[i] * y + v[i + 1] * x)
     }
 
-    /// The tilt inside that a node with such a weight has under one outside.
-    fn inside(&self, grid: &Grid, slope: Slope, outside: f64) -> f64 {
-        let off = |tilt: f64, (mean, variance): (f64, f64)| tilt - slope.at(mean, variance) - outside;
+    /// The tilt inside that a node with such a weight has under one outside; of a known node, under which its mean is 0.
+    fn inside(&self, grid: &Grid, slope: Option<Slope>, outside: f64) -> f64 {
+        let off = |tilt: f64, (mean, variance): (f64, f64)| match slope {
+            Some(slope) => tilt - slope.at(mean, variance) - outside,
+            None => mean,
+        };
         let at = |i: usize| off(grid.0[i], (self.means[i], self.variances[i]));
         // It rises with the tilt.
         let (mut low, mut high) = (0, grid.0.len() - 1);

@@ -244,7 +244,7 @@ pub(super) fn convolution(a: &[f64], b: &[f64]) -> Result<Vec<f64>> {
     Ok(sums)
 }
 
-fn nothing_left() -> Error {
+pub(super) fn nothing_left() -> Error {
     Error::Unsupported {
         method: "exact",
         what: "these scales and counts".into(),

@@ -11,14 +11,14 @@ use crate::invariant::Hierarchy;
 /// the noise alone, since the confidential counts satisfy the invariant.
 ///
 /// Hay, Rastogi, Miklau, Suciu (2010), Boosting the accuracy of differentially private histograms
-/// through consistency, with general weights.
+/// through consistency, with general weights. Known nodes have no noise: they count as measured without variance.
 #[derive(Debug)]
 pub struct L2 {
     hierarchy: Hierarchy,
     /// By level: variance of the noise.
     own: Vec<f64>,
-    /// By node up to the last that has children: variance of the combined value; for a parent also the sum over its
-    /// children.
+    /// By node up to the last that has children or is known: variance of the combined value, 0 where it is known; for a parent
+    /// also the sum over its children.
     combined: Vec<f64>,
     below: Vec<f64>,
 }
@@ -30,37 +30,55 @@ impl L2 {
         if let Some(bad) = variances.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
             return Err(Error::parameter("variance", bad, "a number > 0"));
         }
-        let end = hierarchy.inner_end();
+        let end = hierarchy.own_end();
         let own = variances.to_vec();
-        let mut combined: Vec<f64> = (0..end).map(|v| own[hierarchy.level(v)]).collect();
+        let variance = |v: usize| if hierarchy.is_known(v) { 0.0 } else { own[hierarchy.level(v)] };
+        let mut combined: Vec<f64> = (0..end).map(variance).collect();
         let mut below = vec![0.0; end];
         for v in (0..end).rev().filter(|&v| !hierarchy.is_leaf(v)) {
             let leaf = own[hierarchy.level(v) + 1];
             below[v] = hierarchy.children(v).map(|c| combined.get(c).copied().unwrap_or(leaf)).sum();
-            combined[v] = 1.0 / (1.0 / own[hierarchy.level(v)] + 1.0 / below[v]);
+            if !hierarchy.is_known(v) {
+                combined[v] = 1.0 / (1.0 / own[hierarchy.level(v)] + 1.0 / below[v]);
+            }
         }
         Ok(Self { hierarchy: hierarchy.clone(), own, combined, below })
     }
 
     /// Replaces the noise of all nodes by its projection.
     pub fn project(&self, noise: &mut [f64]) {
+        self.combine(noise);
         let tree = &self.hierarchy;
-        for v in (0..self.below.len()).rev().filter(|&v| !tree.is_leaf(v)) {
-            let sum: f64 = noise[tree.children(v)].iter().sum();
-            noise[v] = self.combined[v] * (noise[v] / self.own[tree.level(v)] + sum / self.below[v]);
-        }
         for v in 0..self.below.len() {
             let children = tree.children(v);
-            if !children.is_empty() {
+            if self.below[v] > 0.0 {
                 let sum: f64 = noise[children.clone()].iter().sum();
                 let rest = (noise[v] - sum) / self.below[v];
-                let leaf = self.own[tree.level(v) + 1];
                 for c in children {
-                    noise[c] += rest * self.combined.get(c).copied().unwrap_or(leaf);
+                    noise[c] += rest * self.variance(c);
                 }
             }
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.
-        tree.sum_up(noise);
+        tree.sum_up_noise(noise);
+    }
+
+    /// Upwards: replaces the noise of every node by that of the best linear unbiased estimate of its count from its own subtree,
+    /// `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c` ([`L2::variance`]).
+    pub(super) fn combine(&self, noise: &mut [f64]) {
+        let tree = &self.hierarchy;
+        for v in (0..self.below.len()).rev() {
+            if tree.is_known(v) {
+                noise[v] = 0.0;
+            } else if self.below[v] > 0.0 {
+                let sum: f64 = noise[tree.children(v)].iter().sum();
+                noise[v] = self.combined[v] * (noise[v] / self.own[tree.level(v)] + sum / self.below[v]);
+            }
+        }
+    }
+
+    /// The variance of a node's estimate from its subtree; 0 where it is known.
+    pub(super) fn variance(&self, v: usize) -> f64 {
+        self.combined.get(v).copied().unwrap_or_else(|| self.own[self.hierarchy.level(v)])
     }
 }

@@ -1,5 +1,7 @@
 //! Imaging: free noise, then the closest point that satisfies the invariant.
 
+mod bluedown;
+mod descent;
 mod l2;
 mod lattice_l1;
 mod lattice_l2;
@@ -8,6 +10,7 @@ mod nnl2;
 mod simplex;
 mod topdown;
 
+pub use bluedown::{BlueDown, BlueDownScratch};
 pub use l2::L2;
 pub use lattice_l1::LatticeL1;
 pub use lattice_l2::LatticeL2;

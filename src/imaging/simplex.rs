@@ -126,6 +126,75 @@ impl SimplexValue for f64 {
     }
 }
 
+/// Space for one weighted projection, reused from call to call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WeightedScratch {
+    order: Vec<u32>,
+    /// Fractional part, in units of 2^-32; a random number; place.
+    fractions: Vec<(u64, u64, u32)>,
+}
+
+/// The same as [`SimplexValue::project`] with weights: the point of `{y >= 0, Σ y = total}` with the least
+/// `Σ (y_i - noisy_i)² / variance_i`, `y_i = max(0, noisy_i - theta variance_i)`, then the integers with the same sum that are closest to
+/// that in L1. Fractional parts that differ by less than 2^-32 tie; ties are broken uniformly at random.
+///
+/// - `noisy`, `variances`: at least one; variances > 0. `total` >= 0. O(n log n).
+pub(super) fn project_weighted<R: Rng + ?Sized>(
+    noisy: &[f64],
+    variances: &[f64],
+    total: i64,
+    rng: &mut R,
+    scratch: &mut WeightedScratch,
+    out: &mut [i64],
+) {
+    if total == 0 {
+        out.fill(0);
+        return;
+    }
+    let WeightedScratch { order, fractions } = scratch;
+    order.clear();
+    order.extend(0..noisy.len() as u32);
+    let rank = |i: u32| noisy[i as usize] / variances[i as usize];
+    order.sort_unstable_by(|&a, &b| rank(b).total_cmp(&rank(a)).then(a.cmp(&b)));
+    let (mut excess, mut spread) = (-total as f64, 0.0);
+    for &i in &*order {
+        if rank(i) * spread <= excess && spread > 0.0 {
+            break;
+        }
+        excess += noisy[i as usize];
+        spread += variances[i as usize];
+    }
+    let theta = excess / spread;
+    fractions.clear();
+    let mut units = total;
+    for (i, (out, (&noisy, &variance))) in (0u32..).zip(out.iter_mut().zip(noisy.iter().zip(variances))) {
+        let y = (noisy - theta * variance).max(0.0);
+        // What rounding has left just below an integer is that integer.
+        let floor = libm::floor(y + GRAIN);
+        *out = floor as i64;
+        units -= *out;
+        if y > 0.0 {
+            let fraction = libm::rint((y - floor).max(0.0) / GRAIN) as u64;
+            fractions.push((fraction, rng.next_u64(), i));
+        }
+    }
+    fractions.sort_unstable_by(|a, b| b.cmp(a));
+    for &(.., i) in fractions.iter().cycle().take(units.max(0) as usize) {
+        out[i as usize] += 1;
+    }
+    while units < 0 {
+        for &(.., i) in fractions.iter().rev() {
+            if units < 0 && out[i as usize] > 0 {
+                out[i as usize] -= 1;
+                units += 1;
+            }
+        }
+    }
+}
+
+/// The size of a tie: 2^-32.
+const GRAIN: f64 = 1.0 / 4_294_967_296.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;

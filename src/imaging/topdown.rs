@@ -1,27 +1,33 @@
 //! TopDown: non-negative integer counts from the root down.
 
+use super::descent::{Descent, Family};
 use super::simplex::{SimplexScratch, SimplexValue};
 use crate::invariant::Hierarchy;
 use crate::rng::Rng;
 
 /// From the root down: the root's noisy count is rounded to an integer >= 0, then the children of every
 /// parent are the non-negative least-squares fit to their noisy counts with the parent as their sum,
-/// rounded to the closest integers with that sum ([`SimplexValue::project`]).
+/// rounded to the closest integers with that sum ([`SimplexValue::project`]). Known nodes are released as they are, and no other
+/// node gets less than what is known below it.
 ///
 /// The TopDown idea of the 2020 US Census (Abowd et al. 2022) for one histogram of totals: each level
 /// is fitted to its own measurements alone. No solver is needed.
 #[derive(Debug)]
 pub struct TopDown {
-    hierarchy: Hierarchy,
+    descent: Descent,
 }
 
 /// Space for one release, reused from call to call.
-pub type TopDownScratch<V> = SimplexScratch<V>;
+#[derive(Debug, Clone, Default)]
+pub struct TopDownScratch<V> {
+    simplex: SimplexScratch<V>,
+    family: Family<V>,
+}
 
 impl TopDown {
-    /// For releases on `hierarchy`.
-    pub fn new(hierarchy: &Hierarchy) -> Self {
-        Self { hierarchy: hierarchy.clone() }
+    /// For releases on `hierarchy`. `counts`: the confidential counts, of which only known ones are looked at.
+    pub fn new(hierarchy: &Hierarchy, counts: &[i64]) -> Self {
+        Self { descent: Descent::new(hierarchy, counts) }
     }
 
     /// The release from the noisy counts of all nodes, into `out`. `rng` breaks ties.
@@ -32,13 +38,8 @@ impl TopDown {
         scratch: &mut TopDownScratch<V>,
         out: &mut [i64],
     ) {
-        out[0] = libm::rint(noisy[0].to_f64()).max(0.0) as i64;
-        for v in 0..self.hierarchy.nodes() {
-            let children = self.hierarchy.children(v);
-            if !children.is_empty() {
-                let total = out[v];
-                V::project(&noisy[children.clone()], total, rng, scratch, &mut out[children]);
-            }
-        }
+        let TopDownScratch { simplex, family } = scratch;
+        self.descent
+            .release(noisy, family, out, |_, noisy, total, out| V::project(noisy, total, rng, simplex, out));
     }
 }

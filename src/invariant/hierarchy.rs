@@ -10,6 +10,10 @@ use std::sync::Arc;
 /// Nodes are numbered breadth first, the root is 0, so the children of a node and the nodes of a level
 /// are ranges, and a parent comes before its children. Levels are counted from 0 here and from 1 in
 /// results. Leaves may lie on different levels. Clones share their memory.
+///
+/// Nodes may be *known* ([`Hierarchy::with_known`]): their counts are released as they are, their noise is 0, and they are not measured.
+/// The tree falls apart below them: a node is the root of a *component* if it is known, or the root of all, and not all its
+/// children are known; the component goes down to the next known nodes, which add nothing to its sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     parent: Arc<[u32]>,
@@ -21,6 +25,8 @@ pub struct Hierarchy {
     leaves: Arc<[u32]>,
     /// All other nodes, downwards.
     internal: Arc<[u32]>,
+    /// By node; empty if none is known.
+    known: Arc<[bool]>,
 }
 
 impl Hierarchy {
@@ -89,7 +95,66 @@ impl Hierarchy {
             first_of_level: first_of_level.into(),
             leaves: leaves.into(),
             internal: internal.into(),
+            known: Arc::default(),
         })
+    }
+
+    /// The same tree with known counts, and with those that follow: a parent of known children, and the last child of a known
+    /// parent whose other children are known.
+    ///
+    /// `marks`: one per node.
+    ///
+    /// Errors: another number of marks; nothing is left that is not known.
+    pub fn with_known(mut self, mut marks: Vec<bool>) -> Result<Self> {
+        if marks.len() != self.nodes() {
+            return Err(Error::parameter("known", marks.len(), "one mark per node of the hierarchy"));
+        }
+        for &v in &*self.internal {
+            marks[v as usize] |= marks[self.children(v as usize)].iter().all(|&known| known);
+        }
+        for &v in self.internal.iter().rev() {
+            if !marks[v as usize] {
+                continue;
+            }
+            let mut open = self.children(v as usize).filter(|&c| !marks[c]);
+            if let (Some(last), None) = (open.next(), open.next()) {
+                marks[last] = true;
+            }
+        }
+        if marks.iter().all(|&known| known) {
+            return Err(Error::Hierarchy(
+                "every count is known, or follows from known ones: nothing is left to release".into(),
+            ));
+        }
+        self.known = if marks.contains(&true) { marks.into() } else { Arc::default() };
+        Ok(self)
+    }
+
+    /// Whether some node is known.
+    pub fn has_known(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Whether the node's count is released as it is.
+    #[inline]
+    pub fn is_known(&self, v: usize) -> bool {
+        self.known.get(v).copied().unwrap_or(false)
+    }
+
+    /// Nodes of a level that are not known.
+    pub fn measured(&self, l: usize) -> usize {
+        self.level_nodes(l).filter(|&v| !self.is_known(v)).count()
+    }
+
+    /// The children of a node that are not known.
+    pub(crate) fn open_children(&self, v: usize) -> impl Iterator<Item = usize> + Clone {
+        self.children(v).filter(|&c| !self.is_known(c))
+    }
+
+    /// Whether a component begins at the node: see [`Hierarchy`].
+    pub(crate) fn is_component(&self, v: usize) -> bool {
+        (v == 0 || self.is_known(v))
+            && (v == 0 && !self.is_known(0) || self.open_children(v).next().is_some())
     }
 
     /// Number of nodes, all levels together: the dimension of a release.
@@ -145,6 +210,12 @@ impl Hierarchy {
         self.internal.first().map_or(0, |&last| last as usize + 1)
     }
 
+    /// One past the last node that has children or is known: from there on all are leaves with noise of their own.
+    pub(crate) fn own_end(&self) -> usize {
+        let known = self.known.iter().rposition(|&known| known).map_or(0, |last| last + 1);
+        self.inner_end().max(known)
+    }
+
     /// The leaves, upwards.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
@@ -162,6 +233,30 @@ impl Hierarchy {
                 sum += value;
             }
             values[v as usize] = sum;
+        }
+    }
+
+    /// The same of noise that sums to 0 below known nodes but for rounding, which one leaf takes: known nodes have none.
+    #[inline]
+    pub fn sum_up_noise<V: Value>(&self, noise: &mut [V]) {
+        if !self.has_known() {
+            return self.sum_up(noise);
+        }
+        for &v in &*self.internal {
+            let mut sum = V::default();
+            for &value in &noise[self.children(v as usize)] {
+                sum += value;
+            }
+            if !self.is_known(v as usize) {
+                noise[v as usize] = sum;
+                continue;
+            }
+            noise[v as usize] = V::default();
+            let mut below = v as usize;
+            while sum != V::default() && let Some(c) = self.open_children(below).next() {
+                noise[c] = noise[c] - sum;
+                below = c;
+            }
         }
     }
 
@@ -196,6 +291,17 @@ impl Hierarchy {
             }
         }
         Ok(())
+    }
+
+    /// Checks that known nodes have no noise.
+    ///
+    /// Errors: [`Error::InvariantViolated`] with the first that has some.
+    pub fn check_known<V: Value>(&self, noise: &[V]) -> Result<()> {
+        let mut known = self.known.iter().zip(noise);
+        match known.position(|(&known, &z)| known && z != V::default()) {
+            None => Ok(()),
+            Some(node) => Err(Error::violated(format!("known node {node}"), noise[node])),
+        }
     }
 
     /// Checks that no value is negative.

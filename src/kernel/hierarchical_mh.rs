@@ -1,15 +1,20 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
+use super::known::KnownSums;
 use super::{Dispersed, Kernel, Start, leaf};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
 use crate::rng::{Rng, exponential, normal, normal_cdf};
+use std::collections::HashMap;
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
 /// by a normal random walk, parents are computed upwards, one accept step on the ratio of the weights of
 /// *all* nodes, times the indicator of the inequalities: bounds of the noise of any nodes ([`HierarchicalMh::within`]), of
 /// which non-negative releases are a special case.
+///
+/// Below known nodes, which the paper does not have, a leaf's step is the difference of two: its own and its neighbour's around the
+/// circle of leaves whose sum is known.
 ///
 /// For integer laws the steps are rounded to integers, which keeps the proposal symmetric. The paper
 /// gives no proposal scale; see [`HierarchicalMh::default_proposal`].
@@ -21,6 +26,7 @@ pub struct HierarchicalMh<L: Law> {
     /// What bounds leaves, and what bounds sums: their nodes.
     leaves: Vec<(u32, NodeBounds<L::Value>)>,
     sums: Vec<(u32, NodeBounds<L::Value>)>,
+    known: KnownSums,
 }
 
 /// The least and the largest noise of a node; `None` for no bound.
@@ -89,7 +95,8 @@ impl<L: Law> HierarchicalMh<L> {
             }
             if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
         }
-        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, leaves, sums })
+        let known = KnownSums::new(hierarchy);
+        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, leaves, sums, known })
     }
 
     /// The proposal scale used when none is given, in counts.
@@ -143,7 +150,7 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
 
     fn init(&self, position: &[L::Value]) -> Self::State {
         let mut nodes = position.to_vec();
-        self.hierarchy.sum_up(&mut nodes);
+        self.hierarchy.sum_up_noise(&mut nodes);
         MhState { log_weight: self.log_weight(&nodes), proposed: nodes.clone(), nodes }
     }
 
@@ -155,6 +162,7 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
         for step in &mut noise.steps {
             *step = L::Value::nearest(self.proposal * normal(rng));
         }
+        self.known.close(&mut noise.steps);
         noise.log_uniform = -exponential(rng);
     }
 
@@ -165,7 +173,7 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
         if self.leaves.iter().any(|bounded| outside(&state.proposed, bounded)) {
             return false;
         }
-        self.hierarchy.sum_up(&mut state.proposed);
+        self.hierarchy.sum_up_noise(&mut state.proposed);
         if self.sums.iter().any(|bounded| outside(&state.proposed, bounded)) {
             return false;
         }
@@ -192,14 +200,23 @@ impl<L: Law> Dispersed for HierarchicalMh<L> {
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
         let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
         for _ in 0..STARTS {
-            for &v in self.hierarchy.leaves() {
-                nodes[v as usize] = leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
-            }
+            let leaves = self.hierarchy.leaves();
+            let drawn = |&v: &u32| leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
+            let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
+            self.known.close(&mut values);
+            leaves.iter().zip(&values).for_each(|(&v, &z)| nodes[v as usize] = z);
             for &(v, (lower, upper)) in &self.leaves {
                 let z = &mut nodes[v as usize];
                 *z = lower.filter(|lower| *z < *lower).or(upper.filter(|upper| *z > *upper)).unwrap_or(*z);
             }
-            self.hierarchy.sum_up(&mut nodes);
+            if self.hierarchy.has_known() {
+                let bounds: HashMap<u32, NodeBounds<L::Value>> = self.leaves.iter().copied().collect();
+                values.iter_mut().zip(leaves).for_each(|(z, &v)| *z = nodes[v as usize]);
+                let of = |place: usize| bounds.get(&leaves[place]).copied().unwrap_or((None, None));
+                self.known.mend(&mut values, of);
+                leaves.iter().zip(&values).for_each(|(&v, &z)| nodes[v as usize] = z);
+            }
+            self.hierarchy.sum_up_noise(&mut nodes);
             if !self.sums.iter().any(|bounded| outside(&nodes, bounded)) {
                 return Ok(self.init(&nodes));
             }
@@ -254,7 +271,7 @@ mod tests {
                         for (k, &leaf) in leaves.iter().enumerate() {
                             z[leaf as usize] = (index / 5usize.pow(k as u32) % 5) as i64 - 2;
                         }
-                        tree.sum_up(&mut z);
+                        tree.sum_up_noise(&mut z);
                         z
                     })
                     .collect();

@@ -1,5 +1,6 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
+use super::known::KnownSums;
 use super::{Coupled, Dispersed, Kernel, Start, leaf, leaf_log_density};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
@@ -16,6 +17,9 @@ use crate::rng::{Rng, below, open01};
 /// than an eighth of the lowest: a move among siblings is for one leaf, a move higher up for the sums of many. With non-negativity the step is restricted to the feasible
 /// interval; single leaves alone connect all feasible points.
 ///
+/// A known node is as far as a leaf's height goes: leaves below one move against each other only, and pairs connect all feasible points
+/// there. A leaf that would move against itself is given another partner below the same known node.
+///
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
 #[derive(Debug)]
 pub struct LineGibbs<L: LineLaw> {
@@ -23,13 +27,15 @@ pub struct LineGibbs<L: LineLaw> {
     tables: L::Tables,
     /// By level.
     laws: Vec<L>,
-    /// The leaves in depth-first order: below a node they are the range `spans[node]`.
+    /// The leaves that are not known, in depth-first order, component by component: those of a node's component below it are the range
+    /// `spans[node]`.
     leaves: Vec<u32>,
     spans: Vec<(u32, u32)>,
     /// Heights, each as often as it is drawn among all.
     heights: Vec<usize>,
     /// By node: the lower bound of a leaf's noise.
     floors: Option<Vec<L::Value>>,
+    known: KnownSums,
 }
 
 /// State of [`LineGibbs`].
@@ -55,17 +61,24 @@ impl<L: LineLaw> LineGibbs<L> {
         let n = hierarchy.nodes();
         let mut size = vec![0u32; n];
         for v in (0..n).rev() {
-            size[v] = if hierarchy.is_leaf(v) { 1 } else { size[hierarchy.children(v)].iter().sum() };
+            size[v] = match hierarchy.is_leaf(v) {
+                true => u32::from(!hierarchy.is_known(v)),
+                false => hierarchy.open_children(v).map(|c| size[c]).sum(),
+            };
         }
-        let mut spans = vec![(0, size[0]); n];
-        let mut leaves = vec![0; hierarchy.leaves().len()];
+        let mut spans = vec![(0, 0); n];
+        let mut leaves = Vec::new();
         for v in 0..n {
+            if v == 0 || hierarchy.is_known(v) {
+                spans[v] = (leaves.len() as u32, size[v]);
+                leaves.resize(leaves.len() + size[v] as usize, 0);
+            }
             let mut start = spans[v].0;
-            for c in hierarchy.children(v) {
+            for c in hierarchy.open_children(v) {
                 spans[c] = (start, size[c]);
                 start += size[c];
             }
-            if hierarchy.is_leaf(v) {
+            if hierarchy.is_leaf(v) && !hierarchy.is_known(v) {
                 leaves[spans[v].0 as usize] = v as u32;
             }
         }
@@ -79,7 +92,41 @@ impl<L: LineLaw> LineGibbs<L> {
             spans,
             heights: heights(hierarchy),
             floors,
+            known: KnownSums::new(hierarchy),
         })
+    }
+
+    /// The ancestor under which a leaf moves against another one: `height + 1` levels up, or the first that is known; `None`
+    /// beyond the root, where it moves alone.
+    #[inline]
+    fn ancestor(&self, leaf: usize, height: usize) -> Option<usize> {
+        let mut v = leaf;
+        if !self.hierarchy.has_known() {
+            return (height < self.hierarchy.level(leaf)).then(|| {
+                (0..=height).for_each(|_| v = self.hierarchy.parent(v));
+                v
+            });
+        }
+        for _ in 0..=height {
+            if v == 0 {
+                return None;
+            }
+            v = self.hierarchy.parent(v);
+            if self.hierarchy.is_known(v) {
+                break;
+            }
+        }
+        Some(v)
+    }
+
+    /// The leaves that are tied to one by a known node, itself among them; none where nothing ties it.
+    fn component(&self, leaf: usize) -> &[u32] {
+        let mut v = leaf;
+        while v != 0 && !self.hierarchy.is_known(v) {
+            v = self.hierarchy.parent(v);
+        }
+        let (start, size) = if self.hierarchy.is_known(v) { self.spans[v] } else { (0, 0) };
+        &self.leaves[start as usize..(start + size) as usize]
     }
 
     /// Moves in one sweep: the number of leaves.
@@ -100,14 +147,16 @@ impl<L: LineLaw> LineGibbs<L> {
     }
 }
 
-/// Heights from 0, each in proportion to the nodes of its level, at least an eighth of the leaves, in eighths.
+/// Heights from 0 to that of the highest level that is not known whole, each in proportion to the nodes of its level, at least an eighth of the leaves, in eighths.
 fn heights(hierarchy: &Hierarchy) -> Vec<usize> {
-    let leaves = hierarchy.leaves().len() as f64;
+    let measured: Vec<usize> = (0..hierarchy.levels()).map(|l| hierarchy.measured(l)).collect();
+    let leaves = hierarchy.leaves().iter().filter(|&&leaf| !hierarchy.is_known(leaf as usize)).count() as f64;
     let times = |height: usize| {
-        let nodes = hierarchy.level_nodes(hierarchy.levels() - 1 - height).len();
+        let nodes = measured[hierarchy.levels() - 1 - height];
         libm::ceil(8.0 * nodes as f64 / leaves).clamp(1.0, 8.0) as usize
     };
-    (0..hierarchy.levels()).flat_map(|height| std::iter::repeat_n(height, times(height))).collect()
+    let known = measured.iter().take_while(|&&measured| measured == 0).count();
+    (0..hierarchy.levels() - known).flat_map(|height| std::iter::repeat_n(height, times(height))).collect()
 }
 
 impl<L: LineLaw> Kernel for LineGibbs<L> {
@@ -118,7 +167,7 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
 
     fn init(&self, position: &[L::Value]) -> Self::State {
         let mut nodes = position.to_vec();
-        self.hierarchy.sum_up(&mut nodes);
+        self.hierarchy.sum_up_noise(&mut nodes);
         LineState { nodes, line: Line::default() }
     }
 
@@ -133,14 +182,17 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
             (self.heights[choice / self.leaves.len()], self.leaves[choice % self.leaves.len()]);
         noise.leaf = leaf;
         noise.partner = None;
-        if height < self.hierarchy.level(leaf as usize) {
-            let mut ancestor = leaf as usize;
-            for _ in 0..=height {
-                ancestor = self.hierarchy.parent(ancestor);
-            }
+        if let Some(ancestor) = self.ancestor(leaf as usize, height) {
             let (start, size) = self.spans[ancestor];
             let partner = self.leaves[start as usize + below(rng, u64::from(size)) as usize];
             noise.partner = (partner != leaf).then_some(partner);
+            if noise.partner.is_none() && self.hierarchy.has_known() {
+                let component = self.component(leaf as usize);
+                while component.len() > 1 && noise.partner.is_none() {
+                    let partner = component[below(rng, component.len() as u64) as usize];
+                    noise.partner = (partner != leaf).then_some(partner);
+                }
+            }
         }
         noise.u = open01(rng);
     }
@@ -199,24 +251,29 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
 
 impl<L: LineLaw> Dispersed for LineGibbs<L> {
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
-        let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
-        for &v in self.hierarchy.leaves() {
-            let (z, floor) = (
-                leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng),
-                self.floors.as_ref().map(|floors| floors[v as usize]),
-            );
-            nodes[v as usize] = floor.filter(|floor| z < *floor).unwrap_or(z);
+        let leaves = self.hierarchy.leaves();
+        let drawn = |&v: &u32| leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
+        let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
+        self.known.close(&mut values);
+        if let Some(floors) = &self.floors {
+            for (z, &v) in values.iter_mut().zip(leaves) {
+                let floor = floors[v as usize];
+                *z = if *z < floor { floor } else { *z };
+            }
+            self.known.mend(&mut values, |place| (Some(floors[leaves[place] as usize]), None));
         }
+        let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
+        leaves.iter().zip(values).for_each(|(&v, z)| nodes[v as usize] = z);
         Ok(self.init(&nodes))
     }
 
-    /// Without floors, which starts are moved to.
+    /// Without floors and known nodes, which starts are moved to.
     fn weighted_start<R: Rng + ?Sized>(
         &self,
         start: Start,
         rng: &mut R,
     ) -> Result<Option<(Self::State, f64)>> {
-        if self.floors.is_some() {
+        if self.floors.is_some() || self.hierarchy.has_known() {
             return Ok(None);
         }
         let state = self.start(start, rng)?;
@@ -290,14 +347,21 @@ mod tests {
             let mut all = Vec::new();
             for &leaf in &self.leaves {
                 for &height in &self.heights {
-                    if height >= self.hierarchy.level(leaf as usize) {
+                    let Some(ancestor) = self.ancestor(leaf as usize, height) else {
                         all.push((share, leaf, None));
                         continue;
-                    }
-                    let ancestor = (0..=height).fold(leaf as usize, |v, _| self.hierarchy.parent(v));
+                    };
                     let (start, size) = self.spans[ancestor];
+                    let share = share / f64::from(size);
                     for &partner in &self.leaves[start as usize..(start + size) as usize] {
-                        all.push((share / f64::from(size), leaf, (partner != leaf).then_some(partner)));
+                        let others: Vec<u32> =
+                            self.component(leaf as usize).iter().copied().filter(|&v| v != leaf).collect();
+                        if partner == leaf && !others.is_empty() {
+                            let share = share / others.len() as f64;
+                            all.extend(others.into_iter().map(|other| (share, leaf, Some(other))));
+                        } else {
+                            all.push((share, leaf, (partner != leaf).then_some(partner)));
+                        }
                     }
                 }
             }

@@ -4,6 +4,7 @@
 pub(crate) mod fuzz;
 mod hierarchical_mh;
 mod jumps;
+mod known;
 mod lattice_gibbs;
 mod lattice_metropolis;
 mod line_gibbs;

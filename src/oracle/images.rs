@@ -179,49 +179,131 @@ pub fn table<R: Rng + ?Sized>(
     })
 }
 
-/// Least squares of fresh noise on a tree: `Σ (z - u)²/variance` with every parent the sum of its children.
-pub fn tree_l2<R: Rng + ?Sized>(
-    rng: &mut R,
-    tree: &Hierarchy,
-    noise: &[Sampler],
-    variances: &[f64],
-) -> Vec<f64> {
-    let u: Vec<f64> = (0..tree.nodes()).map(|v| noise[tree.level(v)].draw(rng)).collect();
+/// Fresh noise on a tree, none where a count is known.
+pub fn fresh<R: Rng + ?Sized>(rng: &mut R, tree: &Hierarchy, noise: &[Sampler]) -> Vec<f64> {
+    let mut draw = |v: usize| if tree.is_known(v) { 0.0 } else { noise[tree.level(v)].draw(rng) };
+    (0..tree.nodes()).map(&mut draw).collect()
+}
+
+/// Least squares at and below a node, `Σ (z - u)²/variance` with every parent the sum of its children and nothing where a count is
+/// known but perhaps at the node itself.
+fn least_squares(tree: &Hierarchy, from: usize, u: &[f64], variances: &[f64]) -> Vec<f64> {
+    let mut inside = vec![false; tree.nodes()];
+    let mut constraints = Vec::new();
+    inside[from] = true;
+    for v in from..tree.nodes() {
+        inside[v] |= v > from && inside[tree.parent(v)];
+        if !inside[v] {
+            continue;
+        }
+        if v > from && tree.is_known(v) {
+            constraints.push(Constraint { row: vec![(v, 1.0)], value: 0.0, equal: true });
+        }
+        if !tree.is_leaf(v) {
+            let row = std::iter::once((v, -1.0)).chain(tree.children(v).map(|c| (c, 1.0))).collect();
+            constraints.push(Constraint { row, value: 0.0, equal: true });
+        }
+    }
+    if from == 0 && tree.is_known(0) {
+        constraints.push(Constraint { row: vec![(0, 1.0)], value: 0.0, equal: true });
+    }
     let variances: Vec<f64> = (0..tree.nodes()).map(|v| variances[tree.level(v)]).collect();
-    let sums = (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)).map(|v| {
-        let row = std::iter::once((v, -1.0)).chain(tree.children(v).map(|c| (c, 1.0))).collect();
-        Constraint { row, value: 0.0, equal: true }
-    });
-    closest(&u, &variances, &sums.collect::<Vec<_>>())
+    closest(u, &variances, &constraints)
+}
+
+/// Least squares of noise u on a tree: `Σ (z - u)²/variance` with every parent the sum of its children and none where a count is
+/// known.
+pub fn tree_l2(tree: &Hierarchy, u: &[f64], variances: &[f64]) -> Vec<f64> {
+    least_squares(tree, 0, u, variances)
 }
 
 /// From the root down: the closest non-negative numbers in least squares with the parent's released sum, then the closest
-/// integers. Errors of a release of `counts` under fresh noise; families of at most six children.
-pub fn topdown<R: Rng + ?Sized>(
+/// integers. Errors of a release of `counts` under noise u; families of at most six children.
+pub fn topdown<R: Rng + ?Sized>(rng: &mut R, tree: &Hierarchy, counts: &[i64], u: &[f64]) -> Vec<f64> {
+    let noisy: Vec<f64> = u.iter().zip(counts).map(|(z, &x)| x as f64 + z).collect();
+    descent(rng, tree, counts, &noisy, &vec![1.0; tree.nodes()])
+}
+
+/// By node: the variance of its least-squares estimate from its own subtree, from the coefficients of all measurements.
+///
+/// `variances`: one per level.
+pub fn estimate_variances(tree: &Hierarchy, variances: &[f64]) -> Vec<f64> {
+    let below = |v: usize, mut w: usize| {
+        while w > v {
+            w = tree.parent(w);
+        }
+        w == v
+    };
+    let of = |v: usize| {
+        if tree.is_known(v) {
+            return 0.0;
+        }
+        let inside = (v..tree.nodes()).filter(|&w| below(v, w) && !tree.is_known(w));
+        inside
+            .map(|w| {
+                let mut unit = vec![0.0; tree.nodes()];
+                unit[w] = 1.0;
+                let coefficient = least_squares(tree, v, &unit, variances)[v];
+                coefficient * coefficient * variances[tree.level(w)]
+            })
+            .sum()
+    };
+    (0..tree.nodes()).map(of).collect()
+}
+
+/// The same as [`topdown`] from the least-squares estimate of every node from its own subtree, weighted by the inverse of its variance
+/// `spread` ([`estimate_variances`]).
+pub fn bluedown<R: Rng + ?Sized>(
     rng: &mut R,
     tree: &Hierarchy,
     counts: &[i64],
-    noise: &[Sampler],
+    u: &[f64],
+    (variances, spread): (&[f64], &[f64]),
 ) -> Vec<f64> {
-    let noisy: Vec<f64> =
-        (0..tree.nodes()).map(|v| counts[v] as f64 + noise[tree.level(v)].draw(rng)).collect();
+    let estimate = |v: usize| counts[v] as f64 + least_squares(tree, v, u, variances)[v];
+    let estimates: Vec<f64> = (0..tree.nodes()).map(estimate).collect();
+    descent(rng, tree, counts, &estimates, spread)
+}
+
+fn descent<R: Rng + ?Sized>(
+    rng: &mut R,
+    tree: &Hierarchy,
+    counts: &[i64],
+    noisy: &[f64],
+    spread: &[f64],
+) -> Vec<f64> {
+    // What is known below a node, or at it.
+    let mut least = vec![0.0; tree.nodes()];
+    for v in (0..tree.nodes()).rev() {
+        least[v] = match tree.is_known(v) {
+            true => counts[v] as f64,
+            false => tree.children(v).map(|c| least[c]).sum(),
+        };
+    }
     let mut released = vec![0.0; tree.nodes()];
-    released[0] = libm::rint(noisy[0]).max(0.0);
+    released[0] = if tree.is_known(0) { least[0] } else { libm::rint(noisy[0]).max(least[0]) };
     for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
-        let children: Vec<usize> = tree.children(v).collect();
-        let values: Vec<f64> = children.iter().map(|&c| noisy[c]).collect();
-        let at = |theta: f64| values.iter().map(move |x| (x - theta).max(0.0));
+        let fixed: f64 = tree.children(v).filter(|&c| tree.is_known(c)).map(|c| least[c]).sum();
+        tree.children(v).for_each(|c| released[c] = least[c]);
+        let children: Vec<usize> = tree.children(v).filter(|&c| !tree.is_known(c)).collect();
+        if children.is_empty() {
+            continue;
+        }
+        let at = |theta: f64| -> Vec<f64> {
+            children.iter().map(|&c| (noisy[c] - theta * spread[c]).max(least[c])).collect()
+        };
         let (mut low, mut high) = (-1e9, 1e9);
         for _ in 0..120 {
             let middle = 0.5 * (low + high);
-            if at(middle).sum::<f64>() > released[v] { low = middle } else { high = middle }
+            if at(middle).iter().sum::<f64>() > released[v] - fixed { low = middle } else { high = middle }
         }
-        let real: Vec<f64> = at(0.5 * (low + high)).collect();
+        let real = at(0.5 * (low + high));
         let everyone = vec![(0..real.len()).collect::<Vec<_>>()];
-        // What is 0 stays 0: it is no entry of the face.
-        let positive: Vec<usize> = (0..real.len()).filter(|&k| real[k] > 1e-9).collect();
+        // What is at its least stays there: it is no entry of the face.
+        let positive: Vec<usize> = (0..real.len()).filter(|&k| real[k] > least[children[k]] + 1e-9).collect();
         let set = if positive.is_empty() { everyone } else { vec![positive] };
-        let whole = rounded(rng, &real, &set, &vec![0.0; real.len()]);
+        let lower: Vec<f64> = children.iter().map(|&c| least[c]).collect();
+        let whole = rounded(rng, &real, &set, &lower);
         children.iter().zip(whole).for_each(|(&c, y)| released[c] = y);
     }
     released.iter().zip(counts).map(|(y, &x)| y - x as f64).collect()

@@ -18,7 +18,7 @@ pub struct TreeLaw {
 /// Elementary steps of all convolutions.
 pub const MOST_STEPS: u64 = 3_000_000_000;
 
-/// The law `q(z) ∝ Π w_v(z_v)` of noise in which every parent is the sum of its children.
+/// The law `q(z) ∝ Π w_v(z_v)` of noise in which every parent is the sum of its children and known nodes have none.
 ///
 /// - `laws`: one per level. `floors`: the confidential counts, if no release may be negative.
 /// - `most`: steps after which it gives up, see [`MOST_STEPS`].
@@ -92,9 +92,16 @@ struct Weights {
 /// Subtrees that look alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Shape {
-    Leaf(usize, Option<i64>),
-    /// Level, and shapes of children with their numbers.
-    Node(usize, Vec<(usize, u64)>),
+    Leaf(Own, Option<i64>),
+    /// Its own, and shapes of children with their numbers.
+    Node(Own, Vec<(usize, u64)>),
+}
+
+/// The level of a node, and whether its count is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Own {
+    level: usize,
+    known: bool,
 }
 
 struct Window<'a> {
@@ -115,17 +122,17 @@ impl Window<'_> {
         let mut known: HashMap<Shape, usize> = HashMap::new();
         let mut of = vec![0; self.tree.nodes()];
         for v in (0..self.tree.nodes()).rev() {
-            let level = self.tree.level(v);
+            let own = Own { level: self.tree.level(v), known: self.tree.is_known(v) };
             let shape = if self.tree.is_leaf(v) {
                 // Floors beyond the window are none.
                 let floor = self.floors.map(|floors| -floors[v]);
-                Shape::Leaf(level, floor.filter(|floor| (*floor as f64 / self.step) >= -self.width as f64))
+                Shape::Leaf(own, floor.filter(|floor| (*floor as f64 / self.step) >= -self.width as f64))
             } else {
                 let mut children: HashMap<usize, u64> = HashMap::new();
                 self.tree.children(v).for_each(|c| *children.entry(of[c]).or_default() += 1);
                 let mut children: Vec<(usize, u64)> = children.into_iter().collect();
                 children.sort_unstable();
-                Shape::Node(level, children)
+                Shape::Node(own, children)
             };
             of[v] = *known.entry(shape.clone()).or_insert_with(|| {
                 shapes.push(shape);
@@ -161,12 +168,20 @@ impl Window<'_> {
 
     /// The weights of a shape's sum with its own.
     fn outer(&self, shapes: &[Shape], shape: usize) -> Weights {
-        let level = match &shapes[shape] {
-            Shape::Leaf(level, _) | Shape::Node(level, _) => *level,
+        let own = match &shapes[shape] {
+            Shape::Leaf(own, _) | Shape::Node(own, _) => *own,
         };
-        let mut weights = self.inner[shape].clone();
+        self.weighted(own, self.inner[shape].clone())
+    }
+
+    /// The weights times a node's own, which are those of 0 alone where it is known.
+    fn weighted(&self, own: Own, mut weights: Weights) -> Weights {
+        if own.known {
+            let at = weights.log.get(-weights.low as usize).copied().unwrap_or(f64::NEG_INFINITY);
+            return Weights { low: 0, log: vec![at] };
+        }
         for (k, log) in (weights.low..).zip(&mut weights.log) {
-            *log += self.laws[level].log_weight(k as f64 * self.step);
+            *log += self.laws[own.level].log_weight(k as f64 * self.step);
         }
         weights
     }
@@ -231,10 +246,11 @@ impl Window<'_> {
         let top = both.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = both.iter().map(|(_, log)| libm::exp(log - top)).sum();
         let marginal = both.iter().map(|(k, log)| (*k as f64 * self.step, libm::exp(log - top) / total));
-        let (level, children) = match &shapes[shape] {
-            Shape::Leaf(level, _) => (*level, &[][..]),
-            Shape::Node(level, children) => (*level, &children[..]),
+        let (own, children) = match &shapes[shape] {
+            Shape::Leaf(own, _) => (*own, &[][..]),
+            Shape::Node(own, children) => (*own, &children[..]),
         };
+        let level = own.level;
         if level == 0 {
             law.root.points = marginal.clone().collect();
             if self.step < 1.0 {
@@ -246,11 +262,7 @@ impl Window<'_> {
         for &(child, n) in children.iter().filter(|_| !alone) {
             // Given a child's value: what its siblings and everything above make of it.
             let siblings = self.sum(shapes, children, Some(child))?;
-            let own = self.laws[level];
-            let mut above = Weights { low: outside.low, log: outside.log.clone() };
-            for (k, log) in (above.low..).zip(&mut above.log) {
-                *log += own.log_weight(k as f64 * self.step);
-            }
+            let above = self.weighted(own, outside.clone());
             // o(s) = Σ_r above(s + r) siblings(r): a convolution with the siblings turned around.
             let turned = Weights {
                 low: -(siblings.low + siblings.log.len() as i64 - 1),

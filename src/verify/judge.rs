@@ -153,15 +153,30 @@ fn tree(
     let families = (0..tree.nodes()).map(|v| tree.children(v).len()).max().unwrap_or(0);
     let draws: Vec<Vec<f64>> = match cell.method {
         Method::Unconstrained if tree.nodes() <= 10_000 => {
-            (0..n).map(|_| (0..tree.nodes()).map(|v| noise[tree.level(v)].draw(&mut rng)).collect()).collect()
+            (0..n).map(|_| images::fresh(&mut rng, tree, &noise)).collect()
         }
         Method::L2 if tree.nodes() <= MOST_NODES => {
             let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
-            (0..n).map(|_| images::tree_l2(&mut rng, tree, &noise, &variances)).collect()
+            (0..n)
+                .map(|_| images::tree_l2(tree, &images::fresh(&mut rng, tree, &noise), &variances))
+                .collect()
         }
-        Method::TopDown if families <= MOST_CHILDREN => {
-            (0..n).map(|_| images::topdown(&mut rng, tree, &table.counts, &noise)).collect()
+        Method::BlueDown if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
+            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
+            let spread = images::estimate_variances(tree, &variances);
+            (0..n)
+                .map(|_| {
+                    let u = images::fresh(&mut rng, tree, &noise);
+                    images::bluedown(&mut rng, tree, &table.counts, &u, (&variances, &spread))
+                })
+                .collect()
         }
+        Method::TopDown if families <= MOST_CHILDREN => (0..n)
+            .map(|_| {
+                let u = images::fresh(&mut rng, tree, &noise);
+                images::topdown(&mut rng, tree, &table.counts, &u)
+            })
+            .collect(),
         _ => return Err("its tree is too large for plain projections".into()),
     };
     let of = |level: usize, value: fn(&[f64]) -> f64| {

@@ -311,7 +311,12 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
                 &[0, 0, 0, 1],
             ],
         );
-        let tree = Hierarchy::from_parents(parents).unwrap();
+        let mut tree = Hierarchy::from_parents(parents).unwrap();
+        if below(rng, 3) == 0 {
+            let marks = (0..tree.nodes()).map(|_| below(rng, 3) == 0).collect();
+            let Ok(known) = tree.with_known(marks) else { continue };
+            tree = known;
+        }
         let laws: Vec<(L, Formula)> =
             (0..tree.levels()).map(|_| make(pick(rng, &[0.25, 0.4, 1.5]))).collect();
         let (laws, formulas): (Vec<L>, Vec<Formula>) = laws.into_iter().unzip();
@@ -331,6 +336,7 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
                 points.iter().flat_map(|z| (floor(v).max(-reach)..=reach).map(move |t| set(z, t))).collect();
         }
         points.iter_mut().for_each(|z| tree.sum_up(z));
+        points.retain(|z| tree.check_known(z).is_ok());
         let support = Support::new(points, |z| {
             let weight = |(v, &z): (usize, &i64)| formulas[tree.level(v)].log_weight(z as f64);
             z.iter().enumerate().map(weight).sum()

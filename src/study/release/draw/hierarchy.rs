@@ -8,7 +8,7 @@ use crate::chain::{self, ChainRecord};
 use crate::error::Result;
 use crate::exact::TreeSampler;
 use crate::grid::Cell;
-use crate::imaging::{L2, SimplexScratch, TopDown};
+use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
 use crate::input::HierarchyTable;
 use crate::invariant::Hierarchy;
 use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
@@ -71,6 +71,7 @@ type Drawing<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Se
 fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Drawing<L>, f64)> {
     let (hierarchy, start) = (&table.hierarchy, method.start());
     let counts = method.nonnegative().then_some(&table.counts[..]);
+    let variances = || laws.iter().map(|law| law.variance()).collect::<Vec<_>>();
     Ok(match *method {
         Method::Unconstrained => {
             let draws: Drawing<L> = Box::new(|tree, range, rows| {
@@ -110,7 +111,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
             (chains(kernel, start, steps.unwrap_or(0)), f64::NAN)
         }
         Method::L2 => {
-            let l2 = L2::new(hierarchy, &laws.iter().map(|law| law.variance()).collect::<Vec<_>>())?;
+            let l2 = L2::new(hierarchy, &variances())?;
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
                 let mut noise = tree.zeros();
                 for replicate in range {
@@ -126,14 +127,30 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
             (draws, 0.0)
         }
         Method::TopDown => {
-            let topdown = TopDown::new(hierarchy);
+            let topdown = TopDown::new(hierarchy, &table.counts);
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
-                let (mut noise, mut scratch) = (tree.zeros(), SimplexScratch::default());
+                let (mut noise, mut scratch) = (tree.zeros(), TopDownScratch::default());
                 for replicate in range {
                     let mut rng = tree.stream(replicate, Role::Noise);
                     tree.fill(&mut rng, &mut noise);
                     let mut released = vec![0i64; noise.len()];
                     topdown.release(&tree.released(&noise), &mut rng, &mut scratch, &mut released);
+                    let errors: Vec<i64> = released.iter().zip(&*tree.counts).map(|(y, x)| y - x).collect();
+                    tree.record(replicate, &errors, &released, rows)?;
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
+        Method::BlueDown => {
+            let bluedown = BlueDown::new(hierarchy, &variances(), &table.counts)?;
+            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                let (mut noise, mut scratch) = (tree.zeros(), BlueDownScratch::default());
+                let mut released = vec![0i64; noise.len()];
+                for replicate in range {
+                    let mut rng = tree.stream(replicate, Role::Noise);
+                    tree.fill(&mut rng, &mut noise);
+                    bluedown.release(&tree.counts, &noise, &mut rng, &mut scratch, &mut released);
                     let errors: Vec<i64> = released.iter().zip(&*tree.counts).map(|(y, x)| y - x).collect();
                     tree.record(replicate, &errors, &released, rows)?;
                 }
@@ -195,12 +212,17 @@ impl<L: TreeNoise> Tree<L> {
         vec![L::Value::default(); self.hierarchy.nodes()]
     }
 
-    /// Independent noise on all nodes.
+    /// Independent noise on all nodes that are not known.
     fn fill(&self, rng: &mut Stream, noise: &mut [L::Value]) {
         for (l, law) in self.laws.iter().enumerate() {
             for z in &mut noise[self.hierarchy.level_nodes(l)] {
                 *z = law.sample(rng);
             }
+        }
+        if self.hierarchy.has_known() {
+            (0..noise.len())
+                .filter(|&v| self.hierarchy.is_known(v))
+                .for_each(|v| noise[v] = L::Value::default());
         }
     }
 
@@ -228,7 +250,7 @@ impl<L: TreeNoise> Tree<L> {
             chain::run(kernel, start, steps, RECORDS, &mut self.stream(replicate, Role::Moves), statistics)?;
         let mut noise = kernel.position(&state).to_vec();
         // Sums of reals drift by rounding along a chain; integers do not change here.
-        self.hierarchy.sum_up(&mut noise);
+        self.hierarchy.sum_up_noise(&mut noise);
         self.record(replicate, &noise, &self.released(&noise), rows)?;
         let ChainRecord { steps, moves, traces } = record;
         for (l, trace) in traces.iter().enumerate() {
@@ -250,6 +272,7 @@ impl<L: TreeNoise> Tree<L> {
         }
         if self.promised {
             check.clone()?;
+            self.hierarchy.check_known(errors)?;
         }
         for l in 0..self.hierarchy.levels() {
             let errors = &errors[self.hierarchy.level_nodes(l)];
