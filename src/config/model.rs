@@ -42,8 +42,10 @@ pub struct Config {
     pub study: &'static str,
     /// Whether its blocks say how many replicates are drawn.
     pub replicates: bool,
-    /// Whether draws are written out.
-    pub keep_draws: bool,
+    /// Which draws are written out.
+    pub keep_draws: Keep,
+    /// Sums whose errors are summed up group by group.
+    pub queries: Vec<QuerySpec>,
     /// Where the counts are.
     pub data: DataSource,
     /// Blocks of the grid; every axis is non-empty and free of duplicates.
@@ -62,6 +64,27 @@ pub struct Config {
     pub given: String,
     /// The file.
     pub path: PathBuf,
+}
+
+/// Which draws are written out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Keep {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of all entries of a table, or of all levels of a tree.
+    All,
+    /// Those of some levels of a tree, from 0 for the root; in this order, each once.
+    Levels(Vec<usize>),
+}
+
+/// A query: leaves or entries that agree in these columns are summed.
+#[derive(Debug, Clone)]
+pub struct QuerySpec {
+    /// The columns; not empty, each once.
+    pub columns: Vec<String>,
+    /// Their place in the text.
+    pub span: Range<usize>,
 }
 
 /// The study of a config that does not name one.

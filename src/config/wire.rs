@@ -37,8 +37,8 @@ pub struct WireFile<B> {
 pub struct WireTop {
     /// Replicates of every cell, unless its block says otherwise.
     pub replicates: Option<Spanned<i64>>,
-    /// Whether draws are written out.
-    pub keep_draws: bool,
+    /// Which draws are written out.
+    pub keep_draws: Option<Spanned<WireKeep>>,
     /// `[report]`
     pub report: WireReport,
     /// `[certify]`
@@ -301,6 +301,16 @@ pub enum WireSplit {
     Shares(Vec<f64>),
 }
 
+/// `true`, `false`, or names of levels.
+#[derive(Debug, schemars::JsonSchema)]
+#[schemars(untagged)]
+pub enum WireKeep {
+    /// All, or none.
+    Flag(bool),
+    /// Levels of a tree: `total` for the root, else columns of `data.levels`.
+    Levels(Vec<String>),
+}
+
 /// One `[[exclude]]` block: cells that match every key given are left out.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -332,6 +342,10 @@ pub struct WireReport {
     /// releases of the chains are from their law.
     #[schemars(with = "Option<String>")]
     pub certify: Option<Spanned<String>>,
+    /// Queries, each a list of columns of the data table: leaves or entries that agree in them are summed, and the errors of each sum
+    /// are summed up over the releases.
+    #[schemars(with = "Option<Vec<Vec<String>>>")]
+    pub queries: Option<Spanned<Vec<Spanned<Vec<String>>>>>,
 }
 
 /// `[certify]`
@@ -464,6 +478,29 @@ impl<'de> Deserialize<'de> for Given {
             }
         }
         deserializer.deserialize_any(GivenVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireKeep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeepVisitor;
+        impl<'de> Visitor<'de> for KeepVisitor {
+            type Value = WireKeep;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("true, false or a list of names of levels")
+            }
+            fn visit_bool<E: de::Error>(self, v: bool) -> Result<WireKeep, E> {
+                Ok(WireKeep::Flag(v))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WireKeep, A::Error> {
+                let mut levels = Vec::new();
+                while let Some(level) = seq.next_element()? {
+                    levels.push(level);
+                }
+                Ok(WireKeep::Levels(levels))
+            }
+        }
+        deserializer.deserialize_any(KeepVisitor)
     }
 }
 

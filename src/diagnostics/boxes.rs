@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The quantile `p` of at least one value, interpolated between order statistics at `p (n - 1)` (type 7 of Hyndman and Fan 1996);
 /// the order of the values changes.
-pub(super) fn quantile(values: &mut [f64], p: f64) -> f64 {
+pub(crate) fn quantile(values: &mut [f64], p: f64) -> f64 {
     quantile_within(values, p, &(0..values.len()))
 }
 

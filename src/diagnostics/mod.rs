@@ -13,6 +13,8 @@ mod verdict;
 
 pub use beta::{beta_quantile, student_quantile};
 pub use boxes::BoxPlot;
+#[cfg(feature = "harness")]
+pub(crate) use boxes::quantile;
 pub use ess::{bulk_ess, mean_ess, quantile_ess, tail_ess};
 pub use jackknife::jackknife;
 pub use mcse::{QuantileError, mcse_mean, mcse_quantile};

@@ -1,7 +1,7 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
-use crate::config::DEFAULT_STUDY;
+use crate::config::{DEFAULT_STUDY, Keep};
 use crate::hash;
 use crate::input::Subject;
 
@@ -32,8 +32,12 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     if let Subject::Table(table) = &plan.subject {
         text += &format!("names={:016x}\n", hash::word(&format!("{:?}", table.names)));
     }
-    if plan.config.keep_draws {
+    if plan.config.keep_draws == Keep::All && matches!(plan.subject, Subject::Table(_)) {
         text += "keep-draws\n";
+    }
+    // Nodes and groups are named in the results, and their errors are in the journal.
+    if let Some(asked) = &plan.asked {
+        text += &format!("asked={}\n", asked.digest);
     }
     if let Some(hash) = &plan.certified_by {
         text += &format!("certified by {hash}\n");

@@ -4,14 +4,15 @@ mod key;
 mod resolved;
 
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
-use crate::config::{Block, Certify, Config, Exclude, Harmonized, Meetings, Own, SplitSpec};
+use crate::config::{Block, Certify, Config, Exclude, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::Shape;
-use crate::input::{CsvTable, HierarchyTable, InvariantTable, Refusal, Subject, Wanted};
+use crate::input::{Asked, CsvTable, Refusal, Subject, Wanted, read_subject};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// One point of the grid.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +114,8 @@ pub struct Plan {
     pub subject: Subject,
     /// The cells, in the order of the config.
     pub cells: Vec<Cell>,
+    /// What is asked of single counts, if anything is.
+    pub asked: Option<Arc<Asked>>,
     /// What certifies its chains: the hash of a study of meetings, or the pairs.
     pub certified_by: Option<String>,
 }
@@ -123,13 +126,14 @@ impl Plan {
     /// Refused: what the data loader refuses; a split that does not fit the tree; a method that cannot
     /// serve a law; a cell defined twice; a grid from which everything is excluded.
     pub fn new(config: Config) -> Result<Self> {
-        let table = CsvTable::read_wanted(&config.data.table, &Wanted::by(&config.data))?;
+        let queried = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
+        let table = CsvTable::read_wanted(&config.data.table, &Wanted::by(&config.data).and(queried))?;
         Self::on(config, table)
     }
 
     /// The same on a table that was read.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
-        let subject = subject(&config, table)?;
+        let (subject, asked) = subject(&config, table)?;
         let certified_by = match &config.certify {
             Some(Certify::Run(folder)) => Some(Run::open(folder)?.manifest.config_hash),
             Some(Certify::Pairs(pairs)) => Some(format!("{pairs:?}")),
@@ -167,7 +171,7 @@ impl Plan {
                 config.path.display()
             )));
         }
-        Ok(Self { config, subject, cells, certified_by })
+        Ok(Self { config, subject, cells, asked, certified_by })
     }
 
     /// Hash of the config as resolved, 16 hexadecimal digits: name, seed, and every cell with its
@@ -177,20 +181,25 @@ impl Plan {
     }
 }
 
-fn subject(config: &Config, table: CsvTable) -> Result<Subject> {
-    let data = &config.data;
-    match &data.shape {
-        Shape::Hierarchy { levels } => {
-            HierarchyTable::from_csv(table, levels, &data.count, &data.filter).map(Subject::Hierarchy)
+/// The confidential counts with their structure, and what the config asks of single ones.
+fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Asked>>)> {
+    for QuerySpec { columns, span } in &config.queries {
+        if let Some(unknown) = columns.iter().find(|column| !table.columns.contains(column)) {
+            let known = table.columns.iter().filter(|column| **column != config.data.count);
+            let label = format!("want columns of {}", known.cloned().collect::<Vec<_>>().join(", "));
+            return Err(config.error(format!("report.queries: got `{unknown}`"), span.clone(), label));
         }
-        Shape::Table { invariants, .. } => match InvariantTable::from_csv(table, data) {
-            Ok(table) => Ok(Subject::Table(table)),
-            Err(Refusal::File(failure)) => Err(failure),
-            Err(Refusal::Invariant(i, message)) => {
-                Err(config.error(message, invariants[i].1.clone(), "this invariant does not fit the data"))
-            }
-        },
     }
+    let queries: Vec<&[String]> = config.queries.iter().map(|query| &query.columns[..]).collect();
+    let read = read_subject(table, &config.data, &queries, &config.keep_draws);
+    let (subject, asked) = read.map_err(|refusal| match (refusal, &config.data.shape) {
+        (Refusal::Invariant(i, message), Shape::Table { invariants, .. }) => {
+            config.error(message, invariants[i].1.clone(), "this invariant does not fit the data")
+        }
+        (Refusal::Invariant(_, message), _) => Failure::data(&config.data.table, message),
+        (Refusal::File(failure), _) => failure,
+    })?;
+    Ok((subject, asked.map(Arc::new)))
 }
 
 /// Whether every release of a method is >= 0.

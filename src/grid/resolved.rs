@@ -2,7 +2,8 @@
 
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
-use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Pairs, SplitSpec, Thresholds};
+use crate::config::queries::ROOT;
+use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Keep, Pairs, QuerySpec, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Shape, Subject};
 use std::fmt::Write;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
@@ -20,10 +21,14 @@ impl Plan {
         if config.study != DEFAULT_STUDY {
             document["study"] = value(config.study);
         }
-        if config.keep_draws {
-            document["keep-draws"] = value(true);
-        }
         let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
+        match (&config.keep_draws, &config.data.shape) {
+            (Keep::Nothing, _) => {}
+            (Keep::Levels(kept), Shape::Hierarchy { levels }) => {
+                document["keep-draws"] = list(&level_names(kept, levels));
+            }
+            (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
+        }
         let mut data = Table::new();
         data["table"] = value(absolute(&config.data.table));
         data["count"] = value(config.data.count.as_str());
@@ -48,6 +53,11 @@ impl Plan {
         let mut report = Table::new();
         if let Some(published) = &config.published {
             report["published"] = value(absolute(published));
+        }
+        if !config.queries.is_empty() {
+            let columns =
+                |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
+            report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
         }
         match &config.certify {
             None => {}
@@ -132,6 +142,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Names of levels by their numbers.
+fn level_names(kept: &[usize], levels: &[String]) -> Vec<String> {
+    kept.iter().map(|&level| if level == 0 { ROOT.to_owned() } else { levels[level - 1].clone() }).collect()
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {

@@ -105,6 +105,18 @@ impl<'a> Wanted<'a> {
         Self::of(columns, &source.count)
     }
 
+    /// These columns too.
+    pub fn and(mut self, more: impl IntoIterator<Item = &'a str>) -> Self {
+        if let Some(columns) = &mut self.columns {
+            for name in more {
+                // A column of counts that is asked for itself is one of names, too.
+                self.count = self.count.filter(|count| *count != name);
+                columns.insert(name);
+            }
+        }
+        self
+    }
+
     /// An empty column for a name of the header.
     pub(super) fn column(&self, name: &str) -> Column {
         if self.count == Some(name) {
@@ -246,6 +258,17 @@ impl CsvTable {
             let have = self.columns.join(", ");
             Failure::data(&self.path, format!("no column `{name}`; the file has {have}"))
         })
+    }
+
+    /// The same rows with some columns alone. Refused: a missing column.
+    pub(super) fn only<'a>(&self, columns: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let Self { path, columns: header, rows, lines, .. } = self;
+        let mut values: Vec<Column> = header.iter().map(|_| Column::Skipped).collect();
+        for name in columns {
+            let place = self.column(name)?;
+            values[place] = self.values[place].clone();
+        }
+        Ok(Self { path: path.clone(), columns: header.clone(), values, rows: *rows, lines: lines.clone() })
     }
 
     /// The value of a row in the column at a place.

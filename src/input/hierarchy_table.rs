@@ -38,6 +38,17 @@ impl HierarchyTable {
         count: &str,
         filter: &[(String, Vec<String>)],
     ) -> Result<Self> {
+        Self::with_rows(table, levels, count, filter, |_, _| Ok(())).map(|(table, ())| table)
+    }
+
+    /// The same, and what `rows` makes of the tree and, by row after the filter, its leaf.
+    pub(super) fn with_rows<T>(
+        table: CsvTable,
+        levels: &[String],
+        count: &str,
+        filter: &[(String, Vec<String>)],
+        rows: impl FnOnce(&Self, &[u32]) -> Result<T>,
+    ) -> Result<(Self, T)> {
         let mut table = table.filter(filter)?;
         let path = table.path.clone();
         let places = levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
@@ -84,13 +95,15 @@ impl HierarchyTable {
             counts[node as usize] = value;
             total = total.saturating_add(value);
         }
-        drop((table, of_row));
+        drop(table);
         if total > 1 << 53 {
             return Err(Failure::data(&path, format!("the counts sum to {total}, the limit is 2^53")));
         }
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
-        Ok(Self { hierarchy, counts: counts.into(), digest })
+        let table = Self { hierarchy, counts: counts.into(), digest };
+        let made = rows(&table, &of_row)?;
+        Ok((table, made))
     }
 }
 

@@ -54,10 +54,18 @@ impl InvariantTable {
     /// negative, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the
     /// entries, or that the counts do not satisfy, with its inequalities.
     pub fn from_csv(table: CsvTable, source: &DataSource) -> std::result::Result<Self, Refusal> {
+        let table = table.filter(&source.filter)?;
+        Self::with_rows(table, source).map(|(table, _)| table)
+    }
+
+    /// The same of a table that was filtered, with the row of every entry; nodes of a `hierarchy` have none.
+    pub(super) fn with_rows(
+        table: CsvTable,
+        source: &DataSource,
+    ) -> std::result::Result<(Self, Vec<u32>), Refusal> {
         let Shape::Table { entry, invariants } = &source.shape else {
             unreachable!("the caller has a table");
         };
-        let table = table.filter(&source.filter)?;
         let path = &table.path.clone();
         let count_place = table.column(&source.count)?;
         let named: Vec<usize> = match entry {
@@ -166,7 +174,7 @@ impl InvariantTable {
             }
         }
         let digest = hex(hash.finalize());
-        Ok(Self { names, counts, invariant, inequalities, region, digest })
+        Ok((Self { names, counts, invariant, inequalities, region, digest }, rows))
     }
 }
 

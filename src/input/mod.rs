@@ -1,6 +1,7 @@
 //! Data files: tables of counts, and the raw records they are counted from.
 
 mod aggregate;
+mod asked;
 mod column;
 mod csv_table;
 mod hierarchy_table;
@@ -11,6 +12,7 @@ mod subject;
 mod table_writer;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
+pub use asked::{Answered, Asked, KeptNodes, Query, read_subject};
 pub use csv_table::{CsvTable, Wanted};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};

@@ -130,9 +130,21 @@ impl<K: Kind> Planned for Gridded<K> {
             (Some(beside), Shape::Table { entry: Some(names), .. }) => {
                 copies.push(("beside.csv", write_beside(&read_beside_source(beside, names)?)));
             }
-            (Some(_), _) => {
+            // On a tree it stands beside the answers to the query of its leaves.
+            (Some(beside), Shape::Hierarchy { levels })
+                if config.queries.iter().any(|query| query.columns == *levels) =>
+            {
+                copies.push(("beside.csv", write_beside(&read_beside_source(beside, levels)?)));
+            }
+            (Some(_), shape) => {
+                let needs = match shape {
+                    Shape::Table { .. } => "`data.entry`, the columns that name an entry in both tables",
+                    Shape::Hierarchy { .. } => {
+                        "one of `report.queries` to be `data.levels`, the columns that name a leaf in both tables"
+                    }
+                };
                 return Err(Failure::Usage(format!(
-                    "{}: report.beside needs `data.entry`, the columns that name an entry in both tables",
+                    "{}: report.beside needs {needs}",
                     config.path.display()
                 )));
             }

@@ -22,7 +22,7 @@ pub struct Named {
 /// Cells of a run that pages show; the others are in its tables.
 pub const PRINTED: usize = 200;
 /// Cells of a run that get a page each, in studies that print such pages; the others are in the tables.
-const PAGES: usize = 24;
+pub(super) const PAGES: usize = 24;
 
 impl Named {
     /// Of a run. Errors: its cells.

@@ -1,7 +1,7 @@
 //! The config of a study of releases: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{WireCertify, WireReport, study};
+use crate::config::wire::{WireCertify, WireKeep, WireReport, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
@@ -12,9 +12,9 @@ study! {
         /// Replicates of every cell, unless its block says otherwise.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
-        /// Whether the draws are written out, beside their summaries.
-        #[serde(default)]
-        keep_draws: bool,
+        /// Which draws are written out, beside their summaries: true for all, on a tree also a list of levels (`total` is the root).
+        #[schemars(with = "Option<crate::config::wire::WireKeep>")]
+        keep_draws: Option<Spanned<WireKeep>>,
         /// What the report adds.
         #[serde(default)]
         report: WireReport,

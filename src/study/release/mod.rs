@@ -1,6 +1,7 @@
 //! Releases: every replicate is one, and what counts is its error.
 
 mod agreement;
+mod answers;
 mod beside;
 mod certify;
 mod chains;
@@ -9,12 +10,14 @@ mod config;
 mod draw;
 mod entries;
 mod errors;
+mod nodes;
 mod published;
 mod rows;
 mod tables;
 mod tails;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
+pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
 pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
 pub use certify::CertificateRow;
 pub use chains::{ChainRow, MixingRow};
@@ -22,6 +25,7 @@ pub use components::ComponentRow;
 pub(super) use draw::unsupported;
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
+pub use nodes::{NodeDrawRow, NodeRow};
 pub use published::{Published, published_from, read_published};
 pub use rows::{Draw, Draws, Rows};
 pub use tails::TailRow;
@@ -39,12 +43,14 @@ use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
+use crate::input::{Asked, KeptNodes};
 use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The study.
 pub struct Release;
@@ -74,7 +80,7 @@ impl Ready<'_> {
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
-        let mut rows = Rows::default();
+        let mut rows = Rows::asked(self.plan.asked.clone());
         let drawn = self.releases.replicates(replicates, &mut rows);
         (Drawn::Held(Box::new(rows)), drawn)
     }
@@ -110,7 +116,9 @@ impl Kind for Release {
             crate::input::Subject::Hierarchy(_) => 0,
             crate::input::Subject::Table(table) => 8 * table.counts.len() as u64 * cell.records.max(1),
         };
-        40 * levels + draws
+        let asked =
+            |asked: &Arc<Asked>| 8 * (asked.groups() + asked.nodes.as_ref().map_or(0, KeptNodes::len)) as u64;
+        40 * levels + draws + plan.asked.as_ref().map_or(0, asked)
     }
 }
 
@@ -128,6 +136,12 @@ impl Study for Release {
             Declared::of::<AgreementRow>(),
             Declared::of::<TailRow>(),
             Declared::of::<CertificateRow>(),
+            Declared::of::<QueryRow>(),
+            Declared::of::<GroupRow>(),
+            Declared::of::<AnswerRow>(),
+            Declared::of::<SizeRow>(),
+            Declared::of::<NodeRow>(),
+            Declared::of::<NodeDrawRow>(),
         ]
     }
 
@@ -141,6 +155,9 @@ impl Study for Release {
         }
         for run in runs {
             out += &agreement::pages(run, format)?;
+        }
+        for run in runs {
+            out += &answers::pages(run, format)?;
         }
         out += &errors::paid(runs, format)?;
         for run in runs {
@@ -161,6 +178,8 @@ impl Study for Release {
             Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs)?,
             Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
             Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs)?,
+            answers::records(runs)?,
+            answers::size_records(runs)?,
             Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
         ])
     }

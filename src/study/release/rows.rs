@@ -4,9 +4,12 @@ use super::chains::ChainRow;
 use super::errors::ErrorRow;
 use crate::engine::{Held, encode};
 use crate::error::Result;
+use crate::input::Asked;
+use crate::law::Value;
 use crate::rng::TaskKey;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The errors of all entries in one release, or in one record of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +36,17 @@ impl Draws {
     pub fn push(&mut self, draw: Draw) {
         self.places.push((draw.replicate, draw.iteration));
         self.errors.extend_from_slice(draw.errors);
+    }
+
+    /// Appends those of the next range.
+    fn append(&mut self, other: &mut Self) {
+        self.places.append(&mut other.places);
+        self.errors.append(&mut other.errors);
+    }
+
+    /// Their bytes in memory.
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.places) + size_of_val(&*self.errors)
     }
 
     /// How many.
@@ -68,6 +82,13 @@ pub struct Rows {
     pub traces: Vec<Vec<Vec<f64>>>,
     /// Errors of single entries of a table, draw by draw.
     pub draws: Draws,
+    /// Errors of the groups of all queries, release by release.
+    pub answers: Draws,
+    /// Errors of the nodes of a tree that are kept, release by release.
+    pub nodes: Draws,
+    /// What is asked of every release.
+    #[serde(skip)]
+    asked: Option<Arc<Asked>>,
 }
 
 /// Records of one chain's second half.
@@ -76,10 +97,27 @@ pub(super) const RECORDS: u64 = 512;
 pub(super) const TRACED_CHAINS: u64 = 8;
 
 impl Rows {
+    /// No rows yet of releases of which this is asked.
+    pub(super) fn asked(asked: Option<Arc<Asked>>) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
+    /// Adds what is asked of one release, of the errors of all its nodes or entries.
+    pub(super) fn answer<V: Value>(&mut self, replicate: u64, errors: &[V]) {
+        let Some(asked) = &self.asked else { return };
+        if !asked.queries.is_empty() {
+            self.answers.push(Draw { replicate, iteration: 1, errors: &asked.answers(errors) });
+        }
+        if asked.nodes.is_some() {
+            self.nodes.push(Draw { replicate, iteration: 1, errors: &asked.kept(errors) });
+        }
+    }
+
     /// Adds one release of a table: its errors, and whether it satisfies the invariant.
     pub(super) fn release(&mut self, key: TaskKey, errors: &[f64], kept: bool) {
         self.errors.push(ErrorRow::of(key, 1, errors, kept));
         self.draws.push(Draw { replicate: key.replicate, iteration: 1, errors });
+        self.answer(key.replicate, errors);
     }
 
     /// Appends the rows of the next range.
@@ -87,8 +125,9 @@ impl Rows {
         self.errors.append(&mut other.errors);
         self.chains.append(&mut other.chains);
         self.traces.append(&mut other.traces);
-        self.draws.places.append(&mut other.draws.places);
-        self.draws.errors.append(&mut other.draws.errors);
+        self.draws.append(&mut other.draws);
+        self.answers.append(&mut other.answers);
+        self.nodes.append(&mut other.nodes);
     }
 }
 
@@ -97,8 +136,10 @@ impl Held for Rows {
         let traces: usize = self.traces.iter().flatten().map(Vec::len).sum();
         size_of_val(&*self.errors)
             + size_of_val(&*self.chains)
-            + size_of_val(&*self.draws.places)
-            + 8 * (traces + self.draws.errors.len())
+            + 8 * traces
+            + self.draws.bytes()
+            + self.answers.bytes()
+            + self.nodes.bytes()
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -3,17 +3,20 @@
 use super::super::Tables;
 use super::super::cells::CellTables;
 use super::agreement::Comparisons;
+use super::answers::Answers;
 use super::certify::Certificates;
 use super::chains::{Chains, convergence};
 use super::components::Components;
 use super::entries::Entries;
 use super::errors::Level;
+use super::nodes::NodeDraws;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
 use super::{
     AgreementRow, CertificateRow, ChainRow, Closing, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow,
     TailRow,
 };
+use crate::config::Keep;
 use crate::engine::{Drawn, Sink, decode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -47,6 +50,8 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
         certificates: Certificates::of(plan)?
             .map(|all| Ok::<_, Failure>((all, folder.table()?)))
             .transpose()?,
+        answers: Answers::begin(plan, folder)?,
+        nodes: NodeDraws::begin(plan, folder)?,
         table,
     }))
 }
@@ -61,6 +66,8 @@ struct ReleaseTables<'a> {
     chains: TableFile<'a, ChainRow>,
     mixing: (Chains, TableFile<'a, MixingRow>),
     certificates: Option<(Certificates, TableFile<'a, CertificateRow>)>,
+    answers: Option<Answers<'a>>,
+    nodes: Option<NodeDraws<'a>>,
     table: Option<OfTable<'a>>,
 }
 
@@ -79,7 +86,7 @@ struct OfTable<'a> {
 impl Sink for ReleaseTables<'_> {
     fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let Rows { errors, chains, traces, draws } = rows.take()?;
+        let Rows { errors, chains, traces, draws, answers, nodes, .. } = rows.take()?;
         let (all, tailed) = (subject.nodes() as u64, tails::bounded(cell));
         for row in errors {
             let level = row.level as usize - 1;
@@ -94,6 +101,12 @@ impl Sink for ReleaseTables<'_> {
             self.chains.push(&row)?;
         }
         self.mixing.0.trace(traces);
+        if let Some(all) = &mut self.answers {
+            answers.iter().for_each(|draw| all.push(cell, draw));
+        }
+        if let Some(file) = &mut self.nodes {
+            nodes.iter().try_for_each(|draw| file.push(cell, draw))?;
+        }
         if let Some(of) = &mut self.table {
             for draw in draws.iter() {
                 of.entries.0.push(of.table, draw, cell.records > 0);
@@ -102,7 +115,7 @@ impl Sink for ReleaseTables<'_> {
                     of.components.0.push(cell, draw);
                     of.comparisons.0.push(number, draw);
                 }
-                if self.plan.config.keep_draws {
+                if self.plan.config.keep_draws != Keep::Nothing {
                     let file = match &mut of.draws {
                         Some(file) => file,
                         none => none.insert(DrawsFile::begin(self.folder, cell, of.table)?),
@@ -134,6 +147,7 @@ impl Sink for ReleaseTables<'_> {
             *level = Level::default();
         }
         mixing.iter().try_for_each(|row| self.mixing.1.push(row))?;
+        self.answers.as_mut().map_or(Ok(()), |answers| answers.close(cell))?;
         let Some(of) = &mut self.table else { return Ok(()) };
         entries.iter().try_for_each(|row| of.entries.1.push(row))?;
         of.components.0.close(cell, of.table).iter().try_for_each(|row| of.components.1.push(row))?;
@@ -154,6 +168,8 @@ impl Tables for ReleaseTables<'_> {
         self.chains.finish()?;
         self.mixing.1.finish()?;
         self.certificates.map_or(Ok(()), |(_, file)| file.finish())?;
+        self.answers.map_or(Ok(()), Answers::finish)?;
+        self.nodes.map_or(Ok(()), NodeDraws::finish)?;
         let Some(of) = self.table else { return Ok(()) };
         of.entries.1.finish()?;
         of.components.1.finish()?;

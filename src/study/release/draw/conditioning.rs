@@ -221,6 +221,7 @@ impl Ready {
         self.check(noise)?;
         let errors: Vec<f64> = noise.iter().map(|&z| z.to_f64()).collect();
         rows.errors.push(ErrorRow::of(self.key_of(replicate), 1, &errors, true));
+        rows.answer(replicate, &errors);
         if self.records == 0 {
             rows.draws.push(Draw { replicate, iteration: 1, errors: &errors });
         }

@@ -278,6 +278,7 @@ impl<L: TreeNoise> Tree<L> {
             let errors = &errors[self.hierarchy.level_nodes(l)];
             rows.errors.push(ErrorRow::of(self.key_of(replicate), l as u32 + 1, errors, check.is_ok()));
         }
+        rows.answer(replicate, errors);
         Ok(())
     }
 }

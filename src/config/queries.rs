@@ -1,0 +1,85 @@
+//! Checks of what is asked of single counts: `keep-draws` and `[report] queries`.
+
+use super::checker::Checker;
+use super::model::{Keep, QuerySpec};
+use super::wire::WireKeep;
+use crate::failure::Result;
+use crate::input::Shape;
+use std::collections::HashSet;
+use toml::Spanned;
+
+/// The name of the root's level.
+pub(crate) const ROOT: &str = "total";
+
+impl Checker<'_> {
+    /// Which draws are written out. Errors: a list for a table, no level of the tree, a level twice, an empty list.
+    pub(super) fn keep(&self, wire: Option<&Spanned<WireKeep>>, shape: &Shape) -> Result<Keep> {
+        let Some(wire) = wire else { return Ok(Keep::Nothing) };
+        let names = match wire.get_ref() {
+            WireKeep::Flag(false) => return Ok(Keep::Nothing),
+            WireKeep::Flag(true) => return Ok(Keep::All),
+            WireKeep::Levels(names) => names,
+        };
+        let refuse = |message: String, label: String| Err(self.error(message, wire.span(), label));
+        let Shape::Hierarchy { levels } = shape else {
+            let label = "a table has one level: want true (all entries) or false";
+            return refuse("keep-draws: got a list of levels".into(), label.into());
+        };
+        if names.is_empty() {
+            return refuse("keep-draws: got an empty list".into(), "want a level, or false".into());
+        }
+        if levels.iter().any(|level| level == ROOT) {
+            let message = format!("keep-draws: a level below the root has the name `{ROOT}` of the root");
+            return refuse(message, "want true (all levels), or another name of the column".into());
+        }
+        self.no_duplicates("keep-draws", names, wire.span())?;
+        let known: Vec<&str> = std::iter::once(ROOT).chain(levels.iter().map(String::as_str)).collect();
+        let mut kept = Vec::new();
+        for name in names {
+            match known.iter().position(|level| level == name) {
+                Some(level) => kept.push(level),
+                None => {
+                    let label = format!("want levels of {}", known.join(", "));
+                    return refuse(format!("keep-draws: got `{name}`"), label);
+                }
+            }
+        }
+        kept.sort_unstable();
+        Ok(Keep::Levels(kept))
+    }
+
+    /// The queries. Errors: none in the list, one without columns, a column twice, the column of the counts, a query twice.
+    pub(super) fn queries(
+        &self,
+        wire: Option<&Spanned<Vec<Spanned<Vec<String>>>>>,
+        count: &str,
+    ) -> Result<Vec<QuerySpec>> {
+        let Some(wire) = wire else { return Ok(Vec::new()) };
+        if wire.get_ref().is_empty() {
+            let label = "want a list of columns for each query, or the key left out";
+            return Err(self.error("report.queries: got an empty list", wire.span(), label));
+        }
+        let mut seen = HashSet::new();
+        let mut queries = Vec::new();
+        for query in wire.get_ref() {
+            let columns = query.get_ref();
+            if columns.is_empty() {
+                let label = "want at least one column of the data table";
+                return Err(self.error("report.queries: got a query without columns", query.span(), label));
+            }
+            self.no_duplicates("report.queries", columns, query.span())?;
+            if columns.iter().any(|column| column == count) {
+                let message = format!("report.queries: got `{count}`");
+                return Err(self.error(message, query.span(), "it is the column of the counts"));
+            }
+            let mut sorted = columns.clone();
+            sorted.sort_unstable();
+            if !seen.insert(sorted) {
+                let message = format!("report.queries: got {columns:?} twice");
+                return Err(self.error(message, query.span(), "want every set of columns once"));
+            }
+            queries.push(QuerySpec { columns: columns.clone(), span: query.span() });
+        }
+        Ok(queries)
+    }
+}

@@ -1,0 +1,291 @@
+//! Answers to queries: the errors of sums over groups of leaves or entries, by group and by size of the confidential count.
+
+mod page;
+mod stated;
+
+pub(super) use page::{pages, records, size_records};
+
+use super::rows::Draw;
+use crate::diagnostics::{Estimate, Moments, quantile};
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::input::{Answered, Asked};
+use crate::page::finite;
+use crate::store::{RunFolder, TableFile};
+use crate::table;
+use crate::table::Key;
+
+table! {
+    /// A query.
+    pub struct QueryRow in "queries.parquet", "Releases with `[report] queries`: one row per query." {
+        query: u32, "", "from 1, in the order of the config";
+        columns: String, "", "its columns, joined by `, `";
+        level: Option<u32>, "", "the level (1 = root) whose nodes its groups are: their own released values are its answers; null where answers are sums of the released values of leaves or entries";
+        groups: u64, "", "how many groups it has";
+    }
+}
+
+table! {
+    /// A value of a group of a query.
+    pub struct GroupRow in "groups.parquet", "Releases with `[report] queries`: one row per query, group and column of the query." {
+        query: u32, "", "the query, in `queries.parquet`";
+        group: u64, "", "from 1, in the order of the first leaf of the tree, or entry of the table";
+        column: String, "", "a column of the query";
+        value: String, "", "the value that its leaves or entries have there";
+    }
+}
+
+table! {
+    /// One group of a query under one cell of the grid.
+    pub struct AnswerRow in "answers.parquet", "Releases with `[report] queries`: one row per cell, query and group. Errors (released - confidential) of the group's answer over the replicates; of a chain its last state is the release. Standard errors are null for fewer than two replicates. Quantiles are interpolated at `p (n - 1)` and are those of the first replicates: 100,000, or fewer where all queries together have more than 160 groups, at least 100; null beyond 160,000 groups." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        query: u32, "", "the query, in `queries.parquet`";
+        group: u64, "", "the group, in `groups.parquet`";
+        name: String, "", "the values of its columns joined by `/`";
+        count: i64, "counts", "confidential";
+        replicates: u64, "", "releases";
+        mean: f64, "counts", "mean error: the bias";
+        mean_se: Option<f64>, "counts", "its standard error";
+        rmse: f64, "counts", "root of the mean squared error";
+        rmse_se: Option<f64>, "counts", "its standard error: that of the mean squared error over `2 rmse`";
+        mae: f64, "counts", "mean absolute error";
+        mae_se: Option<f64>, "counts", "its standard error";
+        quantile_replicates: u64, "", "replicates of the quantiles";
+        low_50: Option<f64>, "counts", "the central interval that holds 50 % of the errors begins there: their 25 % quantile";
+        high_50: Option<f64>, "counts", "and ends there";
+        low_90: Option<f64>, "counts", "the same of 90 %";
+        high_90: Option<f64>, "counts", "the same of 90 %";
+        low_95: Option<f64>, "counts", "the same of 95 %";
+        high_95: Option<f64>, "counts", "the same of 95 %";
+        stated: Option<f64>, "counts", "half width of the 95 % interval around the released value that is stated before anything is drawn. Of `unconstrained`: the quantile of the noise law; for a sum of several counts by variance. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. By variance it is 1.96 standard deviations, which is exact for normal answers. Null for other methods, under inequalities, and where counts times groups exceed 10^8";
+        coverage: Option<f64>, "", "share of the replicates in which the interval holds the confidential count (to 1e-6 counts)";
+    }
+}
+
+table! {
+    /// The groups of a query with counts of one size under one cell of the grid.
+    pub struct SizeRow in "sizes.parquet", "Releases with `[report] queries`: one row per cell, query and size of the confidential count, of sizes that some group has. Of every replicate the mean over the groups is taken; standard errors are those over the replicates, since the groups of one release are not independent." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        query: u32, "", "the query, in `queries.parquet`";
+        size: String, "", "0, 1-9, 10-99, 100-999, 1,000-9,999 or 10,000+";
+        groups: u64, "", "groups with such a count";
+        replicates: u64, "", "releases";
+        mean: f64, "counts", "mean error: the bias";
+        mean_se: Option<f64>, "counts", "its standard error";
+        mae: f64, "counts", "mean absolute error";
+        mae_se: Option<f64>, "counts", "its standard error";
+        rmse: f64, "counts", "root of the mean squared error";
+        rmse_se: Option<f64>, "counts", "its standard error: that of the mean squared error over `2 rmse`";
+        coverage: Option<f64>, "", "share of the stated intervals that hold the confidential count; null where a group has none";
+        coverage_se: Option<f64>, "", "its standard error";
+    }
+}
+
+/// Sizes of confidential counts: name and largest count.
+pub(super) const SIZES: [(&str, i64); 6] =
+    [("0", 0), ("1-9", 9), ("10-99", 99), ("100-999", 999), ("1,000-9,999", 9_999), ("10,000+", i64::MAX)];
+
+/// The size of a confidential count.
+pub(super) fn size(count: i64) -> usize {
+    SIZES.partition_point(|&(_, most)| most < count)
+}
+
+/// Errors of a cell that are kept for quantiles, of all groups together; replicates at least and at most.
+const VALUES: usize = 16_000_000;
+const REPLICATES: (usize, usize) = (100, 100_000);
+/// What a stated interval may miss by rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// A root of a mean square and its standard error.
+fn root(squares: &Moments) -> Estimate {
+    let Estimate { mean, standard_error } = squares.estimate();
+    let root = libm::sqrt(mean);
+    Estimate {
+        mean: root,
+        standard_error: if root > 0.0 { standard_error / (2.0 * root) } else { standard_error },
+    }
+}
+
+/// Errors as they come: of a group, or of the mean over groups.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sums {
+    error: Moments,
+    absolute: Moments,
+    square: Moments,
+    covered: Moments,
+}
+
+impl Sums {
+    fn push(&mut self, [error, absolute, square, covered]: [f64; 4]) {
+        self.error.push(error);
+        self.absolute.push(absolute);
+        self.square.push(square);
+        self.covered.push(covered);
+    }
+}
+
+/// The answers of the cell that is drawn.
+struct Drawn {
+    /// By group of all queries, one after the other.
+    stated: Vec<Option<f64>>,
+    groups: Vec<Sums>,
+    /// By query and size.
+    sizes: Vec<Sums>,
+    /// The errors of the first replicates, one after the other.
+    kept: Vec<f64>,
+    replicates: usize,
+}
+
+/// The tables while they are written.
+pub(super) struct Answers<'a> {
+    plan: &'a Plan,
+    asked: &'a Asked,
+    /// By group of all queries: query and size, as a place among the sizes of all queries.
+    places: Vec<u32>,
+    /// By query and size: groups, and whether one of them states no interval.
+    members: Vec<u64>,
+    /// Replicates whose errors are kept.
+    most: usize,
+    drawn: Option<Drawn>,
+    answers: TableFile<'a, AnswerRow>,
+    sizes: TableFile<'a, SizeRow>,
+}
+
+impl<'a> Answers<'a> {
+    /// Writes the queries with their groups and begins the answers; `None` without queries. Errors: the disk.
+    pub(super) fn begin(plan: &'a Plan, folder: &'a RunFolder) -> Result<Option<Self>> {
+        let Some(asked) = plan.asked.as_deref().filter(|asked| !asked.queries.is_empty()) else {
+            return Ok(None);
+        };
+        let (mut queries, mut groups) = (folder.table()?, folder.table()?);
+        let mut places = Vec::with_capacity(asked.groups());
+        for (number, query) in asked.queries.iter().enumerate() {
+            let level = match &query.answered {
+                Answered::Level(level, _) => Some(*level as u32 + 1),
+                Answered::Sums(..) => None,
+            };
+            let (columns, number) = (query.columns.join(", "), number as u32);
+            queries.push(&QueryRow { query: number + 1, columns, level, groups: query.groups() as u64 })?;
+            for group in 0..query.groups() {
+                for (column, values) in query.columns.iter().zip(&query.values) {
+                    groups.push(&GroupRow {
+                        query: number + 1,
+                        group: group as u64 + 1,
+                        column: column.clone(),
+                        value: values[group].to_owned(),
+                    })?;
+                }
+            }
+            places.extend(query.counts.iter().map(|&count| number * SIZES.len() as u32 + size(count) as u32));
+        }
+        queries.finish()?;
+        groups.finish()?;
+        let mut members = vec![0; asked.queries.len() * SIZES.len()];
+        places.iter().for_each(|&place| members[place as usize] += 1);
+        let most = match VALUES / places.len().max(1) {
+            fit if fit < REPLICATES.0 => 0,
+            fit => fit.min(REPLICATES.1),
+        };
+        let (answers, sizes) = (folder.table()?, folder.table()?);
+        Ok(Some(Self { plan, asked, places, members, most, drawn: None, answers, sizes }))
+    }
+
+    /// Adds the errors of all groups in one release.
+    pub(super) fn push(&mut self, cell: &Cell, draw: Draw) {
+        let drawn = self.drawn.get_or_insert_with(|| Drawn {
+            stated: stated::half_widths(self.plan, cell, self.asked),
+            groups: vec![Sums::default(); self.places.len()],
+            sizes: vec![Sums::default(); self.members.len()],
+            kept: Vec::new(),
+            replicates: 0,
+        });
+        let mut sums = vec![[0.0; 4]; self.members.len()];
+        let groups = drawn.groups.iter_mut().zip(&drawn.stated).zip(&self.places);
+        for (((group, stated), &place), &z) in groups.zip(draw.errors) {
+            let covered = stated.map_or(f64::NAN, |width| f64::from(u8::from(z.abs() <= width + ROUNDING)));
+            let values = [z, z.abs(), z * z, covered];
+            group.push(values);
+            sums[place as usize].iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        }
+        for ((size, sum), &members) in drawn.sizes.iter_mut().zip(sums).zip(&self.members) {
+            if members > 0 {
+                size.push(sum.map(|sum| sum / members as f64));
+            }
+        }
+        if drawn.replicates < self.most {
+            drawn.kept.extend_from_slice(draw.errors);
+        }
+        drawn.replicates += 1;
+    }
+
+    /// Writes the rows of the cell, which is forgotten. Errors: the disk.
+    pub(super) fn close(&mut self, cell: &Cell) -> Result<()> {
+        let Some(Drawn { stated, groups, sizes, kept, replicates }) = self.drawn.take() else {
+            return Ok(());
+        };
+        let kept_replicates = replicates.min(self.most);
+        let (mut at, mut values) = (0, Vec::with_capacity(kept_replicates));
+        for (number, query) in self.asked.queries.iter().enumerate() {
+            for group in 0..query.groups() {
+                values.clear();
+                values.extend(kept.chunks_exact(groups.len()).map(|errors| errors[at]));
+                let Sums { error, absolute, square, covered } = &groups[at];
+                let (mean, mae, rmse) = (error.estimate(), absolute.estimate(), root(square));
+                let mut quantile = |p: f64| (!values.is_empty()).then(|| quantile(&mut values, p));
+                self.answers.push(&AnswerRow {
+                    cell: Key(cell.key),
+                    query: number as u32 + 1,
+                    group: group as u64 + 1,
+                    name: query.name(group),
+                    count: query.counts[group],
+                    replicates: replicates as u64,
+                    mean: mean.mean,
+                    mean_se: finite(mean.standard_error),
+                    rmse: rmse.mean,
+                    rmse_se: finite(rmse.standard_error),
+                    mae: mae.mean,
+                    mae_se: finite(mae.standard_error),
+                    quantile_replicates: kept_replicates as u64,
+                    low_50: quantile(0.25),
+                    high_50: quantile(0.75),
+                    low_90: quantile(0.05),
+                    high_90: quantile(0.95),
+                    low_95: quantile(0.025),
+                    high_95: quantile(0.975),
+                    stated: stated[at],
+                    coverage: finite(covered.mean()),
+                })?;
+                at += 1;
+            }
+        }
+        for (place, (sums, &members)) in sizes.iter().zip(&self.members).enumerate() {
+            if members == 0 {
+                continue;
+            }
+            let (mean, mae, rmse) = (sums.error.estimate(), sums.absolute.estimate(), root(&sums.square));
+            let coverage = sums.covered.estimate();
+            self.sizes.push(&SizeRow {
+                cell: Key(cell.key),
+                query: (place / SIZES.len()) as u32 + 1,
+                size: SIZES[place % SIZES.len()].0.to_owned(),
+                groups: members,
+                replicates: replicates as u64,
+                mean: mean.mean,
+                mean_se: finite(mean.standard_error),
+                mae: mae.mean,
+                mae_se: finite(mae.standard_error),
+                rmse: rmse.mean,
+                rmse_se: finite(rmse.standard_error),
+                coverage: finite(coverage.mean),
+                coverage_se: finite(coverage.standard_error),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the tables. Errors: the disk.
+    pub(super) fn finish(self) -> Result<()> {
+        self.answers.finish()?;
+        self.sizes.finish()
+    }
+}

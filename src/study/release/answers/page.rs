@@ -1,0 +1,231 @@
+//! Answers to queries as pages and records.
+
+use super::super::super::cells::CellRow;
+use super::super::super::records::{Named, PAGES, Records};
+use super::super::beside::{BesideRow, read_beside};
+use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
+use crate::diagnostics::{Estimate, Moments};
+use crate::failure::Result;
+use crate::page::{Format, heading, table as table_page, with_error};
+use crate::table::Key;
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// Groups of a kind (largest, smallest, worst) that are printed.
+const SHOWN: usize = 3;
+/// Letters of a group's name that are printed.
+const LETTERS: usize = 20;
+
+/// The groups of a query that are printed, of the rows so far.
+#[derive(Default)]
+struct Shown {
+    /// By kind: the first by its order.
+    kinds: [Vec<AnswerRow>; 3],
+}
+
+/// The kinds in words.
+const KINDS: [&str; 3] = ["largest", "smallest", "worst"];
+
+impl Shown {
+    fn push(&mut self, row: &AnswerRow) {
+        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] =
+            [|a, b| b.count.cmp(&a.count), |a, b| a.count.cmp(&b.count), |a, b| b.rmse.total_cmp(&a.rmse)];
+        for (rows, order) in self.kinds.iter_mut().zip(orders) {
+            // Of equal ones the first stays first.
+            let place = rows.partition_point(|other| order(other, row) != Ordering::Greater);
+            if place < SHOWN {
+                rows.insert(place, row.clone());
+                rows.truncate(SHOWN);
+            }
+        }
+    }
+}
+
+/// The sizes of every query, its largest, smallest and worst groups; then a release by somebody else, by size.
+pub(in super::super) fn pages(run: &Named, format: Format) -> Result<String> {
+    let queries: Vec<QueryRow> = run.run.all()?;
+    let cells = run.by_cell(|row: &SizeRow| row.cell)?;
+    let mut shown: HashMap<(Key, u32), Shown> = HashMap::new();
+    let wanted: Vec<Key> = cells.iter().take(PAGES).map(|(cell, _)| cell.cell).collect();
+    run.run.while_true(|row: AnswerRow| {
+        if !wanted.contains(&row.cell) {
+            return Ok(false);
+        }
+        shown.entry((row.cell, row.query)).or_default().push(&row);
+        Ok(true)
+    })?;
+    let page = |cell: &CellRow, rows: &[SizeRow]| {
+        let of = |query: &QueryRow| {
+            let rows: Vec<&SizeRow> = rows.iter().filter(|row| row.query == query.query).collect();
+            one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)), format)
+        };
+        queries.iter().map(of).collect()
+    };
+    Ok(run.pages(&cells, "answers.csv and sizes.csv", page) + &beside(run, &queries, &wanted, format)?)
+}
+
+fn estimate(mean: f64, standard_error: Option<f64>) -> String {
+    with_error(Estimate { mean, standard_error: standard_error.unwrap_or(f64::NAN) })
+}
+
+/// One query of one cell.
+fn one(
+    run: &str,
+    cell: &CellRow,
+    query: &QueryRow,
+    rows: &[&SizeRow],
+    shown: Option<&Shown>,
+    format: Format,
+) -> String {
+    let line = if format == Format::Markdown { " " } else { "\n" };
+    let title = format!(
+        "{run}, query {}: {} groups by {},{line}{},{line}{}, {} replicates",
+        query.query,
+        query.groups,
+        query.columns,
+        cell.method_words(),
+        cell.noise_words(),
+        rows.first().map_or(0, |row| row.replicates)
+    );
+    let header = ["count", "groups", "bias", "MAE", "RMSE"].map(str::to_owned);
+    let body = rows.iter().map(|row| {
+        vec![
+            row.size.clone(),
+            row.groups.to_string(),
+            estimate(row.mean, row.mean_se),
+            estimate(row.mae, row.mae_se),
+            estimate(row.rmse, row.rmse_se),
+        ]
+    });
+    let mut out = heading(&title, format) + &table_page(header.to_vec(), body.collect(), format);
+    for row in rows.iter().filter(|row| row.coverage.is_some()) {
+        let coverage = estimate(row.coverage.unwrap_or(f64::NAN), row.coverage_se);
+        out += &format!("- counts {}: the stated 95 % intervals hold {coverage} of them\n", row.size);
+    }
+    if rows.iter().any(|row| row.coverage.is_some()) {
+        out.push('\n');
+    }
+    let Some(shown) = shown.filter(|_| query.groups > 1) else { return out };
+    let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
+    let body = KINDS.iter().zip(&shown.kinds).flat_map(|(kind, rows)| {
+        rows.iter().enumerate().map(move |(i, row)| {
+            vec![
+                if i == 0 { (*kind).to_owned() } else { String::new() },
+                trimmed(&row.name),
+                row.count.to_string(),
+                estimate(row.mean, row.mean_se),
+                short(row.rmse),
+            ]
+        })
+    });
+    let header = ["", "group", "count", "bias", "RMSE"].map(str::to_owned);
+    out + &table_page(header.to_vec(), body.collect(), format)
+}
+
+/// A name of at most [`LETTERS`] letters: of a longer one its end, which tells groups of one parent apart.
+fn trimmed(name: &str) -> String {
+    match name.chars().count().checked_sub(LETTERS) {
+        None | Some(0) => name.to_owned(),
+        Some(more) => std::iter::once('…').chain(name.chars().skip(more + 1)).collect(),
+    }
+}
+
+/// Their errors and ours on the same groups, by size of the confidential count.
+fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> Result<String> {
+    let path = run.run.folder.join("beside.csv");
+    if queries.is_empty() || !path.exists() {
+        return Ok(String::new());
+    }
+    let theirs: Vec<BesideRow> = read_beside(&path)?;
+    let by_name: HashMap<&str, &BesideRow> = theirs.iter().map(|row| (row.name.as_str(), row)).collect();
+    // By query: their errors; by query and cell: our mean errors.
+    let mut of_theirs: HashMap<u32, [Moments; 6]> = HashMap::new();
+    let mut ours: HashMap<(u32, Key), [Moments; 6]> = HashMap::new();
+    run.run.while_true(|row: AnswerRow| {
+        if !cells.contains(&row.cell) {
+            return Ok(false);
+        }
+        if let Some(other) = by_name.get(row.name.as_str()) {
+            let place = size(row.count);
+            if row.cell == cells[0] {
+                let error = other.released as f64 - other.confidential as f64;
+                of_theirs.entry(row.query).or_default()[place].push(error);
+            }
+            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean);
+        }
+        Ok(true)
+    })?;
+    let mut out = String::new();
+    for query in queries {
+        let Some(theirs) = of_theirs.get(&query.query) else { continue };
+        let mut header = vec!["count".to_owned(), "groups".to_owned(), "their bias".to_owned()];
+        let cells: Vec<&CellRow> =
+            run.printed.iter().filter(|cell| ours.contains_key(&(query.query, cell.cell))).collect();
+        header.extend(cells.iter().map(|cell| format!("{}\nepsilon {}", cell.method_words(), cell.epsilon)));
+        if format == Format::Markdown {
+            header.iter_mut().for_each(|name| *name = name.replace('\n', " "));
+        }
+        let body = SIZES.iter().enumerate().filter(|(place, _)| theirs[*place].count() > 0);
+        let body = body.map(|(place, (name, _))| {
+            let mut line = vec![(*name).to_owned(), theirs[place].count().to_string()];
+            line.push(with_error(theirs[place].estimate()));
+            let mean = |cell: &&CellRow| format!("{:.3}", ours[&(query.query, cell.cell)][place].mean());
+            line.extend(cells.iter().map(mean));
+            line
+        });
+        let note = by_name.values().next().map_or("", |row| row.note.as_str());
+        let title = format!("{}, query {} by size of the count, beside: {note}", run.name, query.query);
+        out += &heading(&title, format);
+        out += &table_page(header, body.collect(), format);
+        out += "Their bias is that of one release, with the standard error of its groups taken as independent. Ours is\n\
+                the mean error of the same groups over all replicates.\n\n";
+    }
+    Ok(out)
+}
+
+/// The answers of every cell, with a column for each column of a query.
+pub(in super::super) fn records(runs: &[Named]) -> Result<Records> {
+    let mut records = Records::of_cells::<AnswerRow>("answers", "answers.csv", runs)?;
+    let own = records.header.clone();
+    // A column of the data that has the name of one of ours.
+    let named = |column: &str| match own.iter().any(|name| name == column) {
+        true => format!("data.{column}"),
+        false => column.to_owned(),
+    };
+    let mut columns: Vec<String> = Vec::new();
+    for run in runs {
+        let mut groups: HashMap<(u64, u64), Vec<(String, String)>> = HashMap::new();
+        run.run.each(|row: GroupRow| {
+            let name = named(&row.column);
+            if !columns.contains(&name) {
+                columns.push(name.clone());
+            }
+            groups.entry((row.query.into(), row.group)).or_default().push((name, row.value));
+            Ok(())
+        })?;
+        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
+            let number = |name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
+            for (name, value) in groups.get(&(number("query"), number("group"))).into_iter().flatten() {
+                row.insert(name.clone(), value.as_str().into());
+            }
+        }
+    }
+    records.header.splice(1..1, columns);
+    Ok(records)
+}
+
+/// The sizes of every cell and query, with the columns of the query.
+pub(in super::super) fn size_records(runs: &[Named]) -> Result<Records> {
+    let mut records = Records::of_cells::<SizeRow>("sizes", "sizes.csv", runs)?;
+    records.header.insert(1, "columns".into());
+    for run in runs {
+        let queries: HashMap<u64, String> =
+            run.run.all()?.into_iter().map(|row: QueryRow| (row.query.into(), row.columns)).collect();
+        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
+            let columns = row.get("query").and_then(Value::as_u64).and_then(|query| queries.get(&query));
+            row.insert("columns".into(), columns.cloned().into());
+        }
+    }
+    Ok(records)
+}

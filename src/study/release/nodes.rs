@@ -1,0 +1,78 @@
+//! Errors of single nodes of a tree, release by release: `keep-draws`.
+
+use super::rows::Draw;
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::input::{Asked, KeptNodes, Subject};
+use crate::store::{RunFolder, TableFile};
+use crate::table;
+use crate::table::Key;
+
+table! {
+    /// A node whose draws are kept.
+    pub struct NodeRow in "nodes.parquet", "Releases of a tree with `keep-draws`: one row per node of the levels that are kept." {
+        node: u64, "", "its number in the tree, from 1: the root first, then level by level; children of one parent in the order of the file";
+        level: u32, "", "1 = root";
+        level_name: String, "", "the column of its level; of the root `total`";
+        name: String, "", "its value in that column; of the root `total`";
+        path: String, "", "the names on the way from below the root to it, joined by `/`; of the root empty";
+        count: i64, "counts", "confidential";
+    }
+}
+
+table! {
+    /// The error of a node in one release.
+    pub struct NodeDrawRow in "node_draws.parquet", "Releases of a tree with `keep-draws`: one row per cell, replicate and node of the levels that are kept." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        replicate: u64, "", "from 0";
+        node: u64, "", "the node, in `nodes.parquet`";
+        error: f64, "counts", "released - confidential";
+    }
+}
+
+/// The draws while they are written.
+pub(super) struct NodeDraws<'a> {
+    kept: &'a KeptNodes,
+    file: TableFile<'a, NodeDrawRow>,
+}
+
+impl<'a> NodeDraws<'a> {
+    /// Writes the nodes and begins their draws; `None` if none are kept. Errors: the disk.
+    pub(super) fn begin(plan: &'a Plan, folder: &'a RunFolder) -> Result<Option<Self>> {
+        let (Some(Asked { nodes: Some(kept), .. }), Subject::Hierarchy(table)) =
+            (plan.asked.as_deref(), &plan.subject)
+        else {
+            return Ok(None);
+        };
+        let mut file = folder.table()?;
+        for (&level, nodes) in kept.levels.iter().zip(&kept.nodes) {
+            for node in nodes.clone() {
+                let (name, path) = kept.name(&table.hierarchy, level, node);
+                file.push(&NodeRow {
+                    node: node as u64 + 1,
+                    level: level as u32 + 1,
+                    level_name: kept.level_names[level].clone(),
+                    name: name.to_owned(),
+                    path,
+                    count: table.counts[node],
+                })?;
+            }
+        }
+        file.finish()?;
+        Ok(Some(Self { kept, file: folder.table()? }))
+    }
+
+    /// Adds the errors of all kept nodes in one release. Errors: the disk.
+    pub(super) fn push(&mut self, cell: &Cell, draw: Draw) -> Result<()> {
+        let nodes = self.kept.nodes.iter().cloned().flatten();
+        nodes.zip(draw.errors).try_for_each(|(node, &error)| {
+            let (cell, node) = (Key(cell.key), node as u64 + 1);
+            self.file.push(&NodeDrawRow { cell, replicate: draw.replicate, node, error })
+        })
+    }
+
+    /// Ends the file. Errors: the disk.
+    pub(super) fn finish(self) -> Result<()> {
+        self.file.finish()
+    }
+}
