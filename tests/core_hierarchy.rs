@@ -72,7 +72,11 @@ fn exact_case<L: IntegerLaw>(laws: &[L], counts: Option<&[i64]>, seed: u64) {
     // The root's law, without sampling. Leaves beyond ±9 hold less than exp(-18) of the mass.
     for s in -4..=4 {
         let listed: f64 = law.iter().filter(|(z, _)| z[0] == s).map(|(_, p)| p).sum();
-        assert!((sampler.root().unwrap().at(s) - listed).abs() < 1e-6, "{s}: {} {listed}", sampler.root().unwrap().at(s));
+        assert!(
+            (sampler.root().unwrap().at(s) - listed).abs() < 1e-6,
+            "{s}: {} {listed}",
+            sampler.root().unwrap().at(s)
+        );
     }
 }
 

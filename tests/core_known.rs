@@ -262,8 +262,7 @@ fn projections_are_the_plain_ones() {
         let mut counts = vec![0i64; 9];
         tree.leaves().iter().for_each(|&v| counts[v as usize] = below(&mut rng, 6) as i64);
         tree.sum_up(&mut counts);
-        let u: Vec<f64> =
-            (0..9).map(|v| if tree.is_known(v) { 0.0 } else { law.sample(&mut rng) }).collect();
+        let u: Vec<f64> = (0..9).map(|v| if tree.is_known(v) { 0.0 } else { law.sample(&mut rng) }).collect();
         let mut l2 = u.clone();
         L2::new(&tree, &variances()).unwrap().project(&mut l2);
         for (got, want) in l2.iter().zip(images::tree_l2(&tree, &u, &variances())) {

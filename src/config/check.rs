@@ -71,7 +71,7 @@ impl Checker<'_> {
             seed: wire.seed,
             study: B::STUDY,
             replicates: B::REPLICATES,
-            keep_draws: self.keep(wire.top.keep_draws.as_ref(), &data.shape)?,
+            keep_draws: self.keep(wire.top.keep_draws.as_ref(), &data)?,
             queries: self.queries(report.queries.as_ref(), &data.count)?,
             data,
             blocks,

@@ -1,13 +1,81 @@
 //! Checks of `[data]`.
 
 use super::checker::Checker;
+use super::queries::ROOT;
 use super::wire::{WireData, WireInvariant};
 use crate::failure::Result;
-use crate::input::{DataSource, Shape};
+use crate::input::{DataSource, InvariantSpec, Known, Shape};
 use std::path::Path;
 use toml::Spanned;
 
 impl Checker<'_> {
+    /// What is known. Errors: a root or levels where there is no tree; a level that does not exist or has the name of the root; a known level
+    /// below one that is not; nothing left to release; a column that is another one's.
+    fn known(&self, data: &WireData, shape: &Shape, root: &str) -> Result<Known> {
+        let levels: &[String] = match shape {
+            Shape::Hierarchy { levels } => levels,
+            Shape::Table { invariants, .. } => {
+                let trees = invariants.iter().filter_map(|(spec, _)| match spec {
+                    InvariantSpec::Hierarchy(levels) => Some(&levels[..]),
+                    _ => None,
+                });
+                match &trees.collect::<Vec<_>>()[..] {
+                    [levels] => levels,
+                    _ => &[],
+                }
+            }
+        };
+        let label = "want it with `data.levels`, or one [[invariant]] of kind \"hierarchy\"";
+        if let Some(name) = &data.root {
+            if levels.is_empty() {
+                return Err(self.error("data.root: there is no tree", name.span(), label));
+            }
+            if levels.contains(name.get_ref()) || name.get_ref().is_empty() {
+                let message = format!("data.root: got `{}`", name.get_ref());
+                return Err(self.error(message, name.span(), "want a name that no level has"));
+            }
+        }
+        let mut known = Known::default();
+        if let Some(named) = &data.known {
+            let refuse = |message: String, label: String| Err(self.error(message, named.span(), label));
+            if levels.is_empty() {
+                return refuse("data.known: there is no tree".into(), label.into());
+            }
+            self.no_duplicates("data.known", named.get_ref(), named.span())?;
+            let all: Vec<&str> = std::iter::once(root).chain(levels.iter().map(String::as_str)).collect();
+            if levels.iter().any(|level| level == root) {
+                let message = format!("data.known: a level below the root has its name `{root}`");
+                return refuse(message, "want `data.root`, another name for the root's level".into());
+            }
+            if let Some(name) = named.get_ref().iter().find(|name| !all.contains(&name.as_str())) {
+                return refuse(
+                    format!("data.known: got `{name}`"),
+                    format!("want levels of {}", all.join(", ")),
+                );
+            }
+            let is_known = |level: &&&str| named.get_ref().iter().any(|name| name == **level);
+            let whole = all.iter().take_while(is_known).count();
+            if let Some(level) = all[whole..].iter().find(is_known) {
+                let message = format!("data.known: got `{level}` without `{}`", all[whole]);
+                let label = "what is known adds up: want every level above a known one to be known too";
+                return refuse(message, label.into());
+            }
+            if whole == all.len() {
+                let label = format!("nothing would be left to release: want `{}` left out", all[whole - 1]);
+                return refuse("data.known: got every level".into(), label);
+            }
+            known.levels = named.get_ref().clone();
+        }
+        if let Some(column) = &data.known_column {
+            if column.get_ref() == data.count.get_ref() || levels.contains(column.get_ref()) {
+                let message = format!("data.known-column: got `{}`", column.get_ref());
+                return Err(self.error(message, column.span(), "want a column of its own"));
+            }
+            known.column = Some(column.get_ref().clone());
+        }
+        Ok(known)
+    }
+
     /// The data, and what every release must keep.
     pub(super) fn data(
         &self,
@@ -51,7 +119,8 @@ impl Checker<'_> {
                 return Err(self.error(
                     "data.levels: not used beside an [[invariant]]",
                     levels.span(),
-                    "want it left out, or an [[invariant]] of kind \"hierarchy\" with these levels",
+                    "other equations would tie nodes across the tree, which samplers of trees do not draw: want an [[invariant]] of kind \
+                     \"hierarchy\" with these levels in its place, beside the others",
                 ));
             }
             (None, []) => {
@@ -69,7 +138,11 @@ impl Checker<'_> {
                     .collect::<Result<Vec<_>>>()?,
             },
         };
+        let root = data.root.as_ref().map_or(ROOT, |root| root.get_ref()).to_owned();
+        let known = self.known(data, &shape, &root)?;
         Ok(DataSource {
+            root,
+            known,
             table: folder.join(data.table.get_ref()),
             count: data.count.get_ref().clone(),
             filter,

@@ -4,16 +4,16 @@ use super::checker::Checker;
 use super::model::{Keep, QuerySpec};
 use super::wire::WireKeep;
 use crate::failure::Result;
-use crate::input::Shape;
+use crate::input::{DataSource, Shape};
 use std::collections::HashSet;
 use toml::Spanned;
 
-/// The name of the root's level.
+/// The name of the root's level where `data.root` gives no other.
 pub(crate) const ROOT: &str = "total";
 
 impl Checker<'_> {
     /// Which draws are written out. Errors: a list for a table, no level of the tree, a level twice, an empty list.
-    pub(super) fn keep(&self, wire: Option<&Spanned<WireKeep>>, shape: &Shape) -> Result<Keep> {
+    pub(super) fn keep(&self, wire: Option<&Spanned<WireKeep>>, data: &DataSource) -> Result<Keep> {
         let Some(wire) = wire else { return Ok(Keep::Nothing) };
         let names = match wire.get_ref() {
             WireKeep::Flag(false) => return Ok(Keep::Nothing),
@@ -21,19 +21,20 @@ impl Checker<'_> {
             WireKeep::Levels(names) => names,
         };
         let refuse = |message: String, label: String| Err(self.error(message, wire.span(), label));
-        let Shape::Hierarchy { levels } = shape else {
+        let Shape::Hierarchy { levels } = &data.shape else {
             let label = "a table has one level: want true (all entries) or false";
             return refuse("keep-draws: got a list of levels".into(), label.into());
         };
         if names.is_empty() {
             return refuse("keep-draws: got an empty list".into(), "want a level, or false".into());
         }
-        if levels.iter().any(|level| level == ROOT) {
-            let message = format!("keep-draws: a level below the root has the name `{ROOT}` of the root");
-            return refuse(message, "want true (all levels), or another name of the column".into());
+        let root = data.root.as_str();
+        if levels.iter().any(|level| level == root) {
+            let message = format!("keep-draws: a level below the root has the name `{root}` of the root");
+            return refuse(message, "want `data.root`, another name for the root's level".into());
         }
         self.no_duplicates("keep-draws", names, wire.span())?;
-        let known: Vec<&str> = std::iter::once(ROOT).chain(levels.iter().map(String::as_str)).collect();
+        let known: Vec<&str> = std::iter::once(root).chain(levels.iter().map(String::as_str)).collect();
         let mut kept = Vec::new();
         for name in names {
             match known.iter().position(|level| level == name) {

@@ -209,6 +209,15 @@ pub struct WireData {
     /// Columns that name the nodes of each level below the root, coarse to fine: every node is released.
     #[schemars(with = "Option<Vec<String>>")]
     pub levels: Option<Spanned<Vec<String>>>,
+    /// Name of the root's level; default: "total".
+    #[schemars(with = "Option<String>")]
+    pub root: Option<Spanned<String>>,
+    /// Levels whose counts are known, and so released as they are: the root's and those below it, without a gap.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub known: Option<Spanned<Vec<String>>>,
+    /// Column that marks single counts as known: 1 for the count of the row, or on trees the name of the level of its node.
+    #[schemars(with = "Option<String>")]
+    pub known_column: Option<Spanned<String>>,
     /// Column of the counts.
     #[schemars(with = "String")]
     pub count: Spanned<String>,

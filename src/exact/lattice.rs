@@ -253,9 +253,11 @@ impl ComponentSampler {
             Self::Entry(entry, table) => noise[*entry as usize] = table.sample(rng),
             Self::Tree(entries, tree) => {
                 let (parts, nodes) = &mut scratch.tree;
-                nodes.resize(entries.len(), 0);
+                // A root that is known is no entry.
+                let first = usize::from(tree.root().is_none());
+                nodes.resize(entries.len() + first, 0);
                 tree.draw(rng, parts, nodes);
-                entries.iter().zip(nodes).for_each(|(&entry, z)| noise[entry as usize] = *z);
+                entries.iter().zip(&nodes[first..]).for_each(|(&entry, z)| noise[entry as usize] = *z);
             }
             Self::Klein(klein) => klein.draw(rng, &mut scratch.centres, noise),
             Self::EuclideanKlein(klein) => klein.draw(rng, &mut scratch.centres, noise),

@@ -297,7 +297,8 @@ fn calibrate(
     subject: &Subject,
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> crate::Result<Calibration> {
-    let levels = subject.levels();
+    let known = subject.known_levels();
+    let levels = subject.levels() - known;
     if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
         return generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity);
@@ -311,7 +312,7 @@ fn calibrate(
         SplitSpec::Even => Split::Shares(vec![1.0 / levels as f64; levels]),
         SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
     };
-    Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)
+    Ok(Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)?.below_known(known))
 }
 
 fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {

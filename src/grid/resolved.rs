@@ -25,7 +25,7 @@ impl Plan {
         match (&config.keep_draws, &config.data.shape) {
             (Keep::Nothing, _) => {}
             (Keep::Levels(kept), Shape::Hierarchy { levels }) => {
-                document["keep-draws"] = list(&level_names(kept, levels));
+                document["keep-draws"] = list(&level_names(kept, &config.data.root, levels));
             }
             (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
         }
@@ -38,6 +38,15 @@ impl Plan {
                 filter.insert(column, Value::Array(values.iter().map(String::as_str).collect()));
             }
             data["where"] = value(filter);
+        }
+        if config.data.root != ROOT {
+            data["root"] = value(config.data.root.as_str());
+        }
+        if !config.data.known.levels.is_empty() {
+            data["known"] = list(&config.data.known.levels);
+        }
+        if let Some(column) = &config.data.known.column {
+            data["known-column"] = value(column.as_str());
         }
         match &config.data.shape {
             Shape::Hierarchy { levels } => data["levels"] = list(levels),
@@ -145,8 +154,8 @@ impl Plan {
 }
 
 /// Names of levels by their numbers.
-fn level_names(kept: &[usize], levels: &[String]) -> Vec<String> {
-    kept.iter().map(|&level| if level == 0 { ROOT.to_owned() } else { levels[level - 1].clone() }).collect()
+fn level_names(kept: &[usize], root: &str, levels: &[String]) -> Vec<String> {
+    kept.iter().map(|&level| if level == 0 { root.to_owned() } else { levels[level - 1].clone() }).collect()
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {

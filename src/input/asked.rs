@@ -1,10 +1,11 @@
 //! What a study asks of single counts: sums over groups of leaves or entries, and levels of a tree whose draws are kept.
 
 use super::invariant_table::{InvariantTable, Refusal};
+use super::known::{check_order, check_zeros};
 use super::source::{DataSource, Shape};
 use super::{CsvTable, HierarchyTable, Subject};
 use crate::config::Keep;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::Hierarchy;
 use crate::law::Value;
@@ -160,21 +161,21 @@ impl Query {
 }
 
 impl KeptNodes {
-    /// `levels`: those to keep; `rows`: by leaf, its row in `table`.
+    /// `levels`: those to keep; `rows`: by leaf, its row in `table`; `columns`: of all levels, but for the name of the root's.
     fn new(
         table: &CsvTable,
-        columns: &[String],
+        columns: &[&str],
         tree: &Hierarchy,
         levels: Vec<usize>,
         rows: &[u32],
     ) -> Result<Self> {
         let deepest = levels.last().copied().unwrap_or(0);
         let mut names = vec![Names::default(); deepest + 1];
-        names[0].0.push(b"total");
+        names[0].0.push(columns[0].as_bytes());
         let mut nodes: Vec<usize> = tree.leaves().iter().map(|&leaf| leaf as usize).collect();
         for level in (1..tree.levels()).rev() {
             if level <= deepest {
-                let place = table.column(&columns[level - 1])?;
+                let place = table.column(columns[level])?;
                 let mut last = 0;
                 // The nodes of a level stand in the order of their leaves.
                 for (&node, &row) in nodes.iter().zip(rows) {
@@ -187,8 +188,7 @@ impl KeptNodes {
             nodes.iter_mut().for_each(|node| *node = tree.parent(*node));
         }
         let ranges = levels.iter().map(|&level| tree.level_nodes(level)).collect();
-        let level_names = std::iter::once("total".to_owned()).chain(columns.iter().cloned());
-        let level_names = level_names.take(deepest + 1).collect();
+        let level_names = columns[..=deepest].iter().map(|&name| name.to_owned()).collect();
         Ok(Self { levels, nodes: ranges, level_names, names })
     }
 
@@ -289,11 +289,18 @@ pub fn read_subject(
                 Keep::All => Some((0..=levels.len()).collect()),
                 Keep::Levels(levels) => Some(levels.clone()),
             };
+            let named: Vec<&str> =
+                std::iter::once(source.root.as_str()).chain(levels.iter().map(String::as_str)).collect();
+            check_order(&table, levels)?;
+            check_zeros(&table, levels)?;
+            let marks = source.known.marks(&table, &named)?;
             // The tree takes the columns of its levels.
-            let named = kept.iter().flat_map(|_| levels.iter().map(String::as_str));
-            let columns = table.only(queried.chain(named))?;
+            let of_levels = kept.iter().flat_map(|_| levels.iter().map(String::as_str));
+            let columns = table.only(queried.chain(of_levels))?;
             let (table, asked) =
                 HierarchyTable::with_rows(table, levels, &source.count, &[], |table, leaves| {
+                    let known = source.known.on_tree(table, marks.as_deref(), leaves, &named);
+                    known.map_err(|e| Failure::data(&columns.path, e.to_string()))?;
                     if queries.is_empty() && kept.is_none() {
                         return Ok(None);
                     }
@@ -305,7 +312,7 @@ pub fn read_subject(
                         Ok(query.on_tree(tree, levels))
                     });
                     let queries = queries.collect::<Result<_>>()?;
-                    let nodes = kept.map(|kept| KeptNodes::new(&columns, levels, tree, kept, &rows));
+                    let nodes = kept.map(|kept| KeptNodes::new(&columns, &named, tree, kept, &rows));
                     Ok(Asked::new(queries, nodes.transpose()?))
                 })?;
             Ok((Subject::Hierarchy(table), asked))

@@ -1,7 +1,9 @@
 //! One column of a table: text by row, each name kept once.
 
+use super::known::without_zeros;
 use crate::table::Texts;
 use hashbrown::{DefaultHashBuilder, HashTable};
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::ops::Range;
 
@@ -125,6 +127,36 @@ impl Column {
         };
         let empty = names.empty();
         (codes, empty)
+    }
+
+    /// Names of digits, without leading zeros, of which there are several that differ in these alone.
+    pub fn lost_zeros(&self) -> HashSet<String> {
+        let names: &Texts = match self {
+            Self::Skipped => unreachable!("a column that was not asked for"),
+            Self::Coded { names, .. } => &names.names,
+            Self::Plain(texts) => texts,
+        };
+        let digits =
+            |i: &usize| names.bytes(*i).iter().all(u8::is_ascii_digit) && !names.bytes(*i).is_empty();
+        let mut lengths = (0..names.len()).filter(digits).map(|i| names.bytes(i).len());
+        let first = lengths.next();
+        if lengths.all(|length| Some(length) == first) {
+            return HashSet::new();
+        }
+        // Only beside a name that begins with 0 can one be another's.
+        let padded =
+            (0..names.len()).filter(digits).filter(|&i| names[i].len() > 1 && names[i].starts_with('0'));
+        let mut texts: HashMap<&str, &str> = HashMap::new();
+        let mut suspects = HashSet::new();
+        let mut see = |short, name| {
+            if *texts.entry(short).or_insert(name) != name {
+                suspects.insert(str::to_owned(short));
+            }
+        };
+        padded.clone().for_each(|i| see(without_zeros(&names[i]), &names[i]));
+        let padded: HashSet<&str> = padded.map(|i| without_zeros(&names[i])).collect();
+        (0..names.len()).filter(|&i| padded.contains(&names[i])).for_each(|i| see(&names[i], &names[i]));
+        suspects
     }
 
     /// Keeps some rows, in this order.

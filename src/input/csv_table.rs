@@ -72,6 +72,7 @@ impl<'a> Wanted<'a> {
     /// What a config reads of its table.
     pub fn by(source: &'a DataSource) -> Self {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
+        columns.extend(source.known.column.as_deref());
         match &source.shape {
             Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
             // The names of the entries have everything.
@@ -281,6 +282,11 @@ impl CsvTable {
     pub(super) fn numbers(&self, place: usize) -> Vec<u32> {
         let mut names = Names::default();
         (0..self.rows).map(|row| names.number(self.text(row, place).as_bytes())).collect()
+    }
+
+    /// See [`Column::lost_zeros`].
+    pub(super) fn lost_zeros(&self, place: usize) -> HashSet<String> {
+        self.values[place].lost_zeros()
     }
 
     /// A count: an integer >= 0. `name`: of its column.

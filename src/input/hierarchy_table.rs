@@ -47,7 +47,7 @@ impl HierarchyTable {
         levels: &[String],
         count: &str,
         filter: &[(String, Vec<String>)],
-        rows: impl FnOnce(&Self, &[u32]) -> Result<T>,
+        rows: impl FnOnce(&mut Self, &[u32]) -> Result<T>,
     ) -> Result<(Self, T)> {
         let mut table = table.filter(filter)?;
         let path = table.path.clone();
@@ -101,8 +101,8 @@ impl HierarchyTable {
         }
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
-        let table = Self { hierarchy, counts: counts.into(), digest };
-        let made = rows(&table, &of_row)?;
+        let mut table = Self { hierarchy, counts: counts.into(), digest };
+        let made = rows(&mut table, &of_row)?;
         Ok((table, made))
     }
 }

@@ -1,6 +1,7 @@
 //! A table of counts with its invariant.
 
 use super::CsvTable;
+use super::Known;
 use super::column::Names;
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
@@ -100,6 +101,8 @@ impl InvariantTable {
             });
         }
         let invariant = whole.unwrap_or_else(|| Linear::none(entries.names.len()));
+        let known = entries.known(&source.known, &source.root)?;
+        let invariant = invariant.with_known(&known).map_err(|e| Failure::data(path, e.to_string()))?;
         let mut inequalities = Inequalities::default();
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
@@ -186,6 +189,9 @@ struct Entries<'a> {
     /// By entry, behind them by node of a hierarchy.
     names: Texts,
     counts: Vec<i64>,
+    /// By node of hierarchies: its level, the root's 0; and the columns of the others.
+    depths: Vec<usize>,
+    levels: Vec<String>,
 }
 
 /// Outer error: the file; inner: the invariant. `None` for what is none.
@@ -222,7 +228,14 @@ impl<'a> Entries<'a> {
         if total > 1 << 53 {
             return Err(Failure::data(&table.path, format!("the counts sum to {total}, the limit is 2^53")));
         }
-        Ok(Self { table, rows: (0..table.len() as u32).collect(), names: names.into_texts(), counts })
+        Ok(Self {
+            table,
+            rows: (0..table.len() as u32).collect(),
+            names: names.into_texts(),
+            counts,
+            depths: Vec::new(),
+            levels: Vec::new(),
+        })
     }
 
     /// Puts entries that stand in the order of the file in that of their values in two columns.
@@ -336,6 +349,25 @@ impl<'a> Entries<'a> {
         }))
     }
 
+    /// The entries that are known: those that the column marks, and the nodes of known levels, of which the config has checked that
+    /// they belong to the one tree.
+    fn known(&self, known: &Known, root: &str) -> Result<Vec<u32>> {
+        let mut entries: Vec<u32> = Vec::new();
+        if let Some(marks) = known.marks(self.table, &[""])? {
+            entries.extend(
+                (0u32..).zip(&self.rows).filter(|(_, row)| marks[**row as usize].is_some()).map(|x| x.0),
+            );
+        }
+        let depth_of = |name: &String| match name == root {
+            true => Some(0),
+            false => self.levels.iter().position(|level| level == name).map(|depth| depth + 1),
+        };
+        let depths: Vec<usize> = known.levels.iter().filter_map(depth_of).collect();
+        let nodes = (self.rows.len() as u32..).zip(&self.depths);
+        entries.extend(nodes.filter(|(_, depth)| depths.contains(depth)).map(|(node, _)| node));
+        Ok(entries)
+    }
+
     /// Adds an entry for every inner node (root first), tied to its children.
     fn hierarchy(&mut self, levels: &[String]) -> Result<crate::Result<Linear>> {
         let table = self.table;
@@ -343,6 +375,8 @@ impl<'a> Entries<'a> {
         let numbers: Vec<Vec<u32>> = places.iter().map(|&place| table.numbers(place)).collect();
         // Nodes from the root, each the entry `first` + its number, with its equation.
         let first = self.names.len();
+        self.depths.push(0);
+        self.levels = levels.to_vec();
         let mut rows: Vec<Row> = vec![vec![(first as u32, -1)]];
         self.names.push(format!("(all by {})", levels.join("/")).as_bytes());
         self.counts.push(0);
@@ -367,6 +401,7 @@ impl<'a> Entries<'a> {
                     let of = of.map(|(level, &place)| format!("{level}={}", table.text(row, place)));
                     self.names.push(format!("({})", of.collect::<Vec<_>>().join("/")).as_bytes());
                     self.counts.push(0);
+                    self.depths.push(depth);
                 }
                 self.counts[first + node as usize] += count;
                 parent = node;

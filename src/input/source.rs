@@ -1,5 +1,6 @@
 //! Which data a config names: the table, the columns, and what every release must keep.
 
+use super::Known;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -14,6 +15,10 @@ pub struct DataSource {
     pub filter: Vec<(String, Vec<String>)>,
     /// What is released, and what is kept.
     pub shape: Shape,
+    /// The name of the root's level.
+    pub root: String,
+    /// Which counts are known.
+    pub known: Known,
 }
 
 /// What is released, and what every release keeps.

@@ -28,6 +28,17 @@ impl Subject {
         }
     }
 
+    /// Levels, from the root's, that are known whole and not measured.
+    pub fn known_levels(&self) -> usize {
+        match self {
+            Self::Hierarchy(table) => {
+                let tree = &table.hierarchy;
+                (0..tree.levels()).take_while(|&level| tree.measured(level) == 0).count()
+            }
+            Self::Table(_) => 0,
+        }
+    }
+
     /// Counts that are released, all levels together.
     pub fn nodes(&self) -> usize {
         match self {
@@ -65,7 +76,10 @@ impl Subject {
         match self {
             Self::Hierarchy(table) => {
                 let tree = &table.hierarchy;
-                format!("{} nodes in {} levels ({} leaves)", tree.nodes(), tree.levels(), tree.leaves().len())
+                let known = (0..tree.nodes()).filter(|&v| tree.is_known(v)).count();
+                let known = if known > 0 { format!(", {known} known") } else { String::new() };
+                let (nodes, levels, leaves) = (tree.nodes(), tree.levels(), tree.leaves().len());
+                format!("{nodes} nodes in {levels} levels ({leaves} leaves{known})")
             }
             Self::Table(table) => {
                 let rows = table.invariant.rows().len();

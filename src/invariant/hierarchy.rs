@@ -253,7 +253,9 @@ impl Hierarchy {
             }
             noise[v as usize] = V::default();
             let mut below = v as usize;
-            while sum != V::default() && let Some(c) = self.open_children(below).next() {
+            while sum != V::default()
+                && let Some(c) = self.open_children(below).next()
+            {
                 noise[c] = noise[c] - sum;
                 below = c;
             }

@@ -145,6 +145,19 @@ impl Linear {
         self
     }
 
+    /// The equations with some entries known: their noise is 0, an equation each, and the others go on without them.
+    ///
+    /// Errors: an entry out of range.
+    pub fn with_known(&self, known: &[u32]) -> Result<Self> {
+        if known.is_empty() {
+            return Ok(self.clone());
+        }
+        let fixed: HashSet<u32> = known.iter().copied().collect();
+        let open = |row: &Row| row.iter().copied().filter(|(entry, _)| !fixed.contains(entry)).collect();
+        let rows = self.rows.iter().map(open).chain(known.iter().map(|&entry| vec![(entry, 1)]));
+        Self::new(self.entries, rows.collect(), None)
+    }
+
     /// d, the number of entries.
     pub fn entries(&self) -> usize {
         self.entries

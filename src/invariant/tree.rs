@@ -7,22 +7,28 @@ use super::{Bounded, Component, Hierarchy, NO_LOWER};
 pub struct TreeOfEntries {
     /// The tree.
     pub hierarchy: Hierarchy,
-    /// By node, the entry of the component (renumbered from 0).
+    /// By node, the entry of the component (renumbered from 0). The root has none where its count is known: then from node 1 on.
     pub entries: Vec<u32>,
 }
 
 impl Component {
     /// The tree, if every equation says that one entry is the sum of others, no entry is a part of two sums or the sum of two
-    /// equations, and one entry, the root, is part of none.
+    /// equations, and one entry, the root, is part of none; or one equation holds the sum of entries of which none is another's, and every
+    /// entry is part of a sum: then the root is known.
     ///
     /// A parent has the coefficient -1 and its children 1, or the other way round where that tells them apart.
     pub fn tree(&self) -> Option<TreeOfEntries> {
         let n = self.entries.len();
         let mut children: Vec<&[u32]> = vec![&[]; n];
         let mut is_child = vec![false; n];
+        let mut known: Option<&[u32]> = None;
         let parts = self.rows.iter().map(|row| parts(row)).collect::<Option<Vec<_>>>()?;
         for (parent, own) in &parts {
-            if !std::mem::replace(&mut children[*parent as usize], own).is_empty() {
+            let before = match parent {
+                Some(parent) => std::mem::replace(&mut children[*parent as usize], own),
+                None => known.replace(own).unwrap_or_default(),
+            };
+            if !before.is_empty() {
                 return None;
             }
             for &child in own {
@@ -32,29 +38,37 @@ impl Component {
             }
         }
         let mut roots = (0..n).filter(|&entry| !is_child[entry]);
-        let (Some(root), None) = (roots.next(), roots.next()) else { return None };
-        let (mut entries, mut parents) = (vec![root as u32], vec![0u32]);
-        let mut node = 0;
-        while node < entries.len() {
-            let own = children[entries[node] as usize];
+        let (mut entries, mut parents) = match (known, roots.next(), roots.next()) {
+            (None, Some(root), None) => (vec![root as u32], vec![0u32]),
+            (Some(own), None, None) => (own.to_vec(), vec![0; own.len() + 1]),
+            _ => return None,
+        };
+        let first = usize::from(known.is_some());
+        let mut node = first;
+        while node < entries.len() + first {
+            let own = children[entries[node - first] as usize];
             entries.extend(own);
             parents.extend(own.iter().map(|_| node as u32));
             node += 1;
         }
         // What is missing goes round in circles.
         let hierarchy = (entries.len() == n).then(|| Hierarchy::from_numbers(parents).ok()).flatten()?;
+        let marks = (0..hierarchy.nodes()).map(|v| v < first).collect();
+        let hierarchy = hierarchy.with_known(marks).ok()?;
         Some(TreeOfEntries { hierarchy, entries })
     }
 }
 
-/// The parent and the children of `-parent + Σ children = 0`.
-fn parts(row: &[(u32, i64)]) -> Option<(u32, Vec<u32>)> {
+/// The parent and the children of `-parent + Σ children = 0`; no parent where it is known.
+fn parts(row: &[(u32, i64)]) -> Option<(Option<u32>, Vec<u32>)> {
     let of = |sign: i64| row.iter().filter(move |(_, a)| *a == sign).map(|&(entry, _)| entry);
     let (minus, plus): (Vec<u32>, Vec<u32>) = (of(-1).collect(), of(1).collect());
     match (&minus[..], &plus[..]) {
         _ if minus.len() + plus.len() < row.len() => None,
-        ([parent], [_, ..]) => Some((*parent, plus)),
-        ([_, _, ..], [parent]) => Some((*parent, minus)),
+        ([], [_, ..]) => Some((None, plus)),
+        ([_, ..], []) => Some((None, minus)),
+        ([parent], [_, ..]) => Some((Some(*parent), plus)),
+        ([_, _, ..], [parent]) => Some((Some(*parent), minus)),
         _ => None,
     }
 }
@@ -71,7 +85,10 @@ impl Bounded {
             return None;
         }
         let hierarchy = &tree.hierarchy;
-        let own: Vec<i64> = tree.entries.iter().map(|&entry| self.region.lower[entry as usize]).collect();
+        let mut own: Vec<i64> = tree.entries.iter().map(|&entry| self.region.lower[entry as usize]).collect();
+        if hierarchy.is_known(0) {
+            own.insert(0, NO_LOWER);
+        }
         if hierarchy.leaves().iter().any(|&leaf| own[leaf as usize] == NO_LOWER) {
             return None;
         }

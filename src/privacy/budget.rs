@@ -40,7 +40,8 @@ pub struct Budget {
 /// The noise of every level, and what measuring all of them pays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// By level: lambda (pure) or sigma (concentrated), in counts.
+    /// By level: lambda (pure) or sigma (concentrated), in counts; 0 for the levels, of which the root's is the first, that are known
+    /// whole.
     pub scales: Vec<f64>,
     /// epsilon of the measurements of all levels together.
     pub epsilon: f64,
@@ -59,6 +60,25 @@ impl Calibration {
                 Err(Error::parameter("epsilon of all levels together", self.epsilon, "a finite number > 0"))
             }
         }
+    }
+}
+
+impl Calibration {
+    /// The same below so many levels that are known whole and not measured.
+    pub fn below_known(mut self, levels: usize) -> Self {
+        self.scales.splice(0..0, std::iter::repeat_n(0.0, levels));
+        self
+    }
+
+    /// The scale of the first level that is measured.
+    pub fn first_scale(&self) -> f64 {
+        self.scales.iter().copied().find(|scale| *scale > 0.0).unwrap_or(0.0)
+    }
+
+    /// A law for each level. Levels that are known whole have no noise: theirs, that of the first below, is never drawn.
+    pub fn laws<L>(&self, law: impl Fn(f64) -> L) -> impl Iterator<Item = L> {
+        let first = self.first_scale();
+        self.scales.iter().map(move |&scale| law(if scale > 0.0 { scale } else { first }))
     }
 }
 
@@ -94,7 +114,11 @@ impl Budget {
             Split::Shares(shares) => {
                 if shares.len() != levels {
                     let got = format!("{} shares for {levels} levels", shares.len());
-                    return Err(Error::parameter("split", got, "one share per level, the root's first"));
+                    return Err(Error::parameter(
+                        "split",
+                        got,
+                        "one share per level that is measured, the highest first",
+                    ));
                 }
                 for &share in shares {
                     positive("split", share)?;

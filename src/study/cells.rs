@@ -71,7 +71,7 @@ table! {
         chain: Option<Key>, "", "of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings certifies releases";
         lag: Option<u64>, "kernel steps", "of coupled chains";
         max_steps: Option<u64>, "kernel steps", "where a coupled pair is cut short";
-        scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the root, the others are in `levels.parquet`";
+        scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the highest level that is measured, the others are in `levels.parquet`";
         replicates: u64, "", "as asked for";
         epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants";
         delta_total: f64, "", "the same for delta";
@@ -196,7 +196,7 @@ impl<'a> CellTables<'a> {
             chain: cell.method.is_chain().then(|| Key(cell.chain_key(self.subject))),
             lag: cell.lag(),
             max_steps: cell.meeting.map(|meeting| meeting.max_steps),
-            scale: calibration.scales[0],
+            scale: calibration.first_scale(),
             replicates: cell.replicates,
             epsilon_total: calibration.epsilon,
             delta_total: calibration.delta,

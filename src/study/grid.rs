@@ -177,7 +177,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let header = ["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"];
         let row = |cell: &Cell| {
             let scales: Vec<String> =
-                cell.calibration.scales.iter().map(|scale| format!("{scale:.4}")).collect();
+                cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
             let sign = if cell.nonnegative { " >= 0" } else { "" };
             let delta = if cell.calibration.delta > 0.0 {
                 format!(", {:e}", cell.calibration.delta)
@@ -228,4 +228,9 @@ impl<K: Kind> Planned for Gridded<K> {
             }),
         }
     }
+}
+
+/// A noise scale, or that there is none.
+fn scale_words(scale: f64) -> String {
+    if scale > 0.0 { format!("{scale:.4}") } else { "known".into() }
 }

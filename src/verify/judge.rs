@@ -118,7 +118,7 @@ fn tree(
     mut rng: Stream,
 ) -> Result<Vec<Comparison>, String> {
     let tree = &table.hierarchy;
-    let laws: Vec<Formula> = cell.calibration.scales.iter().map(|&scale| formula(cell.law, scale)).collect();
+    let laws: Vec<Formula> = cell.calibration.laws(|scale| formula(cell.law, scale)).collect();
     let rows = |level: usize| outcome.rows.errors.iter().filter(move |row| row.level as usize == level + 1);
     if cell.method.conditions() {
         let floors = cell.method.nonnegative().then_some(&table.counts[..]);

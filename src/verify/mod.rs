@@ -261,15 +261,19 @@ fn oracles(cell: &Cell) -> Vec<Method> {
 fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracle> {
     let mut shares: Vec<f64> = Vec::new();
     match &plan.subject {
-        Subject::Hierarchy(_) if cell.method == Method::Unconstrained => {
+        Subject::Hierarchy(table) if cell.method == Method::Unconstrained => {
             let levels = cell.calibration.scales.len();
+            let measured: usize = (0..levels).map(|level| table.hierarchy.measured(level)).sum();
             for release in outcome.rows.errors.chunks(levels) {
                 let mut sum = 0.0;
                 for row in release {
                     let scale = cell.calibration.scales[row.level as usize - 1];
+                    if scale == 0.0 {
+                        continue;
+                    }
                     sum += row.l2 * row.l2 / expected::noise(cell.law, scale)?.variance();
                 }
-                shares.push(sum / plan.subject.nodes() as f64);
+                shares.push(sum / measured as f64);
             }
         }
         Subject::Hierarchy(_) => return None,

@@ -44,8 +44,8 @@ pub fn like(subject: &Subject) -> Vec<(String, Subject)> {
             };
             let many: Vec<i64> = vec![0; 60];
             vec![
-                ("5 leaves, 3 of them 0", below, tree(&leaves(&[0, 0, 2], &[0, 7]), below)),
-                ("60 leaves of 0 beside 5000", below, tree(&leaves(&many, &[5000, 1]), below)),
+                ("5 leaves, 3 of them 0", below, tree(&leaves(&[0, 0, 2], &[0, 7]), below, || "")),
+                ("60 leaves of 0 beside 5000", below, tree(&leaves(&many, &[5000, 1]), below, || "")),
             ]
             .into_iter()
             .map(|(name, below, table)| {
@@ -82,15 +82,16 @@ pub fn like(subject: &Subject) -> Vec<(String, Subject)> {
         .collect()
 }
 
-/// A tree as CSV: leaves by their node on the first level below the root, which goes straight down from there.
-fn tree(leaves: &[(u32, i64)], below: usize) -> String {
+/// A tree as CSV: leaves by their node on the first level below the root, which goes straight down from there; `mark`: what marks
+/// the next of them as known.
+fn tree(leaves: &[(u32, i64)], below: usize, mut mark: impl FnMut() -> &'static str) -> String {
     let levels: Vec<String> = (1..=below).map(|l| format!("l{l}")).collect();
-    let mut text = format!("{},count\n", levels.join(","));
+    let mut text = format!("{},count,known\n", levels.join(","));
     for (i, (group, count)) in leaves.iter().enumerate() {
         for _ in 1..below {
             write!(text, "{group},").expect("memory");
         }
-        writeln!(text, "leaf{i},{count}").expect("memory");
+        writeln!(text, "leaf{i},{count},{}", mark()).expect("memory");
     }
     text
 }
@@ -145,14 +146,23 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
     let real = matches!(law, "laplace" | "gaussian");
     let levels = below_root + 1;
     let floors = below(rng, 3) > 0;
-    let kinds =
-        ["exact", "exact", "exact", "unconstrained", "line-gibbs", "l2", "topdown", "hierarchical-mh"];
+    let kinds = [
+        "exact",
+        "exact",
+        "exact",
+        "unconstrained",
+        "line-gibbs",
+        "l2",
+        "topdown",
+        "bluedown",
+        "hierarchical-mh",
+    ];
     let most = if large {
         4
     } else if leaves.len() > 6 {
-        7
-    } else {
         8
+    } else {
+        9
     };
     let kind = *pick(rng, &kinds[..most]);
     let published = kind == "hierarchical-mh";
@@ -161,6 +171,20 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
         true => spread(rng, 0.05, 20.0),
         false => spread(rng, 0.01, 700.0),
     };
+    // The total, some leaves, or nodes on the first level.
+    let name = |level: u64| if level == 0 { "total".to_owned() } else { format!("l{level}") };
+    let (whole, marked) = match below(rng, 6) {
+        0 => (1, 0.0),
+        1 => (below(rng, 2) as usize, 0.3),
+        2 if below_root > 1 => (2, 0.1),
+        _ => (0, 0.0),
+    };
+    let known: Vec<String> = (0..whole as u64).map(name).collect();
+    let table = tree(&leaves, below_root, || match open01(rng) < marked {
+        true => *pick(rng, &["1", "1", "l1"]),
+        false => "",
+    });
+    let levels = levels - whole;
     // Its proposals suit one scale.
     let split = match below(rng, if published { 2 } else { 4 }) {
         0 => "\"each\"".to_owned(),
@@ -186,7 +210,8 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
         _ => (String::new(), 1500),
     };
     let names: Vec<String> = (1..=below_root).map(|l| format!("l{l}")).collect();
-    let mut config = head(rng, seed, replicates, &format!("levels = {names:?}"));
+    let data = format!("levels = {names:?}\nknown = {known:?}\nknown-column = \"known\"");
+    let mut config = head(rng, seed, replicates, &data);
     let delta = if law.ends_with("gaussian") { "delta = 1e-6\n" } else { "" };
     write!(
         config,
@@ -194,11 +219,16 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
     )
     .expect("memory");
     let name = format!(
-        "{} leaves, {} of them 0, {levels} levels, {law} {epsilon:.3}, split {split}, {kind}{options}",
+        "{} leaves, {} of them 0, known {known:?} and {marked} of the others, {levels} levels, {law} {epsilon:.3}, split {split}, {kind}{options}",
         leaves.len(),
         leaves.iter().filter(|(_, x)| *x == 0).count()
     );
-    System { name, config, table: tree(&leaves, below_root) }
+    let system = System { name, config, table };
+    // Where nothing would be left, nothing is known.
+    match system.plan() {
+        Err(_) if whole > 0 || marked > 0.0 => random_tree(rng, seed),
+        _ => system,
+    }
 }
 
 fn random_table(rng: &mut Stream, seed: u64) -> System {

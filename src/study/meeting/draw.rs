@@ -93,13 +93,13 @@ impl<'a> OnLaw for OnCell<'a> {
     type Output = Box<dyn Pairs + 'a>;
 
     fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        let scales = &self.cell.calibration.scales;
+        let calibration = &self.cell.calibration;
         match &self.plan.subject {
             Subject::Hierarchy(table) => {
-                let laws: Vec<L> = scales.iter().map(|&scale| law(scale)).collect::<Result<_>>()?;
+                let laws: Vec<L> = calibration.laws(law).collect::<Result<_>>()?;
                 self.on_tree(table, &laws)
             }
-            Subject::Table(table) => self.on_table(table, law(scales[0])?),
+            Subject::Table(table) => self.on_table(table, law(calibration.scales[0])?),
         }
     }
 

@@ -50,7 +50,7 @@ impl OnLaw for OnTree<'_> {
 impl OnTree<'_> {
     fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Releases>> {
         let Self { cell, seed, table } = self;
-        let laws = cell.calibration.scales.iter().map(|&scale| law(scale)).collect::<Result<Vec<_>>>()?;
+        let laws = cell.calibration.laws(law).collect::<Result<Vec<_>>>()?;
         let (draws, tv_error) = sampler(&cell.method, &laws, table)?;
         let tree = Tree {
             hierarchy: table.hierarchy.clone(),

@@ -1,0 +1,152 @@
+//! Counts that are known: whole levels, and what a column marks.
+
+use super::{CsvTable, HierarchyTable};
+use crate::failure::{Failure, Result};
+use crate::hash::hex;
+use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
+
+/// Which counts are known, and so released as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Levels that are known whole; with each of them all above it.
+    pub levels: Vec<String>,
+    /// A column that marks single counts.
+    pub column: Option<String>,
+}
+
+impl Known {
+    /// By row, the level (by its place in `levels`, the root's first) of the node at or above the row that the column marks, if it marks
+    /// one: `1` or `true` stand for the row's own count, which is of the last level; `0`, `false` and nothing for none; else the name of a
+    /// level.
+    ///
+    /// Refused, with the row: any other text.
+    pub(super) fn marks(&self, table: &CsvTable, levels: &[&str]) -> Result<Option<Vec<Option<usize>>>> {
+        let Some(column) = &self.column else { return Ok(None) };
+        let place = table.column(column)?;
+        let mark = |row: usize| match table.text(row, place) {
+            "" | "0" | "false" => Ok(None),
+            "1" | "true" => Ok(Some(levels.len() - 1)),
+            text => match levels.iter().position(|level| *level == text) {
+                Some(level) => Ok(Some(level)),
+                None => {
+                    let names = if levels.len() > 1 { levels.join(", ") } else { String::new() };
+                    let or = if names.is_empty() { "" } else { " or the name of a level: " };
+                    Err(table.bad_row(row, format!("`{column}` = `{text}`, want 1, 0, nothing{or}{names}")))
+                }
+            },
+        };
+        (0..table.len()).map(mark).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    /// Marks what is known on a tree. `marks`: [`Known::marks`]; `leaves`: by row, its leaf; `levels`: their names, the root's first.
+    ///
+    /// Errors: nothing is left to release.
+    pub(super) fn on_tree(
+        &self,
+        table: &mut HierarchyTable,
+        marks: Option<&[Option<usize>]>,
+        leaves: &[u32],
+        levels: &[&str],
+    ) -> crate::Result<()> {
+        let tree = &table.hierarchy;
+        let whole = levels.iter().filter(|level| self.levels.iter().any(|name| name == *level)).count();
+        let mut known: Vec<bool> = (0..tree.nodes()).map(|v| tree.level(v) < whole).collect();
+        for (mark, &leaf) in marks.into_iter().flatten().zip(leaves) {
+            let Some(level) = *mark else { continue };
+            let mut node = leaf as usize;
+            while tree.level(node) > level {
+                node = tree.parent(node);
+            }
+            known[node] = true;
+        }
+        table.hierarchy = tree.clone().with_known(known)?;
+        let tree = &table.hierarchy;
+        if tree.has_known() {
+            let mut hash = Sha256::new();
+            hash.update(table.digest.as_bytes());
+            (0..tree.nodes()).for_each(|v| hash.update([u8::from(tree.is_known(v))]));
+            table.digest = hex(hash.finalize());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a level on which a name of digits stands beside the same one with more leading zeros, under one parent: `1` beside `01`.
+pub(super) fn check_zeros(table: &CsvTable, columns: &[String]) -> Result<()> {
+    let places = columns.iter().map(|column| table.column(column)).collect::<Result<Vec<_>>>()?;
+    for (depth, &place) in places.iter().enumerate() {
+        let suspects = table.lost_zeros(place);
+        if suspects.is_empty() {
+            continue;
+        }
+        let mut first: HashMap<(Vec<&str>, &str), usize> = HashMap::new();
+        for row in 0..table.len() {
+            let name = table.text(row, place);
+            let short = without_zeros(name);
+            if !suspects.contains(short) {
+                continue;
+            }
+            let path: Vec<&str> = places[..depth].iter().map(|&place| table.text(row, place)).collect();
+            let before = *first.entry((path, short)).or_insert(row);
+            if table.text(before, place) != name {
+                return Err(table.bad_row(
+                    row,
+                    format!(
+                        "`{}` = `{name}`, and `{}` on {}: leading zeros seem lost, want one name for one thing",
+                        columns[depth],
+                        table.text(before, place),
+                        table.place(before)
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name of digits without its leading zeros.
+pub(super) fn without_zeros(name: &str) -> &str {
+    let short = name.trim_start_matches('0');
+    if short.is_empty() && !name.is_empty() { "0" } else { short }
+}
+
+/// Refuses levels that are not given coarse to fine: every node of a level has one child only, and the names of these children repeat
+/// under several parents.
+pub(super) fn check_order(table: &CsvTable, columns: &[String]) -> Result<()> {
+    for pair in columns.windows(2) {
+        let [coarse, fine] = [table.column(&pair[0])?, table.column(&pair[1])?];
+        let (mut child, mut parent) = (HashMap::<&str, &str>::new(), HashMap::<&str, (&str, usize)>::new());
+        let mut repeats = None;
+        for row in 0..table.len() {
+            let (coarse, fine) = (table.text(row, coarse), table.text(row, fine));
+            if *child.entry(coarse).or_insert(fine) != fine {
+                // It has two children.
+                repeats = None;
+                break;
+            }
+            let (first, before) = *parent.entry(fine).or_insert((coarse, row));
+            if first != coarse && repeats.is_none() {
+                repeats = Some((before, row));
+            }
+        }
+        if let Some((before, row)) = repeats {
+            let name = |row: usize| (table.text(row, coarse), table.place(row));
+            let [(one, first), (other, second)] = [name(before), name(row)];
+            return Err(Failure::data(
+                &table.path,
+                format!(
+                    "`{}` = `{}` has two parents, `{}` = `{one}` on {first} and `{other}` on {second}, and no `{}` has two \
+                     children: want `data.levels` coarse to fine, `{}` before `{}`",
+                    pair[1],
+                    table.text(row, fine),
+                    pair[0],
+                    pair[0],
+                    pair[1],
+                    pair[0],
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
