@@ -20,6 +20,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
+    planned.warning().iter().for_each(|warning| eprintln!("{warning}"));
     let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
     if arguments.json {
         let folder = super::run::target(None, &about.name, &about.config_hash);

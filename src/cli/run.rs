@@ -62,6 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, strict, merged: None };
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
+    planned.warning().iter().for_each(|warning| eprintln!("{warning}"));
     match &arguments.shard {
         Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
         None => run_plan(&making, &*planned),

@@ -1,7 +1,7 @@
 //! What a study asks of single counts: sums over groups of leaves or entries, and levels of a tree whose draws are kept.
 
 use super::invariant_table::{InvariantTable, Refusal};
-use super::known::{check_order, check_zeros};
+use super::known::{check_zeros, doubtful_order};
 use super::source::{DataSource, Shape};
 use super::{CsvTable, HierarchyTable, Subject};
 use crate::config::Keep;
@@ -291,7 +291,7 @@ pub fn read_subject(
             };
             let named: Vec<&str> =
                 std::iter::once(source.root.as_str()).chain(levels.iter().map(String::as_str)).collect();
-            check_order(&table, levels)?;
+            let warning = doubtful_order(&table, levels)?;
             check_zeros(&table, levels)?;
             let marks = source.known.marks(&table, &named)?;
             // The tree takes the columns of its levels.
@@ -299,6 +299,7 @@ pub fn read_subject(
             let columns = table.only(queried.chain(of_levels))?;
             let (table, asked) =
                 HierarchyTable::with_rows(table, levels, &source.count, &[], |table, leaves| {
+                    table.warning = warning;
                     let known = source.known.on_tree(table, marks.as_deref(), leaves, &named);
                     known.map_err(|e| Failure::data(&columns.path, e.to_string()))?;
                     if queries.is_empty() && kept.is_none() {

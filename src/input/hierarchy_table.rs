@@ -20,6 +20,8 @@ pub struct HierarchyTable {
     pub counts: Arc<[i64]>,
     /// SHA-256 of the tree's shape and the leaves' counts, in hexadecimal.
     pub digest: String,
+    /// What may be wrong with the data, for people.
+    pub warning: Option<String>,
 }
 
 impl HierarchyTable {
@@ -101,7 +103,7 @@ impl HierarchyTable {
         }
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
-        let mut table = Self { hierarchy, counts: counts.into(), digest };
+        let mut table = Self { hierarchy, counts: counts.into(), digest, warning: None };
         let made = rows(&mut table, &of_row)?;
         Ok((table, made))
     }

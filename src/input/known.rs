@@ -1,7 +1,7 @@
 //! Counts that are known: whole levels, and what a column marks.
 
 use super::{CsvTable, HierarchyTable};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::hash::hex;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
@@ -111,9 +111,9 @@ pub(super) fn without_zeros(name: &str) -> &str {
     if short.is_empty() && !name.is_empty() { "0" } else { short }
 }
 
-/// Refuses levels that are not given coarse to fine: every node of a level has one child only, and the names of these children repeat
-/// under several parents.
-pub(super) fn check_order(table: &CsvTable, columns: &[String]) -> Result<()> {
+/// What tells that levels may not be given coarse to fine: every node of a level has one child only, and a name among these children
+/// stands under several parents. In words, with the rows; `None` if nothing does.
+pub(super) fn doubtful_order(table: &CsvTable, columns: &[String]) -> Result<Option<String>> {
     for pair in columns.windows(2) {
         let [coarse, fine] = [table.column(&pair[0])?, table.column(&pair[1])?];
         let (mut child, mut parent) = (HashMap::<&str, &str>::new(), HashMap::<&str, (&str, usize)>::new());
@@ -131,22 +131,15 @@ pub(super) fn check_order(table: &CsvTable, columns: &[String]) -> Result<()> {
             }
         }
         if let Some((before, row)) = repeats {
-            let name = |row: usize| (table.text(row, coarse), table.place(row));
-            let [(one, first), (other, second)] = [name(before), name(row)];
-            return Err(Failure::data(
-                &table.path,
-                format!(
-                    "`{}` = `{}` has two parents, `{}` = `{one}` on {first} and `{other}` on {second}, and no `{}` has two \
-                     children: want `data.levels` coarse to fine, `{}` before `{}`",
-                    pair[1],
-                    table.text(row, fine),
-                    pair[0],
-                    pair[0],
-                    pair[1],
-                    pair[0],
-                ),
-            ));
+            let [(one, first), (other, second)] =
+                [before, row].map(|row| (table.text(row, coarse), table.place(row)));
+            let name = table.text(row, fine);
+            let (coarse, fine) = (&pair[0], &pair[1]);
+            return Ok(Some(format!(
+                "`{fine}` = `{name}` has two parents, `{coarse}` = `{one}` on {first} and `{coarse}` = `{other}` on {second}, and no \
+                 `{coarse}` has two children. Each is a node of its own. If that is not meant, put `{fine}` before `{coarse}` in the levels."
+            )));
         }
     }
-    Ok(())
+    Ok(None)
 }

@@ -71,6 +71,14 @@ impl Subject {
         }
     }
 
+    /// What may be wrong with the data, for people.
+    pub fn warning(&self) -> Option<&str> {
+        match self {
+            Self::Hierarchy(table) => table.warning.as_deref(),
+            Self::Table(_) => None,
+        }
+    }
+
     /// In words, for people.
     pub fn summary(&self) -> String {
         match self {

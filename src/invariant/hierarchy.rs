@@ -252,9 +252,12 @@ impl Hierarchy {
                 continue;
             }
             noise[v as usize] = V::default();
+            // From the largest or to the smallest, so that none that is bounded from below leaves its bounds.
             let mut below = v as usize;
+            let farther = |a: V, b: V| if sum > V::default() { a > b } else { a < b };
             while sum != V::default()
-                && let Some(c) = self.open_children(below).next()
+                && let Some(c) =
+                    self.open_children(below).reduce(|a, b| if farther(noise[b], noise[a]) { b } else { a })
             {
                 noise[c] = noise[c] - sum;
                 below = c;

@@ -1,6 +1,6 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
-use super::known::KnownSums;
+use super::known::{KnownSums, with_zeros};
 use super::{Dispersed, Kernel, Start, leaf};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
@@ -52,6 +52,7 @@ impl<L: Law> HierarchicalMh<L> {
     /// - `proposal`: standard deviation of the normal step, in counts, > 0.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], proposal: f64, counts: Option<&[i64]>) -> Result<Self> {
+        let hierarchy = &with_zeros(hierarchy, counts)?;
         // Sums of what is not negative are not.
         let floor = |v: usize, counts: &[i64]| match hierarchy.is_leaf(v) {
             true => (Some(L::Value::from_count(-counts[v])), None),

@@ -1,8 +1,22 @@
 //! Leaves below known counts: starts and steps whose sums are 0 there.
 
+use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::Value;
 use std::collections::BTreeMap;
+
+/// The hierarchy with what follows from releases that are not negative: everything below a known 0 is 0.
+///
+/// Errors: nothing is left to move.
+pub(super) fn with_zeros(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> Result<Hierarchy> {
+    let Some(counts) = counts.filter(|_| hierarchy.has_known()) else { return Ok(hierarchy.clone()) };
+    let mut known: Vec<bool> = (0..hierarchy.nodes()).map(|v| hierarchy.is_known(v)).collect();
+    for v in 1..known.len() {
+        let parent = hierarchy.parent(v);
+        known[v] |= known[parent] && counts[parent] == 0;
+    }
+    hierarchy.clone().with_known(known)
+}
 
 /// Where the leaves of a hierarchy are tied by known counts. Places are those among [`Hierarchy::leaves`].
 #[derive(Debug)]

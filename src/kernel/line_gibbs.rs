@@ -1,6 +1,6 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
-use super::known::KnownSums;
+use super::known::{KnownSums, with_zeros};
 use super::{Coupled, Dispersed, Kernel, Start, leaf, leaf_log_density};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
@@ -58,6 +58,7 @@ impl<L: LineLaw> LineGibbs<L> {
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
+        let hierarchy = &with_zeros(hierarchy, counts)?;
         let n = hierarchy.nodes();
         let mut size = vec![0u32; n];
         for v in (0..n).rev() {

@@ -172,6 +172,11 @@ impl<K: Kind> Planned for Gridded<K> {
         K::begin(&self.plan, folder)
     }
 
+    fn warning(&self) -> Option<String> {
+        let table = self.plan.config.data.table.display();
+        self.plan.subject.warning().map(|warning| format!("warning: {table}: {warning}"))
+    }
+
     fn listing(&self) -> Listing {
         let plan = &self.plan;
         let header = ["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"];

@@ -95,6 +95,10 @@ pub trait Planned: Work {
     }
     /// Begins the tables. Errors: the disk.
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
+    /// What may be wrong with the data that it names, for people.
+    fn warning(&self) -> Option<String> {
+        None
+    }
     /// What `plan` prints.
     fn listing(&self) -> Listing;
 }
