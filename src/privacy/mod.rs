@@ -4,10 +4,16 @@ mod budget;
 mod gaussian;
 mod lattice_gaussian;
 mod neighbours;
+mod statement;
+mod tree;
 
 pub use budget::{Budget, Calibration, Guarantee, Split, concentrated_epsilon};
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
 pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
+};
+pub use statement::{Change, ChangeKind, Inequalities, Loss, Price, Standard, Statement, TableChanges};
+pub use tree::{
+    TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
 };

@@ -14,7 +14,6 @@ study! {
 
 impl Section for PrivacyBlock {
     const STUDY: &'static str = "privacy";
-    const TREES: bool = false;
     const LENGTHS: bool = false;
     const REPLICATES: bool = false;
 

@@ -1,6 +1,6 @@
 //! What conditioning pays: gamma of a cell of the grid, and the study of it.
 
-use super::{PaidRow, words};
+use super::{CHANGES, PaidRow, tree, words};
 use crate::catalogue::LawKind;
 use crate::engine::{Drawn, Prepared};
 use crate::error::Result;
@@ -43,6 +43,7 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
             concentrated(cell, table).map_or(Gamma::Unknown, Gamma::Computed)
         }
         (Subject::Hierarchy(_), law) if !law.is_pure() => Gamma::Unknown,
+        (Subject::Hierarchy(table), LawKind::DoubleGeometric) => Gamma::Bounded(tree::gamma(cell, table)),
         (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
             searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
         }
@@ -100,6 +101,17 @@ fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
     table.region.components(&table.invariant).into_iter().map(part).fold(0.0, f64::max)
 }
 
+/// What the tables of a pair differ by.
+fn change(worst: &WorstPair) -> &'static str {
+    let steps = worst.from.iter().zip(&worst.to).map(|(x, y)| y - x).filter(|step| *step != 0);
+    let [added, moved, other] = CHANGES;
+    match steps.collect::<Vec<_>>()[..] {
+        [1 | -1] => added,
+        [1, -1] | [-1, 1] => moved,
+        _ => other,
+    }
+}
+
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<dyn Prepared + 'a>> {
     let law = DoubleGeometric::new(cell.calibration.scales[0])?;
@@ -151,6 +163,7 @@ impl Ready<'_> {
                     component,
                     entries,
                     scope: scope.to_owned(),
+                    change: change(&worst).to_owned(),
                     tables: worst.tables,
                     pairs: worst.pairs,
                     gamma: worst.gamma,

@@ -2,6 +2,7 @@
 
 mod config;
 mod draw;
+mod tree;
 
 pub(super) use draw::gamma;
 
@@ -10,7 +11,6 @@ use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
 use super::records::{Named, Records};
-use super::release::unsupported;
 use super::{Study, Tables};
 use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
@@ -31,9 +31,10 @@ table! {
     #[derive(serde::Deserialize)]
     pub struct PaidRow in "privacy.parquet", "Study `privacy`: one row per cell, component of the table and search." {
         cell: Key, "", "the cell, in `cells.parquet`";
-        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included";
-        entries: u64, "entries", "of the component";
-        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours), `all` (all pairs; absent for more than 5,000 tables)";
+        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included; of a hierarchy 1, all of it";
+        entries: u64, "entries", "of the component; of a hierarchy its leaves";
+        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on hierarchies)";
+        change: String, "", "by what the tables of the worst pair differ: `added` (one record more), `moved` (one record in another entry), `other`. Of a hierarchy one row for each of the first two, as far as they are possible";
         tables: u64, "", "compared tables";
         pairs: u64, "", "compared ordered pairs";
         gamma: f64, "", "of the worst pair: `log_ratio / loss`";
@@ -41,7 +42,7 @@ table! {
         log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant";
         loss: f64, "nats", "of the mechanism between the two tables";
         loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`";
-        pair: String, "", "entries in which the two differ, with their counts in both";
+        pair: String, "", "entries in which the two differ, with their counts in both; leaves of a hierarchy by their numbers, from 1";
     }
 }
 
@@ -63,7 +64,7 @@ impl Kind for Privacy {
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         match &plan.subject {
             Subject::Table(table) => draw::prepare(&plan.cells[cell], table),
-            Subject::Hierarchy(_) => Err(unsupported(plan.cells[cell].method.name(), "a hierarchy")),
+            Subject::Hierarchy(table) => Ok(tree::prepare(&plan.cells[cell], table)),
         }
     }
 
@@ -129,8 +130,9 @@ impl Study for Privacy {
             let mut number = 0;
             run.each(|row: PaidRow| {
                 let scope = ["table", "corner", "all"].iter().position(|scope| *scope == row.scope);
-                number = 4 * row.component + scope.unwrap_or(3) as u64;
-                let place = || format!("component {} {}", row.component, row.scope);
+                let change = CHANGES.iter().position(|change| *change == row.change);
+                number = 12 * row.component + 3 * scope.unwrap_or(3) as u64 + change.unwrap_or(2) as u64;
+                let place = || format!("component {} {} {}", row.component, row.scope, row.change);
                 figures.add(row.cell, number, place, "gamma", row.gamma, Sample::computed);
                 Ok(())
             })?;
@@ -140,7 +142,10 @@ impl Study for Privacy {
     }
 }
 
-/// Components beyond which rows are summed up.
+/// What the tables of a pair differ by.
+const CHANGES: [&str; 3] = ["added", "moved", "other"];
+
+/// Rows of a scope that are shown, those with the largest gamma.
 const SHOWN: usize = 6;
 
 /// The worst pairs of a cell.
@@ -148,7 +153,10 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
     let mut out = String::new();
     for (scope, words) in [
         ("table", "the confidential table and its neighbours"),
-        ("corner", "the table with every group's counts in one entry, and its neighbours"),
+        (
+            "corner",
+            "the table with every group's counts in one entry (a hierarchy: no counts but known ones), and its neighbours",
+        ),
         ("all", "all pairs of tables that satisfy the invariant"),
     ] {
         let mut rows: Vec<&PaidRow> = rows.iter().filter(|row| row.scope == scope).collect();
@@ -157,12 +165,16 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
         }
         let gammas = rows.iter().map(|row| row.gamma);
         let (low, high) = gammas.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-        let components = rows.len();
+        let compared = match rows.len() {
+            1 => "1 row".to_owned(),
+            n => format!("{n} rows"),
+        };
         rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
         rows.truncate(SHOWN);
         let header = [
             "component",
             "entries",
+            "change",
             "tables",
             "gamma",
             "at most",
@@ -180,6 +192,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
                 vec![
                     row.component.to_string(),
                     row.entries.to_string(),
+                    row.change.clone(),
                     row.tables.to_string(),
                     format!("{:.6}", row.gamma),
                     format!("{:.6}", row.gamma_bound),
@@ -192,7 +205,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
         out += &heading(&format!("{run}: gamma over {words}; {}", cell.noise_words()), format);
         out += &table_page(header.map(str::to_owned).to_vec(), body, format);
         out += &format!(
-            "{components} components; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+            "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
              that, attained.\n\n"
         );
     }
