@@ -414,10 +414,7 @@ impl TableChanges {
                 Entries { count: first.count + second.count, bounds: all_bounds, place },
             );
         }
-        let not_added = match fixed {
-            Some(sum) => format!("{invariants} fixes {sum}"),
-            None => format!("{invariants} leaves one table"),
-        };
+        let not_added = fixed.map_or(String::new(), |sum| format!("{sum} is fixed by {invariants}"));
         Self { added, moved, shortest, not_added }
     }
 
@@ -443,7 +440,7 @@ impl TableChanges {
                 let gamma = pricing.gamma(*bounds, 1.0);
                 pricing.change(size(vector), standard.cost_of(vector, scale), gamma, place)
             }
-            (.., Shortest::None) => Change::Impossible(self.not_added.clone()),
+            (.., Shortest::None) => Change::Impossible("one table alone keeps the invariant".into()),
             (.., Shortest::Unknown) => {
                 Change::Unknown("the lattice of the invariant is too large to be searched".into())
             }
@@ -559,7 +556,7 @@ mod tests {
         let margins = Linear::margins(3, 4).unwrap();
         let pure = of(&margins, &[1; 12], Standard::Pure, 0.5);
         assert!(
-            matches!(&pure.added, Change::Impossible(why) if why == "the total fixes the sum of 4 entries (e0, e1, ...)")
+            matches!(&pure.added, Change::Impossible(why) if why == "the sum of 4 entries (e0, e1, ...) is fixed by the total")
         );
         assert_eq!(pure.moved.words(), "impossible: no two entries lie in the same fixed sums");
         assert_eq!(pure.smallest.words(), "epsilon 8, conditioned 10");

@@ -1,9 +1,10 @@
 //! What a cell of a grid is, and what became of it: `cells.parquet` and `failures.parquet`.
 
+use super::privacy::{StatementRow, Statements};
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
 use crate::failure::Result;
-use crate::grid::Cell;
+use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
@@ -146,30 +147,35 @@ pub struct Paid {
     pub gamma: Option<f64>,
     /// See `gamma`.
     pub known: String,
-    /// What a chain adds to delta, if that is known.
+    /// Of Gaussian noise on the integers: what conditioning on inequalities multiplies rho with, if that is known.
+    pub rho_factor: Option<f64>,
+    /// Upper limit of the total variation error of a chain's draw, if that is known.
     #[serde(skip)]
     pub certified: Option<f64>,
 }
 
 impl Paid {
     /// `tv_error`: NaN if unknown.
-    pub fn new(tv_error: f64, gamma: Gamma) -> Self {
+    pub fn new(tv_error: f64, (gamma, rho_factor): (Gamma, Option<f64>)) -> Self {
         let tv_error = Some(tv_error).filter(|error| !error.is_nan());
-        Self { tv_error, gamma: gamma.value(), known: gamma.how().to_owned(), certified: None }
+        let known = gamma.how().to_owned();
+        Self { tv_error, gamma: gamma.value(), known, rho_factor, certified: None }
     }
 }
 
-/// Both tables while they are written.
+/// The tables while they are written.
 pub struct CellTables<'a> {
     subject: &'a Subject,
+    statements: (Statements<'a>, TableFile<'a, StatementRow>),
     cells: TableFile<'a, CellRow>,
     failures: TableFile<'a, FailureRow>,
 }
 
 impl<'a> CellTables<'a> {
     /// Begins them. Errors: the disk.
-    pub fn begin(folder: &'a RunFolder, subject: &'a Subject) -> Result<Self> {
-        Ok(Self { subject, cells: folder.table()?, failures: folder.table()? })
+    pub fn begin(folder: &'a RunFolder, plan: &'a Plan) -> Result<Self> {
+        let statements = (Statements::new(plan), folder.table()?);
+        Ok(Self { subject: &plan.subject, statements, cells: folder.table()?, failures: folder.table()? })
     }
 
     /// The end of a cell. Errors: the disk.
@@ -183,6 +189,11 @@ impl<'a> CellTables<'a> {
         let calibration = &cell.calibration;
         // Without a bound on gamma there is no epsilon to add it to.
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * calibration.epsilon);
+        let eta = paid.tv_error.or(paid.certified);
+        let statement = self.statements.0.of(cell, Gamma::named(paid.gamma, &paid.known), paid.rho_factor);
+        for (kind, change) in statement.changes() {
+            self.statements.1.push(&StatementRow::new(Key(cell.key), kind, change, eta))?;
+        }
         self.cells.push(&CellRow {
             cell: Key(cell.key),
             epsilon: cell.epsilon,
@@ -204,11 +215,7 @@ impl<'a> CellTables<'a> {
             gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
             tv_error: paid.tv_error,
             converged,
-            delta_sampling: paid
-                .tv_error
-                .zip(epsilon)
-                .map(|(eta, epsilon)| sampling_delta(epsilon, eta))
-                .or(paid.certified),
+            delta_sampling: eta.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta)),
         })?;
         match error {
             Some(error) => self.failures.push(&FailureRow { cell: Key(cell.key), error: error.to_owned() }),
@@ -218,6 +225,7 @@ impl<'a> CellTables<'a> {
 
     /// Ends them. Errors: the disk.
     pub fn finish(self) -> Result<()> {
+        self.statements.1.finish()?;
         self.cells.finish()?;
         self.failures.finish()
     }

@@ -2,9 +2,11 @@
 
 mod config;
 mod draw;
+mod statement;
 mod tree;
 
 pub(super) use draw::gamma;
+pub use statement::{StatementRow, Statements, described, statement_words, statements};
 
 use self::config::{PrivacyBlock, PrivacyFile};
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
@@ -69,11 +71,7 @@ impl Kind for Privacy {
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
-        Ok(Box::new(PrivacyTables {
-            plan,
-            cells: CellTables::begin(folder, &plan.subject)?,
-            pairs: folder.table()?,
-        }))
+        Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder, plan)?, pairs: folder.table()? }))
     }
 
     fn bytes(_: &Plan, _: &Cell) -> u64 {
@@ -95,7 +93,13 @@ impl Sink for PrivacyTables<'_> {
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-        self.cells.close(&self.plan.cells[number], &Paid::default(), Convergence::NoChains, error)
+        let cell = &self.plan.cells[number];
+        // It draws nothing.
+        let paid = match error {
+            None => Paid::new(f64::NAN, gamma(cell, &self.plan.subject)),
+            Some(_) => Paid::default(),
+        };
+        self.cells.close(cell, &paid, Convergence::NoChains, error)
     }
 }
 
@@ -108,7 +112,12 @@ impl Tables for PrivacyTables<'_> {
 
 impl Study for Privacy {
     fn tables(&self) -> Vec<Declared> {
-        vec![Declared::of::<CellRow>(), Declared::of::<FailureRow>(), Declared::of::<PaidRow>()]
+        vec![
+            Declared::of::<CellRow>(),
+            Declared::of::<StatementRow>(),
+            Declared::of::<FailureRow>(),
+            Declared::of::<PaidRow>(),
+        ]
     }
 
     fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
