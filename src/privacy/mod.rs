@@ -1,5 +1,6 @@
-//! Privacy: from a budget to the noise of every level, and back to what a release pays.
+//! Privacy: from a budget to the noise of every level, and back to what a release pays: [`Statement`].
 
+mod attained;
 mod budget;
 mod gaussian;
 mod lattice_gaussian;
@@ -7,6 +8,7 @@ mod neighbours;
 mod statement;
 mod tree;
 
+pub use attained::{Attained, Words, all_choices, attained};
 pub use budget::{Budget, Calibration, Guarantee, Split, concentrated_epsilon};
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
