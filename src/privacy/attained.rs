@@ -188,9 +188,9 @@ mod tests {
         vec![DoubleGeometric::new(lambda).unwrap(); n]
     }
 
-    /// Reals on a grid of 2^-20.
+    /// Reals on a grid of 1/1024.
     fn on_grid(values: &[f64]) -> Vec<i64> {
-        values.iter().map(|x| libm::rint(x * 1_048_576.0) as i64).collect()
+        values.iter().map(|x| libm::rint(x * 1024.0) as i64).collect()
     }
 
     /// Released counts: those of the given table plus the image of what the noisy ones have more.
@@ -257,7 +257,7 @@ mod tests {
             libm::log(d + (1.0 + a * a) / (1.0 - a * a)) - d
         };
         // The released difference is that of the noisy counts.
-        let difference = (paid.output[0] - paid.output[1]) / 1_048_576;
+        let difference = (paid.output[0] - paid.output[1]) / 1024;
         let want = (log(difference - 2) - log(difference - 4)).abs();
         assert!((paid.loss - want).abs() < 1e-8, "{} {want}", paid.loss);
         assert!(paid.loss < paid.charged - 0.02 && paid.loss > 1.5, "{paid:?}");

@@ -1,5 +1,6 @@
 //! Privacy: nothing is drawn; between which tables does conditioning pay most?
 
+mod attained;
 mod config;
 mod draw;
 mod statement;
@@ -35,15 +36,15 @@ table! {
         cell: Key, "", "the cell, in `cells.parquet`";
         component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included; of a hierarchy 1, all of it";
         entries: u64, "entries", "of the component; of a hierarchy its leaves";
-        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on hierarchies)";
+        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on hierarchies); `attained`: what a method that moves free noise pays in truth, by listing the noise of up to four counts (the confidential table with its neighbours)";
         change: String, "", "by what the tables of the worst pair differ: `added` (one record more), `moved` (one record in another entry), `other`. Of a hierarchy one row for each of the first two, as far as they are possible";
         tables: u64, "", "compared tables";
         pairs: u64, "", "compared ordered pairs";
-        gamma: f64, "", "of the worst pair: `log_ratio / loss`";
+        gamma: f64, "", "of the worst pair: `log_ratio / loss`; of a scope `attained` at most 0, up to rounding";
         gamma_bound: f64, "", "proved for all such pairs";
-        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant";
+        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant; of a scope `attained` `loss_conditioned - loss`";
         loss: f64, "nats", "of the mechanism between the two tables";
-        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`";
+        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`; of a scope `attained` the largest log ratio of the probabilities of an output that are known to 1e-9, relatively";
         pair: String, "", "entries in which the two differ, with their counts in both; leaves of a hierarchy by their numbers, from 1";
     }
 }
@@ -64,6 +65,9 @@ impl Kind for Privacy {
     type Block = PrivacyBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        if !plan.cells[cell].method.conditions() {
+            return attained::prepare(&plan.cells[cell], &plan.subject);
+        }
         match &plan.subject {
             Subject::Table(table) => draw::prepare(&plan.cells[cell], table),
             Subject::Hierarchy(table) => Ok(tree::prepare(&plan.cells[cell], table)),
@@ -138,9 +142,10 @@ impl Study for Privacy {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
             let mut number = 0;
             run.each(|row: PaidRow| {
-                let scope = ["table", "corner", "all"].iter().position(|scope| *scope == row.scope);
+                let scope =
+                    ["table", "corner", "all", "attained"].iter().position(|scope| *scope == row.scope);
                 let change = CHANGES.iter().position(|change| *change == row.change);
-                number = 12 * row.component + 3 * scope.unwrap_or(3) as u64 + change.unwrap_or(2) as u64;
+                number = 12 * row.component + 3 * scope.unwrap_or(0) as u64 + change.unwrap_or(2) as u64;
                 let place = || format!("component {} {} {}", row.component, row.scope, row.change);
                 figures.add(row.cell, number, place, "gamma", row.gamma, Sample::computed);
                 Ok(())
@@ -167,6 +172,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
             "the table with every group's counts in one entry (a hierarchy: no counts but known ones), and its neighbours",
         ),
         ("all", "all pairs of tables that satisfy the invariant"),
+        ("attained", "the confidential table and its neighbours, as post-processing attains it"),
     ] {
         let mut rows: Vec<&PaidRow> = rows.iter().filter(|row| row.scope == scope).collect();
         if rows.is_empty() {
