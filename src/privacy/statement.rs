@@ -323,7 +323,7 @@ fn place(change: TreeChange, name: impl Fn(u32) -> String) -> String {
 /// The changes that are possible in a table under equations: the same for every noise.
 ///
 /// Parts that no equation ties together are looked at one by one. One whose equations are a tree ([`Component::tree`]), a single free
-/// entry among them, takes records as a tree does; in any other no record can be added, and one can move between entries of equal columns.
+/// entry among them, and no mere total, takes records as a tree does; in any other no record can be added, and one can move between entries of equal columns.
 #[derive(Debug, Clone)]
 pub struct TableChanges {
     /// The two records that change most entries when they are added, in different parts.
@@ -374,7 +374,8 @@ impl TableChanges {
         for bounded in &region.components(invariant) {
             let component = &bounded.component;
             let others = Bounds { leaves: false, others: !bounded.region.is_everything() };
-            if let Some(tree) = component.tree() {
+            // Of a total more is known than of other trees.
+            if let Some(tree) = component.tree().filter(|_| !component.is_total()) {
                 // Bounds of leaves alone, or none.
                 let bounds = match bounded.tree() {
                     Some((_, least)) => Bounds { leaves: least.is_some(), others: false },
@@ -382,14 +383,25 @@ impl TableChanges {
                 };
                 let ones = vec![1.0; tree.hierarchy.levels()];
                 let costs = TreeCosts::new(&tree.hierarchy, &ones).expect("one cost for each level");
-                let entry = |node: u32| name(component.entries[tree.entries[node as usize] as usize]);
+                // A known root is no entry.
+                let first = u32::from(tree.hierarchy.is_known(0));
+                let entry =
+                    |node: u32| name(component.entries[tree.entries[(node - first) as usize] as usize]);
                 let of = |worst: WorstChange| Entries {
                     count: worst.cost,
                     bounds,
                     // All single entries are alike.
                     place: if component.rows.is_empty() { String::new() } else { place(worst.change, entry) },
                 };
-                added.extend(costs.worst_added().map(of));
+                let own = costs.worst_added();
+                let sum = || {
+                    let row = component.rows.iter().find(|row| row.iter().all(|(_, a)| *a == row[0].1));
+                    row.map(|row| sum_words(component, row, &name))
+                };
+                if own.is_none() {
+                    fixed = fixed.or_else(sum);
+                }
+                added.extend(own.map(of));
                 if let Some(worst) = costs.worst_moved() {
                     Entries::keep(&mut moved, of(worst));
                 }
@@ -532,7 +544,7 @@ mod tests {
             let points = crate::testing::lattice_points(&invariant, 2);
             let sizes = |points: &[&Vec<i64>]| points.iter().map(|v| size(v)).filter(|&size| size > 0).min();
             let shortest = sizes(&points.iter().collect::<Vec<_>>());
-            let is_tree = invariant.components().iter().any(|c| c.tree().is_some());
+            let is_tree = invariant.components().iter().any(|c| c.tree().is_some() && !c.is_total());
             let statement = of(&invariant, &vec![3; n], Standard::Pure, 2.0);
             let records = |change: &Change| change.price().map(|price| price.records);
             if !is_tree {

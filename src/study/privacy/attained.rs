@@ -21,7 +21,7 @@ const GRID: f64 = 1024.0;
 
 /// Prepares a cell of a method that moves free noise. Errors: more than four counts, known ones; what the method refuses.
 pub(super) fn prepare<'a>(cell: &Cell, subject: &'a Subject) -> Result<Box<dyn Prepared + 'a>> {
-    let scales = &cell.calibration.scales;
+    let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
     let nodes = subject.nodes();
     if nodes > COUNTS {
         let what = "listing the noise of free counts".into();

@@ -3,7 +3,7 @@
 use super::draw::{is_paid, quick_gamma};
 use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
-use crate::input::{InvariantSpec, Shape, Subject};
+use crate::input::{DataSource, InvariantSpec, Known, Shape, Subject};
 use crate::privacy::{
     Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges, longest_step,
 };
@@ -139,12 +139,7 @@ impl<'a> Statements<'a> {
             Subject::Hierarchy(_) => None,
             Subject::Table(table) => {
                 let name = |entry: u32| table.names[entry as usize].to_owned();
-                Some(TableChanges::new(
-                    &table.invariant,
-                    &table.region,
-                    &invariants(&plan.config.data.shape),
-                    name,
-                ))
+                Some(TableChanges::new(&table.invariant, &table.region, &invariants(&plan.config.data), name))
             }
         };
         Self { subject: &plan.subject, changes, longest: OnceCell::new() }
@@ -164,13 +159,13 @@ impl<'a> Statements<'a> {
             }
             _ => Inequalities::Times(gamma),
         };
-        let scales = &cell.calibration.scales;
+        let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
         match (self.subject, &self.changes) {
             (Subject::Hierarchy(table), _) => {
                 let tree = &table.hierarchy;
                 let name =
                     |leaf| format!("leaf {}", tree.leaves().partition_point(|&other| other < leaf) + 1);
-                let statement = Statement::of_tree(tree, scales, standard, inequalities, name);
+                let statement = Statement::of_tree(tree, &scales, standard, inequalities, name);
                 statement.expect("a calibration has one scale for each level")
             }
             (_, changes) => {
@@ -202,8 +197,9 @@ impl<'a> Statements<'a> {
 }
 
 /// The equations of a config in words.
-fn invariants(shape: &Shape) -> String {
-    let Shape::Table { invariants, .. } = shape else { return "the hierarchy".into() };
+fn invariants(data: &DataSource) -> String {
+    let Shape::Table { invariants, .. } = &data.shape else { return "the hierarchy".into() };
+    let known = (data.known != Known::default()).then(|| "the known counts".to_owned());
     let words = |spec: &InvariantSpec| match spec {
         InvariantSpec::Total => Some("the total".to_owned()),
         InvariantSpec::Partition(by) => Some(format!("the partition by {}", by.join(", "))),
@@ -214,5 +210,5 @@ fn invariants(shape: &Shape) -> String {
         InvariantSpec::Matrix { .. } => Some("the matrix".into()),
         InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => None,
     };
-    invariants.iter().filter_map(|(spec, _)| words(spec)).collect::<Vec<_>>().join(" and ")
+    invariants.iter().filter_map(|(spec, _)| words(spec)).chain(known).collect::<Vec<_>>().join(" and ")
 }

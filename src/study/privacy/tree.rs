@@ -20,7 +20,7 @@ pub(super) fn gamma(cell: &Cell, table: &HierarchyTable) -> f64 {
 
 /// 1/lambda by level.
 fn rates(cell: &Cell) -> Vec<f64> {
-    cell.calibration.scales.iter().map(|scale| 1.0 / scale).collect()
+    cell.calibration.laws(|scale| 1.0 / scale).collect()
 }
 
 /// Prepares a cell.
@@ -28,7 +28,7 @@ pub(super) fn prepare<'a>(cell: &Cell, table: &'a HierarchyTable) -> Box<dyn Pre
     Box::new(Ready {
         cell: Key(cell.key),
         rates: rates(cell),
-        scales: cell.calibration.scales.clone(),
+        scales: cell.calibration.laws(|scale| scale).collect(),
         conditions: cell.method.nonnegative(),
         table,
     })
