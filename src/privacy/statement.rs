@@ -14,7 +14,7 @@
 use super::{
     Gamma, TreeChange, TreeCosts, WorstChange, concentrated_epsilon, sampling_delta, tree_gamma_bound,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invariant::{Component, Hierarchy, Linear, Region};
 use crate::lattice::{Basis, BasisKind, graver};
 
@@ -477,6 +477,8 @@ fn sum_words(component: &Component, row: &[(u32, i64)], name: &impl Fn(u32) -> S
 
 /// Free dimensions of a part of which all irreducible vectors are listed.
 const LISTED: usize = 10;
+/// Entries of a part whose lattice is searched.
+const SEARCHED: usize = 160;
 
 impl Shortest {
     /// The shorter of this and the shortest vector of a component without equal columns.
@@ -503,6 +505,11 @@ impl Shortest {
 fn of_component(component: &Component) -> Result<Option<(Vec<i64>, bool)>> {
     if let Some((rows, columns)) = component.margins {
         return Ok((rows > 1 && columns > 1).then(|| (vec![1, -1, -1, 1], false)));
+    }
+    if component.entries.len() > SEARCHED {
+        let what = "the lattice of an invariant".into();
+        let needed = component.entries.len() as u64;
+        return Err(Error::TooLarge { what, needed, limit: SEARCHED as u64, unit: "entries" });
     }
     let basis = Basis::of_kernel(&component.matrix(), BasisKind::Reduced)?.vectors;
     let of_basis = || (0..basis.rows()).map(|i| basis.row(i).to_vec()).collect();
