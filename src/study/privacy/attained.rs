@@ -16,7 +16,8 @@ use std::ops::Range;
 const COUNTS: usize = 4;
 /// Noisy tables that are listed at most.
 const TABLES: f64 = (1u64 << 20) as f64;
-/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies between two of its points.
+/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies in the middle between two of its
+/// points. Outputs that it takes for one make what is attained smaller, not larger.
 const GRID: f64 = 1024.0;
 
 /// Prepares a cell of a method that moves free noise. Errors: more than four counts, known ones; what the method refuses.
