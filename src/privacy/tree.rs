@@ -70,7 +70,7 @@ pub struct WorstChange {
     pub gamma_bound: f64,
 }
 
-/// A bound on `ln(c(x')/c(x)) / loss` for all tables of a tree: see the [module](self). `own`: the rate 1/lambda of the leaf that
+/// A bound on `ln(c(x')/c(x)) / loss` for all tables of a tree; the proof is in `src/privacy/tree.rs`. `own`: the rate 1/lambda of the leaf that
 /// gains the record, at most `loss`.
 pub fn tree_gamma_bound(loss: f64, own: f64) -> f64 {
     // ln(1 + e^(l-2r) - e^(-2r)) = (l-2r) + ln1p(e^(2r-l) - e^(-l)), without overflow.
