@@ -516,6 +516,42 @@ fn privacy_table() -> String {
 #[test]
 fn studies_of_privacy() {
     pin_run("privacy", &privacy(), &[("table.csv", &privacy_table())]);
+    // A tree, with and without a promise of no negative counts; and three counts whose noise is listed.
+    let grid = "[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = { kind = \"exact\", nonnegative = [true, false] }\n";
+    let tree = config("tree", &format!("study = \"privacy\"\n{TREE_DATA}{grid}"));
+    pin_run("privacy_tree", &tree, &[("tree.csv", TREE)]);
+    let grid = "[[grid]]\nepsilon = 2.0\nlaw = \"double-geometric\"\nmethod = [\"l2\", \"topdown\"]\n";
+    let data = "[data]\ntable = \"tree.csv\"\nlevels = [\"zone\"]\ncount = \"count\"\n";
+    let listed = config("listed", &format!("study = \"privacy\"\n{data}{grid}"));
+    pin_run("privacy_listed", &listed, &[("tree.csv", "zone,count\na,2\nb,1\n")]);
+}
+
+/// One statement of what is paid, whichever way a config names the tree.
+#[test]
+fn a_tree_pays_the_same_as_levels_and_as_an_invariant() {
+    let table = format!(
+        "[data]\ntable = {:?}\ncount = \"trips\"\n",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/data/taxi/yellow_2022_01.csv")
+    );
+    let levels = "levels = [\"borough\", \"location_id\"]\n";
+    let pays = |data: &str, method: &str| {
+        let grid = format!("[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = {method}\n");
+        let text = format!("name = \"tree\"\nseed = 1\nreplicates = 1\n{table}{data}{grid}");
+        let document = congenial::study::read(std::path::Path::new("tree.toml"), &text, &[]).unwrap();
+        congenial::study::plan(document).unwrap().listing().json["cells"][0]["pays"].clone()
+    };
+    let as_levels = pays(levels, "{ kind = \"exact\", nonnegative = true }");
+    let entry = "entry = [\"borough\", \"location_id\"]\n";
+    let invariant = format!("{entry}[[invariant]]\nkind = \"hierarchy\"\n{levels}{NONNEGATIVE}");
+    let as_invariant = pays(&invariant, "\"exact\"");
+    for (change, epsilon) in [("added", 1.5), ("moved", 2.0), ("smallest", 1.5)] {
+        for key in ["epsilon", "gamma", "epsilon_conditioned"] {
+            let [a, b] = [&as_levels, &as_invariant].map(|pays| pays[change][key].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-12, "{change} {key}: {a} {b}");
+        }
+        assert!((as_levels[change]["epsilon"].as_f64().unwrap() - epsilon).abs() < 1e-12);
+        assert_eq!(as_levels[change]["records"], as_invariant[change]["records"]);
+    }
 }
 
 /// Table 1 on finite worlds, for several settings.

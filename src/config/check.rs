@@ -17,8 +17,6 @@ pub(crate) const DEFAULT_MAX_STEPS: u64 = 10_000_000;
 pub trait Section: GridBlock {
     /// The name of the study.
     const STUDY: &'static str;
-    /// Whether it takes the nodes of a hierarchy.
-    const TREES: bool;
     /// Whether the length of a chain is an option of its methods; else chains run until they meet.
     const LENGTHS: bool;
     /// Whether something is drawn, replicate by replicate.
@@ -40,13 +38,6 @@ impl Checker<'_> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let data = self.data(&wire.data, &wire.invariant, folder)?;
         let on_table = matches!(data.shape, Shape::Table { .. });
-        if !B::TREES && !on_table {
-            return Err(self.error(
-                format!("study: {} needs an [[invariant]]", B::STUDY),
-                wire.study,
-                "a hierarchy as an [[invariant]] serves; `data.levels` does not",
-            ));
-        }
         if wire.grid.get_ref().is_empty() {
             return Err(self.error("grid: got no block", wire.grid.span(), "want at least one [[grid]]"));
         }

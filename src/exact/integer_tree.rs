@@ -38,6 +38,14 @@ pub struct IntegerTree {
     tv_error: f64,
 }
 
+/// What the upward pass knows by node and draws do not need.
+pub(super) struct Pass {
+    /// Its part as a term of its parent's sum.
+    pub(super) unit: Vec<PartId>,
+    /// Of its children's tables; `None`: all 0.
+    pub(super) tilts: Option<Vec<f64>>,
+}
+
 /// Total variation distance beyond which a sampler is refused.
 const MAX_TV_ERROR: f64 = 1e-9;
 
@@ -49,6 +57,15 @@ impl IntegerTree {
     /// Errors: a count below 0, a table too large for its limit (a very large scale); counts for which no tables are found
     /// that hold all but 1e-9 of the law.
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
+        Ok(Self::with_pass(hierarchy, laws, counts)?.0)
+    }
+
+    /// The same with what the upward pass knew by node.
+    pub(super) fn with_pass<L: IntegerLaw>(
+        hierarchy: &Hierarchy,
+        laws: &[L],
+        counts: Option<&[i64]>,
+    ) -> Result<(Self, Pass)> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let Some(counts) = counts else {
             return Self::build(hierarchy, laws, None, None, Builder::new(laws));
@@ -68,8 +85,8 @@ impl IntegerTree {
         .skip(usize::from(tilts.is_some()))
         {
             match Self::build(hierarchy, laws, Some(counts), tilts, Builder::certified(laws, cut)) {
-                Ok(sampler) if sampler.tv_error <= MAX_TV_ERROR => return Ok(sampler),
-                Ok(sampler) => {
+                Ok((sampler, pass)) if sampler.tv_error <= MAX_TV_ERROR => return Ok((sampler, pass)),
+                Ok((sampler, _)) => {
                     refusal = Some(Error::Unsupported {
                         method: "exact",
                         what: format!(
@@ -92,7 +109,7 @@ impl IntegerTree {
         counts: Option<&[i64]>,
         tilts: Option<&[f64]>,
         mut build: Builder<'_, L>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Pass)> {
         let n = hierarchy.nodes();
         let tilt = |v: usize| tilts.map_or(0.0, |tilts| tilts[v]);
         let mut unit = vec![0; n];
@@ -132,7 +149,33 @@ impl IntegerTree {
         }
         let root = (!hierarchy.is_known(0)).then_some(unit[0]);
         tv_error += root.map_or(0.0, |root| build.lacking(root));
-        Ok(Self { hierarchy: hierarchy.clone(), parts: build.finish(), plan, order, root, tv_error })
+        let sampler =
+            Self { hierarchy: hierarchy.clone(), parts: build.finish(), plan, order, root, tv_error };
+        Ok((sampler, Pass { unit, tilts: tilts.map(<[f64]>::to_vec) }))
+    }
+
+    /// `ln c`: the mass of all noise that is allowed, leaves weighing what their laws say (they sum to 1) and other nodes
+    /// `w_v(z) / w_v(0)`. Exact up to [`IntegerTree::tv_error`] and rounding.
+    pub fn log_mass(&self) -> f64 {
+        let mut log_mass = self.root().map_or(0.0, Table::log_mass);
+        for (v, part) in self.plan.iter().enumerate() {
+            // Sums below a known count are 0.
+            if let Some(part) = part.filter(|_| self.hierarchy.is_known(v)) {
+                let table = self.parts.table(part);
+                log_mass += table.log_mass() + libm::log(table.at(0));
+            }
+        }
+        log_mass
+    }
+
+    /// Part of the noise under an inner node, and the places of its terms.
+    pub(super) fn under(&self, v: usize) -> Option<(PartId, &[u32])> {
+        let part = self.plan.get(v).copied().flatten()?;
+        Some((part, &self.order[self.hierarchy.children(v)][..self.parts.terms(part)]))
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Upper bound on the total variation distance of a draw to its law that truncation causes.

@@ -2,7 +2,8 @@
 //!
 //! - [`composition`]: uniform compositions of an integer, the leaves of a double geometric sum.
 //! - [`Table`]: a truncated probability table on consecutive integers.
-//! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity.
+//! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity; [`LeafFloors`]: what the floor of every
+//!   leaf does to its mass.
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
 //!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
@@ -14,6 +15,7 @@ pub mod composition;
 mod continuous;
 mod defect;
 
+mod floors;
 mod gaussian_tree;
 mod grouped;
 mod integer_tree;
@@ -32,6 +34,7 @@ mod truncated;
 mod zero_sum;
 
 pub use continuous::{ContinuousExact, ContinuousSampler, RealComponent};
+pub use floors::LeafFloors;
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
 pub use integer_tree::IntegerTree;

@@ -85,6 +85,14 @@ impl Parts {
         &self.0[part as usize].table
     }
 
+    /// Both halves of a part that is drawn as two.
+    pub(super) fn halves(&self, part: PartId) -> Option<(PartId, PartId)> {
+        match self.0[part as usize].kind {
+            Kind::Split { left, right, .. } => Some((left, right)),
+            _ => None,
+        }
+    }
+
     /// Terms that a part covers.
     pub(super) fn terms(&self, part: PartId) -> usize {
         self.0[part as usize].len

@@ -324,6 +324,16 @@ impl Gamma {
         }
     }
 
+    /// Of a figure and how it is known.
+    pub fn named(value: Option<f64>, how: &str) -> Self {
+        match (value, how) {
+            (Some(_), "proved") => Self::Proved,
+            (Some(gamma), "computed") => Self::Computed(gamma),
+            (Some(gamma), _) => Self::Bounded(gamma),
+            (None, _) => Self::Unknown,
+        }
+    }
+
     /// How it is known, in a word or two.
     pub fn how(self) -> &'static str {
         match self {

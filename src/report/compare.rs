@@ -5,6 +5,7 @@ use crate::diagnostics::{Estimate, student_quantile};
 use crate::failure::{Failure, Result};
 use crate::page::{Format, heading, table, with_error};
 use crate::store::{RESOLVED, Run};
+use crate::study::privacy::{statement_words, statements};
 use crate::study::{self, Figures, Sample};
 use crate::table::Key;
 use serde::Serialize;
@@ -79,6 +80,21 @@ pub struct Clock {
     pub processes: usize,
 }
 
+/// What the releases of a cell pay.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Paid {
+    /// Key of the cell.
+    pub cell: String,
+    /// The cell in words.
+    pub words: String,
+    /// In the base: for a record added or removed, for one moved, for the smallest change.
+    pub base: [String; 3],
+    /// In the candidate.
+    pub candidate: [String; 3],
+    /// Why some of these are impossible.
+    pub notes: Vec<String>,
+}
+
 /// Everything that a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -96,6 +112,8 @@ pub struct Comparison {
     pub failed: Vec<String>,
     /// Cells that failed in the base and not in the candidate.
     pub mended: Vec<String>,
+    /// What the cells that both have pay, where both recorded it.
+    pub paid: Vec<Paid>,
     /// Wall-clock times of the base and the candidate.
     pub clocks: [Clock; 2],
 }
@@ -191,7 +209,21 @@ pub fn compare(
         threads: manifest.process.threads,
         processes: 1 + manifest.shards.len(),
     });
-    Ok(Comparison { rule, tables, figures, only_base, only_candidate, failed, mended, clocks })
+    let paid = paid(runs, &ours)?;
+    Ok(Comparison { rule, tables, figures, only_base, only_candidate, failed, mended, paid, clocks })
+}
+
+/// What the cells of both runs pay.
+fn paid(runs: [&Run; 2], figures: &Figures) -> Result<Vec<Paid>> {
+    let [base, candidate] = [statements(runs[0])?, statements(runs[1])?];
+    let common: BTreeMap<Key, _> =
+        base.iter().filter_map(|(cell, changes)| Some((*cell, (changes, candidate.get(cell)?)))).collect();
+    let paid = common.into_iter().map(|(cell, (base, candidate))| {
+        let mut notes = Vec::new();
+        let [base, candidate] = [base, candidate].map(|changes| statement_words(changes, &mut notes));
+        Paid { cell: cell.to_string(), words: figures.words(cell).to_owned(), base, candidate, notes }
+    });
+    Ok(paid.collect())
 }
 
 /// The figure as far as it does not need the others.
@@ -259,6 +291,39 @@ impl Comparison {
         }
     }
 
+    /// What cells pay; those of the same words together.
+    fn paid_page(&self, format: Format) -> String {
+        let mut kinds: BTreeMap<(&[String; 3], &[String; 3]), Vec<&Paid>> = BTreeMap::new();
+        self.paid.iter().for_each(|paid| kinds.entry((&paid.base, &paid.candidate)).or_default().push(paid));
+        let (mut body, mut notes) = (Vec::new(), Vec::new());
+        for ((base, candidate), cells) in kinds {
+            let words = match cells[..] {
+                [one] => one.words.clone(),
+                _ => format!("{} and {} more", cells[0].words, cells.len() - 1),
+            };
+            for note in cells.iter().flat_map(|paid| &paid.notes) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            let row = |run: &str, pays: &[String; 3]| [&[words.clone(), run.to_owned()][..], pays].concat();
+            if base == candidate {
+                body.push(row("both", base));
+            } else {
+                body.extend([row("base", base), row("candidate", candidate)]);
+            }
+        }
+        if body.is_empty() {
+            return String::new();
+        }
+        let header = ["cells", "run", "record added or removed", "record moved", "smallest change"];
+        let notes: String = notes.iter().map(|note| format!("- {note}\n")).collect();
+        let notes = if notes.is_empty() { notes } else { notes + "\n" };
+        heading("What a release pays", format)
+            + &table(header.map(str::to_owned).to_vec(), body, format)
+            + &notes
+    }
+
     fn page(&self, format: Format) -> String {
         let mut out = heading("Tables", format);
         let tables = self.tables.iter().map(|(name, same)| {
@@ -294,6 +359,7 @@ impl Comparison {
             });
             out += &table(header.map(str::to_owned).to_vec(), body.collect(), format);
         }
+        out += &self.paid_page(format);
         for (cells, whose) in [(&self.only_base, "base"), (&self.only_candidate, "candidate")] {
             for cell in cells {
                 out += &format!("- only in the {whose}: {cell}\n");

@@ -1,9 +1,10 @@
 //! What a cell of a grid is, and what became of it: `cells.parquet` and `failures.parquet`.
 
+use super::privacy::{StatementRow, Statements};
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
 use crate::failure::Result;
-use crate::grid::Cell;
+use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
@@ -76,7 +77,7 @@ table! {
         epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants";
         delta_total: f64, "", "the same for delta";
         gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1; of Gaussian laws through their rho, at `delta_total`); null if nothing bounds it";
-        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound` or 1; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
+        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
         tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
         converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), else `yes`; `unknown` for a single chain or fewer than 4 records; empty for other cells";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
@@ -146,30 +147,35 @@ pub struct Paid {
     pub gamma: Option<f64>,
     /// See `gamma`.
     pub known: String,
-    /// What a chain adds to delta, if that is known.
+    /// Of Gaussian noise on the integers: what conditioning on inequalities multiplies rho with, if that is known.
+    pub rho_factor: Option<f64>,
+    /// Upper limit of the total variation error of a chain's draw, if that is known.
     #[serde(skip)]
     pub certified: Option<f64>,
 }
 
 impl Paid {
     /// `tv_error`: NaN if unknown.
-    pub fn new(tv_error: f64, gamma: Gamma) -> Self {
+    pub fn new(tv_error: f64, (gamma, rho_factor): (Gamma, Option<f64>)) -> Self {
         let tv_error = Some(tv_error).filter(|error| !error.is_nan());
-        Self { tv_error, gamma: gamma.value(), known: gamma.how().to_owned(), certified: None }
+        let known = gamma.how().to_owned();
+        Self { tv_error, gamma: gamma.value(), known, rho_factor, certified: None }
     }
 }
 
-/// Both tables while they are written.
+/// The tables while they are written.
 pub struct CellTables<'a> {
     subject: &'a Subject,
+    statements: (Statements<'a>, TableFile<'a, StatementRow>),
     cells: TableFile<'a, CellRow>,
     failures: TableFile<'a, FailureRow>,
 }
 
 impl<'a> CellTables<'a> {
     /// Begins them. Errors: the disk.
-    pub fn begin(folder: &'a RunFolder, subject: &'a Subject) -> Result<Self> {
-        Ok(Self { subject, cells: folder.table()?, failures: folder.table()? })
+    pub fn begin(folder: &'a RunFolder, plan: &'a Plan) -> Result<Self> {
+        let statements = (Statements::new(plan), folder.table()?);
+        Ok(Self { subject: &plan.subject, statements, cells: folder.table()?, failures: folder.table()? })
     }
 
     /// The end of a cell. Errors: the disk.
@@ -183,6 +189,11 @@ impl<'a> CellTables<'a> {
         let calibration = &cell.calibration;
         // Without a bound on gamma there is no epsilon to add it to.
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * calibration.epsilon);
+        let eta = paid.tv_error.or(paid.certified);
+        let statement = self.statements.0.of(cell, Gamma::named(paid.gamma, &paid.known), paid.rho_factor);
+        for (kind, change) in statement.changes() {
+            self.statements.1.push(&StatementRow::new(Key(cell.key), kind, change, eta))?;
+        }
         self.cells.push(&CellRow {
             cell: Key(cell.key),
             epsilon: cell.epsilon,
@@ -204,11 +215,7 @@ impl<'a> CellTables<'a> {
             gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
             tv_error: paid.tv_error,
             converged,
-            delta_sampling: paid
-                .tv_error
-                .zip(epsilon)
-                .map(|(eta, epsilon)| sampling_delta(epsilon, eta))
-                .or(paid.certified),
+            delta_sampling: eta.zip(epsilon).map(|(eta, epsilon)| sampling_delta(epsilon, eta)),
         })?;
         match error {
             Some(error) => self.failures.push(&FailureRow { cell: Key(cell.key), error: error.to_owned() }),
@@ -218,6 +225,7 @@ impl<'a> CellTables<'a> {
 
     /// Ends them. Errors: the disk.
     pub fn finish(self) -> Result<()> {
+        self.statements.1.finish()?;
         self.cells.finish()?;
         self.failures.finish()
     }

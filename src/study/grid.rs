@@ -1,5 +1,6 @@
 //! What the studies of a grid share.
 
+use super::privacy::{Statements, described, statement_words};
 use super::release::{check_certificates, read_beside_source, read_published, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
@@ -179,17 +180,29 @@ impl<K: Kind> Planned for Gridded<K> {
 
     fn listing(&self) -> Listing {
         let plan = &self.plan;
-        let header = ["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates", "pays"];
-        let row = |cell: &Cell| {
+        let header = [
+            "cell",
+            "law",
+            "epsilon",
+            "split",
+            "scales",
+            "method",
+            "options",
+            "replicates",
+            "record added",
+            "record moved",
+            "smallest change",
+        ];
+        let statements = Statements::new(plan);
+        let mut notes = Vec::new();
+        let mut row = |cell: &Cell| {
+            let statement = statements.quick(cell);
+            let changes = statement.changes().map(|(kind, change)| (kind, change.clone()));
+            let pays = statement_words(&changes, &mut notes);
             let scales: Vec<String> =
                 cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
             let sign = if cell.nonnegative { " >= 0" } else { "" };
-            let delta = if cell.calibration.delta > 0.0 {
-                format!(", {:e}", cell.calibration.delta)
-            } else {
-                String::new()
-            };
-            vec![
+            let row = vec![
                 cell.key_text(),
                 cell.law.name().into(),
                 cell.epsilon.to_string(),
@@ -201,9 +214,15 @@ impl<K: Kind> Planned for Gridded<K> {
                     None => cell.method.options(),
                 },
                 cell.replicates.to_string(),
-                format!("{:.4}{delta}", cell.calibration.epsilon),
-            ]
+            ];
+            row.into_iter().chain(pays).collect()
         };
+        let rows = plan.cells.iter().map(&mut row).collect();
+        let mut summary = format!("{} cells on {}", plan.cells.len(), plan.subject.summary());
+        notes.iter().for_each(|note| summary += &format!("; {note}"));
+        if plan.cells.iter().any(|cell| statements.is_searched(cell)) {
+            summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";
+        }
         let described = |cell: &Cell| {
             json!({
                 "cell": cell.key_text(),
@@ -220,12 +239,15 @@ impl<K: Kind> Planned for Gridded<K> {
                 "replicates": cell.replicates,
                 "epsilon_total": cell.calibration.epsilon,
                 "delta_total": cell.calibration.delta,
+                "pays": statements.quick(cell).changes().map(|(kind, change)| (kind.name(), described(change)))
+                    .into_iter()
+                    .collect::<std::collections::BTreeMap<_, _>>(),
             })
         };
         Listing {
             header: header.to_vec(),
-            rows: plan.cells.iter().map(row).collect(),
-            summary: format!("{} cells on {}", plan.cells.len(), plan.subject.summary()),
+            rows,
+            summary,
             json: json!({
                 "subject": plan.subject.name(),
                 "data_digest": plan.subject.digest(),

@@ -52,7 +52,6 @@ const DEFAULT_MARGINAL_STEPS: u64 = 1000;
 
 impl Section for MeetingBlock {
     const STUDY: &'static str = "meeting";
-    const TREES: bool = true;
     const LENGTHS: bool = false;
     const REPLICATES: bool = true;
 

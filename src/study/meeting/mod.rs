@@ -17,6 +17,7 @@ use self::marginals::Marginals;
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
+use super::privacy::StatementRow;
 use super::records::{Named, Records};
 use super::release::known;
 use super::{Study, Tables};
@@ -90,7 +91,7 @@ impl Kind for Meeting {
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
         Ok(Box::new(MeetingTables {
             plan,
-            cells: CellTables::begin(folder, &plan.subject)?,
+            cells: CellTables::begin(folder, plan)?,
             pairs: folder.table()?,
             marginals: folder.table()?,
             entries: folder.table()?,
@@ -172,6 +173,7 @@ impl Study for Meeting {
     fn tables(&self) -> Vec<Declared> {
         vec![
             Declared::of::<CellRow>(),
+            Declared::of::<StatementRow>(),
             Declared::of::<FailureRow>(),
             Declared::of::<PairRow>(),
             Declared::of::<TimesRow>(),

@@ -14,7 +14,6 @@ study! {
 
 impl Section for PrivacyBlock {
     const STUDY: &'static str = "privacy";
-    const TREES: bool = false;
     const LENGTHS: bool = false;
     const REPLICATES: bool = false;
 
@@ -24,8 +23,12 @@ impl Section for PrivacyBlock {
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
         match kind {
-            MethodKind::Exact => Ok(()),
-            _ => Err("a study of privacy wants exact: it computes, it draws nothing"),
+            MethodKind::Exact | MethodKind::L1 | MethodKind::L2 | MethodKind::Nnl2 | MethodKind::TopDown => {
+                Ok(())
+            }
+            _ => Err(
+                "a study of privacy wants exact, or l1, l2, nnl2, topdown of a few counts: it computes, it draws nothing",
+            ),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What conditioning pays: gamma of a cell of the grid, and the study of it.
 
-use super::{PaidRow, words};
+use super::{CHANGES, PaidRow, tree, words};
 use crate::catalogue::LawKind;
 use crate::engine::{Drawn, Prepared};
 use crate::error::Result;
@@ -29,20 +29,47 @@ const SEARCHED_GAUSSIAN: usize = 128;
 /// leave the probability of the invariant constant ("Two views", Lemma 3.3; for Gaussian laws the shift of a lattice or a
 /// subspace by one of its own vectors). Only conditioning on inequalities pays, and with normal noise on the reals not even that
 /// ([`rho_ratio`]).
-pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> Gamma {
+///
+/// With it, of Gaussian noise on the integers, the factor of rho behind it.
+pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<f64>) {
+    if !is_paid(cell, subject) {
+        return (Gamma::Proved, None);
+    }
+    if let (Subject::Table(table), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) =
+        (subject, cell.law)
+    {
+        let ratio = rho_factor(cell, table);
+        return (ratio.map_or(Gamma::Unknown, |ratio| Gamma::Computed(concentrated(cell, ratio))), ratio);
+    }
+    (searched_or_bounded(cell, subject), None)
+}
+
+/// A bound on gamma that takes no search.
+pub(super) fn quick_gamma(cell: &Cell, subject: &Subject, longest: impl FnOnce() -> Option<u64>) -> Gamma {
+    match (subject, cell.law) {
+        _ if !is_paid(cell, subject) => Gamma::Proved,
+        (Subject::Table(_), LawKind::L1 | LawKind::DoubleGeometric) => {
+            let rate = 1.0 / cell.calibration.scales[0];
+            Gamma::Bounded(longest().map_or(1.0, |longest| gamma_bound(rate, longest)))
+        }
+        (Subject::Table(_), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => Gamma::Unknown,
+        _ => searched_or_bounded(cell, subject),
+    }
+}
+
+/// Whether a cell conditions on inequalities, with noise that pays for them.
+pub(super) fn is_paid(cell: &Cell, subject: &Subject) -> bool {
     let bounded = match subject {
         Subject::Hierarchy(_) => cell.method.nonnegative(),
         Subject::Table(table) => !table.region.is_everything(),
     };
-    if !cell.method.conditions() || !bounded {
-        return Gamma::Proved;
-    }
+    cell.method.conditions() && bounded && cell.law != LawKind::Gaussian
+}
+
+fn searched_or_bounded(cell: &Cell, subject: &Subject) -> Gamma {
     match (subject, cell.law) {
-        (_, LawKind::Gaussian) => Gamma::Proved,
-        (Subject::Table(table), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => {
-            concentrated(cell, table).map_or(Gamma::Unknown, Gamma::Computed)
-        }
         (Subject::Hierarchy(_), law) if !law.is_pure() => Gamma::Unknown,
+        (Subject::Hierarchy(table), LawKind::DoubleGeometric) => Gamma::Bounded(tree::gamma(cell, table)),
         (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
             searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
         }
@@ -68,26 +95,30 @@ fn searched(cell: &Cell, table: &InvariantTable) -> Option<Gamma> {
     Some(Gamma::Computed(worst))
 }
 
-/// Gaussian noise on the integers: gamma such that `(1 + gamma) epsilon_total` is the epsilon of `r rho` at the cell's delta, r the
-/// largest [`rho_ratio`] of all parts; `None` if some part has many tables.
-///
-/// rho is that of the free noise between tables that are as far apart as the sensitivity. `generalized-gaussian` states an epsilon of its
-/// own for them, which is not that of its rho: what is paid is then the larger of both.
-fn concentrated(cell: &Cell, table: &InvariantTable) -> Option<f64> {
-    let (sigma, delta) = (cell.calibration.scales[0], cell.calibration.delta);
+/// The largest [`rho_ratio`] of all parts, at least 1; `None` if some part has many tables.
+fn rho_factor(cell: &Cell, table: &InvariantTable) -> Option<f64> {
     let mut ratio = 1.0f64;
     for bounded in table.region.components(&table.invariant) {
         if !bounded.region.is_everything() {
             let tables = tables(&bounded, SEARCHED_GAUSSIAN).ok()??;
-            ratio = ratio.max(rho_ratio(&tables, sigma)?.bound);
+            ratio = ratio.max(rho_ratio(&tables, cell.calibration.scales[0])?.bound);
         }
     }
+    Some(ratio)
+}
+
+/// Gaussian noise on the integers: gamma such that `(1 + gamma) epsilon_total` is the epsilon of `ratio rho` at the cell's delta.
+///
+/// rho is that of the free noise between tables that are as far apart as the sensitivity. `generalized-gaussian` states an epsilon of its
+/// own for them, which is not that of its rho: what is paid is then the larger of both.
+fn concentrated(cell: &Cell, ratio: f64) -> f64 {
+    let (sigma, delta) = (cell.calibration.scales[0], cell.calibration.delta);
     let rho = 0.5 * (cell.sensitivity / sigma) * (cell.sensitivity / sigma);
     let stated = match cell.law {
         LawKind::GeneralizedGaussian => cell.calibration.epsilon,
         _ => concentrated_epsilon(rho, delta),
     };
-    Some((concentrated_epsilon(ratio * rho, delta) / stated - 1.0).max(0.0))
+    (concentrated_epsilon(ratio * rho, delta) / stated - 1.0).max(0.0)
 }
 
 /// The bound over all parts.
@@ -98,6 +129,17 @@ fn bound(cell: &Cell, table: &InvariantTable) -> f64 {
         false => longest_step(&bounded).map_or(1.0, |longest| gamma_bound(rate, longest)),
     };
     table.region.components(&table.invariant).into_iter().map(part).fold(0.0, f64::max)
+}
+
+/// What the tables of a pair differ by.
+fn change(worst: &WorstPair) -> &'static str {
+    let steps = worst.from.iter().zip(&worst.to).map(|(x, y)| y - x).filter(|step| *step != 0);
+    let [added, moved, other] = CHANGES;
+    match steps.collect::<Vec<_>>()[..] {
+        [1 | -1] => added,
+        [1, -1] | [-1, 1] => moved,
+        _ => other,
+    }
 }
 
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
@@ -151,6 +193,7 @@ impl Ready<'_> {
                     component,
                     entries,
                     scope: scope.to_owned(),
+                    change: change(&worst).to_owned(),
                     tables: worst.tables,
                     pairs: worst.pairs,
                     gamma: worst.gamma,

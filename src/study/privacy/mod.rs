@@ -1,16 +1,19 @@
 //! Privacy: nothing is drawn; between which tables does conditioning pay most?
 
+mod attained;
 mod config;
 mod draw;
+mod statement;
+mod tree;
 
 pub(super) use draw::gamma;
+pub use statement::{StatementRow, Statements, described, statement_words, statements};
 
 use self::config::{PrivacyBlock, PrivacyFile};
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
 use super::records::{Named, Records};
-use super::release::unsupported;
 use super::{Study, Tables};
 use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
@@ -31,17 +34,18 @@ table! {
     #[derive(serde::Deserialize)]
     pub struct PaidRow in "privacy.parquet", "Study `privacy`: one row per cell, component of the table and search." {
         cell: Key, "", "the cell, in `cells.parquet`";
-        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included";
-        entries: u64, "entries", "of the component";
-        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours), `all` (all pairs; absent for more than 5,000 tables)";
+        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included; of a hierarchy 1, all of it";
+        entries: u64, "entries", "of the component; of a hierarchy its leaves";
+        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on hierarchies); `attained`: what a method that moves free noise pays in truth, by listing the noise of up to four counts (the confidential table with its neighbours)";
+        change: String, "", "by what the tables of the worst pair differ: `added` (one record more), `moved` (one record in another entry), `other`. Of a hierarchy one row for each of the first two, as far as they are possible";
         tables: u64, "", "compared tables";
         pairs: u64, "", "compared ordered pairs";
-        gamma: f64, "", "of the worst pair: `log_ratio / loss`";
+        gamma: f64, "", "of the worst pair: `log_ratio / loss`; of a scope `attained` at most 0, up to rounding";
         gamma_bound: f64, "", "proved for all such pairs";
-        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant";
+        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant; of a scope `attained` `loss_conditioned - loss`";
         loss: f64, "nats", "of the mechanism between the two tables";
-        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`";
-        pair: String, "", "entries in which the two differ, with their counts in both";
+        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`; of a scope `attained` the largest log ratio of the probabilities of an output that are known to 1e-9, relatively";
+        pair: String, "", "entries in which the two differ, with their counts in both; leaves of a hierarchy by their numbers, from 1";
     }
 }
 
@@ -61,18 +65,17 @@ impl Kind for Privacy {
     type Block = PrivacyBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        if !plan.cells[cell].method.conditions() {
+            return attained::prepare(&plan.cells[cell], &plan.subject);
+        }
         match &plan.subject {
             Subject::Table(table) => draw::prepare(&plan.cells[cell], table),
-            Subject::Hierarchy(_) => Err(unsupported(plan.cells[cell].method.name(), "a hierarchy")),
+            Subject::Hierarchy(table) => Ok(tree::prepare(&plan.cells[cell], table)),
         }
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
-        Ok(Box::new(PrivacyTables {
-            plan,
-            cells: CellTables::begin(folder, &plan.subject)?,
-            pairs: folder.table()?,
-        }))
+        Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder, plan)?, pairs: folder.table()? }))
     }
 
     fn bytes(_: &Plan, _: &Cell) -> u64 {
@@ -94,7 +97,13 @@ impl Sink for PrivacyTables<'_> {
     }
 
     fn close(&mut self, number: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-        self.cells.close(&self.plan.cells[number], &Paid::default(), Convergence::NoChains, error)
+        let cell = &self.plan.cells[number];
+        // It draws nothing.
+        let paid = match error {
+            None => Paid::new(f64::NAN, gamma(cell, &self.plan.subject)),
+            Some(_) => Paid::default(),
+        };
+        self.cells.close(cell, &paid, Convergence::NoChains, error)
     }
 }
 
@@ -107,7 +116,12 @@ impl Tables for PrivacyTables<'_> {
 
 impl Study for Privacy {
     fn tables(&self) -> Vec<Declared> {
-        vec![Declared::of::<CellRow>(), Declared::of::<FailureRow>(), Declared::of::<PaidRow>()]
+        vec![
+            Declared::of::<CellRow>(),
+            Declared::of::<StatementRow>(),
+            Declared::of::<FailureRow>(),
+            Declared::of::<PaidRow>(),
+        ]
     }
 
     fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
@@ -128,9 +142,11 @@ impl Study for Privacy {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
             let mut number = 0;
             run.each(|row: PaidRow| {
-                let scope = ["table", "corner", "all"].iter().position(|scope| *scope == row.scope);
-                number = 4 * row.component + scope.unwrap_or(3) as u64;
-                let place = || format!("component {} {}", row.component, row.scope);
+                let scope =
+                    ["table", "corner", "all", "attained"].iter().position(|scope| *scope == row.scope);
+                let change = CHANGES.iter().position(|change| *change == row.change);
+                number = 12 * row.component + 3 * scope.unwrap_or(0) as u64 + change.unwrap_or(2) as u64;
+                let place = || format!("component {} {} {}", row.component, row.scope, row.change);
                 figures.add(row.cell, number, place, "gamma", row.gamma, Sample::computed);
                 Ok(())
             })?;
@@ -140,7 +156,10 @@ impl Study for Privacy {
     }
 }
 
-/// Components beyond which rows are summed up.
+/// What the tables of a pair differ by.
+const CHANGES: [&str; 3] = ["added", "moved", "other"];
+
+/// Rows of a scope that are shown, those with the largest gamma.
 const SHOWN: usize = 6;
 
 /// The worst pairs of a cell.
@@ -148,8 +167,12 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
     let mut out = String::new();
     for (scope, words) in [
         ("table", "the confidential table and its neighbours"),
-        ("corner", "the table with every group's counts in one entry, and its neighbours"),
+        (
+            "corner",
+            "the table with every group's counts in one entry (a hierarchy: no counts but known ones), and its neighbours",
+        ),
         ("all", "all pairs of tables that satisfy the invariant"),
+        ("attained", "the confidential table and its neighbours, as post-processing attains it"),
     ] {
         let mut rows: Vec<&PaidRow> = rows.iter().filter(|row| row.scope == scope).collect();
         if rows.is_empty() {
@@ -157,12 +180,16 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
         }
         let gammas = rows.iter().map(|row| row.gamma);
         let (low, high) = gammas.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-        let components = rows.len();
+        let compared = match rows.len() {
+            1 => "1 row".to_owned(),
+            n => format!("{n} rows"),
+        };
         rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
         rows.truncate(SHOWN);
         let header = [
             "component",
             "entries",
+            "change",
             "tables",
             "gamma",
             "at most",
@@ -180,6 +207,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
                 vec![
                     row.component.to_string(),
                     row.entries.to_string(),
+                    row.change.clone(),
                     row.tables.to_string(),
                     format!("{:.6}", row.gamma),
                     format!("{:.6}", row.gamma_bound),
@@ -192,7 +220,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
         out += &heading(&format!("{run}: gamma over {words}; {}", cell.noise_words()), format);
         out += &table_page(header.map(str::to_owned).to_vec(), body, format);
         out += &format!(
-            "{components} components; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+            "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
              that, attained.\n\n"
         );
     }

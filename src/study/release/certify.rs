@@ -6,7 +6,6 @@ use crate::config::Certify;
 use crate::coupling::MeetingTimes;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
-use crate::privacy::sampling_delta;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::Run;
 use crate::table;
@@ -139,11 +138,6 @@ impl Certificates {
 }
 
 impl CertificateRow {
-    /// What a release adds to delta at most, in 19 of 20 cases; `epsilon`: what it pays by the law itself.
-    pub(super) fn delta(&self, epsilon: Option<f64>) -> Option<f64> {
-        Some(sampling_delta(epsilon?, self.bound_high?))
-    }
-
     /// The bound in words.
     pub(super) fn words(&self) -> String {
         match (self.bound, self.bound_high) {

@@ -34,7 +34,6 @@ study! {
 
 impl Section for ReleaseBlock {
     const STUDY: &'static str = "release";
-    const TREES: bool = true;
     const LENGTHS: bool = true;
     const REPLICATES: bool = true;
 

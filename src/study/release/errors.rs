@@ -1,6 +1,7 @@
 //! Errors of releases: of every one, and summed up by cell and level; what the cells pay.
 
 use super::super::cells::CellRow;
+use super::super::privacy::{statement_words, statements};
 use super::super::records::{Named, Records};
 use super::CertificateRow;
 use super::published::{Published, read_published};
@@ -312,38 +313,43 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
     let header = [
         "noise",
         "method",
-        "epsilon",
+        "record added or removed",
+        "record moved",
+        "smallest change",
         "delta",
         "gamma",
-        "(1 + gamma) epsilon",
         "TV of sampling",
         "delta of sampling",
     ];
-    let (mut body, mut unknown) = (Vec::new(), Vec::new());
+    let (mut body, mut unknown, mut impossible) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         let mut certificates = std::collections::HashMap::new();
         run.run.each(|row: CertificateRow| {
             certificates.insert(row.cell, row);
             Ok(())
         })?;
+        let statements = statements(&run.run)?;
         for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
             let certificate = certificates.get(&cell.cell);
             if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
                 unknown.push(format!("- {}: {}\n", cell.words(), row.unknown));
             }
-            let CellRow { epsilon_total, delta_total, gamma, gamma_known, delta_sampling, .. } = &cell;
+            let CellRow { delta_total, gamma, gamma_known, delta_sampling, .. } = &cell;
             let how = if gamma_known == "bounded" { "at most " } else { "" };
+            let changes = statements.get(&cell.cell).map_or(&[][..], Vec::as_slice);
+            let [added, moved, smallest] = statement_words(changes, &mut impossible);
             body.push(vec![
                 cell.noise_words(),
                 cell.method_words(),
-                number(*epsilon_total),
+                added,
+                moved,
+                smallest,
                 if *delta_total == 0.0 { "0".into() } else { format!("{delta_total:e}") },
                 match gamma {
                     Some(gamma) if *gamma == 0.0 => format!("0 ({gamma_known})"),
                     Some(gamma) => format!("{how}{gamma:.6} ({gamma_known})"),
                     None => "unknown".into(),
                 },
-                cell.epsilon_paid().map_or("unknown".into(), |epsilon| format!("{how}{}", number(epsilon))),
                 match (cell.tv_error, certificate) {
                     (Some(0.0), _) => "0".into(),
                     (Some(error), _) => format!("{error:.1e}"),
@@ -362,12 +368,15 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
     if body.is_empty() {
         return Ok(String::new());
     }
-    let note = "gamma: what conditioning on inequalities may add (Theorem 2.1 of \"Congenial differential privacy\"; Gaussian laws: through rho). TV of sampling: the \
-                total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of the lag whose limit is smallest. delta of \
-                sampling: (1 + e^((1 + gamma) epsilon)) times that.\n\n";
+    let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what conditioning on inequalities makes of it. A record \
+                counts once on every level of a hierarchy. gamma: what conditioning on inequalities may add, times epsilon (Theorem 2.1 of \"Congenial differential privacy\"; \
+                Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of \
+                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, epsilon that of all levels together.\n\n";
     let page = table_page(header.map(str::to_owned).to_vec(), body, format);
     let why = if unknown.is_empty() { String::new() } else { format!("Unknown:\n{}\n", unknown.concat()) };
-    Ok(heading("What a release pays", format) + &page + note + &why)
+    let impossible: String = impossible.iter().map(|note| format!("- {note}\n")).collect();
+    let impossible = if impossible.is_empty() { impossible } else { impossible + "\n" };
+    Ok(heading("What a release pays", format) + &page + &impossible + note + &why)
 }
 
 /// The levels of every cell, and the published figures beside.

@@ -35,7 +35,7 @@ use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::meeting::certify as certified;
-use super::privacy::gamma;
+use super::privacy::{StatementRow, gamma};
 use super::records::{Named, Records};
 use super::{Study, Tables};
 use crate::config::Certify;
@@ -126,6 +126,7 @@ impl Study for Release {
     fn tables(&self) -> Vec<Declared> {
         vec![
             Declared::of::<CellRow>(),
+            Declared::of::<StatementRow>(),
             Declared::of::<FailureRow>(),
             Declared::of::<ErrorRow>(),
             Declared::of::<LevelRow>(),

@@ -42,7 +42,7 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
     Ok(Box::new(ReleaseTables {
         plan,
         folder,
-        cells: CellTables::begin(folder, &plan.subject)?,
+        cells: CellTables::begin(folder, plan)?,
         errors: folder.table()?,
         levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
         chains: folder.table()?,
@@ -136,7 +136,7 @@ impl Sink for ReleaseTables<'_> {
         if let Some((certificates, file)) = &mut self.certificates
             && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps), met)
         {
-            paid.certified = row.delta(paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon));
+            paid.certified = row.bound_high;
             file.push(&row)?;
         }
         self.cells.close(cell, &paid, convergence(cell, &mixing, &entries), error)?;

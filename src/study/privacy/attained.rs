@@ -1,0 +1,226 @@
+//! What post-processing really pays, on tables and trees that are small enough to list their noise.
+
+use super::{CHANGES, PaidRow};
+use crate::catalogue::Method;
+use crate::engine::{Drawn, Prepared};
+use crate::error::{Error, Result};
+use crate::grid::Cell;
+use crate::imaging::{L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, TopDown, TopDownScratch};
+use crate::input::Subject;
+use crate::law::{DoubleGeometric, Law};
+use crate::privacy::{Attained, TreeChange, all_choices, attained};
+use crate::table::Key;
+use std::ops::Range;
+
+/// Counts whose noise is listed at most.
+const COUNTS: usize = 4;
+/// Noisy tables that are listed at most.
+const TABLES: f64 = (1u64 << 20) as f64;
+/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies in the middle between two of its
+/// points. Outputs that it takes for one make what is attained smaller, not larger.
+const GRID: f64 = 1024.0;
+
+/// Prepares a cell of a method that moves free noise. Errors: more than four counts, known ones; what the method refuses.
+pub(super) fn prepare<'a>(cell: &Cell, subject: &'a Subject) -> Result<Box<dyn Prepared + 'a>> {
+    let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
+    let nodes = subject.nodes();
+    if nodes > COUNTS {
+        let what = "listing the noise of free counts".into();
+        return Err(Error::TooLarge { what, needed: nodes as u64, limit: COUNTS as u64, unit: "counts" });
+    }
+    let (counts, laws): (&[i64], Vec<f64>) = match subject {
+        Subject::Hierarchy(table) if table.hierarchy.has_known() => {
+            return Err(Error::Unsupported {
+                method: cell.method.name(),
+                what: "known counts in a study of privacy".into(),
+                reason: "the noise of all counts is listed",
+            });
+        }
+        Subject::Hierarchy(table) => {
+            (&table.counts, (0..nodes).map(|v| scales[table.hierarchy.level(v)]).collect())
+        }
+        Subject::Table(table) => (&table.counts, vec![scales[0]; nodes]),
+    };
+    let laws = laws.into_iter().map(DoubleGeometric::new).collect::<Result<Vec<_>>>()?;
+    let ready = Ready { cell: Key(cell.key), map: map(cell, subject, &laws)?, subject, counts, laws };
+    Ok(Box::new(ready))
+}
+
+/// Gives the outputs of the noise to its second argument, with their probabilities; released counts on the grid.
+type Map<'a> = Box<dyn Fn(&[i64], &mut dyn FnMut(&[i64], f64)) -> Result<()> + Send + Sync + 'a>;
+
+fn map<'a>(cell: &Cell, subject: &'a Subject, laws: &[DoubleGeometric]) -> Result<Map<'a>> {
+    match (cell.method, subject) {
+        (Method::TopDown, Subject::Hierarchy(table)) => {
+            let topdown = TopDown::new(&table.hierarchy, &table.counts);
+            let counts = &table.counts;
+            Ok(Box::new(move |noise, each| {
+                let noisy: Vec<i64> = noise.iter().zip(&**counts).map(|(z, x)| z + x).collect();
+                let mut scratch = TopDownScratch::default();
+                let release = |words: &mut _| {
+                    let mut out = vec![0; noisy.len()];
+                    topdown.release(&noisy, words, &mut scratch, &mut out);
+                    out
+                };
+                all_choices(release, each);
+                Ok(())
+            }))
+        }
+        (Method::L2, Subject::Hierarchy(table)) => {
+            let tree = &table.hierarchy;
+            let first = |level: usize| laws[tree.level_nodes(level).start].variance();
+            let variances: Vec<f64> = (0..tree.levels()).map(first).collect();
+            let l2 = L2::new(tree, &variances)?;
+            Ok(projected(move |noise| {
+                l2.project(noise);
+                Ok(())
+            }))
+        }
+        (Method::L2, Subject::Table(table)) => {
+            let l2 = LatticeL2::new(&table.invariant)?;
+            Ok(projected(move |noise| {
+                l2.project(noise);
+                Ok(())
+            }))
+        }
+        (Method::L1 { beta }, Subject::Table(table)) => {
+            let l1 = LatticeL1::new(&table.invariant, &table.region, beta)?;
+            Ok(projected(move |noise| {
+                l1.project(noise);
+                Ok(())
+            }))
+        }
+        (Method::Nnl2, Subject::Table(table)) => {
+            let nnl2 = LatticeNnl2::new(&table.invariant, &table.region)?;
+            Ok(projected(move |noise| nnl2.project(&mut Nnl2Scratch::default(), noise)))
+        }
+        (method, _) => Err(super::super::release::unsupported(method.name(), "a study of privacy")),
+    }
+}
+
+fn projected<'a>(project: impl Fn(&mut [f64]) -> Result<()> + Send + Sync + 'a) -> Map<'a> {
+    Box::new(move |noise, each| {
+        let mut noise: Vec<f64> = noise.iter().map(|&z| z as f64).collect();
+        project(&mut noise)?;
+        let output: Vec<i64> = noise.iter().map(|z| libm::rint(z * GRID) as i64).collect();
+        each(&output, 1.0);
+        Ok(())
+    })
+}
+
+struct Ready<'a> {
+    cell: Key,
+    map: Map<'a>,
+    subject: &'a Subject,
+    counts: &'a [i64],
+    laws: Vec<DoubleGeometric>,
+}
+
+impl Prepared for Ready<'_> {
+    /// One replicate: everything is computed.
+    fn draw(&self, _: Range<u64>) -> (Drawn, Result<()>) {
+        Drawn::all(self.rows())
+    }
+
+    fn close(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+}
+
+impl Ready<'_> {
+    /// The worst change of each kind.
+    fn rows(&self) -> Result<Vec<PaidRow>> {
+        let mut worst: [Option<(Attained, Vec<i64>, u64)>; 3] = Default::default();
+        for (kind, step) in self.steps() {
+            // The output is that of the noise around the confidential table: it depends on the noisy counts alone.
+            let zeros = vec![0; step.len()];
+            let paid =
+                attained(&self.laws, &zeros, &step, self.reach(), |noise, each| (self.map)(noise, each))?;
+            let pairs = worst[kind].as_ref().map_or(0, |(.., pairs)| *pairs) + 1;
+            match &mut worst[kind] {
+                Some((old, _, count)) if old.loss >= paid.loss => *count = pairs,
+                other => *other = Some((paid, step, pairs)),
+            }
+        }
+        let rows = worst.into_iter().zip(CHANGES).filter_map(|(worst, change)| Some((worst?, change)));
+        Ok(rows.map(|((paid, step, pairs), change)| self.row(&paid, &step, pairs, change)).collect())
+    }
+
+    /// As far out as so many tables go, and no further than noise of any weight.
+    fn reach(&self) -> u32 {
+        let side = libm::pow(TABLES, 1.0 / self.laws.len() as f64);
+        let widest = self.laws.iter().map(|law| law.scale()).fold(0.0, f64::max);
+        (0.5 * (side - 2.0)).min(50.0 * widest + 1.0).max(1.0) as u32
+    }
+
+    /// Changes of one record from the confidential table, or where there are none the smallest; with their kinds.
+    fn steps(&self) -> Vec<(usize, Vec<i64>)> {
+        match self.subject {
+            Subject::Hierarchy(table) => {
+                let tree = &table.hierarchy;
+                let leaves = tree.leaves();
+                let moves = leaves.iter().flat_map(|&from| {
+                    let others = leaves.iter().filter(move |&&to| to > from);
+                    others.map(move |&to| (1, TreeChange::Moved { from, to }))
+                });
+                let changes = leaves.iter().map(|&leaf| (0, TreeChange::Added(leaf))).chain(moves);
+                let step = |change| {
+                    let mut step = vec![0; tree.nodes()];
+                    match change {
+                        TreeChange::Added(leaf) => step[leaf as usize] = 1,
+                        TreeChange::Moved { from, to } => {
+                            (step[from as usize], step[to as usize]) = (-1, 1);
+                        }
+                    }
+                    tree.sum_up(&mut step);
+                    step
+                };
+                changes.map(|(kind, change)| (kind, step(change))).collect()
+            }
+            Subject::Table(table) => {
+                let n = self.counts.len();
+                let all = (0..3usize.pow(n as u32)).map(|index| {
+                    (0..n).map(|i| (index / 3usize.pow(i as u32) % 3) as i64 - 1).collect::<Vec<i64>>()
+                });
+                let keeps = |v: &Vec<i64>| {
+                    v.iter().any(|&x| x != 0) && table.invariant.check(v).is_ok() && table.region.contains(v)
+                };
+                let steps: Vec<Vec<i64>> = all.filter(keeps).collect();
+                let size = |v: &[i64]| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
+                let smallest = steps.iter().map(|v| size(v)).min();
+                let kind = |v: Vec<i64>| match (size(&v), v.iter().sum::<i64>()) {
+                    (1, _) => Some((0, v)),
+                    (2, 0) => Some((1, v)),
+                    (size, _) if Some(size) == smallest => Some((2, v)),
+                    _ => None,
+                };
+                steps.into_iter().filter_map(kind).collect()
+            }
+        }
+    }
+
+    fn row(&self, paid: &Attained, step: &[i64], pairs: u64, change: &str) -> PaidRow {
+        let name = |i: usize| match self.subject {
+            Subject::Hierarchy(_) => format!("node {}", i + 1),
+            Subject::Table(table) => table.names[i].to_owned(),
+        };
+        let differing = (0..step.len()).filter(|&i| step[i] != 0);
+        let words =
+            differing.map(|i| format!("{}: {} -> {}", name(i), self.counts[i], self.counts[i] + step[i]));
+        PaidRow {
+            cell: self.cell,
+            component: 1,
+            entries: self.counts.len() as u64,
+            scope: "attained".into(),
+            change: change.to_owned(),
+            tables: pairs + 1,
+            pairs: 2 * pairs,
+            gamma: paid.loss / paid.charged - 1.0,
+            gamma_bound: 0.0,
+            log_ratio: paid.loss - paid.charged,
+            loss: paid.charged,
+            loss_conditioned: paid.loss,
+            pair: words.collect::<Vec<_>>().join(", "),
+        }
+    }
+}

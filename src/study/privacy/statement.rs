@@ -1,0 +1,214 @@
+//! What the releases of a cell pay, in words and rows: the one statement of it.
+
+use super::draw::{is_paid, quick_gamma};
+use crate::catalogue::LawKind;
+use crate::grid::{Cell, Plan};
+use crate::input::{DataSource, InvariantSpec, Known, Shape, Subject};
+use crate::privacy::{
+    Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges, longest_step,
+};
+use crate::store::Run;
+use crate::table::Key;
+use crate::{table, text_value};
+use serde_json::{Value, json};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+text_value!(ChangeKind, |kind: &ChangeKind| kind.name(), ChangeKind::named);
+
+table! {
+    /// What the releases of a cell pay for one kind of change.
+    pub struct StatementRow in "statements.parquet", "Studies of a grid: three rows per cell, one for each kind of change of the confidential table that a release protects. Of every kind the worst place is meant. In records, whatever `sensitivity` says; on a hierarchy a record counts once on every node from its leaf to the root." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        change: ChangeKind, "", "`added` (one record added or removed), `moved` (one record moved to another entry), `smallest` (the smallest change that keeps the invariant)";
+        possible: bool, "", "whether the change keeps the invariant at some place";
+        why: String, "", "why it is impossible, or why nothing is known of it; else empty";
+        records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
+        place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1";
+        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon of rho at `delta`";
+        rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
+        delta: Option<f64>, "", "0 for pure laws";
+        gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
+        gamma_known: String, "", "as in `cells.parquet`; on trees with double geometric noise `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`";
+        epsilon_conditioned: Option<f64>, "", "`(1 + gamma) epsilon`";
+        delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
+    }
+}
+
+impl StatementRow {
+    /// `eta`: total variation error of a draw, if it is known.
+    pub fn new(cell: Key, kind: ChangeKind, change: &Change, eta: Option<f64>) -> Self {
+        let price = change.price();
+        Self {
+            cell,
+            change: kind,
+            possible: !matches!(change, Change::Impossible(_)),
+            why: match change {
+                Change::Possible(_) => String::new(),
+                Change::Impossible(why) | Change::Unknown(why) => why.clone(),
+            },
+            records: price.map(|price| price.records),
+            place: price.map_or(String::new(), |price| price.place.clone()),
+            epsilon: price.map(|price| price.loss.epsilon),
+            rho: price.and_then(|price| price.loss.rho),
+            delta: price.map(|price| price.loss.delta),
+            gamma: price.and_then(|price| price.gamma.value()),
+            gamma_known: price.map_or(String::new(), |price| price.gamma.how().to_owned()),
+            epsilon_conditioned: price.and_then(Price::epsilon),
+            delta_sampling: price.zip(eta).and_then(|(price, eta)| price.sampling_delta(eta)),
+        }
+    }
+
+    /// The change with its price.
+    pub fn change(&self) -> Change {
+        match (self.epsilon, self.delta) {
+            (Some(epsilon), Some(delta)) => Change::Possible(Price {
+                records: self.records.unwrap_or(0),
+                place: self.place.clone(),
+                loss: Loss { epsilon, rho: self.rho, delta },
+                gamma: Gamma::named(self.gamma, &self.gamma_known),
+            }),
+            _ if self.possible => Change::Unknown(self.why.clone()),
+            _ => Change::Impossible(self.why.clone()),
+        }
+    }
+}
+
+/// A change for programs.
+pub fn described(change: &Change) -> Value {
+    let row = StatementRow::new(Key(0), ChangeKind::Added, change, None);
+    json!({
+        "possible": row.possible,
+        "why": row.why,
+        "records": row.records,
+        "place": row.place,
+        "epsilon": row.epsilon,
+        "rho": row.rho,
+        "delta": row.delta,
+        "gamma": row.gamma,
+        "gamma_known": row.gamma_known,
+        "epsilon_conditioned": row.epsilon_conditioned,
+    })
+}
+
+/// What changes cost, kind by kind, short: why one is impossible is left to the notes that are returned, each once.
+pub fn statement_words(changes: &[(ChangeKind, Change)], notes: &mut Vec<String>) -> [String; 3] {
+    ChangeKind::ALL.map(|kind| {
+        let Some((_, change)) = changes.iter().find(|(of, _)| *of == kind) else {
+            return "not recorded".into();
+        };
+        match change {
+            Change::Possible(price) if kind == ChangeKind::Smallest => {
+                let plural = if price.records == 1 { "" } else { "s" };
+                format!("{} record{plural}: {}", price.records, price.words())
+            }
+            Change::Possible(price) => price.words(),
+            Change::Impossible(_) | Change::Unknown(_) => {
+                let note = format!("{}: {}", kind.words(), change.words());
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+                if matches!(change, Change::Impossible(_)) { "impossible" } else { "unknown" }.into()
+            }
+        }
+    })
+}
+
+/// The statements of a run, cell by cell; none of a run that did not record them. Errors: the table.
+pub fn statements(run: &Run) -> crate::failure::Result<HashMap<Key, Vec<(ChangeKind, Change)>>> {
+    let mut statements: HashMap<Key, Vec<(ChangeKind, Change)>> = HashMap::new();
+    run.each(|row: StatementRow| {
+        statements.entry(row.cell).or_default().push((row.change, row.change()));
+        Ok(())
+    })?;
+    Ok(statements)
+}
+
+/// Makes the statements of the cells of a plan.
+pub struct Statements<'a> {
+    subject: &'a Subject,
+    /// Of a table.
+    changes: Option<TableChanges>,
+    longest: OnceCell<Option<u64>>,
+}
+
+impl<'a> Statements<'a> {
+    /// Of a plan.
+    pub fn new(plan: &'a Plan) -> Self {
+        let changes = match &plan.subject {
+            Subject::Hierarchy(_) => None,
+            Subject::Table(table) => {
+                let name = |entry: u32| table.names[entry as usize].to_owned();
+                Some(TableChanges::new(&table.invariant, &table.region, &invariants(&plan.config.data), name))
+            }
+        };
+        Self { subject: &plan.subject, changes, longest: OnceCell::new() }
+    }
+
+    /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
+    pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
+        let standard = match (cell.law, cell.delta) {
+            (LawKind::L2, _) => Standard::Euclidean,
+            (_, Some(delta)) => Standard::Concentrated { delta },
+            (_, None) => Standard::Pure,
+        };
+        let inequalities = match (rho_factor, cell.law) {
+            (Some(factor), _) => Inequalities::TimesRho(factor),
+            (None, LawKind::DoubleGeometric | LawKind::L1) if is_paid(cell, self.subject) => {
+                Inequalities::Tree { otherwise: gamma }
+            }
+            _ => Inequalities::Times(gamma),
+        };
+        let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
+        match (self.subject, &self.changes) {
+            (Subject::Hierarchy(table), _) => {
+                let tree = &table.hierarchy;
+                let name =
+                    |leaf| format!("leaf {}", tree.leaves().partition_point(|&other| other < leaf) + 1);
+                let statement = Statement::of_tree(tree, &scales, standard, inequalities, name);
+                statement.expect("a calibration has one scale for each level")
+            }
+            (_, changes) => {
+                let changes = changes.as_ref().expect("a table has its changes");
+                changes.statement(scales[0], standard, inequalities)
+            }
+        }
+    }
+
+    /// The same before a run: gamma is not searched for, but bounded.
+    pub fn quick(&self, cell: &Cell) -> Statement {
+        let longest = || {
+            *self.longest.get_or_init(|| match self.subject {
+                Subject::Hierarchy(_) => None,
+                Subject::Table(table) => {
+                    let parts = table.region.components(&table.invariant);
+                    let mut bounded = parts.iter().filter(|part| !part.region.is_everything());
+                    bounded.try_fold(0, |most: u64, part| Some(most.max(longest_step(part)?)))
+                }
+            })
+        };
+        self.of(cell, quick_gamma(cell, self.subject, longest), None)
+    }
+
+    /// Whether the run finds more about gamma than [`Statements::quick`] says.
+    pub fn is_searched(&self, cell: &Cell) -> bool {
+        matches!(self.subject, Subject::Table(_)) && is_paid(cell, self.subject)
+    }
+}
+
+/// The equations of a config in words.
+fn invariants(data: &DataSource) -> String {
+    let Shape::Table { invariants, .. } = &data.shape else { return "the hierarchy".into() };
+    let known = (data.known != Known::default()).then(|| "the known counts".to_owned());
+    let words = |spec: &InvariantSpec| match spec {
+        InvariantSpec::Total => Some("the total".to_owned()),
+        InvariantSpec::Partition(by) => Some(format!("the partition by {}", by.join(", "))),
+        InvariantSpec::Margins { rows, columns } => Some(format!("the margins of {rows} and {columns}")),
+        InvariantSpec::Sets(_) => Some("the subsets".into()),
+        InvariantSpec::Indicators(columns) => Some(format!("the subsets {}", columns.join(", "))),
+        InvariantSpec::Hierarchy(levels) => Some(format!("the hierarchy {}", levels.join(", "))),
+        InvariantSpec::Matrix { .. } => Some("the matrix".into()),
+        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => None,
+    };
+    invariants.iter().filter_map(|(spec, _)| words(spec)).chain(known).collect::<Vec<_>>().join(" and ")
+}
