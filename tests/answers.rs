@@ -507,3 +507,38 @@ fn pages_are_narrow_and_short() {
     assert!(widest <= 80, "{widest}:\n{answers}");
     assert!(answers.contains("number 2999") && answers.contains("3000 groups by state, county"), "{answers}");
 }
+
+/// Quantiles are of the first replicates, as many as 16,000,000 errors allow; of more than 160,000 groups there are none.
+#[test]
+fn quantiles_are_of_the_first_replicates() {
+    let text = |method: &str| {
+        format!(
+            "name = \"many\"\nseed = 1\nreplicates = 2\nreport.queries = [[\"leaf\"]]\n[data]\ntable = \"leaves.csv\"\n\
+             levels = [\"leaf\"]\ncount = \"count\"\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"{method}\"\n"
+        )
+    };
+    let leaves =
+        |n: usize| "leaf,count\n".to_owned() + &(0..n).map(|i| format!("{i},1\n")).collect::<String>();
+    let place = Place::new(&[("leaves.csv", &leaves(400)), ("config.toml", &text("unconstrained"))]);
+    for (out, replicates) in [("most", "replicates=40000"), ("more", "replicates=41000")] {
+        place.prints(&["run", "config.toml", "--out", out, "--set", replicates]);
+    }
+    let (most, more): (Vec<AnswerRow>, Vec<AnswerRow>) = (place.rows("most"), place.rows("more"));
+    assert_eq!(most.len(), 400);
+    for (a, b) in most.iter().zip(&more) {
+        assert_eq!((a.quantile_replicates, b.quantile_replicates), (40_000, 40_000));
+        assert_eq!((a.replicates, b.replicates), (40_000, 41_000));
+        let quantiles =
+            |row: &AnswerRow| [row.low_50, row.high_50, row.low_90, row.high_90, row.low_95, row.high_95];
+        assert!(quantiles(a) == quantiles(b) && a.mean != b.mean);
+        // Laplace noise of scale 1: the 97.5 % quantile is ln 20, with the deviation sqrt(p (1 - p)/n)/f.
+        let deviation = (0.025f64 * 0.975 / 40_000.0).sqrt() / 0.025;
+        assert!((a.high_95.unwrap() - 20f64.ln()).abs() < 5.5 * deviation, "{a:?}");
+    }
+    place.write("leaves.csv", &leaves(160_001));
+    place.prints(&["run", "config.toml", "--out", "none"]);
+    let none = place.rows::<AnswerRow>("none");
+    assert!(
+        none.len() == 160_001 && none.iter().all(|row| row.quantile_replicates == 0 && row.low_95.is_none())
+    );
+}
