@@ -113,6 +113,29 @@ fn config(name: &str, body: &str) -> String {
     format!("name = \"{name}\"\nseed = 1\n{body}")
 }
 
+/// Queries that are levels and others, on a tree, beside another release.
+#[test]
+fn answers_to_queries() {
+    let grid = r#"
+replicates = 20
+[report]
+queries = [["group", "zone"], ["district"]]
+[report.beside]
+table = "tree.csv"
+confidential = "count"
+released = "released"
+note = "by somebody else"
+
+[[grid]]
+epsilon = 0.5
+law = "double-geometric"
+method = ["unconstrained", "topdown"]
+"#;
+    let (top, rest) = grid.split_at(grid.find("[report]").unwrap());
+    let tree = "zone,group,district,count,released\na1,a,1,5,6\na2,a,2,0,1\nb1,b,1,120,117\nb2,b,2,3,3\nb3,b,2,44,46\nc1,c,1,7,8\n";
+    pin_run("answers", &config("answers", &format!("{top}{TREE_DATA}{rest}")), &[("tree.csv", tree)]);
+}
+
 /// Three levels, several budgets and methods, columns with options, blocks with replicates of their own, chains.
 #[test]
 fn errors_on_a_hierarchy() {

@@ -159,27 +159,27 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> R
     let mut out = String::new();
     for query in queries {
         let Some(theirs) = of_theirs.get(&query.query) else { continue };
-        let mut header = vec!["count".to_owned(), "groups".to_owned(), "their bias".to_owned()];
-        let cells: Vec<&CellRow> =
-            run.printed.iter().filter(|cell| ours.contains_key(&(query.query, cell.cell))).collect();
-        header.extend(cells.iter().map(|cell| format!("{}\nepsilon {}", cell.method_words(), cell.epsilon)));
-        if format == Format::Markdown {
-            header.iter_mut().for_each(|name| *name = name.replace('\n', " "));
+        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| theirs[place].count() > 0).collect();
+        let line = if format == Format::Markdown { " " } else { "\n" };
+        let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
+        header.extend(sizes.iter().map(|&place| {
+            let groups = theirs[place].count();
+            format!("{}{line}({groups} groups)", SIZES[place].0)
+        }));
+        let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
+        body[0].extend(sizes.iter().map(|&place| with_error(theirs[place].estimate())));
+        for cell in &run.printed {
+            let Some(ours) = ours.get(&(query.query, cell.cell)) else { continue };
+            let mut row = vec![cell.method_words(), cell.epsilon.to_string()];
+            row.extend(sizes.iter().map(|&place| format!("{:.3}", ours[place].mean())));
+            body.push(row);
         }
-        let body = SIZES.iter().enumerate().filter(|(place, _)| theirs[*place].count() > 0);
-        let body = body.map(|(place, (name, _))| {
-            let mut line = vec![(*name).to_owned(), theirs[place].count().to_string()];
-            line.push(with_error(theirs[place].estimate()));
-            let mean = |cell: &&CellRow| format!("{:.3}", ours[&(query.query, cell.cell)][place].mean());
-            line.extend(cells.iter().map(mean));
-            line
-        });
         let note = by_name.values().next().map_or("", |row| row.note.as_str());
-        let title = format!("{}, query {} by size of the count, beside: {note}", run.name, query.query);
+        let title = format!("{}, query {}, by size of the count, beside:{line}{note}", run.name, query.query);
         out += &heading(&title, format);
-        out += &table_page(header, body.collect(), format);
-        out += "Their bias is that of one release, with the standard error of its groups taken as independent. Ours is\n\
-                the mean error of the same groups over all replicates.\n\n";
+        out += &table_page(header, body, format);
+        out += "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours\n\
+                is the mean error of the same groups over all replicates.\n\n";
     }
     Ok(out)
 }

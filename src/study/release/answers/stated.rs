@@ -104,13 +104,16 @@ fn quantile(law: LawKind, scale: f64, noise: Noise) -> f64 {
     }
 }
 
+/// Least squares on noise.
+type Projection = Box<dyn Fn(&mut [f64])>;
+
 /// By the variance of every answer under least squares; `None` where it is too much to compute.
 fn least_squares(plan: &Plan, query: &Query, noises: &[Noise]) -> Option<Vec<f64>> {
     if plan.subject.nodes().saturating_mul(query.groups()) > MOST {
         return None;
     }
     // `c' C c` with `C = (A' W A)⁻¹`: noise of `c v` on the leaves, projected, sums to it over the group.
-    let (variance, project): (f64, Box<dyn Fn(&mut [f64])>) = match &plan.subject {
+    let (variance, project): (f64, Projection) = match &plan.subject {
         Subject::Hierarchy(table) => {
             let variances: Vec<f64> = noises.iter().map(|noise| noise.variance()).collect();
             let l2 = L2::new(&table.hierarchy, &variances).ok()?;
