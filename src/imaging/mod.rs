@@ -1,5 +1,8 @@
 //! Imaging: free noise, then the closest point that satisfies the invariant.
 
+mod closest;
+mod integer_l2;
+mod integer_nnl2;
 mod l2;
 mod lattice_l1;
 mod lattice_l2;
@@ -8,6 +11,9 @@ mod nnl2;
 mod simplex;
 mod topdown;
 
+pub use closest::{ClosestIntegers, ClosestScratch};
+pub use integer_l2::IntegerL2;
+pub use integer_nnl2::{ImageScratch, IntegerNnl2};
 pub use l2::L2;
 pub use lattice_l1::LatticeL1;
 pub use lattice_l2::LatticeL2;
