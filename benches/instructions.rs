@@ -11,7 +11,8 @@ use congenial::exact::{
     Source, SplitScratch, Table, TreeLaw, TreeSampler, composition,
 };
 use congenial::imaging::{
-    L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch, SimplexValue, TopDown, TopDownScratch,
+    ImageScratch, IntegerNnl2, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch,
+    SimplexValue, TopDown, TopDownScratch,
 };
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{
@@ -295,9 +296,10 @@ fn nnl2((invariant, region): (Linear, Region)) -> Run {
 
 fn nnl2_rounding() -> Run {
     let (invariant, region) = large_total();
-    let nnl2 = LatticeNnl2::new(&invariant, &region).expect("served");
+    let nnl2 = IntegerNnl2::new(&invariant, &region).expect("served");
     let (noise, mut out) = (free(laplace(), SIMPLEX), vec![0; SIMPLEX]);
-    repeat(FEW, move |rng| nnl2.round(rng, &noise, black_box(&mut out)))
+    let mut scratch = ImageScratch::default();
+    repeat(FEW, move |rng| nnl2.round(rng, &mut scratch, &noise, black_box(&mut out)).expect("within 2^40"))
 }
 
 /// A normal form or a basis of the equations of the 4 × 4 table.

@@ -199,9 +199,6 @@ const PRODUCTS: Laws = Laws {
 const NONE: Laws =
     Laws { has: |_| false, why: |_| "it keeps equations only, and the invariant has inequalities".into() };
 
-const LOWER_BOUNDS: Laws =
-    Laws { why: |_| "it wants totals or a partition with a lower bound of every entry".into(), ..NONE };
-
 const CONDITIONING: Facts = Facts {
     name: "",
     how: How::Conditioning,
@@ -386,14 +383,20 @@ methods! {
     };
     /// Imaging: least squares, then the closest integers in L1.
     L2Integer = "l2-then-integer-l1", Facts {
-        on_tables: on_tables("imaging, least squares, then the closest integers; totals and partitions", PRODUCTS, NONE),
+        on_tables: on_tables(
+            "imaging, least squares, then the closest integers: totals, margins, crossing partitions and hierarchies; small systems of \
+             other equations",
+            PRODUCTS,
+            NONE,
+        ),
         ..IMAGING
     };
     /// Imaging: least squares under equations and inequalities, then the closest integers in L1.
     Nnl2Integer = "nnl2-then-integer-l1", Facts {
         on_tables: on_tables(
-            "imaging, least squares under inequalities, then the closest integers; totals and partitions with lower bounds",
-            LOWER_BOUNDS,
+            "imaging, least squares under equations and inequalities, then the closest integers: for the same equations with bounds \
+             by entry; small systems of others",
+            PRODUCTS,
             PRODUCTS,
         ),
         words: 5_000,

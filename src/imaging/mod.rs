@@ -2,6 +2,9 @@
 
 mod bluedown;
 mod descent;
+mod closest;
+mod integer_l2;
+mod integer_nnl2;
 mod l2;
 mod lattice_l1;
 mod lattice_l2;
@@ -11,6 +14,9 @@ mod simplex;
 mod topdown;
 
 pub use bluedown::{BlueDown, BlueDownScratch};
+pub use closest::{ClosestIntegers, ClosestScratch};
+pub use integer_l2::IntegerL2;
+pub use integer_nnl2::{ImageScratch, IntegerNnl2};
 pub use l2::L2;
 pub use lattice_l1::LatticeL1;
 pub use lattice_l2::LatticeL2;

@@ -1,15 +1,124 @@
-//! Projections of noise drawn anew: by coordinate ascent on the multipliers, and by trying all roundings.
+//! Projections of noise drawn anew: by coordinate ascent on the multipliers, and by trying all integers nearby.
 
 use super::Sampler;
-use crate::invariant::{Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
+use crate::invariant::{Bounded, Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::rng::{Rng, open01};
 
 /// `row·z = value` or `row·z >= value`.
 #[derive(Debug, Clone)]
-struct Constraint {
+pub(crate) struct Constraint {
     row: Vec<(usize, f64)>,
     value: f64,
     equal: bool,
+}
+
+impl Constraint {
+    fn holds(&self, z: &[f64]) -> bool {
+        let rest = self.row.iter().map(|&(i, a)| a * z[i]).sum::<f64>() - self.value;
+        rest.abs() < 1e-9 || (!self.equal && rest > 0.0)
+    }
+}
+
+/// What a table's noise satisfies.
+pub(crate) fn constraints(invariant: &Linear, region: &Region) -> Vec<Constraint> {
+    let sparse = |row: &[(u32, i64)]| row.iter().map(|&(c, a)| (c as usize, a as f64)).collect();
+    let at_least = |row, value| Constraint { row, value, equal: false };
+    let equal = |row: &Vec<(u32, i64)>| Constraint { row: sparse(row), value: 0.0, equal: true };
+    let mut all: Vec<Constraint> = invariant.rows().iter().map(equal).collect();
+    for i in 0..invariant.entries() {
+        if region.lower[i] != NO_LOWER {
+            all.push(at_least(vec![(i, 1.0)], region.lower[i] as f64));
+        }
+        if region.upper[i] != NO_UPPER {
+            all.push(at_least(vec![(i, -1.0)], -region.upper[i] as f64));
+        }
+    }
+    all.extend(region.rows.iter().map(|(row, least)| at_least(sparse(row), *least as f64)));
+    all
+}
+
+/// Distances that differ by less are the same.
+const SAME: f64 = 1e-5;
+
+/// All integer points that satisfy the constraints and are closest to `real` in L1: by trying all within a distance, which
+/// grows until there is one. For a few entries.
+pub(crate) fn closest_integers(real: &[f64], constraints: &[Constraint]) -> Vec<Vec<f64>> {
+    // By entry: the constraints that it completes.
+    let mut complete: Vec<Vec<&Constraint>> = vec![Vec::new(); real.len()];
+    for constraint in constraints {
+        let last = constraint.row.iter().map(|&(i, _)| i).max();
+        complete[last.expect("a coefficient")].push(constraint);
+    }
+    fn search<'a>(
+        real: &[f64],
+        complete: &[Vec<&'a Constraint>],
+        point: &mut Vec<f64>,
+        off: f64,
+        best: &mut (f64, Vec<Vec<f64>>),
+    ) {
+        let i = point.len();
+        if i == real.len() {
+            if off < best.0 - SAME {
+                *best = (off, Vec::new());
+            }
+            best.1.push(point.clone());
+            return;
+        }
+        let floor = libm::floor(real[i]);
+        for (first, step) in [(floor, -1.0), (floor + 1.0, 1.0)] {
+            let mut value = first;
+            while off + (value - real[i]).abs() <= best.0 + SAME {
+                point.push(value);
+                if complete[i].iter().all(|constraint| constraint.holds(point)) {
+                    search(real, complete, point, off + (value - real[i]).abs(), best);
+                }
+                point.pop();
+                value += step;
+            }
+        }
+    }
+    let mut reach = 1.0;
+    loop {
+        let mut best = (reach, Vec::new());
+        search(real, &complete, &mut Vec::new(), 0.0, &mut best);
+        if !best.1.is_empty() {
+            return best.1;
+        }
+        reach *= 1.5;
+    }
+}
+
+/// Entries of one component up to which all integers nearby are tried.
+const MOST_TRIED: usize = 9;
+
+/// Component by component one of the closest integer points: of those tied the one with the least sum of random weights.
+fn tried<R: Rng + ?Sized>(
+    rng: &mut R,
+    real: &[f64],
+    invariant: &Linear,
+    region: &Region,
+) -> Result<Vec<f64>, String> {
+    let mut out = vec![0.0; real.len()];
+    for Bounded { component, region } in region.components(invariant) {
+        let n = component.entries.len();
+        if n > MOST_TRIED {
+            return Err("roundings are tried for a few entries that share equations only".into());
+        }
+        let own: Vec<f64> = component.entries.iter().map(|&entry| real[entry as usize]).collect();
+        let all = match component.rows.is_empty() {
+            true => constraints(&Linear::none(n), &region),
+            false => {
+                let equations = Linear::from_rows(n, component.rows).map_err(|error| error.to_string())?;
+                constraints(&equations, &region)
+            }
+        };
+        let weights: Vec<f64> = (0..n).map(|_| open01(rng) - 0.5).collect();
+        let weighed = |y: &[f64]| y.iter().zip(&weights).map(|(y, w)| y * w).sum::<f64>();
+        let points = closest_integers(&own, &all);
+        let point = points.iter().min_by(|a, b| weighed(a).total_cmp(&weighed(b))).expect("there is one");
+        component.entries.iter().zip(point).for_each(|(&entry, &y)| out[entry as usize] = y);
+    }
+    Ok(out)
 }
 
 /// The point closest to `u` in `Σ (z - u)²/variance` that satisfies all constraints (Hildreth 1957): every multiplier in turn
@@ -77,9 +186,9 @@ pub enum TableImage {
     L2,
     /// Least squares under everything.
     Nnl2,
-    /// [`TableImage::L2`], then the closest integers under each total.
+    /// [`TableImage::L2`], then the closest integers.
     L2Integer,
-    /// [`TableImage::Nnl2`], then the closest integers under each total.
+    /// [`TableImage::Nnl2`], then the closest integers.
     Nnl2Integer,
     /// L1 under totals and bounds, by shares.
     L1 {
@@ -88,7 +197,7 @@ pub enum TableImage {
     },
 }
 
-/// One image of fresh noise on a table. Rounding tries `4^n` vectors for a total of n entries: a few only.
+/// One image of fresh noise on a table. Rounding tries all integers nearby: for components of at most nine entries.
 ///
 /// Errors: an image that is not known here for these constraints.
 pub fn table<R: Rng + ?Sized>(
@@ -100,30 +209,10 @@ pub fn table<R: Rng + ?Sized>(
 ) -> Result<Vec<f64>, String> {
     let d = invariant.entries();
     let u: Vec<f64> = (0..d).map(|_| noise.draw(rng)).collect();
-    let sparse = |row: &[(u32, i64)]| row.iter().map(|&(c, a)| (c as usize, a as f64)).collect();
-    let mut constraints: Vec<Constraint> =
-        invariant.rows().iter().map(|row| Constraint { row: sparse(row), value: 0.0, equal: true }).collect();
-    if matches!(image, TableImage::Nnl2 | TableImage::Nnl2Integer) {
-        for i in 0..d {
-            if region.lower[i] != NO_LOWER {
-                constraints.push(Constraint {
-                    row: vec![(i, 1.0)],
-                    value: region.lower[i] as f64,
-                    equal: false,
-                });
-            }
-            if region.upper[i] != NO_UPPER {
-                constraints.push(Constraint {
-                    row: vec![(i, -1.0)],
-                    value: -region.upper[i] as f64,
-                    equal: false,
-                });
-            }
-        }
-        for (row, least) in &region.rows {
-            constraints.push(Constraint { row: sparse(row), value: *least as f64, equal: false });
-        }
-    }
+    let everything = Region::everything();
+    let bounds =
+        if matches!(image, TableImage::Nnl2 | TableImage::Nnl2Integer) { region } else { &everything };
+    let constraints = constraints(invariant, bounds);
     let lower: Vec<f64> = (0..d).map(|i| region.lower.real(i)).collect();
     let upper: Vec<f64> = (0..d).map(|i| region.upper.real(i)).collect();
     let totals = || -> Result<Vec<Vec<usize>>, String> {
@@ -141,11 +230,9 @@ pub fn table<R: Rng + ?Sized>(
     Ok(match image {
         TableImage::None => u,
         TableImage::L2 | TableImage::Nnl2 => closest(&u, &ones, &constraints),
-        TableImage::L2Integer => {
-            let none = vec![f64::NEG_INFINITY; d];
-            rounded(rng, &closest(&u, &ones, &constraints), &totals()?, &none)
+        TableImage::L2Integer | TableImage::Nnl2Integer => {
+            tried(rng, &closest(&u, &ones, &constraints), invariant, bounds)?
         }
-        TableImage::Nnl2Integer => rounded(rng, &closest(&u, &ones, &constraints), &totals()?, &lower),
         TableImage::L1 { beta } => {
             let mut z: Vec<f64> =
                 u.iter().zip(lower.iter().zip(&upper)).map(|(u, (l, h))| u.max(*l).min(*h)).collect();

@@ -270,8 +270,7 @@ fn random_table(rng: &mut Stream, seed: u64) -> System {
     let totals = !invariants.contains("matrix") && !invariants.contains("margins");
     let place = Place::Table { inequalities: bounded };
     let serves = |kind: &&MethodKind| {
-        let wants_totals = matches!(kind, MethodKind::L1 | MethodKind::L2Integer | MethodKind::Nnl2Integer);
-        kind.with(OptionFacts::default).serves(law, place).is_ok() && (totals || !wants_totals)
+        kind.with(OptionFacts::default).serves(law, place).is_ok() && (totals || **kind != MethodKind::L1)
     };
     let kinds: Vec<&MethodKind> = MethodKind::ALL.iter().filter(serves).collect();
     let real = law.is_continuous();

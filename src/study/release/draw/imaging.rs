@@ -5,7 +5,7 @@ use super::unsupported;
 use crate::catalogue::Method;
 use crate::error::Result;
 use crate::grid::Cell;
-use crate::imaging::{LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch};
+use crate::imaging::{ImageScratch, IntegerL2, IntegerNnl2, LatticeL1, LatticeL2, LatticeNnl2};
 use crate::input::InvariantTable;
 use crate::invariant::{Linear, Region};
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -37,11 +37,10 @@ pub(super) fn prepare(
             })
         }
         Method::L2Integer => {
-            let l2 = LatticeL2::new(invariant)?;
-            l2.check_rounding()?;
-            Box::new(move |ready, rng, _, noise| {
+            let l2 = IntegerL2::new(invariant)?;
+            Box::new(move |ready, rng, scratch, noise| {
                 let mut integers: Vec<i64> = vec![0; noise.len()];
-                l2.round(rng, noise, &mut integers);
+                l2.round(rng, &mut scratch.closest, noise, &mut integers)?;
                 ready.invariant.check(&integers)?;
                 set(noise, &integers)
             })
@@ -59,16 +58,15 @@ pub(super) fn prepare(
         Method::Nnl2 => {
             let nnl2 = LatticeNnl2::new(invariant, region)?;
             Box::new(move |_, _, scratch, noise| {
-                nnl2.project(scratch, noise)?;
+                nnl2.project(&mut scratch.nnl2, noise)?;
                 nnl2.check(noise).map(|()| true)
             })
         }
         Method::Nnl2Integer => {
-            let nnl2 = LatticeNnl2::new(invariant, region)?;
-            nnl2.check_rounding()?;
-            Box::new(move |ready, rng, _, noise| {
+            let nnl2 = IntegerNnl2::new(invariant, region)?;
+            Box::new(move |ready, rng, scratch, noise| {
                 let mut integers: Vec<i64> = vec![0; noise.len()];
-                nnl2.round(rng, noise, &mut integers);
+                nnl2.round(rng, scratch, noise, &mut integers)?;
                 ready.invariant.check(&integers)?;
                 ready.region.check(&integers)?;
                 set(noise, &integers)
@@ -86,7 +84,7 @@ pub(super) fn prepare(
 }
 
 /// Moves the noise to the invariant, and says whether the release keeps it. Errors: a promise that is broken.
-type Image = Box<dyn Fn(&Ready, &mut Stream, &mut Nnl2Scratch, &mut [f64]) -> Result<bool> + Send + Sync>;
+type Image = Box<dyn Fn(&Ready, &mut Stream, &mut ImageScratch, &mut [f64]) -> Result<bool> + Send + Sync>;
 
 fn widest(noise: &[f64]) -> f64 {
     noise.iter().fold(0.0f64, |widest, z| widest.max(z.abs()))
@@ -107,7 +105,7 @@ struct Ready {
 
 impl Releases for Ready {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
-        let (mut scratch, mut noise) = (Nnl2Scratch::default(), vec![0.0; self.invariant.entries()]);
+        let (mut scratch, mut noise) = (ImageScratch::default(), vec![0.0; self.invariant.entries()]);
         for replicate in range {
             let key = TaskKey { replicate, ..self.key };
             let mut rng = stream(key);
