@@ -1,8 +1,8 @@
 //! Imaging: free noise, then the closest point that satisfies the invariant.
 
 mod bluedown;
-mod descent;
 mod closest;
+mod descent;
 mod integer_l2;
 mod integer_nnl2;
 mod l2;

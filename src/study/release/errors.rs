@@ -34,7 +34,7 @@ table! {
     pub struct LevelRow in "levels.parquet", "Study `release`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "1 = root";
-        scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon)";
+        scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known";
         nodes: u64, "nodes", "of the level; entries of a table";
         replicates: u64, "", "releases";
         l1_normalised: f64, "counts per node", "mean of `l1` / nodes of the whole tree, as \"Two views\" normalises";
