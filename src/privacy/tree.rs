@@ -607,6 +607,8 @@ mod tests {
             |nodes: &[usize]| tree.clone().with_known((0..7).map(|v| nodes.contains(&v)).collect()).unwrap();
         assert_eq!(tree_corner(&known(&[0]), &counts), [10, 10, 0, 10, 0, 0, 0]);
         assert_eq!(tree_corner(&known(&[0, 1]), &counts), [10, 6, 4, 6, 0, 4, 0]);
+        // A known leaf keeps its own count, and the rest goes elsewhere.
+        assert_eq!(tree_corner(&known(&[0, 3]), &counts), [10, 10, 0, 5, 5, 0, 0]);
         assert_eq!(tree_corner(&known(&[2]), &counts), [4, 0, 4, 0, 0, 4, 0]);
     }
 }
