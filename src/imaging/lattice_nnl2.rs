@@ -28,7 +28,7 @@ impl LatticeNnl2 {
         self.components.iter().try_for_each(|(_, nnl2)| nnl2.project(scratch, noise))
     }
 
-    /// Checks a projection in exact arithmetic. Errors: [`Error::InvariantViolated`].
+    /// Checks a projection in exact arithmetic. Errors: [`crate::Error::InvariantViolated`].
     pub fn check(&self, noise: &[f64]) -> Result<()> {
         self.components.iter().try_for_each(|(_, nnl2)| nnl2.check(noise))
     }

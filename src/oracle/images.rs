@@ -49,9 +49,9 @@ pub(crate) fn closest_integers(real: &[f64], constraints: &[Constraint]) -> Vec<
         let last = constraint.row.iter().map(|&(i, _)| i).max();
         complete[last.expect("a coefficient")].push(constraint);
     }
-    fn search<'a>(
+    fn search(
         real: &[f64],
-        complete: &[Vec<&'a Constraint>],
+        complete: &[Vec<&Constraint>],
         point: &mut Vec<f64>,
         off: f64,
         best: &mut (f64, Vec<Vec<f64>>),

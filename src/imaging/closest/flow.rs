@@ -24,8 +24,8 @@ impl Network {
     /// least and flow in is flow out at every node.
     ///
     /// Successive shortest paths (Ahuja, Magnanti, Orlin, *Network Flows*, section 9.7, and 14.5 for convex costs): what is too
-    /// much at one node goes to one that lacks it, along a path of least cost. Potentials of the nodes keep all reduced costs
-    /// >= 0, so that no circuit of units is left that would lower the cost; by convexity that is the optimum. Integers
+    /// much at one node goes to one that lacks it, along a path of least cost. Potentials of the nodes keep reduced costs from
+    /// falling below 0, so that no circuit of units is left that would lower the cost; by convexity that is the optimum. Integers
     /// throughout: O((paths) (edges) log(nodes)).
     ///
     /// Errors: there is no flow within the bounds (0 is one, for noise).
