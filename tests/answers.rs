@@ -308,9 +308,9 @@ law = ["gaussian", "discrete-gaussian"]
 method = ["unconstrained", "l2", "exact", { kind = "line-gibbs", sweeps = 5, nonnegative = true }]
 "#;
     let place = place(&config(QUERIES, grid));
-    let many = ["run", "config.toml", "--out", "out", "--set", "replicates=4000"];
+    let many = ["run", "config.toml", "--out", "out", "--set", "replicates=40000"];
     place.prints(&many);
-    let n = 4000.0;
+    let n = 40_000.0;
     let mut judged = 0;
     for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
         let what = format!("{}, query {}, {}", cell.words(), row.query, row.name);
@@ -350,7 +350,7 @@ fn stated_intervals_on_a_table() {
     let grid = "\n[[grid]]\nepsilon = 0.5\ndelta = 1e-5\nlaw = \"gaussian\"\nmethod = [\"unconstrained\", \"l2\", \"exact\"]\n";
     let queries = "report.queries = [[\"row\"], [\"column\"], [\"row\", \"column\"]]\n";
     let rows = partition(&["row"]);
-    let text = format!("name = \"table\"\nseed = 2\nreplicates = 4000\n{queries}{TABLE_DATA}{rows}{grid}");
+    let text = format!("name = \"table\"\nseed = 2\nreplicates = 40000\n{queries}{TABLE_DATA}{rows}{grid}");
     let place = Place::new(&[("table.csv", TABLE), ("config.toml", &text)]);
     place.prints(&["run", "config.toml", "--out", "out"]);
     for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
@@ -359,7 +359,7 @@ fn stated_intervals_on_a_table() {
             assert_eq!((row.stated, coverage), (Some(0.0), 1.0));
             continue;
         }
-        let deviation = (0.95f64 * 0.05 / 4000.0).sqrt();
+        let deviation = (0.95f64 * 0.05 / 40_000.0).sqrt();
         assert!((coverage - 0.95).abs() < 4.5 * deviation, "{} {}: {coverage}", cell.words(), row.name);
     }
     // With an inequality conditioning states none.
