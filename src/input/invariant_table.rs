@@ -20,6 +20,8 @@ pub struct InvariantTable {
     pub names: Texts,
     /// By entry.
     pub counts: Vec<i64>,
+    /// Entries that are known, ascending: an equation each.
+    pub known: Vec<u32>,
     /// `A`.
     pub invariant: Linear,
     /// `B y >= b`.
@@ -177,7 +179,7 @@ impl InvariantTable {
             }
         }
         let digest = hex(hash.finalize());
-        Ok((Self { names, counts, invariant, inequalities, region, digest }, rows))
+        Ok((Self { names, counts, known, invariant, inequalities, region, digest }, rows))
     }
 }
 

@@ -39,6 +39,14 @@ impl Subject {
         }
     }
 
+    /// Whether a node or an entry is known.
+    pub fn is_known(&self, i: usize) -> bool {
+        match self {
+            Self::Hierarchy(table) => table.hierarchy.is_known(i),
+            Self::Table(table) => table.known.binary_search(&(i as u32)).is_ok(),
+        }
+    }
+
     /// Counts that are released, all levels together.
     pub fn nodes(&self) -> usize {
         match self {

@@ -259,7 +259,7 @@ impl Hierarchy {
                 && let Some(c) =
                     self.open_children(below).reduce(|a, b| if farther(noise[b], noise[a]) { b } else { a })
             {
-                noise[c] = noise[c] - sum;
+                noise[c] += -sum;
                 below = c;
             }
         }

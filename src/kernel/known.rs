@@ -59,10 +59,10 @@ impl KnownSums {
             let first = values[circle[0] as usize];
             for pair in circle.windows(2) {
                 let next = values[pair[1] as usize];
-                values[pair[0] as usize] = values[pair[0] as usize] - next;
+                values[pair[0] as usize] += -next;
             }
             let last = circle[circle.len() - 1] as usize;
-            values[last] = values[last] - first;
+            values[last] += -first;
         }
     }
 
@@ -79,7 +79,7 @@ impl KnownSums {
                 let (lower, upper) = bounds(place as usize);
                 let moved = lower.filter(|lower| want < *lower).or(upper.filter(|upper| want > *upper));
                 let moved = moved.unwrap_or(want);
-                excess = excess - (*z - moved);
+                excess += moved - *z;
                 *z = moved;
             }
         }

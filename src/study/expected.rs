@@ -3,6 +3,7 @@
 use crate::catalogue::{LawKind, Method};
 use crate::closed_form::{self, Noise, Operation};
 use crate::grid::Cell;
+use crate::input::InvariantTable;
 use crate::invariant::Bounded;
 use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
 
@@ -45,7 +46,12 @@ pub fn rank(part: &Bounded) -> Option<usize> {
 }
 
 /// The mean of the squared errors of a part's cells: [`closed_form::variance`].
-pub fn variance(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<f64> {
+pub fn variance(cell: &Cell, table: &InvariantTable, part: &Bounded, rank: Option<usize>) -> Option<f64> {
+    if let [entry] = part.component.entries[..]
+        && table.known.binary_search(&entry).is_ok()
+    {
+        return Some(0.0);
+    }
     let (noise, operation) = (noise(cell.law, cell.calibration.scales[0])?, operation(cell.method)?);
     let rank = rank.or((operation == Operation::Free).then_some(0))?;
     closed_form::variance(noise, operation, &part.component, rank)

@@ -283,7 +283,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
             let known: Vec<(&[u32], f64)> = parts
                 .iter()
                 .filter_map(|part| {
-                    let variance = expected::variance(cell, part, expected::rank(part))?;
+                    let variance = expected::variance(cell, table, part, expected::rank(part))?;
                     (variance > 0.0).then_some((&part.component.entries[..], variance))
                 })
                 .collect();

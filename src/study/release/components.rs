@@ -110,7 +110,7 @@ impl Components {
                 l2_se: finite(l2.standard_error),
                 mse: mse.mean,
                 mse_se: finite(mse.standard_error),
-                mse_expected: expected::variance(cell, part, *rank),
+                mse_expected: expected::variance(cell, table, part, *rank),
                 ks: law.map(|law| distance(&law, &mut first)),
                 epsilon_attained: law.map(|law| law.epsilon()),
             }

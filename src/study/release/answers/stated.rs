@@ -33,7 +33,7 @@ pub(super) fn half_widths(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option
 fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<f64>> {
     let none = || vec![None; query.groups()];
     let noises: Option<Vec<Noise>> =
-        cell.calibration.scales.iter().map(|&scale| expected::noise(cell.law, scale)).collect();
+        cell.calibration.laws(|scale| expected::noise(cell.law, scale)).collect();
     let (Some(noises), Some(operation)) = (noises, expected::operation(cell.method)) else { return none() };
     let free = match &plan.subject {
         Subject::Hierarchy(_) => !cell.nonnegative,
@@ -53,24 +53,28 @@ fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> V
     let scales = &cell.calibration.scales;
     match &query.answered {
         Answered::Level(level, nodes) => {
-            vec![quantile(cell.law, scales[*level], noises[*level]); nodes.len()]
+            let single = quantile(cell.law, scales[*level], noises[*level]);
+            nodes.clone().map(|node| if plan.subject.is_known(node) { 0.0 } else { single }).collect()
         }
-        Answered::Sums(_, groups) => {
+        Answered::Sums(first, groups) => {
             let level = plan.subject.levels() - 1;
             let single = quantile(cell.law, scales[level], noises[level]);
             let width = |&members: &u64| match members {
+                0 => 0.0,
                 1 => single,
                 m => NORMAL * libm::sqrt(m as f64 * noises[level].variance()),
             };
-            members(query.groups(), groups).iter().map(width).collect()
+            let measured = |i: usize| !plan.subject.is_known(first + i);
+            members(query.groups(), groups, measured).iter().map(width).collect()
         }
     }
 }
 
-/// How many leaves or entries every group has.
-fn members(number: usize, groups: &[u32]) -> Vec<u64> {
+/// How many leaves or entries every group has that are measured.
+fn members(number: usize, groups: &[u32], measured: impl Fn(usize) -> bool) -> Vec<u64> {
     let mut members = vec![0; number];
-    groups.iter().for_each(|&group| members[group as usize] += 1);
+    let counted = groups.iter().enumerate().filter(|&(i, _)| measured(i));
+    counted.for_each(|(_, &group)| members[group as usize] += 1);
     members
 }
 

@@ -23,11 +23,15 @@ pub(super) fn prepare(
 ) -> Result<Box<dyn Releases>> {
     let (invariant, region) = (&table.invariant, &table.region);
     let image: Image = match cell.method {
-        Method::Unconstrained => Box::new(|ready, _, _, noise| {
-            let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
-            let whole = noise.iter().zip(&integers).all(|(&real, &z)| real == z as f64);
-            Ok(whole && ready.invariant.holds(&integers) && ready.region.contains(&integers))
-        }),
+        Method::Unconstrained => {
+            let known = table.known.clone();
+            Box::new(move |ready, _, _, noise| {
+                known.iter().for_each(|&entry| noise[entry as usize] = 0.0);
+                let integers: Vec<i64> = noise.iter().map(|&z| z as i64).collect();
+                let whole = noise.iter().zip(&integers).all(|(&real, &z)| real == z as f64);
+                Ok(whole && ready.invariant.holds(&integers) && ready.region.contains(&integers))
+            })
+        }
         Method::L2 => {
             let l2 = LatticeL2::new(invariant)?;
             Box::new(move |_, _, _, noise| {
