@@ -124,7 +124,11 @@ impl CellRow {
         } else {
             format!(", sensitivity {}", self.sensitivity)
         };
-        format!("{} noise, epsilon {}{delta}{sensitivity}", self.law.name(), self.epsilon)
+        let split = match &self.split {
+            SplitSpec::Each => String::new(),
+            split => format!(", split {}", split.label()),
+        };
+        format!("{} noise, epsilon {}{delta}{sensitivity}{split}", self.law.name(), self.epsilon)
     }
 
     /// The whole cell.
