@@ -152,7 +152,12 @@ impl Price {
 
     /// In words: `epsilon 3, conditioned at most 4.28`.
     pub fn words(&self) -> String {
-        let figure = |x: f64| format!("{:.4}", x).trim_end_matches('0').trim_end_matches('.').to_owned();
+        let figure = |x: f64| match x < 1e-3 && x > 0.0 {
+            true => format!("{x:.3e}"),
+            false => format!("{x:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        };
+        // An upper bound is rounded up.
+        let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
         let Loss { epsilon, rho, delta } = self.loss;
         let mut words = format!("epsilon {}", figure(epsilon));
         if rho.is_some() {
@@ -160,7 +165,7 @@ impl Price {
         }
         match (self.gamma, self.epsilon()) {
             (Gamma::Proved, _) => {}
-            (Gamma::Bounded(_), Some(total)) => words += &format!(", conditioned at most {}", figure(total)),
+            (Gamma::Bounded(_), Some(total)) => words += &format!(", conditioned at most {}", at_most(total)),
             (_, Some(total)) => words += &format!(", conditioned {}", figure(total)),
             (_, None) => words += ", conditioned unknown",
         }
