@@ -334,7 +334,7 @@ fn the_projects_configs_plan() {
             assert!(output.status.success(), "{}: {message}", config.display());
             if config.starts_with(root.join("taxi")) {
                 let table = config.ends_with("meeting-table-full.toml");
-                let nodes = if table { "270 entries" } else { "270 nodes in 3 levels (263 leaves)" };
+                let nodes = if table { "270 entries" } else { "270 nodes in 3 levels (263 leaves" };
                 assert!(message.contains(nodes), "{message}");
             }
             planned += 1;

@@ -137,15 +137,31 @@ mod tests {
     #[test]
     fn what_is_no_tree_is_none() {
         for (entries, rows) in [
-            // Two roots; a part of two sums; the sum of two equations; a circle; other coefficients; a total.
+            // Two roots; a part of two sums; the sum of two equations; other coefficients; a sum beside a root; two known sums.
             (3, vec![vec![(0, -1), (2, 1)], vec![(1, -1), (2, 1)]]),
             (5, vec![vec![(0, -1), (1, 1), (2, 1)], vec![(0, -1), (3, 1), (4, 1)]]),
             (4, vec![vec![(0, -1), (1, 1), (2, 1)], vec![(1, -1), (0, 1), (3, 1)]]),
             (3, vec![vec![(0, -2), (1, 1), (2, 1)]]),
-            (3, vec![vec![(0, 1), (1, 1), (2, 1)]]),
+            (3, vec![vec![(0, 1), (1, 1)], vec![(2, -1), (0, 1), (1, 1)]]),
+            (3, vec![vec![(0, 1), (1, 1)], vec![(1, 1), (2, 1)]]),
         ] {
             assert_eq!(component(entries, rows.clone()).tree(), None, "{rows:?}");
         }
+    }
+
+    /// One sum is known: of entries 0 and 3, with 3 = 1 + 2.
+    #[test]
+    fn a_known_root_is_no_entry() {
+        let rows = vec![vec![(3, -1), (1, 1), (2, 1)], vec![(0, -1), (3, -1)]];
+        let invariant = Linear::from_rows(4, rows).unwrap();
+        let tree = invariant.components().remove(0).tree().unwrap();
+        assert_eq!(tree.entries, [0, 3, 1, 2]);
+        let hierarchy = &tree.hierarchy;
+        assert_eq!((hierarchy.nodes(), hierarchy.parent(2), hierarchy.parent(3)), (5, 0, 2));
+        assert!(hierarchy.is_known(0) && (1..5).all(|v| !hierarchy.is_known(v)));
+        let region = Inequalities::nonnegative(4).around(&[4, 2, 3, 5]).unwrap();
+        let (_, least) = region.components(&invariant).remove(0).tree().unwrap();
+        assert_eq!(least, Some(vec![-9, -4, -5, -2, -3]));
     }
 
     #[test]
