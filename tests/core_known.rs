@@ -98,7 +98,7 @@ fn chain_case<K: Dispersed<Value = i64>>(kernel: &K, law: &HashMap<Vec<i64>, f64
         let state = kernel.start(start, &mut rng).unwrap();
         let (mut state, _) = chain::run(kernel, state, 2000, 0, &mut rng, |_, _| ()).unwrap();
         let mut noise = kernel.noise();
-        assert_law(law, 20_000, || {
+        assert_law(law, 8_000, || {
             for _ in 0..thin {
                 kernel.draw(&mut rng, &mut noise);
                 kernel.apply(&mut state, &noise);
@@ -115,8 +115,8 @@ fn chains_reach_the_listed_law() {
         for counts in [None, Some(&COUNTS[..])] {
             let tree = tree(known);
             let law = listed(&tree, &laws, counts, 5);
-            chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 60, seed);
-            chain_case(&HierarchicalMh::new(&tree, &laws, 0.5, counts).unwrap(), &law, 400, seed);
+            chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 40, seed);
+            chain_case(&HierarchicalMh::new(&tree, &laws, 0.5, counts).unwrap(), &law, 200, seed);
         }
     }
 }

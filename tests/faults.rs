@@ -217,7 +217,7 @@ fn damaged_batches_are_drawn_again() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
     };
-    let garbage = |bytes: &mut Vec<u8>| bytes.extend_from_slice(b"records3 and no more");
+    let garbage = |bytes: &mut Vec<u8>| bytes.extend_from_slice(b"records4 and no more");
     let empty = |bytes: &mut Vec<u8>| bytes.clear();
     for damage in [&cut as &dyn Fn(&mut Vec<u8>), &flip, &garbage, &empty] {
         killed(&place, "out");
@@ -528,7 +528,7 @@ fn a_newer_manifest_is_refused_and_left() {
         &["report", "out"],
         &["digest", "out"],
     ] {
-        place.refuses(arguments, &["out/manifest.json", "schema version 99, this tool reads 7"]);
+        place.refuses(arguments, &["out/manifest.json", "schema version 99, this tool reads 8"]);
     }
     assert_eq!(std::fs::read_to_string(place.path("out/manifest.json")).unwrap(), newer);
     assert!(place.path("out/errors.parquet").exists());

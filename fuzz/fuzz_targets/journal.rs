@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
                 words.extend_from_slice(&u64::to_le_bytes(word));
             }
             let checksum = Sha256::digest([identity.as_bytes(), &words, bytes].concat());
-            let log = [b"records3", &words[..], &checksum[..], bytes].concat();
+            let log = [b"records4", &words[..], &checksum[..], bytes].concat();
             let (mut source, mut record) = (&log[..], Vec::new());
             assert_eq!(next(&mut source, &identity, &mut record).expect("memory"), Some(((7, 0, 4), false)));
             assert!(source.is_empty() && record == log);

@@ -4,11 +4,11 @@
 mod common;
 
 use congenial::input::Bound;
-use congenial::config::Beside;
+use congenial::config::{Beside, Keep};
 use congenial::input::{DataSource, InvariantSpec, Shape};
 use congenial::failure::Failure;
 use congenial::input::{
-    Aggregate, CsvTable, HierarchyTable, InvariantTable, Refusal, count_csv, join, matrix_from_reader,
+    Aggregate, CsvTable, InvariantTable, Known, Refusal, Subject, count_csv, join, matrix_from_reader, read_subject,
 };
 use congenial::study::release::{beside_from, beside_source_from, published_from, write_beside};
 use libfuzzer_sys::fuzz_target;
@@ -32,7 +32,26 @@ fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
             assert!(rows.to_rows().iter().all(|(line, _)| *line > 0));
         }
         1 => {
-            let tree = HierarchyTable::from_csv(table(bytes)?, &[text("a"), text("b")], "count", &[])?;
+            // With known counts for every other kind of input.
+            let marked = reader & 8 != 0;
+            let source = DataSource {
+                table: path.to_owned(),
+                count: text("count"),
+                filter: vec![],
+                shape: Shape::Hierarchy { levels: vec![text("a"), text("b")] },
+                root: text("total"),
+                known: Known {
+                    levels: if reader & 16 != 0 { vec![text("total")] } else { vec![] },
+                    column: marked.then(|| text("known")),
+                },
+            };
+            let read = read_subject(table(bytes)?, &source, &[&[text("b")]], &Keep::All);
+            let (subject, _) = match read {
+                Ok(read) => read,
+                Err(Refusal::File(failure)) => return Err(failure),
+                Err(Refusal::Invariant(..)) => unreachable!("there is none"),
+            };
+            let Subject::Hierarchy(tree) = subject else { unreachable!("it has levels") };
             tree.hierarchy.check(&tree.counts).expect("a sum");
         }
         2 => drop(published_from(&table(bytes)?)?),
@@ -78,7 +97,8 @@ fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
             let chosen = specs.into_iter().enumerate().filter(|(i, _)| reader >> 3 & 1 << (i % 5) != 0);
             let invariants = chosen.map(|(_, spec)| (spec, 0..0)).collect();
             let shape = Shape::Table { entry: Some(vec![a, b]), invariants };
-            let source = DataSource { table: path.to_owned(), count: text("count"), filter: vec![], shape };
+            let (root, known) = (text("total"), Known::default());
+            let source = DataSource { table: path.to_owned(), count: text("count"), filter: vec![], shape, root, known };
             match InvariantTable::from_csv(table(bytes)?, &source) {
                 Ok(table) => {
                     let zero = vec![0; table.counts.len()];

@@ -104,7 +104,7 @@ const SHARE: (f64, f64) = (0.01, 0.05);
 /// Name of the file that says what a journal belongs to.
 const IDENTITY: &str = "identity.json";
 /// Begins every record; rows of another layout have another number.
-const MAGIC: &[u8; 8] = b"records3";
+const MAGIC: &[u8; 8] = b"records4";
 /// Bytes before the text of the error and the rows.
 const HEAD: usize = 8 + 5 * 8 + 32;
 
