@@ -111,33 +111,39 @@ pub(super) fn without_zeros(name: &str) -> &str {
     if short.is_empty() && !name.is_empty() { "0" } else { short }
 }
 
-/// What tells that levels may not be given coarse to fine: every node of a level has one child only, and a name among these children
-/// stands under several parents. In words, with the rows; `None` if nothing does.
+/// Rows by which the order of levels is judged.
+const JUDGED: usize = 100_000;
+
+/// What tells that levels may not be given coarse to fine: a level has fewer names than the one above it, and most nodes of that one have
+/// one child. In words, with the rows; `None` if nothing does.
 pub(super) fn doubtful_order(table: &CsvTable, columns: &[String]) -> Result<Option<String>> {
     for pair in columns.windows(2) {
         let [coarse, fine] = [table.column(&pair[0])?, table.column(&pair[1])?];
-        let (mut child, mut parent) = (HashMap::<&str, &str>::new(), HashMap::<&str, (&str, usize)>::new());
+        // By coarse name, its first child and whether it has others; by fine name, its first parent and the row.
+        let mut children: HashMap<&str, (&str, bool)> = HashMap::new();
+        let mut parents: HashMap<&str, (&str, usize)> = HashMap::new();
         let mut repeats = None;
-        for row in 0..table.len() {
+        for row in 0..table.len().min(JUDGED) {
             let (coarse, fine) = (table.text(row, coarse), table.text(row, fine));
-            if *child.entry(coarse).or_insert(fine) != fine {
-                // It has two children.
-                repeats = None;
-                break;
-            }
-            let (first, before) = *parent.entry(fine).or_insert((coarse, row));
-            if first != coarse && repeats.is_none() {
+            let (first, others) = children.entry(coarse).or_insert((fine, false));
+            *others |= *first != fine;
+            let (parent, before) = *parents.entry(fine).or_insert((coarse, row));
+            if parent != coarse && repeats.is_none() {
                 repeats = Some((before, row));
             }
         }
-        if let Some((before, row)) = repeats {
+        let alone = children.values().filter(|(_, others)| !others).count();
+        if let Some((before, row)) = repeats
+            && parents.len() < children.len()
+            && 2 * alone > children.len()
+        {
             let [(one, first), (other, second)] =
                 [before, row].map(|row| (table.text(row, coarse), table.place(row)));
             let name = table.text(row, fine);
             let (coarse, fine) = (&pair[0], &pair[1]);
             return Ok(Some(format!(
-                "`{fine}` = `{name}` has two parents, `{coarse}` = `{one}` on {first} and `{coarse}` = `{other}` on {second}, and no \
-                 `{coarse}` has two children. Each is a node of its own. If that is not meant, put `{fine}` before `{coarse}` in the levels."
+                "`{fine}` = `{name}` has two parents, `{coarse}` = `{one}` on {first} and `{coarse}` = `{other}` on {second}, and most \
+                 `{coarse}` have one child. Each is a node of its own. If that is not meant, put `{fine}` before `{coarse}` in the levels."
             )));
         }
     }
