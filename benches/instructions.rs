@@ -11,8 +11,8 @@ use congenial::exact::{
     Source, SplitScratch, Table, TreeLaw, TreeSampler, composition,
 };
 use congenial::imaging::{
-    ImageScratch, IntegerNnl2, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, SimplexScratch,
-    SimplexValue, TopDown, TopDownScratch,
+    ClosestScratch, ImageScratch, IntegerL2, IntegerNnl2, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch,
+    SimplexScratch, SimplexValue, TopDown, TopDownScratch,
 };
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{
@@ -273,10 +273,10 @@ fn lattice_l2(invariant: &Linear) -> Run {
 /// Rounding to integers with the totals of the states.
 fn rounding() -> Run {
     let invariant = counties();
-    let l2 = LatticeL2::new(&invariant).expect("served");
+    let l2 = IntegerL2::new(&invariant).expect("served");
     let noise: Vec<f64> = free(l1(), invariant.entries()).iter().map(|&z| z as f64).collect();
-    let mut z = vec![0; noise.len()];
-    repeat(FEW, move |rng| l2.round(rng, &noise, black_box(&mut z)))
+    let (mut scratch, mut z) = (ClosestScratch::default(), vec![0; noise.len()]);
+    repeat(FEW, move |rng| l2.round(rng, &mut scratch, &noise, black_box(&mut z)).expect("totals"))
 }
 
 /// One total of counts >= 0.
