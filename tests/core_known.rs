@@ -96,7 +96,7 @@ fn chain_case<K: Dispersed<Value = i64>>(kernel: &K, law: &HashMap<Vec<i64>, f64
     let mut rng = test_stream(seed);
     for start in [Start::default(), Start::FreeNoise] {
         let state = kernel.start(start, &mut rng).unwrap();
-        let (mut state, _) = chain::run(kernel, state, 2000, 0, &mut rng, |_, _| ()).unwrap();
+        let (mut state, _) = chain::run(kernel, state, 20_000, 0, &mut rng, |_, _| ()).unwrap();
         let mut noise = kernel.noise();
         assert_law(law, 8_000, || {
             for _ in 0..thin {
@@ -110,13 +110,13 @@ fn chain_case<K: Dispersed<Value = i64>>(kernel: &K, law: &HashMap<Vec<i64>, f64
 
 #[test]
 fn chains_reach_the_listed_law() {
-    let laws = geometric([0.5, 0.55, 0.45]);
+    let laws = geometric([0.8, 0.9, 0.7]);
     for (known, seed) in KNOWN.iter().zip(300..) {
         for counts in [None, Some(&COUNTS[..])] {
             let tree = tree(known);
             let law = listed(&tree, &laws, counts, 5);
             chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 40, seed);
-            chain_case(&HierarchicalMh::new(&tree, &laws, 0.5, counts).unwrap(), &law, 200, seed);
+            chain_case(&HierarchicalMh::new(&tree, &laws, 0.7, counts).unwrap(), &law, 300, seed);
         }
     }
 }
