@@ -96,7 +96,7 @@ impl LaplaceTree {
 
     /// The children that are neither leaves nor known.
     fn internal(&self, v: usize) -> impl Iterator<Item = usize> {
-        self.hierarchy.open_children(v).filter(|&c| !self.hierarchy.is_leaf(c))
+        self.hierarchy.children(v).filter(|&c| !self.hierarchy.is_leaf(c) && !self.hierarchy.is_known(c))
     }
 
     /// Draws the sums of all internal nodes below v but those towards one group of leaves, which follow from the sum of v's

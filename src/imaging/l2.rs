@@ -54,8 +54,9 @@ impl L2 {
             if self.below[v] > 0.0 {
                 let sum: f64 = noise[children.clone()].iter().sum();
                 let rest = (noise[v] - sum) / self.below[v];
+                let leaf = self.own[tree.level(v) + 1];
                 for c in children {
-                    noise[c] += rest * self.variance(c);
+                    noise[c] += rest * self.combined.get(c).copied().unwrap_or(leaf);
                 }
             }
         }
