@@ -18,7 +18,9 @@ pub fn plan(text: &str, sets: &[String], table: &str) {
     assert!(!plan.cells.is_empty());
     for cell in &plan.cells {
         let scales = &cell.calibration.scales;
-        assert!(scales.iter().all(|scale| scale.is_finite() && *scale > 0.0), "scales {scales:?}");
+        let (known, measured) = scales.split_at(plan.subject.known_levels());
+        assert!(measured.iter().all(|scale| scale.is_finite() && *scale > 0.0), "scales {scales:?}");
+        assert!(!measured.is_empty() && known.iter().all(|scale| *scale == 0.0), "scales {scales:?}");
     }
     let resolved = plan.resolved();
     let again = expand(&resolved, &[], table).unwrap_or_else(|| panic!("refused when resolved:\n{resolved}"));
