@@ -33,7 +33,7 @@ impl Subject {
         match self {
             Self::Hierarchy(table) => {
                 let tree = &table.hierarchy;
-                (0..tree.levels()).take_while(|&level| tree.measured(level) == 0).count()
+                (0..tree.levels()).take_while(|&level| tree.is_level_known(level)).count()
             }
             Self::Table(_) => 0,
         }

@@ -141,6 +141,11 @@ impl Hierarchy {
         self.known.get(v).copied().unwrap_or(false)
     }
 
+    /// Whether every node of a level is known.
+    pub fn is_level_known(&self, l: usize) -> bool {
+        self.level_nodes(l).all(|v| self.is_known(v))
+    }
+
     /// Nodes of a level that are not known.
     pub fn measured(&self, l: usize) -> usize {
         self.level_nodes(l).filter(|&v| !self.is_known(v)).count()

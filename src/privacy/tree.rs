@@ -52,10 +52,10 @@ pub struct TreeCosts<'a> {
     tree: &'a Hierarchy,
     /// By level: of a change by 1 of one of its nodes.
     costs: &'a [f64],
-    /// By node: of a change by 1 of all nodes from the one below the root of its component down to it, itself included, the root
-    /// too where that is not known. 0 at known nodes.
-    path: Vec<f64>,
-    /// By node: the root of the component that it is a part of, as a node below it; of a known node the one above it.
+    /// By level of a known node and level below: of a change by 1 of all nodes on the way from the one down to the other, the
+    /// known one not included. Last: from the root of all, which is included.
+    paths: Vec<Vec<f64>>,
+    /// By node up to the last that has children: the root of the component that these are parts of.
     root: Vec<u32>,
 }
 
@@ -110,26 +110,46 @@ impl<'a> TreeCosts<'a> {
     /// `costs`: one per level, of a change by 1 of one of its nodes. Errors: another number of them.
     pub fn new(tree: &'a Hierarchy, costs: &'a [f64]) -> Result<Self> {
         tree.check_one_per_level("costs", costs.len())?;
-        let mut path = vec![0.0; tree.nodes()];
-        let mut root = vec![0u32; tree.nodes()];
-        for v in 0..tree.nodes() {
-            if v > 0 {
-                let parent = tree.parent(v);
-                root[v] = if tree.is_known(parent) { parent as u32 } else { root[parent] };
-                path[v] = path[parent];
-            }
-            path[v] = if tree.is_known(v) { 0.0 } else { path[v] + costs[tree.level(v)] };
+        let levels = tree.levels();
+        let from = |first: usize| {
+            let mut sum = 0.0;
+            let add = |level: usize| {
+                sum += if level < first { 0.0 } else { costs[level] };
+                sum
+            };
+            (0..levels).map(add).collect::<Vec<f64>>()
+        };
+        let paths = (1..=levels).chain([0]).map(from).collect();
+        let mut root: Vec<u32> = Vec::new();
+        for v in 0..tree.inner_end() {
+            root.push(if v == 0 || tree.is_known(v) { v as u32 } else { root[tree.parent(v)] });
         }
-        Ok(Self { tree, costs, path, root })
+        Ok(Self { tree, costs, paths, root })
+    }
+
+    /// The root of the component that a node is a part of, as a node below it; of a known node the one above it.
+    fn root(&self, v: usize) -> usize {
+        if v == 0 { 0 } else { self.root[self.tree.parent(v)] as usize }
+    }
+
+    /// Of a change by 1 of all nodes from the one below the root of its component down to a node, itself included, the root too
+    /// where that is not known. 0 at known nodes.
+    fn path(&self, v: usize) -> f64 {
+        if self.tree.is_known(v) {
+            return 0.0;
+        }
+        let root = self.root(v);
+        let from = if self.tree.is_known(root) { self.tree.level(root) } else { self.paths.len() - 1 };
+        self.paths[from][self.tree.level(v)]
     }
 
     /// What a change costs; `None` if it would change a known count, or is none.
     pub fn cost(&self, change: TreeChange) -> Option<f64> {
         let open = |leaf: u32| !self.tree.is_known(leaf as usize);
-        let root = |leaf: u32| self.root[leaf as usize] as usize;
+        let root = |leaf: u32| self.root(leaf as usize);
         match change {
             TreeChange::Added(leaf) => {
-                (open(leaf) && !self.tree.is_known(root(leaf))).then(|| self.path[leaf as usize])
+                (open(leaf) && !self.tree.is_known(root(leaf))).then(|| self.path(leaf as usize))
             }
             TreeChange::Moved { from, to } => {
                 if from == to || !open(from) || !open(to) || root(from) != root(to) {
@@ -146,12 +166,7 @@ impl<'a> TreeCosts<'a> {
 
     /// From a node up to the one below an ancestor in its component.
     fn between(&self, v: usize, ancestor: usize) -> f64 {
-        self.path[v] - self.path[ancestor]
-    }
-
-    /// The cost of a leaf's own node.
-    fn own(&self, leaf: u32) -> f64 {
-        self.costs[self.tree.level(leaf as usize)]
+        self.path(v) - self.path(ancestor)
     }
 
     /// Leaves that are not known.
@@ -159,41 +174,57 @@ impl<'a> TreeCosts<'a> {
         self.tree.leaves().iter().copied().filter(|&leaf| !self.tree.is_known(leaf as usize))
     }
 
+    /// Of the leaves below one parent the first two that are not known: what changes of the others cost, changes of these do.
+    fn some_leaves(&self) -> impl Iterator<Item = u32> + '_ {
+        let tree = self.tree;
+        let below = move |v| tree.open_children(v).filter(|&c| tree.is_leaf(c)).take(2).map(|c| c as u32);
+        let alone = (tree.nodes() == 1).then_some(0);
+        alone.into_iter().chain((0..tree.inner_end()).flat_map(below))
+    }
+
     /// The record whose adding costs most; `None` if every leaf lies below a known count, or is one.
     pub fn worst_added(&self) -> Option<WorstChange> {
-        let mut worst: Option<WorstChange> = None;
-        for leaf in self.leaves() {
+        let mut worst = Worst::new(self);
+        for leaf in self.some_leaves() {
             let change = TreeChange::Added(leaf);
-            keep_worst(&mut worst, self.cost(change).map(|cost| (change, cost)), self.own(leaf));
+            if let Some(cost) = self.cost(change) {
+                worst.keep(change, cost, leaf);
+            }
         }
-        worst
+        worst.finish()
     }
 
     /// The move of a record that costs most; `None` if no two leaves are parts of one component.
     pub fn worst_moved(&self) -> Option<WorstChange> {
-        let deepest = self.best_below(|leaf| Some(self.path[leaf as usize]));
-        let mut worst: Option<WorstChange> = None;
-        for to in self.leaves() {
-            self.partners(to, &deepest, |from, cost| {
-                keep_worst(&mut worst, Some((TreeChange::Moved { from, to }, cost)), self.own(to));
-            });
+        // Leaves below one parent are alike.
+        let deepest = self.best_below(2, |leaf| Some(self.path(leaf as usize)));
+        let mut worst = Worst::new(self);
+        for to in self.some_leaves() {
+            self.partners(to, &deepest, |from, cost| worst.keep(TreeChange::Moved { from, to }, cost, to));
         }
-        worst
+        worst.finish()
     }
 
-    /// By inner node: the leaves below it and in its component with the largest values.
-    fn best_below(&self, value: impl Fn(u32) -> Option<f64>) -> Vec<BestTwo> {
-        let mut best = vec![BestTwo::NONE; self.tree.nodes()];
-        for v in (1..self.tree.nodes()).rev() {
-            if self.tree.is_known(v) {
-                continue;
-            }
-            let of = match self.tree.is_leaf(v) {
-                true => value(v as u32).map(|value| (value, v as u32)),
-                false => best[v].best(),
-            };
-            if let Some((value, leaf)) = of {
-                best[self.tree.parent(v)].add(value, leaf, v as u32);
+    /// By node up to the last that has children: the leaves below it and in its component with the largest values; of those below one
+    /// parent the last `most` are looked at.
+    fn best_below(&self, most: usize, value: impl Fn(u32) -> Option<f64>) -> Vec<BestTwo> {
+        let tree = self.tree;
+        let end = tree.inner_end();
+        let mut best = vec![BestTwo::NONE; end];
+        for v in (0..end).rev() {
+            let mut leaves = 0;
+            for c in tree.children(v).rev().filter(|&c| !tree.is_known(c)) {
+                let of = match tree.is_leaf(c) {
+                    true if leaves < most => value(c as u32).map(|value| (value, c as u32)),
+                    // No node from there on has children.
+                    true if tree.children(v).start >= end => break,
+                    true => None,
+                    false => best[c].best(),
+                };
+                leaves += usize::from(tree.is_leaf(c));
+                if let Some((value, leaf)) = of {
+                    best[v].add(value, leaf, c as u32);
+                }
             }
         }
         best
@@ -212,17 +243,32 @@ impl<'a> TreeCosts<'a> {
     }
 }
 
-fn keep_worst(worst: &mut Option<WorstChange>, change: Option<(TreeChange, f64)>, own: f64) {
-    let Some((change, cost)) = change else { return };
-    let gamma_bound = tree_gamma_bound(cost, own);
-    match worst {
-        None => *worst = Some(WorstChange { change, cost, gamma_bound }),
-        Some(worst) => {
-            worst.gamma_bound = worst.gamma_bound.max(gamma_bound);
-            if cost > worst.cost {
-                (worst.change, worst.cost) = (change, cost);
-            }
+/// The change that costs most of those that it is shown.
+struct Worst<'a> {
+    costs: &'a TreeCosts<'a>,
+    change: Option<(TreeChange, f64)>,
+    /// By level of the leaf that gains: the largest cost, with which the bound on gamma grows.
+    most: Vec<f64>,
+}
+
+impl<'a> Worst<'a> {
+    fn new(costs: &'a TreeCosts<'a>) -> Self {
+        Self { costs, change: None, most: vec![0.0; costs.tree.levels()] }
+    }
+
+    fn keep(&mut self, change: TreeChange, cost: f64, gains: u32) {
+        let most = &mut self.most[self.costs.tree.level(gains as usize)];
+        *most = most.max(cost);
+        if self.change.is_none_or(|(_, largest)| cost > largest) {
+            self.change = Some((change, cost));
         }
+    }
+
+    fn finish(self) -> Option<WorstChange> {
+        let (change, cost) = self.change?;
+        let shown = self.most.iter().zip(self.costs.costs).filter(|(most, _)| **most > 0.0);
+        let gamma_bound = shown.map(|(&most, &own)| tree_gamma_bound(most, own)).fold(0.0, f64::max);
+        Some(WorstChange { change, cost, gamma_bound })
     }
 }
 
@@ -304,10 +350,11 @@ impl<'a> TreeConditioning<'a> {
         let LeafFloors { more, less, log_mass, .. } = &self.floors;
         let giving = |leaf: u32| self.counts[leaf as usize] > 0;
         // Partners that change c least; and those that cost least, for the bound.
-        let givers = self.costs.best_below(|leaf| giving(leaf).then(|| less[leaf as usize]));
-        let takers = self.costs.best_below(|leaf| Some(-more[leaf as usize]));
-        let near_givers = self.costs.best_below(|leaf| giving(leaf).then(|| -self.costs.path[leaf as usize]));
-        let near_takers = self.costs.best_below(|leaf| Some(-self.costs.path[leaf as usize]));
+        let givers = self.costs.best_below(usize::MAX, |leaf| giving(leaf).then(|| less[leaf as usize]));
+        let takers = self.costs.best_below(usize::MAX, |leaf| Some(-more[leaf as usize]));
+        let path = |leaf: u32| self.costs.path(leaf as usize);
+        let near_givers = self.costs.best_below(usize::MAX, |leaf| giving(leaf).then(|| -path(leaf)));
+        let near_takers = self.costs.best_below(usize::MAX, |leaf| Some(-path(leaf)));
         let mut moves: Vec<(f64, u32, u32, f64)> = Vec::new();
         let mut most = 0.0f64;
         for leaf in self.costs.leaves() {

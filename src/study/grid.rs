@@ -11,6 +11,7 @@ use crate::grid::{Cell, Plan};
 use crate::input::Shape;
 use crate::input::Subject;
 use crate::privacy::LatticeShape;
+use crate::privacy::Statement;
 use crate::store::{About, Lattice, RunFolder};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -194,9 +195,9 @@ impl<K: Kind> Planned for Gridded<K> {
             "smallest change",
         ];
         let statements = Statements::new(plan);
+        let pays: Vec<Statement> = plan.cells.iter().map(|cell| statements.quick(cell)).collect();
         let mut notes = Vec::new();
-        let mut row = |cell: &Cell| {
-            let statement = statements.quick(cell);
+        let mut row = |(cell, statement): (&Cell, &Statement)| {
             let changes = statement.changes().map(|(kind, change)| (kind, change.clone()));
             let pays = statement_words(&changes, &mut notes);
             let scales: Vec<String> =
@@ -217,13 +218,13 @@ impl<K: Kind> Planned for Gridded<K> {
             ];
             row.into_iter().chain(pays).collect()
         };
-        let rows = plan.cells.iter().map(&mut row).collect();
+        let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
         let mut summary = format!("{} cells on {}", plan.cells.len(), plan.subject.summary());
         notes.iter().for_each(|note| summary += &format!("; {note}"));
         if plan.cells.iter().any(|cell| statements.is_searched(cell)) {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";
         }
-        let described = |cell: &Cell| {
+        let described = |(cell, statement): (&Cell, &Statement)| {
             json!({
                 "cell": cell.key_text(),
                 "law": cell.law.name(),
@@ -239,7 +240,7 @@ impl<K: Kind> Planned for Gridded<K> {
                 "replicates": cell.replicates,
                 "epsilon_total": cell.calibration.epsilon,
                 "delta_total": cell.calibration.delta,
-                "pays": statements.quick(cell).changes().map(|(kind, change)| (kind.name(), described(change)))
+                "pays": statement.changes().map(|(kind, change)| (kind.name(), described(change)))
                     .into_iter()
                     .collect::<std::collections::BTreeMap<_, _>>(),
             })
@@ -251,7 +252,7 @@ impl<K: Kind> Planned for Gridded<K> {
             json: json!({
                 "subject": plan.subject.name(),
                 "data_digest": plan.subject.digest(),
-                "cells": plan.cells.iter().map(described).collect::<Vec<_>>(),
+                "cells": plan.cells.iter().zip(&pays).map(described).collect::<Vec<_>>(),
             }),
         }
     }
