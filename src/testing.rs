@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
+use std::collections::HashMap;
 
 /// Level of every statistical test: the chance that a correct sampler fails it, for its fixed seed.
 pub const ALPHA: f64 = 1e-6;
@@ -34,6 +35,15 @@ pub fn frequencies(bins: impl IntoIterator<Item = (u64, f64)>, draws: u64) -> Op
 pub fn assert_frequencies(bins: impl IntoIterator<Item = (u64, f64)>, draws: u64) {
     let p = frequencies(bins, draws).expect("nothing to test");
     assert!(p > ALPHA, "chi-square test of {draws} draws: p = {p:e}");
+}
+
+/// Draws of whole vectors against a listed law, by [`assert_frequencies`].
+pub fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -> Vec<i64>) {
+    let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
+    for _ in 0..draws {
+        *seen.entry(draw()).or_default() += 1;
+    }
+    assert_frequencies(law.iter().map(|(z, &p)| (seen.get(z).copied().unwrap_or(0), p)), draws);
 }
 
 /// Kolmogorov-Smirnov test of independent draws against a continuous distribution function, by the

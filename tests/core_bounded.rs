@@ -102,14 +102,6 @@ fn listed<L: LatticeLaw>(system: &System, law: &L, reach: i64) -> HashMap<Vec<i6
     all
 }
 
-fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -> Vec<i64>) {
-    let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
-    for _ in 0..draws {
-        *seen.entry(draw()).or_default() += 1;
-    }
-    assert_frequencies(law.iter().map(|(z, &p)| (seen.get(z).copied().unwrap_or(0), p)), draws);
-}
-
 fn reach(system: &System) -> i64 {
     if system.invariant.entries() > 4 { 5 } else { 9 }
 }

@@ -19,49 +19,11 @@ fn tiny() -> Hierarchy {
     Hierarchy::from_parents(&[0, 0, 0, 0, 1, 1, 3]).unwrap()
 }
 
-/// Every noise vector of the tiny tree with leaves in -reach..=reach and its probability, by listing.
-fn enumerate<L: IntegerLaw>(
-    tree: &Hierarchy,
-    laws: &[L],
-    counts: Option<&[i64]>,
-    reach: i64,
-) -> HashMap<Vec<i64>, f64> {
-    let leaves: Vec<usize> = tree.leaves().iter().map(|&v| v as usize).collect();
-    let mut all = HashMap::new();
-    let side = (2 * reach + 1) as usize;
-    for index in 0..side.pow(leaves.len() as u32) {
-        let mut rest = index;
-        let mut noise = vec![0i64; tree.nodes()];
-        for &leaf in &leaves {
-            noise[leaf] = (rest % side) as i64 - reach;
-            rest /= side;
-        }
-        if counts.is_some_and(|counts| leaves.iter().any(|&v| counts[v] + noise[v] < 0)) {
-            continue;
-        }
-        tree.sum_up(&mut noise);
-        let log: f64 = noise.iter().enumerate().map(|(v, &z)| laws[tree.level(v)].log_weight(z)).sum();
-        all.insert(noise, log.exp());
-    }
-    let total: f64 = all.values().sum();
-    all.values_mut().for_each(|p| *p /= total);
-    all
-}
-
-/// Draws of a sampler against the listed law, as whole vectors.
-fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -> Vec<i64>) {
-    let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
-    for _ in 0..draws {
-        *seen.entry(draw()).or_default() += 1;
-    }
-    assert_frequencies(law.iter().map(|(z, &p)| (seen.get(z).copied().unwrap_or(0), p)), draws);
-}
-
 const COUNTS: [i64; 7] = [6, 3, 1, 2, 0, 3, 2];
 
 fn exact_case<L: IntegerLaw>(laws: &[L], counts: Option<&[i64]>, seed: u64) {
     let tree = tiny();
-    let law = enumerate(&tree, laws, counts, 9);
+    let law = listed_tree(&tree, laws, counts, 9);
     let sampler = IntegerTree::new(&tree, laws, counts).unwrap();
     assert!(sampler.tv_error() < 1e-15);
     let (mut rng, mut scratch, mut noise) = (test_stream(seed), PartsScratch::default(), vec![0; 7]);
@@ -116,13 +78,13 @@ fn chains_reach_the_listed_law() {
     let tree = tiny();
     let laws = geometric_laws([0.5, 0.7, 0.4]);
     for counts in [None, Some(&COUNTS[..])] {
-        let law = enumerate(&tree, &laws, counts, 9);
+        let law = listed_tree(&tree, &laws, counts, 9);
         chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 60, 5);
         chain_case(&HierarchicalMh::new(&tree, &laws, 0.6, counts).unwrap(), &law, 200, 6);
     }
     let laws: Vec<_> = [0.8, 1.1, 0.9].iter().map(|&sigma| DiscreteGaussian::new(sigma).unwrap()).collect();
     for counts in [None, Some(&COUNTS[..])] {
-        let law = enumerate(&tree, &laws, counts, 9);
+        let law = listed_tree(&tree, &laws, counts, 9);
         chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 60, 7);
     }
 }

@@ -28,44 +28,6 @@ const KNOWN: [&[usize]; 6] = [&[0], &[0, 1, 2, 3], &[1], &[4, 2], &[0, 4], &[3, 
 
 const COUNTS: [i64; 9] = [9, 3, 1, 5, 2, 0, 1, 4, 1];
 
-/// Every noise vector with leaves in -reach..=reach and its probability, by listing.
-fn listed<L: IntegerLaw>(
-    tree: &Hierarchy,
-    laws: &[L],
-    counts: Option<&[i64]>,
-    reach: i64,
-) -> HashMap<Vec<i64>, f64> {
-    let leaves: Vec<usize> = tree.leaves().iter().map(|&v| v as usize).collect();
-    let side = (2 * reach + 1) as usize;
-    let mut all = HashMap::new();
-    for index in 0..side.pow(leaves.len() as u32) {
-        let mut rest = index;
-        let mut noise = vec![0i64; tree.nodes()];
-        for &leaf in &leaves {
-            noise[leaf] = (rest % side) as i64 - reach;
-            rest /= side;
-        }
-        tree.sum_up(&mut noise);
-        let allowed = (0..tree.nodes()).all(|v| !tree.is_known(v) || noise[v] == 0)
-            && counts.is_none_or(|counts| leaves.iter().all(|&v| counts[v] + noise[v] >= 0));
-        if allowed {
-            let log: f64 = noise.iter().enumerate().map(|(v, &z)| laws[tree.level(v)].log_weight(z)).sum();
-            all.insert(noise, log.exp());
-        }
-    }
-    let total: f64 = all.values().sum();
-    all.values_mut().for_each(|p| *p /= total);
-    all
-}
-
-fn assert_law(law: &HashMap<Vec<i64>, f64>, draws: u64, mut draw: impl FnMut() -> Vec<i64>) {
-    let mut seen: HashMap<Vec<i64>, u64> = HashMap::new();
-    for _ in 0..draws {
-        *seen.entry(draw()).or_default() += 1;
-    }
-    assert_frequencies(law.iter().map(|(z, &p)| (seen.get(z).copied().unwrap_or(0), p)), draws);
-}
-
 fn geometric(scales: [f64; 3]) -> Vec<DoubleGeometric> {
     scales.iter().map(|&scale| DoubleGeometric::new(scale).unwrap()).collect()
 }
@@ -74,7 +36,7 @@ fn exact_case<L: IntegerLaw>(laws: &[L], seed: u64) {
     for (known, seed) in KNOWN.iter().zip(seed..) {
         for counts in [None, Some(&COUNTS[..])] {
             let tree = tree(known);
-            let law = listed(&tree, laws, counts, 4);
+            let law = listed_tree(&tree, laws, counts, 4);
             let sampler = IntegerTree::new(&tree, laws, counts).unwrap();
             assert!(sampler.tv_error() < 1e-9, "{}", sampler.tv_error());
             let (mut rng, mut scratch, mut noise) = (test_stream(seed), PartsScratch::default(), vec![7; 9]);
@@ -114,7 +76,7 @@ fn chains_reach_the_listed_law() {
     for (known, seed) in KNOWN.iter().zip(300..) {
         for counts in [None, Some(&COUNTS[..])] {
             let tree = tree(known);
-            let law = listed(&tree, &laws, counts, 5);
+            let law = listed_tree(&tree, &laws, counts, 5);
             chain_case(&LineGibbs::new(&tree, &laws, counts).unwrap(), &law, 40, seed);
             chain_case(&HierarchicalMh::new(&tree, &laws, 0.7, counts).unwrap(), &law, 300, seed);
         }
@@ -219,12 +181,7 @@ fn skewed_sums_are_held() {
 /// The taxi shape with the city's total known, double geometric with lambda 1: levels 2 and 3 barely gain.
 #[test]
 fn a_known_city() {
-    let mut parents = vec![0; 7];
-    for (borough, zones) in [43, 61, 1, 69, 69, 20].into_iter().enumerate() {
-        parents.extend(vec![borough + 1; zones]);
-    }
-    let tree = Hierarchy::from_parents(&parents).unwrap();
-    let tree = tree.with_known((0..270).map(|v| v == 0).collect()).unwrap();
+    let tree = taxi_shape().with_known((0..270).map(|v| v == 0).collect()).unwrap();
     let law = trees::conditioned(&tree, &[Formula::Geometric(1.0); 3], None, trees::MOST_STEPS).unwrap();
     let per = |level: usize| law.absolute[level] / 270.0;
     assert!(per(0) == 0.0 && (per(1) - 0.0124).abs() < 5e-5 && (per(2) - 0.8068).abs() < 5e-5);

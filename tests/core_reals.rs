@@ -82,7 +82,9 @@ fn conditioning_and_least_squares_agree_for_gaussian_noise() {
             })
             .collect();
         let gibbs = RealGibbs::new(&invariant, None, law).unwrap();
-        let mis = RealIndependence::new(&invariant, None, law, 0.8).unwrap();
+        let order: Vec<usize> = (0..invariant.entries()).collect();
+        let order = (case % 2 == 1).then_some(&order[..]);
+        let mis = RealIndependence::new(&invariant, None, law, 0.8, order).unwrap();
         let seed = case as u64;
         let mut samples =
             vec![exact(law, &invariant, n, 10 + seed), chains(&gibbs, n, 150 * columns as u64, 20 + seed)];
@@ -195,7 +197,7 @@ fn samplers_agree_under_inequalities() {
     fn check<L: ContinuousExact + RealLaw>(law: L, margins: &Linear, region: &Region) {
         let n = 10_000;
         let gibbs = RealGibbs::new(margins, Some(region), law).unwrap();
-        let mis = RealIndependence::new(margins, Some(region), law, 0.5).unwrap();
+        let mis = RealIndependence::new(margins, Some(region), law, 0.5, None).unwrap();
         let rejection = RealRejection::new(margins, region, law, Source::Unconstrained).unwrap();
         let mut rng = test_stream(3);
         let mut noise = vec![0.0; 8];

@@ -2,6 +2,7 @@
 
 mod place;
 
+use congenial::study::privacy::PaidRow;
 use congenial::study::release::{ErrorRow, LevelRow, NodeDrawRow, NodeRow};
 use place::Place;
 use std::collections::HashMap;
@@ -211,4 +212,58 @@ fn names_that_only_look_alike_are_served() {
         "{message}"
     );
     assert!(message.contains("`group` = `x` on line 2 and `group` = `y` on line 3"), "{message}");
+}
+
+/// By listing their noise: two leaves below a known total are two entries with that total, and with one parent that is known there is one step down,
+/// so that `bluedown` is `topdown`. Where the total is measured, every output of three counts pays at most its charge.
+#[test]
+fn small_trees_attain_what_tables_do() {
+    let leaves = "zone,count\na,2\nb,2\n";
+    let privacy = |data: &str, methods: &str| {
+        let config = format!(
+            "name = \"p\"\nseed = 3\nstudy = \"privacy\"\n[data]\ntable = \"leaves.csv\"\ncount = \"count\"\n{data}\n[[grid]]\nepsilon = [1.0, 2.0]\n\
+             law = \"double-geometric\"\nmethod = {methods}\n"
+        );
+        let place = Place::new(&[("leaves.csv", leaves), ("config.toml", &config)]);
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        assert_eq!(place.failures("out"), Vec::<String>::new());
+        let rows = place.with_cells("out", |row: &PaidRow| row.cell);
+        let attained = rows.into_iter().filter(|(_, row)| row.scope == "attained");
+        let mut attained: Vec<(String, u64, String, f64, f64)> = attained
+            .map(|(cell, row)| {
+                let epsilon = (cell.epsilon * 10.0) as u64;
+                (cell.method.name().to_owned(), epsilon, row.change, row.loss, row.loss_conditioned)
+            })
+            .collect();
+        attained.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        attained
+    };
+    let known = "levels = [\"zone\"]\nknown = [\"total\"]";
+    let table = privacy("entry = [\"zone\"]\n[[invariant]]\nkind = \"total\"", "[\"l2\"]");
+    assert_eq!(privacy(known, "[\"l2\"]"), table);
+    assert_eq!(table.len(), 2);
+    let without_name = |rows: Vec<(String, u64, String, f64, f64)>| {
+        rows.into_iter()
+            .map(|(_, epsilon, change, loss, paid)| (epsilon, change, loss, paid))
+            .collect::<Vec<_>>()
+    };
+    let [topdown, bluedown] =
+        ["topdown", "bluedown"].map(|method| without_name(privacy(known, &format!("[\"{method}\"]"))));
+    for (down, up) in topdown.iter().zip(&bluedown) {
+        assert_eq!((down.0, &down.1, down.2), (up.0, &up.1, up.2));
+        assert!((down.3 - up.3).abs() < 1e-9, "{down:?} {up:?}");
+    }
+    let nnl2 = privacy(
+        "entry = [\"zone\"]\n[[invariant]]\nkind = \"total\"\n[[invariant]]\nkind = \"nonnegative\"",
+        "[\"nnl2\"]",
+    );
+    // Rounding of the projection tells no more than the projection.
+    for ((_, _, _, paid), (.., real)) in topdown.iter().zip(&nnl2) {
+        assert!(*paid <= real + 1e-8 && *paid > 0.3, "{paid} {real}");
+    }
+    let measured = privacy("levels = [\"zone\"]", "[\"l2\", \"topdown\", \"bluedown\"]");
+    assert_eq!(measured.len(), 12);
+    for (method, _, change, charged, paid) in &measured {
+        assert!(*paid <= charged + 1e-8 && *paid > 0.2 * charged, "{method} {change}: {paid} of {charged}");
+    }
 }

@@ -136,6 +136,27 @@ method = ["unconstrained", "topdown"]
     pin_run("answers", &config("answers", &format!("{top}{TREE_DATA}{rest}")), &[("tree.csv", tree)]);
 }
 
+/// What is paid, with laws and options that tell curves apart, integers and real numbers.
+#[test]
+fn errors_against_what_is_paid() {
+    let grid = r#"
+study = "frontier"
+change = "added"
+replicates = 60
+[[grid]]
+paid = [0.5, 3.0, 9.0]
+law = ["double-geometric", "laplace"]
+method = ["exact", "topdown"]
+
+[[grid]]
+paid = [0.5, 3.0, 9.0]
+law = "double-geometric"
+method = [{ kind = "exact", nonnegative = true }, { kind = "line-gibbs", sweeps = [5, 20] }, "l2"]
+"#;
+    let (front, grid) = grid.split_at(grid.find("[[grid]]").unwrap());
+    pin_run("frontier", &config("frontier", &format!("{front}{TREE_DATA}{grid}")), &[("tree.csv", TREE)]);
+}
+
 /// Three levels, several budgets and methods, columns with options, blocks with replicates of their own, chains.
 #[test]
 fn errors_on_a_hierarchy() {
@@ -202,16 +223,19 @@ fn published_figures() {
         tree += &format!("z{i},g{},{}\n", i % 3, i * i);
     }
     let published = "\
-column,method,laws,epsilon,level,value
-Flat,exact,laplace|double-geometric,0.5,1,0.02
-Flat,exact,laplace|double-geometric,0.5,3,1.9
-Flat,exact,laplace|double-geometric,4,3,1.8
-Right,exact,laplace,0.5,3,1.7
-Right,exact,laplace,4,3,0.21
-TopDown,topdown,double-geometric,0.5,3,20000
-TopDown,topdown,double-geometric,8,3,0.0005
-Once,l2,laplace,4,2,0.01
-Unknown,none,laplace,4,2,0.01
+source,name,table,figure,value,se,method,law,epsilon,level
+Paper,Flat,l1_error,l1_normalised,0.02,,exact,laplace|double-geometric,0.5,1
+Paper,Flat,l1_error,l1_normalised,1.9,,exact,laplace|double-geometric,0.5,3
+Paper,Flat,l1_error,l1_normalised,1.8,,exact,laplace|double-geometric,4,3
+Paper,Right,l1_error,l1_normalised,1.7,,exact,laplace,0.5,3
+Paper,Right,l1_error,l1_normalised,0.21,,exact,laplace,4,3
+Paper,TopDown,l1_error,l1_normalised,20000,,topdown,double-geometric,0.5,3
+Paper,TopDown,l1_error,l1_normalised,0.0005,,topdown,double-geometric,8,3
+Paper,Once,l1_error,l1_normalised,0.01,,l2,laplace,4,2
+Paper,Unknown,l1_error,l1_normalised,0.01,,none,laplace,4,2
+Paper,exact,l1_error,l2,3,0.5,exact,laplace,4,3
+Paper,at the root,l1_error,bias,0.5,,exact,laplace,,1
+Paper,nowhere,chains,ess_bulk,100,,exact,,,
 ";
     let grid = r#"
 [report]

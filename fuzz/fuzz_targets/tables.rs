@@ -4,13 +4,14 @@
 mod common;
 
 use congenial::input::Bound;
-use congenial::config::{Beside, Keep};
+use congenial::config::Beside;
 use congenial::input::{DataSource, InvariantSpec, Shape};
 use congenial::failure::Failure;
 use congenial::input::{
-    Aggregate, CsvTable, InvariantTable, Known, Refusal, Subject, count_csv, join, matrix_from_reader, read_subject,
+    Aggregate, CsvTable, InvariantTable, Keep, Known, Refusal, Subject, count_csv, join, matrix_from_reader, read_subject,
 };
-use congenial::study::release::{beside_from, beside_source_from, published_from, write_beside};
+use congenial::study::published::published_from;
+use congenial::study::release::{beside_from, beside_source_from, write_beside};
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The methods: a row of facts for each.
 
 use super::laws::{LawKind, Laws};
-use super::options::{Kind, OptionFacts, OptionValue, Value};
+use super::options::{Kind, OptionFacts, OptionValue, SolveFor, Value};
 use crate::exact::{NO_CONTINUOUS_FLOORS, Source};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
@@ -156,6 +156,12 @@ static BETA: OptionFacts = option(
     "beta",
     "share of the excess that the first entry of a total keeps",
     Kind::Number { above: 0.0, closed: true, most: 1.0, default: Some(0.5) },
+);
+static SOLVE_FOR: OptionFacts = option(
+    "solve-for",
+    "entries that are solved for from those that are proposed (the others are the set I): the last with independent columns, the first, \
+     those with the largest counts, or with the smallest",
+    Kind::Name(&["last", "first", "largest", "smallest"]),
 );
 static FROM: OptionFacts =
     option("from", "what proposals satisfy", Kind::Name(&["equations", "unconstrained"]));
@@ -326,6 +332,8 @@ methods! {
         steps: Option<u64> = STEPS,
         /// Inverse scale of the proposals.
         proposal_epsilon: Option<f64> = PROPOSAL_EPSILON,
+        /// Which entries are solved for from the others.
+        solve_for: SolveFor = SOLVE_FOR,
     } = "mis", Facts {
         on_tables: on_tables(
             "conditioning by a chain: metropolized independence, Algorithm 1 of \"Congenial differential privacy\"",
@@ -486,6 +494,12 @@ impl Method {
     /// Whether its releases are integers if the noise is.
     pub fn keeps_integers(&self) -> bool {
         self.facts().integers
+    }
+
+    /// Whether its releases are integers under a law: it keeps the noise's, or ends with a rounding.
+    pub fn releases_integers(&self, law: LawKind) -> bool {
+        let rounds = matches!(self, Self::TopDown | Self::BlueDown | Self::L2Integer | Self::Nnl2Integer);
+        rounds || (self.keeps_integers() && !law.is_continuous())
     }
 
     /// Length of its chain, in sweeps or steps: `None` if it runs none, or until chains meet.

@@ -1,6 +1,7 @@
 //! Options of methods: their kinds, ranges and defaults, and their values.
 
 use crate::exact::Source;
+use crate::invariant::{Linear, dependent_entries};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
 use std::fmt;
@@ -202,6 +203,59 @@ macro_rules! names {
 
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
+
+/// Which entries `mis` solves for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SolveFor {
+    /// The last ones with independent columns.
+    #[default]
+    Last,
+    /// The first ones.
+    First,
+    /// Those with the largest counts.
+    Largest,
+    /// Those with the smallest counts.
+    Smallest,
+}
+
+impl SolveFor {
+    /// The entries in the order in which they are taken; `None` for the last ones.
+    pub fn order(self, counts: &[i64]) -> Option<Vec<usize>> {
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        match self {
+            Self::Last => return None,
+            Self::First => {}
+            Self::Largest => order.sort_by_key(|&entry| std::cmp::Reverse(counts[entry])),
+            Self::Smallest => order.sort_by_key(|&entry| counts[entry]),
+        }
+        Some(order)
+    }
+
+    /// The entries that are solved for; `None` for the last ones. Errors: a system beyond 128 bits.
+    pub fn dependent(self, invariant: &Linear, counts: &[i64]) -> crate::Result<Option<Vec<usize>>> {
+        self.order(counts).map(|order| dependent_entries(invariant, &order)).transpose()
+    }
+}
+
+/// The default is no part of a cell's options.
+impl OptionValue for SolveFor {
+    fn read(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::Name("first")) => Self::First,
+            Some(Value::Name("largest")) => Self::Largest,
+            Some(Value::Name("smallest")) => Self::Smallest,
+            _ => Self::Last,
+        }
+    }
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::Last => None,
+            Self::First => Some(Value::Name("first")),
+            Self::Largest => Some(Value::Name("largest")),
+            Self::Smallest => Some(Value::Name("smallest")),
+        }
+    }
+}
 
 /// The default is no part of a cell's options.
 impl OptionValue for Start {

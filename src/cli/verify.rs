@@ -2,7 +2,6 @@
 
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
-use crate::grid::Plan;
 use crate::page::listing;
 use crate::study::composition;
 use crate::study::{self, Document};
@@ -25,7 +24,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let threads = super::run::threads(arguments.threads);
     let manner = Manner { threads, fail_fast: false, quiet: false };
     let plan = match study::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(config) => Plan::new(*config)?,
+        Document::Grid(config) => study::settled(*config)?,
         Document::Worlds(config) => {
             let (number, wrong) = composition::verify(config, manner)?;
             // What the study finds is its result, not an error of the tool.

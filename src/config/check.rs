@@ -6,6 +6,7 @@ use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFi
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::Shape;
+use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -66,7 +67,12 @@ impl Checker<'_> {
             queries: self.queries(report.queries.as_ref(), &data.count)?,
             data,
             blocks,
-            excludes: wire.exclude.iter().map(|wire| self.exclude(wire)).collect::<Result<_>>()?,
+            excludes: wire
+                .exclude
+                .iter()
+                .map(|exclude| self.exclude(exclude, wire.grid.get_ref()[0].axes().budget.0))
+                .collect::<Result<_>>()?,
+            change: wire.top.change.as_ref().map(|change| self.change(change)).transpose()?,
             certify,
             published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
             beside: report.beside.map(|beside| Beside {
@@ -112,7 +118,9 @@ impl Checker<'_> {
         cells: &mut usize,
     ) -> Result<Block> {
         let axes = block.axes();
-        let epsilon = self.axis("epsilon", axes.epsilon, |x, span| self.positive("epsilon", *x, span))?;
+        let (key, budget) = axes.budget;
+        let (budget, budget_span) =
+            (self.axis(key, budget, |x, span| self.positive(key, *x, span))?, budget.span());
         let law = self.axis("law", axes.law, |name, span| self.law(name, span))?;
         let fits = |law: LawKind| B::takes_law(law) && (on_table || law.on_hierarchies());
         if let Some(law) = law.iter().find(|law| !fits(**law)) {
@@ -154,10 +162,10 @@ impl Checker<'_> {
         let replicates = block.replicates(self, replicates)?;
         let own = block.own(self, on_table)?;
         let lags = if let Own::Meetings(meetings) = &own { meetings.lag.len().max(1) } else { 1 };
-        let place = |axis: Option<Range<usize>>| axis.unwrap_or(axes.epsilon.span());
+        let place = |axis: Option<Range<usize>>| axis.unwrap_or(budget_span.clone());
         let split_span = place(axes.split.map(Spanned::span));
         let lengths = [
-            ("epsilon", epsilon.len(), axes.epsilon.span()),
+            (key, budget.len(), budget_span.clone()),
             ("law", law.len(), axes.law.span()),
             ("method", method.len(), axes.method.span()),
             ("sensitivity", sensitivity.len(), place(axes.sensitivity.map(Spanned::span))),
@@ -167,18 +175,7 @@ impl Checker<'_> {
         ];
         *cells = self.product(*cells, &lengths)?;
         let method_span = axes.method.span();
-        Ok(Block {
-            epsilon,
-            law,
-            method,
-            sensitivity,
-            split,
-            delta,
-            replicates,
-            own,
-            method_span,
-            split_span,
-        })
+        Ok(Block { budget, law, method, sensitivity, split, delta, replicates, own, method_span, split_span })
     }
 
     /// The method axis: every method serves what is released, and the study.
@@ -211,14 +208,34 @@ impl Checker<'_> {
         Ok(methods)
     }
 
-    fn exclude(&self, wire: &WireExclude) -> Result<Exclude> {
+    /// The change that a study protects. Errors: there is none of this name.
+    fn change(&self, name: &Spanned<String>) -> Result<(ChangeKind, Range<usize>)> {
+        let kind = ChangeKind::named(name.get_ref()).ok_or_else(|| {
+            let names = ChangeKind::ALL.map(ChangeKind::name).join(", ");
+            self.error(
+                format!("change: got `{}`", name.get_ref()),
+                name.span(),
+                format!("want one of {names}"),
+            )
+        })?;
+        Ok((kind, name.span()))
+    }
+
+    /// `budget`: the key of the budgets.
+    fn exclude(&self, wire: &WireExclude, budget: &str) -> Result<Exclude> {
+        let budgets = [("epsilon", &wire.epsilon), ("paid", &wire.paid)];
+        if let Some((key, Some(axis))) = budgets.iter().find(|(key, axis)| *key != budget && axis.is_some()) {
+            let label = format!("the budgets of this study are `{budget}`");
+            return Err(self.error(format!("{key}: not used"), axis.span(), label));
+        }
+        let budget = budgets.into_iter().find_map(|(_, axis)| axis.as_ref());
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
         let method = wire
             .method
             .as_ref()
             .map(|axis| self.axis("method", axis, |name, span| self.method_kind(name, span)));
         Ok(Exclude {
-            epsilon: wire.epsilon.as_ref().map(|axis| axis.0.clone()),
+            budget: budget.map(|axis| axis.get_ref().0.clone()),
             law: law.transpose()?,
             method: method.transpose()?,
             nonnegative: wire.nonnegative,

@@ -1,14 +1,32 @@
 //! Checks of `[data]`.
 
 use super::checker::Checker;
-use super::queries::ROOT;
 use super::wire::{WireData, WireInvariant};
 use crate::failure::Result;
 use crate::input::{DataSource, InvariantSpec, Known, Shape};
+use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
+/// The name of the root's level where `data.root` gives no other.
+pub(crate) const ROOT: &str = "total";
+
 impl Checker<'_> {
+    /// Refuses names of levels among which that of the root's stands for two.
+    pub(super) fn distinct_root(
+        &self,
+        key: &str,
+        levels: &[String],
+        root: &str,
+        span: Range<usize>,
+    ) -> Result<()> {
+        if levels.iter().all(|level| level != root) {
+            return Ok(());
+        }
+        let message = format!("{key}: a level below the root has the name `{root}` of the root");
+        Err(self.error(message, span, "want `data.root`, another name for the root's level"))
+    }
+
     /// What is known. Errors: a root or levels where there is no tree; a level that does not exist or has the name of the root; a known level
     /// below one that is not; nothing left to release; a column that is another one's.
     fn known(&self, data: &WireData, shape: &Shape, root: &str) -> Result<Known> {
@@ -43,10 +61,7 @@ impl Checker<'_> {
             }
             self.no_duplicates("data.known", named.get_ref(), named.span())?;
             let all: Vec<&str> = std::iter::once(root).chain(levels.iter().map(String::as_str)).collect();
-            if levels.iter().any(|level| level == root) {
-                let message = format!("data.known: a level below the root has its name `{root}`");
-                return refuse(message, "want `data.root`, another name for the root's level".into());
-            }
+            self.distinct_root("data.known", levels, root, named.span())?;
             if let Some(name) = named.get_ref().iter().find(|name| !all.contains(&name.as_str())) {
                 return refuse(
                     format!("data.known: got `{name}`"),

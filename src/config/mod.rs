@@ -2,7 +2,7 @@
 
 mod check;
 mod checker;
-mod data;
+pub(crate) mod data;
 mod excerpt;
 mod invariants;
 mod limits;
@@ -10,7 +10,7 @@ mod methods;
 mod model;
 pub mod names;
 mod overrides;
-pub(crate) mod queries;
+mod queries;
 mod schema;
 pub mod wire;
 
@@ -19,8 +19,8 @@ pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
 pub use model::{
-    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Keep, Meetings, Own, Pairs,
-    QuerySpec, SplitSpec, Thresholds,
+    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
+    SplitSpec, Thresholds,
 };
 pub use overrides::apply;
 pub use schema::schema;

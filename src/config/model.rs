@@ -1,7 +1,8 @@
 //! What a checked config says.
 
 use crate::catalogue::{LawKind, Method, MethodKind};
-use crate::input::DataSource;
+use crate::input::{DataSource, Keep};
+use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -52,6 +53,8 @@ pub struct Config {
     pub blocks: Vec<Block>,
     /// Combinations to leave out.
     pub excludes: Vec<Exclude>,
+    /// The change of the confidential table whose loss the budgets are, and its place in the text; else they are those of the noise.
+    pub change: Option<(ChangeKind, Range<usize>)>,
     /// Published figures to print beside ours.
     pub published: Option<PathBuf>,
     /// A release by somebody else to print beside ours.
@@ -64,18 +67,6 @@ pub struct Config {
     pub given: String,
     /// The file.
     pub path: PathBuf,
-}
-
-/// Which draws are written out.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Keep {
-    /// None.
-    #[default]
-    Nothing,
-    /// Those of all entries of a table, or of all levels of a tree.
-    All,
-    /// Those of some levels of a tree, from 0 for the root; in this order, each once.
-    Levels(Vec<usize>),
 }
 
 /// A query: leaves or entries that agree in these columns are summed.
@@ -107,7 +98,7 @@ pub struct Beside {
 #[derive(Debug, Clone)]
 pub struct Block {
     /// Budgets.
-    pub epsilon: Vec<f64>,
+    pub budget: Vec<f64>,
     /// Laws.
     pub law: Vec<LawKind>,
     /// Methods with single options.
@@ -223,7 +214,7 @@ impl SplitSpec {
 #[derive(Debug, Clone, Default)]
 pub struct Exclude {
     /// Budgets.
-    pub epsilon: Option<Vec<f64>>,
+    pub budget: Option<Vec<f64>>,
     /// Laws.
     pub law: Option<Vec<LawKind>>,
     /// Methods.

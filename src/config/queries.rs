@@ -1,15 +1,12 @@
 //! Checks of what is asked of single counts: `keep-draws` and `[report] queries`.
 
 use super::checker::Checker;
-use super::model::{Keep, QuerySpec};
+use super::model::QuerySpec;
 use super::wire::WireKeep;
 use crate::failure::Result;
-use crate::input::{DataSource, Shape};
+use crate::input::{DataSource, Keep, Shape};
 use std::collections::HashSet;
 use toml::Spanned;
-
-/// The name of the root's level where `data.root` gives no other.
-pub(crate) const ROOT: &str = "total";
 
 impl Checker<'_> {
     /// Which draws are written out. Errors: a list for a table, no level of the tree, a level twice, an empty list.
@@ -28,13 +25,9 @@ impl Checker<'_> {
         if names.is_empty() {
             return refuse("keep-draws: got an empty list".into(), "want a level, or false".into());
         }
-        let root = data.root.as_str();
-        if levels.iter().any(|level| level == root) {
-            let message = format!("keep-draws: a level below the root has the name `{root}` of the root");
-            return refuse(message, "want `data.root`, another name for the root's level".into());
-        }
+        self.distinct_root("keep-draws", levels, &data.root, wire.span())?;
         self.no_duplicates("keep-draws", names, wire.span())?;
-        let known: Vec<&str> = std::iter::once(root).chain(levels.iter().map(String::as_str)).collect();
+        let known = data.level_names();
         let mut kept = Vec::new();
         for name in names {
             match known.iter().position(|level| level == name) {

@@ -43,6 +43,8 @@ pub struct WireTop {
     pub report: WireReport,
     /// `[certify]`
     pub certify: Option<WireCertify>,
+    /// The change whose loss the budgets are.
+    pub change: Option<Spanned<String>>,
 }
 
 /// A block of any study, by its macro.
@@ -56,8 +58,8 @@ pub trait GridBlock {
 /// The axes of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes<'a> {
-    /// Privacy budgets.
-    pub epsilon: &'a Spanned<Axis<f64>>,
+    /// Privacy budgets, and their key.
+    pub budget: (&'static str, &'a Spanned<Axis<f64>>),
     /// Noise laws.
     pub law: &'a Spanned<Axis<String>>,
     /// Methods.
@@ -74,7 +76,7 @@ pub struct Axes<'a> {
 macro_rules! study {
     (
         $(#[$doc:meta])* $file:ident $name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
-        $(#[$block_doc:meta])* $block:ident { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
+        $(#[$block_doc:meta])* $block:ident by $budget:ident: $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
     ) => {
         $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
@@ -85,7 +87,7 @@ macro_rules! study {
             name: toml::Spanned<String>,
             /// Master seed.
             seed: u64,
-            /// What is done with the cells: release (default), meeting or privacy; or composition, which has other keys.
+            /// What is done with the cells: release (default), meeting, privacy or frontier; or composition, which has other keys.
             #[schemars(with = $study, extend("enum" = [$name]))]
             study: Option<toml::Spanned<String>>,
             /// The confidential counts.
@@ -107,7 +109,7 @@ macro_rules! study {
         }
 
         impl From<$file> for $crate::config::wire::WireFile<$block> {
-            #[allow(clippy::needless_update)]
+            #[allow(clippy::needless_update, clippy::useless_conversion)]
             fn from(file: $file) -> Self {
                 Self {
                     name: file.name,
@@ -118,7 +120,7 @@ macro_rules! study {
                     grid: file.grid,
                     exclude: file.exclude,
                     compare: file.compare,
-                    top: $crate::config::wire::WireTop { $($top: file.$top,)* ..Default::default() },
+                    top: $crate::config::wire::WireTop { $($top: file.$top.into(),)* ..Default::default() },
                 }
             }
         }
@@ -127,9 +129,9 @@ macro_rules! study {
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct $block {
-            /// Privacy budgets.
+            #[doc = $budget_doc]
             #[schemars(with = "crate::config::wire::Axis<f64>")]
-            epsilon: toml::Spanned<$crate::config::wire::Axis<f64>>,
+            $budget: toml::Spanned<$crate::config::wire::Axis<f64>>,
             /// Noise laws.
             #[schemars(with = "crate::config::wire::Axis<crate::config::names::LawName>")]
             law: toml::Spanned<$crate::config::wire::Axis<String>>,
@@ -149,11 +151,11 @@ macro_rules! study {
         }
 
         impl $crate::config::wire::GridBlock for $block {
-            const KEYS: &[&str] = &[$(stringify!($top),)* $(stringify!($own),)*];
+            const KEYS: &[&str] = &[stringify!($budget), $(stringify!($top),)* $(stringify!($own),)*];
 
             fn axes(&self) -> $crate::config::wire::Axes<'_> {
                 $crate::config::wire::Axes {
-                    epsilon: &self.epsilon,
+                    budget: (stringify!($budget), &self.$budget),
                     law: &self.law,
                     method: &self.method,
                     sensitivity: self.sensitivity.as_ref(),
@@ -325,7 +327,11 @@ pub enum WireKeep {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireExclude {
     /// Budgets.
-    pub epsilon: Option<Axis<f64>>,
+    #[schemars(with = "Option<Axis<f64>>")]
+    pub epsilon: Option<Spanned<Axis<f64>>>,
+    /// Budgets of a study of the kind frontier.
+    #[schemars(with = "Option<Axis<f64>>")]
+    pub paid: Option<Spanned<Axis<f64>>>,
     /// Laws.
     #[schemars(with = "Option<Axis<LawName>>")]
     pub law: Option<Spanned<Axis<String>>>,
@@ -336,6 +342,21 @@ pub struct WireExclude {
     pub nonnegative: Option<bool>,
     /// Sensitivities.
     pub sensitivity: Option<Axis<f64>>,
+}
+
+/// `[report]` of a study that draws no releases.
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WirePublished {
+    /// CSV file of published figures to print beside ours, relative to the config file.
+    #[schemars(with = "Option<String>")]
+    pub published: Option<Spanned<String>>,
+}
+
+impl From<WirePublished> for WireReport {
+    fn from(wire: WirePublished) -> Self {
+        Self { published: wire.published, ..Self::default() }
+    }
 }
 
 /// `[report]`

@@ -2,6 +2,7 @@
 
 mod beta;
 mod boxes;
+mod crossing;
 mod ess;
 mod jackknife;
 mod mcse;
@@ -15,6 +16,7 @@ pub use beta::{beta_quantile, student_quantile};
 pub use boxes::BoxPlot;
 #[cfg(feature = "harness")]
 pub(crate) use boxes::quantile;
+pub use crossing::{Crossing, Pair, crossings};
 pub use ess::{bulk_ess, mean_ess, quantile_ess, tail_ess};
 pub use jackknife::jackknife;
 pub use mcse::{QuantileError, mcse_mean, mcse_quantile};

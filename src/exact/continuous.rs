@@ -168,7 +168,7 @@ impl ContinuousSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closed_form::{Operation, TwoBins};
+    use crate::closed_form::{EntryOfTotal, Operation};
     use crate::diagnostics::Moments;
     use crate::invariant::Inequalities;
     use crate::oracle::{Formula, reals};
@@ -197,7 +197,7 @@ mod tests {
         let sampler = ContinuousSampler::new(law, &partition, None).unwrap();
         let all = draws(&sampler, 11, 60_000, 51);
         let entry = |i: usize| all.iter().map(|z| z[i]).collect::<Vec<f64>>();
-        let two = TwoBins::new(lambda, Operation::Conditioned).unwrap();
+        let two = EntryOfTotal::new(lambda, Operation::Conditioned, 2).unwrap();
         assert_distribution(entry(0), |x| two.cdf(x));
         let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
         let three = |x: f64| if x < 0.0 { tail(-x / lambda) } else { 1.0 - tail(x / lambda) };

@@ -28,7 +28,8 @@ pub struct LaplaceTree {
     rate: Vec<f64>,
     /// By node up to the last that has children: number of leaf children and the law of `K` of their sum; known ones do not count.
     leaves: Vec<Option<LeafSum>>,
-    /// By node likewise, where none is a leaf: the child that takes what the others leave, the one with the most leaves.
+    /// By node likewise: the child that takes what the others leave, the one with the most leaves; the node itself where its leaf
+    /// children do.
     pivot: Vec<u32>,
 }
 
@@ -50,7 +51,7 @@ impl LaplaceTree {
     pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
-        let leaves = (0..hierarchy.inner_end())
+        let leaves: Vec<Option<LeafSum>> = (0..hierarchy.inner_end())
             .map(|v| {
                 // Leaf children may stand anywhere among the children; they are drawn as one group.
                 let n = hierarchy.open_children(v).filter(|&c| hierarchy.is_leaf(c)).count();
@@ -63,7 +64,8 @@ impl LaplaceTree {
         let mut pivot = vec![0; hierarchy.inner_end()];
         for v in (0..pivot.len()).rev().filter(|&v| !hierarchy.is_leaf(v)) {
             size[v] = hierarchy.open_children(v).map(|c| size[c]).sum();
-            pivot[v] = hierarchy.open_children(v).max_by_key(|&c| size[c]).unwrap_or(v) as u32;
+            let largest = hierarchy.open_children(v).max_by_key(|&c| size[c]);
+            pivot[v] = largest.filter(|_| leaves[v].is_none()).unwrap_or(v) as u32;
         }
         Ok(Self { hierarchy: hierarchy.clone(), rate, leaves, pivot })
     }
@@ -79,7 +81,7 @@ impl LaplaceTree {
         }
         if self.hierarchy.has_known() {
             for v in 0..self.leaves.len() {
-                if self.hierarchy.is_known(v) && self.hierarchy.is_component(v) {
+                if self.hierarchy.is_known(v) && self.hierarchy.open_children(v).next().is_some() {
                     noise[v] = 0.0;
                     while exponential(rng) <= -self.given(v, 0.0, rng, noise) {}
                 }
@@ -102,27 +104,21 @@ impl LaplaceTree {
     /// Draws the sums of all internal nodes below v but those towards one group of leaves, which follow from the sum of v's
     /// children; returns the logarithm, at most 0, of the probability with which they are to be kept.
     fn given<R: Rng + ?Sized>(&self, v: usize, sum: f64, rng: &mut R, noise: &mut [f64]) -> f64 {
-        let pivot = match &self.leaves[v] {
-            Some(_) => None,
-            None => Some(self.pivot[v] as usize),
-        };
+        let pivot = self.pivot[v] as usize;
         let mut rest = sum;
-        for c in self.internal(v).filter(|&c| Some(c) != pivot) {
+        for c in self.internal(v).filter(|&c| c != pivot) {
             self.sums(c, rng, noise);
             rest -= noise[c];
         }
-        match (&self.leaves[v], pivot) {
-            (Some(leaves), _) => leaves.log_density(rest),
-            (None, Some(c)) => {
-                noise[c] = rest;
-                let inside = self.given(c, rest, rng, noise);
-                // A parent of leaves alone has its weight in them.
-                match self.leaves[c].as_ref().is_some_and(|leaves| leaves.weighted) {
-                    true => inside,
-                    false => inside - self.rate[self.hierarchy.level(c)] * rest.abs(),
-                }
-            }
-            (None, None) => 0.0,
+        if let Some(leaves) = &self.leaves[v] {
+            return leaves.log_density(rest);
+        }
+        noise[pivot] = rest;
+        let inside = self.given(pivot, rest, rng, noise);
+        // A parent of leaves alone has its weight in them.
+        match self.leaves[pivot].as_ref().is_some_and(|leaves| leaves.weighted) {
+            true => inside,
+            false => inside - self.rate[self.hierarchy.level(pivot)] * rest.abs(),
         }
     }
 

@@ -372,7 +372,7 @@ fn in_gaussian(sigma: f64, wall: Option<&Wall>, (from, to): (f64, f64), pieces: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closed_form::{Operation, TwoBins};
+    use crate::closed_form::{EntryOfTotal, Operation};
     use crate::invariant::Linear;
     use crate::rng::normal_cdf;
     use crate::testing::{assert_distribution, test_stream};
@@ -384,7 +384,7 @@ mod tests {
         let lambda = 1.7;
         let laplace = Fall::Laplace(Laplace::new(lambda).unwrap());
         let gaussian = Fall::Gaussian(Gaussian::new(lambda).unwrap());
-        let two = TwoBins::new(lambda, Operation::Conditioned).unwrap();
+        let two = EntryOfTotal::new(lambda, Operation::Conditioned, 2).unwrap();
         let tail = |s: f64| libm::exp(-2.0 * s) * (0.5 + s / 3.0);
         let three = |x: f64| if x < 0.0 { tail(-x / lambda) } else { 1.0 - tail(x / lambda) };
         let normal = |n: f64| move |x: f64| normal_cdf(x / (lambda * libm::sqrt(1.0 - 1.0 / n)));

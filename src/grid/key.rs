@@ -1,9 +1,9 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
-use crate::config::{DEFAULT_STUDY, Keep};
+use crate::config::DEFAULT_STUDY;
 use crate::hash;
-use crate::input::Subject;
+use crate::input::{Keep, Subject};
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
 /// Numbers are written with the fewest digits that give them back. The data enter by their own digest.

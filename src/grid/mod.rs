@@ -19,8 +19,10 @@ use std::sync::Arc;
 pub struct Cell {
     /// Hash of what the cell is: the same in every grid that contains it.
     pub key: u64,
-    /// The budget as given.
+    /// The budget of the noise: as given, or found for `paid`.
     pub epsilon: f64,
+    /// What its releases are to pay, where budgets are that (no part of the key: epsilon is).
+    pub paid: Option<f64>,
     /// For the Gaussian laws.
     pub delta: Option<f64>,
     /// Sensitivity of one level's counts.
@@ -97,6 +99,20 @@ impl Cell {
         let mut cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
         cell.key = key::cell(&cell, subject);
         cell
+    }
+
+    /// The cell with another budget of its noise. `shape`: of the table's lattice, once it is needed. Errors: the law's calibration.
+    pub fn at(
+        &self,
+        epsilon: f64,
+        subject: &Subject,
+        shape: &OnceCell<crate::Result<LatticeShape>>,
+    ) -> crate::Result<Self> {
+        let Self { law, delta, sensitivity, split, .. } = self;
+        let calibration = calibrate(*law, (epsilon, *delta), *sensitivity, split, subject, shape)?;
+        let mut cell = Self { epsilon, calibration, ..self.clone() };
+        cell.key = key::cell(&cell, subject);
+        Ok(cell)
     }
 
     /// The cell in words, for people.
@@ -221,7 +237,7 @@ fn expand(
         for split in &block.split {
             for &sensitivity in &block.sensitivity {
                 for &delta in &deltas {
-                    for &epsilon in &block.epsilon {
+                    for &epsilon in &block.budget {
                         // What is excluded need not calibrate.
                         let excluded = |method: &&Method| {
                             config.excludes.iter().any(|e| matches(e, epsilon, law, method, sensitivity))
@@ -240,6 +256,7 @@ fn expand(
                             let cell = Cell {
                                 key: 0,
                                 epsilon,
+                                paid: config.change.as_ref().map(|_| epsilon),
                                 delta,
                                 sensitivity,
                                 split: split.clone(),
@@ -316,7 +333,7 @@ fn calibrate(
 }
 
 fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {
-    exclude.epsilon.as_ref().is_none_or(|axis| axis.contains(&epsilon))
+    exclude.budget.as_ref().is_none_or(|axis| axis.contains(&epsilon))
         && exclude.law.as_ref().is_none_or(|axis| axis.contains(&law))
         && exclude.method.as_ref().is_none_or(|axis| axis.contains(&method.kind()))
         && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())

@@ -2,9 +2,9 @@
 
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
-use crate::config::queries::ROOT;
-use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Keep, Pairs, QuerySpec, SplitSpec, Thresholds};
-use crate::input::{Bound, InvariantSpec, Shape, Subject};
+use crate::config::data::ROOT;
+use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
+use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
 use std::fmt::Write;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
@@ -21,11 +21,15 @@ impl Plan {
         if config.study != DEFAULT_STUDY {
             document["study"] = value(config.study);
         }
+        if let Some((change, _)) = &config.change {
+            document["change"] = value(change.name());
+        }
         let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
         match (&config.keep_draws, &config.data.shape) {
             (Keep::Nothing, _) => {}
-            (Keep::Levels(kept), Shape::Hierarchy { levels }) => {
-                document["keep-draws"] = list(&level_names(kept, &config.data.root, levels));
+            (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
+                let names = config.data.level_names();
+                document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
             }
             (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
         }
@@ -111,7 +115,8 @@ impl Plan {
     /// are those of TOML.
     fn block(&self, cell: &Cell, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n# cell {}\n[[grid]]", cell.key_text())?;
-        writeln!(text, "epsilon = {:?}\nlaw = \"{}\"", cell.epsilon, cell.law.name())?;
+        let (key, budget) = cell.paid.map_or(("epsilon", cell.epsilon), |paid| ("paid", paid));
+        writeln!(text, "{key} = {budget:?}\nlaw = \"{}\"", cell.law.name())?;
         writeln!(text, "sensitivity = {:?}", cell.sensitivity)?;
         if matches!(self.subject, Subject::Hierarchy(_)) {
             match &cell.split {
@@ -151,11 +156,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// Names of levels by their numbers.
-fn level_names(kept: &[usize], root: &str, levels: &[String]) -> Vec<String> {
-    kept.iter().map(|&level| if level == 0 { root.to_owned() } else { levels[level - 1].clone() }).collect()
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {

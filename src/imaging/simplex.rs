@@ -110,19 +110,8 @@ impl SimplexValue for f64 {
                 fractions.push((y - floor, i));
             }
         }
-        // Rounding of theta can leave one unit too many or too few: the loops mend any excess.
         fractions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for &(_, i) in fractions.iter().cycle().take(units.max(0) as usize) {
-            out[i] += 1;
-        }
-        while units < 0 {
-            for &(_, i) in fractions.iter().rev() {
-                if units < 0 && out[i] > 0 {
-                    out[i] -= 1;
-                    units += 1;
-                }
-            }
-        }
+        hand_out(units, fractions.iter().map(|&(_, i)| i), out);
     }
 }
 
@@ -179,13 +168,18 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
         }
     }
     fractions.sort_unstable_by(|a, b| b.cmp(a));
-    for &(.., i) in fractions.iter().cycle().take(units.max(0) as usize) {
-        out[i as usize] += 1;
+    hand_out(units, fractions.iter().map(|&(.., i)| i as usize), out);
+}
+
+/// Adds units to `places` in their order. Rounding of theta can leave one too many, which is taken from the last that has one.
+fn hand_out(mut units: i64, places: impl DoubleEndedIterator<Item = usize> + Clone, out: &mut [i64]) {
+    for i in places.clone().cycle().take(units.max(0) as usize) {
+        out[i] += 1;
     }
     while units < 0 {
-        for &(.., i) in fractions.iter().rev() {
-            if units < 0 && out[i as usize] > 0 {
-                out[i as usize] -= 1;
+        for i in places.clone().rev() {
+            if units < 0 && out[i] > 0 {
+                out[i] -= 1;
                 units += 1;
             }
         }

@@ -2,9 +2,8 @@
 
 use super::invariant_table::{InvariantTable, Refusal};
 use super::known::{check_zeros, doubtful_order};
-use super::source::{DataSource, Shape};
+use super::source::{DataSource, Keep, Shape};
 use super::{CsvTable, HierarchyTable, Subject};
-use crate::config::Keep;
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::Hierarchy;
@@ -289,8 +288,7 @@ pub fn read_subject(
                 Keep::All => Some((0..=levels.len()).collect()),
                 Keep::Levels(levels) => Some(levels.clone()),
             };
-            let named: Vec<&str> =
-                std::iter::once(source.root.as_str()).chain(levels.iter().map(String::as_str)).collect();
+            let named = source.level_names();
             let warning = doubtful_order(&table, levels)?;
             check_zeros(&table, levels)?;
             let marks = source.known.marks(&table, &named)?;

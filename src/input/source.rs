@@ -21,6 +21,18 @@ pub struct DataSource {
     pub known: Known,
 }
 
+impl DataSource {
+    /// The names of the levels of a tree, the root's first; none of a table.
+    pub fn level_names(&self) -> Vec<&str> {
+        match &self.shape {
+            Shape::Hierarchy { levels } => {
+                std::iter::once(self.root.as_str()).chain(levels.iter().map(String::as_str)).collect()
+            }
+            Shape::Table { .. } => Vec::new(),
+        }
+    }
+}
+
 /// What is released, and what every release keeps.
 #[derive(Debug, Clone)]
 pub enum Shape {
@@ -81,4 +93,16 @@ pub enum Bound {
     Value(i64),
     /// By entry.
     Column(String),
+}
+
+/// Which draws are written out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Keep {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of all entries of a table, or of all levels of a tree.
+    All,
+    /// Those of some levels of a tree, from 0 for the root; in this order, each once.
+    Levels(Vec<usize>),
 }

@@ -156,12 +156,6 @@ impl Hierarchy {
         self.children(v).filter(|&c| !self.is_known(c))
     }
 
-    /// Whether a component begins at the node: see [`Hierarchy`].
-    pub(crate) fn is_component(&self, v: usize) -> bool {
-        (v == 0 || self.is_known(v))
-            && (v == 0 && !self.is_known(0) || self.open_children(v).next().is_some())
-    }
-
     /// Number of nodes, all levels together: the dimension of a release.
     pub fn nodes(&self) -> usize {
         self.parent.len()
@@ -224,6 +218,11 @@ impl Hierarchy {
     /// The leaves, upwards.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
+    }
+
+    /// The number of a leaf among the leaves, from 1.
+    pub fn leaf_number(&self, leaf: u32) -> usize {
+        self.leaves.partition_point(|&other| other < leaf) + 1
     }
 
     /// Sets every parent to the sum of its children, from the leaves' values upwards. O(nodes).

@@ -19,6 +19,7 @@ pub use linear::{Component, Linear, check_free};
 pub(crate) use mobility::MOST_LOOKS;
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use solved::Solved;
+pub use solved::dependent_entries;
 pub use tree::TreeOfEntries;
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

@@ -1,6 +1,6 @@
 //! Equations solved for some of their entries.
 
-use super::linear::Component;
+use super::linear::{Component, Linear};
 use crate::error::{Error, Result};
 use crate::lattice::{Echelon, Row, adjugate, real_value};
 
@@ -20,6 +20,20 @@ pub(crate) struct Solved {
     pub(crate) det: i128,
 }
 
+/// The entries that equations are solved for, where others are free: of each component as many as it has independent equations, with
+/// independent columns, those that stand first in `order`: every entry (from 0), once.
+///
+/// Errors: a system beyond 128 bits.
+pub fn dependent_entries(invariant: &Linear, order: &[usize]) -> Result<Vec<usize>> {
+    let mut all = Vec::new();
+    for component in invariant.components() {
+        let solved = Solved::in_order(&component, order)?;
+        all.extend(solved.dependent.iter().map(|&entry| component.entries[entry as usize] as usize));
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
 const INDEPENDENT: &str =
     "in every component as many entries as there are independent equations, with independent columns";
 
@@ -33,6 +47,29 @@ impl Solved {
     ///
     /// Errors: dependent entries whose columns are dependent or too few, a system beyond 128 bits.
     pub(crate) fn new(component: &Component, dependent: Option<&[usize]>) -> Result<Self> {
+        let entries = 0..component.entries.len() as u32;
+        match dependent {
+            None => Self::of(component, &entries.rev().collect::<Vec<_>>(), false),
+            Some(list) => {
+                let listed = |entry: &u32| list.contains(&(component.entries[*entry as usize] as usize));
+                Self::of(component, &entries.filter(listed).collect::<Vec<_>>(), true)
+            }
+        }
+    }
+
+    /// Solved for the entries with independent columns that stand first in `order`: every entry of the table (from 0), once.
+    ///
+    /// Errors: a system beyond 128 bits.
+    pub(crate) fn in_order(component: &Component, order: &[usize]) -> Result<Self> {
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(i, &entry)| place[entry] = i);
+        let mut candidates: Vec<u32> = (0..component.entries.len() as u32).collect();
+        candidates.sort_by_key(|&entry| place[component.entries[entry as usize] as usize]);
+        Self::of(component, &candidates, false)
+    }
+
+    /// `all`: whether every candidate must be solved for, or as many as are independent.
+    fn of(component: &Component, candidates: &[u32], all: bool) -> Result<Self> {
         let n = component.entries.len() as u32;
         if component.rows.is_empty() {
             let (dependent, rows, adjugate) = (Vec::new(), Vec::new(), Vec::new());
@@ -40,12 +77,6 @@ impl Solved {
         }
         let rows: Vec<Row> =
             component.independent_rows()?.into_iter().map(|i| component.rows[i].clone()).collect();
-        let candidates: Vec<u32> = match dependent {
-            None => (0..n).rev().collect(),
-            Some(list) => {
-                (0..n).filter(|&entry| list.contains(&(component.entries[entry as usize] as usize))).collect()
-            }
-        };
         let column = |entry: u32| -> Vec<i128> {
             let of = |row: &Row| row.iter().find(|(c, _)| *c == entry).map_or(0, |&(_, a)| i128::from(a));
             rows.iter().map(of).collect()
@@ -53,10 +84,10 @@ impl Solved {
         let mut chosen: Vec<u32> = Vec::new();
         let mut echelon = Echelon::new();
         let wrong = || Error::parameter("dependent", candidates.len(), INDEPENDENT);
-        for &entry in &candidates {
+        for &entry in candidates {
             if echelon.rank() < rows.len() && echelon.add(column(entry)).ok_or_else(overflow)? {
                 chosen.push(entry);
-            } else if dependent.is_some() {
+            } else if all {
                 return Err(wrong());
             }
         }
@@ -82,5 +113,31 @@ impl Solved {
             // No -0.
             z[entry as usize] = 0.0 - times_det / det;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first that are independent, in any order: of margins a row and a column less one, and never a cycle.
+    #[test]
+    fn dependent_entries_stand_first_in_their_order() {
+        let margins = Linear::margins(2, 3).unwrap();
+        let forward: Vec<usize> = (0..6).collect();
+        // Entry 4 would close the cycle 0, 1, 4, 3.
+        assert_eq!(dependent_entries(&margins, &forward).unwrap(), [0, 1, 2, 3]);
+        let backward: Vec<usize> = (0..6).rev().collect();
+        let last = Solved::new(&margins.components()[0], None).unwrap();
+        assert_eq!(dependent_entries(&margins, &backward).unwrap(), [2, 3, 4, 5]);
+        assert_eq!(last.dependent, [2, 3, 4, 5]);
+        assert_eq!(dependent_entries(&margins, &[4, 0, 3, 1, 5, 2]).unwrap(), [0, 3, 4, 5]);
+        // Two totals, one entry of each.
+        let parts = Linear::partition(&[0, 1, 0, 1]).unwrap();
+        assert_eq!(dependent_entries(&parts, &[3, 2, 1, 0]).unwrap(), [2, 3]);
+        let third = Solved::in_order(&margins.components()[0], &[4, 0, 3, 1, 5, 2]).unwrap();
+        let mut z = [0.0, 2.0, -1.0, 0.0, 0.0, 0.0];
+        third.solve(&mut z);
+        assert_eq!(z, [-1.0, 2.0, -1.0, 1.0, -2.0, 1.0]);
     }
 }

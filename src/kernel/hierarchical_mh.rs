@@ -1,12 +1,11 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
 use super::known::{KnownSums, with_zeros};
-use super::{Dispersed, Kernel, Start, leaf};
+use super::{Dispersed, Kernel, Start};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
 use crate::rng::{Rng, exponential, normal, normal_cdf};
-use std::collections::HashMap;
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
 /// by a normal random walk, parents are computed upwards, one accept step on the ratio of the weights of
@@ -199,24 +198,12 @@ const STARTS: usize = 1 << 12;
 impl<L: Law> Dispersed for HierarchicalMh<L> {
     /// The paper starts "at random", from no law that it names. A leaf beyond a bound of its own starts at the bound.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
-        let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
+        let bounds = |leaf: u32| {
+            let place = self.leaves.binary_search_by_key(&leaf, |bounded| bounded.0);
+            place.map_or((None, None), |place| self.leaves[place].1)
+        };
         for _ in 0..STARTS {
-            let leaves = self.hierarchy.leaves();
-            let drawn = |&v: &u32| leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
-            let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
-            self.known.close(&mut values);
-            leaves.iter().zip(&values).for_each(|(&v, &z)| nodes[v as usize] = z);
-            for &(v, (lower, upper)) in &self.leaves {
-                let z = &mut nodes[v as usize];
-                *z = lower.filter(|lower| *z < *lower).or(upper.filter(|upper| *z > *upper)).unwrap_or(*z);
-            }
-            if self.hierarchy.has_known() {
-                let bounds: HashMap<u32, NodeBounds<L::Value>> = self.leaves.iter().copied().collect();
-                values.iter_mut().zip(leaves).for_each(|(z, &v)| *z = nodes[v as usize]);
-                let of = |place: usize| bounds.get(&leaves[place]).copied().unwrap_or((None, None));
-                self.known.mend(&mut values, of);
-                leaves.iter().zip(&values).for_each(|(&v, &z)| nodes[v as usize] = z);
-            }
+            let mut nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, bounds);
             self.hierarchy.sum_up_noise(&mut nodes);
             if !self.sums.iter().any(|bounded| outside(&nodes, bounded)) {
                 return Ok(self.init(&nodes));

@@ -1,8 +1,10 @@
 //! Leaves below known counts: starts and steps whose sums are 0 there.
 
+use super::{NodeBounds, Start, leaf};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
-use crate::law::Value;
+use crate::law::{Law, Value};
+use crate::rng::Rng;
 use std::collections::BTreeMap;
 
 /// The hierarchy with what follows from releases that are not negative: everything below a known 0 is 0.
@@ -66,22 +68,36 @@ impl KnownSums {
         }
     }
 
-    /// Moves values within their bounds so that all sums are 0 again; `bounds`: the lower and upper bound of a place.
-    ///
-    /// The lower bounds of a circle sum to at most 0 and the upper ones to at least that.
-    pub(super) fn mend<V: Value>(&self, values: &mut [V], bounds: impl Fn(usize) -> (Option<V>, Option<V>)) {
+    /// Noise of the leaves from which a chain may start, by node; all others have 0: drawn from the start's law by leaf, closed, and
+    /// moved within `bounds` of the leaves, which leave room for sums of 0.
+    pub(super) fn start<L: Law, R: Rng + ?Sized>(
+        &self,
+        (hierarchy, laws): (&Hierarchy, &[L]),
+        start: Start,
+        rng: &mut R,
+        bounds: impl Fn(u32) -> NodeBounds<L::Value>,
+    ) -> Vec<L::Value> {
+        let leaves = hierarchy.leaves();
+        let drawn = |&v: &u32| leaf(&laws[hierarchy.level(v as usize)], start, rng);
+        let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
+        self.close(&mut values);
+        let within = |z: L::Value, place: usize| {
+            let (lower, upper) = bounds(leaves[place]);
+            lower.filter(|lower| z < *lower).or(upper.filter(|upper| z > *upper)).unwrap_or(z)
+        };
+        values.iter_mut().enumerate().for_each(|(place, z)| *z = within(*z, place));
         for circle in &self.circles {
-            let mut excess = V::default();
+            let mut excess = L::Value::default();
             circle.iter().for_each(|&place| excess += values[place as usize]);
             for &place in circle {
                 let z = &mut values[place as usize];
-                let want = *z - excess;
-                let (lower, upper) = bounds(place as usize);
-                let moved = lower.filter(|lower| want < *lower).or(upper.filter(|upper| want > *upper));
-                let moved = moved.unwrap_or(want);
+                let moved = within(*z - excess, place as usize);
                 excess += moved - *z;
                 *z = moved;
             }
         }
+        let mut nodes = vec![L::Value::default(); hierarchy.nodes()];
+        leaves.iter().zip(values).for_each(|(&v, z)| nodes[v as usize] = z);
+        nodes
     }
 }

@@ -1,7 +1,7 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
 use super::known::{KnownSums, with_zeros};
-use super::{Coupled, Dispersed, Kernel, Start, leaf, leaf_log_density};
+use super::{Coupled, Dispersed, Kernel, Start, leaf_log_density};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Line, LineLaw, Term, Value};
@@ -102,12 +102,6 @@ impl<L: LineLaw> LineGibbs<L> {
     #[inline]
     fn ancestor(&self, leaf: usize, height: usize) -> Option<usize> {
         let mut v = leaf;
-        if !self.hierarchy.has_known() {
-            return (height < self.hierarchy.level(leaf)).then(|| {
-                (0..=height).for_each(|_| v = self.hierarchy.parent(v));
-                v
-            });
-        }
         for _ in 0..=height {
             if v == 0 {
                 return None;
@@ -252,19 +246,8 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
 
 impl<L: LineLaw> Dispersed for LineGibbs<L> {
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
-        let leaves = self.hierarchy.leaves();
-        let drawn = |&v: &u32| leaf(&self.laws[self.hierarchy.level(v as usize)], start, rng);
-        let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
-        self.known.close(&mut values);
-        if let Some(floors) = &self.floors {
-            for (z, &v) in values.iter_mut().zip(leaves) {
-                let floor = floors[v as usize];
-                *z = if *z < floor { floor } else { *z };
-            }
-            self.known.mend(&mut values, |place| (Some(floors[leaves[place] as usize]), None));
-        }
-        let mut nodes = vec![L::Value::default(); self.hierarchy.nodes()];
-        leaves.iter().zip(values).for_each(|(&v, z)| nodes[v as usize] = z);
+        let bounds = |v: u32| (self.floors.as_ref().map(|floors| floors[v as usize]), None);
+        let nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, bounds);
         Ok(self.init(&nodes))
     }
 

@@ -55,12 +55,25 @@ pub struct RealProposal {
 }
 
 impl<L: Law<Value = f64>> RealIndependence<L> {
-    /// `rate`: ε~, the inverse scale of the proposals, > 0.
+    /// - `rate`: ε~, the inverse scale of the proposals, > 0.
+    /// - `order`: every entry (from 0), once: those with independent columns that stand first are solved for; `None` for the last ones.
     ///
     /// Errors: no free dimension; what [`Hull::new`] refuses; a system beyond 128 bits.
-    pub fn new(invariant: &Linear, region: Option<&Region>, law: L, rate: f64) -> Result<Self> {
+    pub fn new(
+        invariant: &Linear,
+        region: Option<&Region>,
+        law: L,
+        rate: f64,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
         let hull = Hull::new(invariant, region.unwrap_or(&Region::everything()))?;
-        let solved = |bounded: Bounded| Ok((Solved::new(&bounded.component, None)?, bounded));
+        let solved = |bounded: Bounded| {
+            let solved = match order {
+                Some(order) => Solved::in_order(&bounded.component, order),
+                None => Solved::new(&bounded.component, None),
+            };
+            Ok((solved?, bounded))
+        };
         let components = hull.components()?.into_iter().map(solved).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             law,
@@ -232,10 +245,10 @@ mod tests {
                 assert_oracle(&draws, &reals::conditioned(&plain.0, &plain.1, law).unwrap());
             };
             let (law, rate) = (Laplace::new(1.7).unwrap(), [0.4, 0.8][i % 2]);
-            let laplace = RealIndependence::new(&equations, Some(&region), law, rate).unwrap();
+            let laplace = RealIndependence::new(&equations, Some(&region), law, rate, None).unwrap();
             check(ends(&laplace, 5000, 800, i as u64), Formula::Laplace(1.7));
             let law = Gaussian::new(2.0).unwrap();
-            let gaussian = RealIndependence::new(&equations, Some(&region), law, 0.5).unwrap();
+            let gaussian = RealIndependence::new(&equations, Some(&region), law, 0.5, None).unwrap();
             check(ends(&gaussian, 5000, 800, 100 + i as u64), Formula::Gaussian(2.0));
         }
     }
@@ -244,7 +257,7 @@ mod tests {
     #[test]
     fn variances_are_those_of_closed_forms() {
         let (law, n) = (Laplace::new(3.0).unwrap(), 4.0);
-        let kernel = RealIndependence::new(&Linear::total(4).unwrap(), None, law, 0.4).unwrap();
+        let kernel = RealIndependence::new(&Linear::total(4).unwrap(), None, law, 0.4, None).unwrap();
         let squares: Moments = ends(&kernel, 20_000, 300, 9).iter().map(|z| z[3] * z[3]).collect();
         let want = 9.0 * (2.0 * n - 1.0) * (n - 1.0) / (n * (n + 1.0));
         assert_mean(squares.mean(), want, squares.deviation(), 20_000);

@@ -140,7 +140,26 @@ pub fn all_choices(mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn F
     }
 }
 
-/// Words that are given in turn: see [`all_choices`].
+/// The same for a map that reads its words as keys, of which the order alone counts: all orders of different keys are tried.
+///
+/// - `keys`: words that the map reads, or more; at most 12.
+pub fn all_orders(keys: u64, mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn FnMut(&[i64], f64)) {
+    let mut words = Words { digits: (0..keys).collect(), read: 0 };
+    let share = 1.0 / (1..=keys).product::<u64>() as f64;
+    loop {
+        words.read = 0;
+        each(&map(&mut words), share);
+        assert!(words.digits.len() as u64 == keys && keys <= Words::BASE, "all keys are different");
+        // The next order: the last key with a larger one behind it takes the least such.
+        let keys = &mut words.digits;
+        let Some(place) = keys.windows(2).rposition(|pair| pair[0] < pair[1]) else { return };
+        let larger = keys.iter().rposition(|key| *key > keys[place]).expect("the next one is larger");
+        keys.swap(place, larger);
+        keys[place + 1..].reverse();
+    }
+}
+
+/// Words that are given in turn: see [`all_choices`] and [`all_orders`].
 #[derive(Debug)]
 pub struct Words {
     digits: Vec<u64>,
@@ -216,6 +235,27 @@ mod tests {
         let want = |output: &[i64]| 0.25 / output[0].max(1) as f64;
         assert_eq!(shares.len(), 1 + 1 + 2 + 3);
         assert!(shares.iter().all(|(output, p)| (p - want(output)).abs() < 1e-12), "{shares:?}");
+    }
+
+    /// The order of three keys: each of six has its share.
+    #[test]
+    fn orders_get_their_shares() {
+        let mut shares: BTreeMap<Vec<i64>, f64> = BTreeMap::new();
+        all_orders(
+            3,
+            |words| {
+                let mut keys: Vec<(u64, i64)> =
+                    (0..3).map(|i| (rand_core::Rng::next_u64(words), i)).collect();
+                keys.sort_unstable();
+                keys.into_iter().map(|(_, i)| i).collect()
+            },
+            &mut |output, p| *shares.entry(output.to_vec()).or_default() += p,
+        );
+        assert_eq!(shares.len(), 6);
+        assert!(shares.values().all(|p| (p - 1.0 / 6.0).abs() < 1e-12), "{shares:?}");
+        let mut single = 0.0;
+        all_orders(0, |_| vec![7], &mut |_, p| single += p);
+        assert_eq!(single, 1.0);
     }
 
     /// Nothing is done: everything that is charged is paid. One count cut at 0: at 0 less, elsewhere all.

@@ -36,8 +36,19 @@ impl LatticeShape {
     /// bounds of Dharangutte, Gao, Gong, Yu, "Integer subspace differential privacy", Thm. 12 and 15.
     pub fn log_tail_constant(&self) -> f64 {
         let m = self.dimension as f64;
-        let ball = 0.5 * m * libm::log(PI) - libm::lgamma(0.5 * m + 1.0);
-        libm::log(4.0) + m * libm::log(2.0) + ball - self.log_volume
+        libm::log(4.0) + m * libm::log(2.0) + self.log_ball() - self.log_volume
+    }
+
+    /// `ln V_m`, of the unit ball.
+    fn log_ball(&self) -> f64 {
+        let m = self.dimension as f64;
+        0.5 * m * libm::log(PI) - libm::lgamma(0.5 * m + 1.0)
+    }
+
+    /// `ln(2 V_m r^m / sqrt(det(CᵀC)))`: bounds the number of points of the lattice with `‖z‖₂ <= r`, for large r (Lemma 11). It is
+    /// about twice that number there, since `V_m r^m / sqrt(det(CᵀC))` is the ball's share of the lattice's cells.
+    pub fn log_points_bound(&self, r: f64) -> f64 {
+        libm::log(2.0) + self.log_ball() + self.dimension as f64 * libm::log(r) - self.log_volume
     }
 
     /// `min(1, K t^m exp(-ε t))`: bounds `P(‖z‖₂ >= t)` under the ℓ2 law for large t (Thm. 12).

@@ -8,7 +8,7 @@ mod neighbours;
 mod statement;
 mod tree;
 
-pub use attained::{Attained, Words, all_choices, attained};
+pub use attained::{Attained, Words, all_choices, all_orders, attained};
 pub use budget::{Budget, Calibration, Guarantee, Split, concentrated_epsilon};
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};

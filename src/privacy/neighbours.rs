@@ -257,8 +257,9 @@ pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> 
     Ok(Some(tables))
 }
 
-/// A bound on gamma for bounds by entry: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, where every two tables are
-/// joined by steps v of length `‖v‖₁ <= m` that no other step undoes in any entry ([`longest_step`]).
+/// A bound on gamma for bounds by entry: `ln(1 + a^(2-m) - a²) / (m rate)` with `a = e^(-rate)`, between two tables that differ by a
+/// vector of length m; and for all tables, where every two are joined by steps v of length `‖v‖₁ <= m` that no other step undoes in
+/// any entry ([`longest_step`]).
 ///
 /// Proof. With S* the same for both, `c(x) ∝ W(x) = Σ_{y in S*} a^‖y-x‖₁`. On a line `y + t v` within S*, t runs over an
 /// interval from some `lo`; with `f(t) = a^‖y+tv-x‖₁`, the line has `Σ f(t-1)` in W(x + v) and `Σ f(t)` in W(x). f is log-concave
@@ -404,7 +405,11 @@ mod tests {
                     for (y, there) in &all {
                         let loss = rate * x.iter().zip(y).map(|(a, b)| a.abs_diff(*b)).sum::<u64>() as f64;
                         if loss > 0.0 {
-                            gamma = gamma.max(libm::log(there / here) / loss);
+                            let own = libm::log(there / here) / loss;
+                            gamma = gamma.max(own);
+                            // Any vector is a step of its own.
+                            let length = (loss / rate).round() as u64;
+                            assert!(own <= gamma_bound(rate, length) + 1e-12, "{x:?} {y:?}");
                         }
                     }
                 }

@@ -80,10 +80,10 @@ pub enum Inequalities {
     Times(Gamma),
     /// rho is multiplied by this ([`super::rho_ratio`]).
     TimesRho(f64),
-    /// Double geometric noise: where it may leave no leaf of a tree below its bound, by the change ([`tree_gamma_bound`]).
-    Tree {
-        /// Under other inequalities.
-        otherwise: Gamma,
+    /// Double geometric noise: under bounds of single entries or leaves, by the change ([`tree_gamma_bound`], [`super::gamma_bound`]).
+    ByChange {
+        /// Over all changes; the only bound under other inequalities.
+        all: Gamma,
     },
 }
 
@@ -250,15 +250,24 @@ impl Pricing {
         Change::Possible(Price { records, place: place.to_owned(), loss, gamma })
     }
 
-    /// Where leaves of trees are bounded, or other counts; `tree`: the bound of the former.
-    fn gamma(&self, bounds: Bounds, tree: f64) -> Gamma {
-        let (on_tree, otherwise) = match self.inequalities {
-            Inequalities::Times(gamma) => (gamma, gamma),
-            Inequalities::TimesRho(_) => (Gamma::Computed(0.0), Gamma::Computed(0.0)),
-            Inequalities::Tree { otherwise } => (Gamma::Bounded(tree), otherwise),
+    /// Under these inequalities; `of_change`: its bound where they bound single entries.
+    fn gamma(&self, bounds: Bounds, of_change: f64) -> Gamma {
+        let (leaves, entries, rows) = match self.inequalities {
+            Inequalities::Times(gamma) => (gamma, gamma, gamma),
+            Inequalities::TimesRho(_) => {
+                let paid = Gamma::Computed(0.0);
+                (paid, paid, paid)
+            }
+            Inequalities::ByChange { all } => {
+                let bound = Gamma::Bounded(of_change);
+                let no_more = all.value().is_some_and(|all| all <= of_change);
+                (bound, if no_more { all } else { bound }, all)
+            }
         };
-        let on_tree = if bounds.leaves { on_tree } else { Gamma::Proved };
-        larger(on_tree, if bounds.others { otherwise } else { Gamma::Proved })
+        let some = |there: bool, gamma: Gamma| if there { gamma } else { Gamma::Proved };
+        [(bounds.entries, entries), (bounds.rows, rows)]
+            .into_iter()
+            .fold(some(bounds.leaves, leaves), |most, (there, gamma)| larger(most, some(there, gamma)))
     }
 }
 
@@ -267,17 +276,29 @@ impl Pricing {
 struct Bounds {
     /// Leaves of trees.
     leaves: bool,
+    /// Other entries, one by one.
+    entries: bool,
     /// Anything else.
-    others: bool,
+    rows: bool,
 }
 
 impl Bounds {
+    /// Of a part that is no tree with bounds of its leaves alone.
+    fn of(region: &Region) -> Self {
+        let rows = !region.rows.is_empty();
+        Self { leaves: false, entries: !rows && !region.is_everything(), rows }
+    }
+
     fn or(self, other: Self) -> Self {
-        Self { leaves: self.leaves || other.leaves, others: self.others || other.others }
+        Self {
+            leaves: self.leaves || other.leaves,
+            entries: self.entries || other.entries,
+            rows: self.rows || other.rows,
+        }
     }
 }
 
-const LEAVES: Bounds = Bounds { leaves: true, others: false };
+const LEAVES: Bounds = Bounds { leaves: true, entries: false, rows: false };
 
 impl Statement {
     /// Of noise on all nodes of a tree that are not known.
@@ -378,12 +399,12 @@ impl TableChanges {
         let mut all_bounds = Bounds::default();
         for bounded in &region.components(invariant) {
             let component = &bounded.component;
-            let others = Bounds { leaves: false, others: !bounded.region.is_everything() };
+            let others = Bounds::of(&bounded.region);
             // Of a total more is known than of other trees.
             if let Some(tree) = component.tree().filter(|_| !component.is_total()) {
                 // Bounds of leaves alone, or none.
                 let bounds = match bounded.tree() {
-                    Some((_, least)) => Bounds { leaves: least.is_some(), others: false },
+                    Some((_, least)) => Bounds { leaves: least.is_some(), ..Bounds::default() },
                     None => others,
                 };
                 let ones = vec![1.0; tree.hierarchy.levels()];
@@ -453,9 +474,9 @@ impl TableChanges {
             (_, Some(moved), _) => price(moved, 2),
             (.., Shortest::Vector { vector, bounds, at_most }) => {
                 let place = if *at_most { "a shorter one may exist" } else { "" };
-                // No such part is a tree.
-                let gamma = pricing.gamma(*bounds, 1.0);
-                pricing.change(size(vector), standard.cost_of(vector, scale), gamma, place)
+                let cost = standard.cost_of(vector, scale);
+                let gamma = pricing.gamma(*bounds, tree_gamma_bound(cost, unit));
+                pricing.change(size(vector), cost, gamma, place)
             }
             (.., Shortest::None) => Change::Impossible("one table alone keeps the invariant".into()),
             (.., Shortest::Unknown) => {
@@ -538,7 +559,7 @@ mod tests {
     fn of(invariant: &Linear, counts: &[i64], standard: Standard, scale: f64) -> Statement {
         let region = Bounding::nonnegative(counts.len()).around(counts).unwrap();
         let changes = TableChanges::new(invariant, &region, "the total", |entry| format!("e{entry}"));
-        changes.statement(scale, standard, Inequalities::Tree { otherwise: Gamma::Computed(0.25) })
+        changes.statement(scale, standard, Inequalities::ByChange { all: Gamma::Computed(0.25) })
     }
 
     /// All vectors within ±2 that keep the equations: the shortest, and what records can do.
@@ -615,9 +636,9 @@ mod tests {
         let region = Bounding::nonnegative(7).around(&counts).unwrap();
         let name = |v: u32| format!("node {v}");
         let changes = TableChanges::new(&invariant, &region, "hierarchy", name);
-        let otherwise = Gamma::Bounded(1.0);
+        let all = Gamma::Bounded(1.0);
         for (standard, inequalities) in [
-            (Standard::Pure, Inequalities::Tree { otherwise }),
+            (Standard::Pure, Inequalities::ByChange { all }),
             (Standard::Pure, Inequalities::Times(Gamma::Proved)),
             (Standard::Concentrated { delta: 1e-6 }, Inequalities::Times(Gamma::Unknown)),
         ] {

@@ -3,7 +3,7 @@
 use crate::failure::Result;
 use crate::page::{Format, heading};
 use crate::store::Run;
-use crate::study::{self, Named, PRINTED, Records, STUDIES, Study};
+use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -65,9 +65,12 @@ impl Report {
     }
 
     fn records(&self) -> Result<Vec<Records>> {
-        let all: Vec<Vec<Records>> =
-            self.studies().map(|(study, runs)| study.records(runs)).collect::<Result<_>>()?;
-        Ok(all.into_iter().flatten().collect())
+        let mut all = Vec::new();
+        for (study, runs) in self.studies() {
+            all.extend(study.records(runs)?);
+            all.push(published::records(*study, runs)?);
+        }
+        Ok(all)
     }
 
     fn pages(&self, format: Format) -> Result<String> {
@@ -89,6 +92,7 @@ impl Report {
         }
         for (study, runs) in self.studies() {
             out += &study.pages(runs, format)?;
+            out += &published::pages(*study, runs, format)?;
         }
         if !self.failures.is_empty() {
             out += &heading("Failed cells", format);

@@ -13,7 +13,7 @@ pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
         LawKind::Laplace => Some(Noise::Laplace(scale)),
         LawKind::Gaussian => Some(Noise::Gaussian(scale)),
         LawKind::L1 | LawKind::DoubleGeometric => {
-            DoubleGeometric::new(scale).ok().map(|law| Noise::Variance(law.variance()))
+            DoubleGeometric::new(scale).ok().map(|_| Noise::DoubleGeometric(scale))
         }
         LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
             DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))

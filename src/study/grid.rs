@@ -1,7 +1,8 @@
 //! What the studies of a grid share.
 
 use super::privacy::{Statements, described, statement_words};
-use super::release::{check_certificates, read_beside_source, read_published, write_beside};
+use super::published;
+use super::release::{check_certificates, read_beside_source, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
 use crate::config::{Certify, Checker, Section};
@@ -25,6 +26,10 @@ pub(super) trait Kind: Sync + Send + 'static {
     /// A block of it.
     type Block: Section;
 
+    /// What the study finds out of a grid before anything is drawn. Errors: what cannot be found.
+    fn settle(plan: Plan) -> Result<Plan> {
+        Ok(plan)
+    }
     /// Everything of a cell that does not depend on the replicate.
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
     /// Begins the tables. Errors: the disk.
@@ -49,6 +54,10 @@ impl<K: Kind> Configured for K {
     fn check(&self, checker: &Checker) -> Result<Document> {
         let file = checker.parse::<K::File>(elsewhere)?.into();
         Ok(Document::Grid(Box::new(checker.config(file)?)))
+    }
+
+    fn settle(&self, plan: Plan) -> Result<Plan> {
+        K::settle(plan)
     }
 
     fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
@@ -122,9 +131,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
         if let Some(path) = &config.published {
-            read_published(path)?;
-            let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-            copies.push(("published.csv", bytes));
+            copies.push(published::copy(path, super::named(config.study)?)?);
         }
         check_certificates(&self.plan)?;
         match (&config.beside, &config.data.shape) {

@@ -7,9 +7,11 @@ pub mod cells;
 pub mod composition;
 pub mod expected;
 mod figures;
+pub mod frontier;
 mod grid;
 pub mod meeting;
 pub mod privacy;
+pub mod published;
 mod records;
 pub mod release;
 
@@ -28,8 +30,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// Every study.
-pub const STUDIES: [&dyn Study; 4] =
-    [&release::Release, &meeting::Meeting, &privacy::Privacy, &composition::Composition];
+pub const STUDIES: [&dyn Study; 5] =
+    [&release::Release, &meeting::Meeting, &privacy::Privacy, &frontier::Frontier, &composition::Composition];
 
 fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)
@@ -52,6 +54,10 @@ pub trait Configured: Sync {
     fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema;
     /// Checks a config. Errors: what is wrong with it, and where.
     fn check(&self, checker: &Checker) -> Result<Document>;
+    /// The grid with what the study finds out of it before anything is drawn. Errors: what cannot be found.
+    fn settle(&self, plan: Plan) -> Result<Plan> {
+        Ok(plan)
+    }
     /// What is drawn of a grid. Errors: a study without one.
     fn plan(&self, _: Plan) -> Result<Box<dyn Planned>> {
         Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
@@ -73,6 +79,10 @@ pub trait Study: Configured {
     /// What a run's figures are not to be trusted for, in a sentence. Errors: its tables.
     fn warning(&self, _: &crate::store::Run) -> Result<Option<String>> {
         Ok(None)
+    }
+    /// Whether its own pages show a published figure beside ours.
+    fn shows(&self, _: &published::Published) -> bool {
+        false
     }
     /// What is compared of two runs. Errors: their tables.
     fn figures(&self, runs: [&crate::store::Run; 2]) -> Result<[Figures; 2]>;
@@ -193,9 +203,12 @@ pub fn schema() -> serde_json::Value {
 pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
     match document {
         Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
-        Document::Grid(config) => {
-            let study = named(config.study)?;
-            study.plan(Plan::new(*config)?)
-        }
+        Document::Grid(config) => named(config.study)?.plan(settled(*config)?),
     }
+}
+
+/// Plans the grid of a config. Refused: as [`crate::grid::Plan::new`].
+pub fn settled(config: Config) -> Result<Plan> {
+    let study = named(config.study)?;
+    study.settle(Plan::new(config)?)
 }

@@ -14,6 +14,9 @@
 //! * Lemmas 3.4 (2) and 3.8 when the operator is applied to `h(M)`; they hold when it is applied to `M` and `h`
 //!   to its result.
 //!
+//! * Theorem 1.3 of Gong and Meng, "Congenial differential privacy", on which section 3 builds, for every prior: it holds for an
+//!   entry that the analyst takes for independent of the others.
+//!
 //! What holds in place of each is checked beside it.
 //!
 //! # Exactness
@@ -23,6 +26,7 @@
 
 mod belief;
 mod composition;
+mod congenial;
 mod draw;
 mod equations;
 mod finding;
@@ -42,7 +46,7 @@ use crate::rng::Rng;
 use Operator::{Conditioning, Imaging};
 
 /// Checks every statement of the theory of "Two views", sections 2 and 3: first those of Table 1, column by column,
-/// then the others. Refuses settings outside their ranges ([`Settings::check`]).
+/// then the others, and those of Gong and Meng, "Congenial differential privacy". Refuses settings outside their ranges ([`Settings::check`]).
 pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>> {
     settings.check()?;
     Ok(vec![
@@ -81,6 +85,13 @@ pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>>
         composition::function_first_instead(Conditioning, settings, rng)?,
         composition::function_first(Imaging, settings, rng)?,
         composition::function_first_instead(Imaging, settings, rng)?,
+        congenial::posterior(settings, rng)?,
+        congenial::posterior_of_any_prior(settings)?,
+        congenial::posterior_given_invariant(settings, rng)?,
+        congenial::decreasing_function(settings, rng)?,
+        congenial::convex_combination(settings)?,
+        congenial::two_bins_gamma(settings)?,
+        congenial::two_bins_gamma_instead(settings)?,
     ])
 }
 
@@ -90,14 +101,15 @@ mod tests {
     use crate::testing::test_stream;
 
     /// The statements of the paper that are refuted; see the module.
-    const REFUTED: [(&str, Operator); 3] = [
+    const REFUTED: [(&str, Operator); 4] = [
         ("Theorem 3.5 (2)", Conditioning),
         ("Lemma 3.4 (2) by the letter: h(M) given h(M) in C", Conditioning),
         ("Lemma 3.8 by the letter: image of h(M)", Imaging),
+        ("Gong and Meng, Theorem 1.3 by the letter: every prior", Conditioning),
     ];
 
     #[test]
-    fn table_1_is_found_and_three_statements_are_refuted() {
+    fn table_1_is_found_and_four_statements_are_refuted() {
         for (seed, worlds, cases, epsilon) in
             [(1, 6, 300, 1.0), (2, 3, 300, 10.0), (3, 64, 30, 0.1), (4, 12, 1, 1e-6), (5, 5, 100, 1e-4)]
         {

@@ -1,11 +1,11 @@
 //! The config of a study of composition: finite worlds, without data and grid.
 
-use crate::config::wire::{Axis, WireCompare};
+use crate::config::wire::{Axis, WireCompare, WirePublished};
 use crate::config::{Checker, Thresholds};
 use crate::failure::Result;
 use crate::worlds::Settings;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// A study of composition on finite worlds.
@@ -27,6 +27,9 @@ pub(super) struct Wire {
     /// How `compare` judges runs of this config.
     #[serde(default)]
     compare: WireCompare,
+    /// What the report adds.
+    #[serde(default)]
+    report: WirePublished,
 }
 
 /// `[worlds]`
@@ -52,12 +55,25 @@ pub struct WorldsConfig {
     pub settings: Vec<Settings>,
     /// How runs are compared.
     pub compare: Thresholds,
+    /// Published figures to print beside ours.
+    pub published: Option<PathBuf>,
     /// The text of the file as given, and with overrides applied.
     pub given: String,
     /// See `given`.
     pub text: String,
     /// The file.
     pub path: PathBuf,
+}
+
+impl WorldsConfig {
+    /// The text with an absolute path of what it names: it is run from another folder.
+    pub(super) fn resolved(&self) -> String {
+        let Some(published) = &self.published else { return self.text.clone() };
+        let mut document: toml_edit::DocumentMut = self.text.parse().expect("it was read before");
+        let absolute = std::path::absolute(published).unwrap_or_else(|_| published.clone());
+        document["report"]["published"] = toml_edit::value(absolute.display().to_string());
+        document.to_string()
+    }
 }
 
 /// Checks the config.
@@ -94,6 +110,11 @@ pub(super) fn check(checker: &Checker) -> Result<WorldsConfig> {
         seed: wire.seed,
         settings,
         compare: checker.thresholds(&wire.compare)?,
+        published: wire
+            .report
+            .published
+            .as_ref()
+            .map(|published| checker.path.parent().unwrap_or(Path::new(".")).join(published.get_ref())),
         given: checker.given.to_owned(),
         text: checker.text.to_owned(),
         path: checker.path.to_owned(),

@@ -7,6 +7,7 @@ pub use config::WorldsConfig;
 
 use super::cells::FailureRow;
 use super::figures::{Figures, Sample};
+use super::published;
 use super::records::{Named, Records};
 use super::{Configured, Document, Listing, Study, Tables};
 use crate::config::Checker;
@@ -23,6 +24,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// The study.
 pub struct Composition;
@@ -144,7 +146,16 @@ impl super::Planned for Planned {
     }
 
     fn configs(&self) -> (String, String) {
-        (self.config.given.clone(), self.config.text.clone())
+        (self.config.given.clone(), self.config.resolved())
+    }
+
+    fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        let copy = |path: &PathBuf| published::copy(path, &Composition);
+        self.config.published.iter().map(copy).collect()
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.config.published.iter().cloned().collect()
     }
 
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {

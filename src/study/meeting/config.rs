@@ -1,7 +1,7 @@
 //! The config of a study of meetings: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{Axis, study};
+use crate::config::wire::{Axis, WirePublished, study};
 use crate::config::{Checker, DEFAULT_MAX_STEPS, Harmonized, Meetings, Own, Section};
 use crate::coupling::MOST_CHAINS;
 use crate::failure::Result;
@@ -13,9 +13,12 @@ study! {
         /// Coupled pairs of every cell, unless its block says otherwise.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
+        /// What the report adds.
+        #[serde(default)]
+        report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
-    MeetingBlock {
+    MeetingBlock by epsilon: "Privacy budgets." {
         /// Coupled pairs of the block's cells.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,

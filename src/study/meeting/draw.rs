@@ -166,10 +166,11 @@ impl<'a> OnCell<'a> {
             Method::LatticeMetropolis { a, basis, .. } => {
                 Ok(self.coupled(LatticeMetropolis::new(invariant, law, a, basis)?, comparison))
             }
-            Method::Mis { proposal_epsilon, .. } => {
+            Method::Mis { proposal_epsilon, solve_for, .. } => {
                 let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
-                Ok(self
-                    .coupled(MetropolizedIndependence::new(invariant, region, law, rate, None)?, comparison))
+                let dependent = solve_for.dependent(invariant, &table.counts)?;
+                let mis = MetropolizedIndependence::new(invariant, region, law, rate, dependent.as_deref())?;
+                Ok(self.coupled(mis, comparison))
             }
             _ => Err(refused(self.cell)),
         }

@@ -5,10 +5,12 @@ use crate::catalogue::Method;
 use crate::engine::{Drawn, Prepared};
 use crate::error::{Error, Result};
 use crate::grid::Cell;
-use crate::imaging::{L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, TopDown, TopDownScratch};
+use crate::imaging::{
+    BlueDown, BlueDownScratch, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, TopDown, TopDownScratch,
+};
 use crate::input::Subject;
 use crate::law::{DoubleGeometric, Law};
-use crate::privacy::{Attained, TreeChange, all_choices, attained};
+use crate::privacy::{Attained, TreeChange, all_choices, all_orders, attained};
 use crate::table::Key;
 use std::ops::Range;
 
@@ -20,36 +22,34 @@ const TABLES: f64 = (1u64 << 20) as f64;
 /// points. Outputs that it takes for one make what is attained smaller, not larger.
 const GRID: f64 = 1024.0;
 
-/// Prepares a cell of a method that moves free noise. Errors: more than four counts, known ones; what the method refuses.
+/// Prepares a cell of a method that moves free noise. Errors: more than four counts with noise; what the method refuses.
 pub(super) fn prepare<'a>(cell: &Cell, subject: &'a Subject) -> Result<Box<dyn Prepared + 'a>> {
     let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
-    let nodes = subject.nodes();
-    if nodes > COUNTS {
-        let what = "listing the noise of free counts".into();
-        return Err(Error::TooLarge { what, needed: nodes as u64, limit: COUNTS as u64, unit: "counts" });
-    }
-    let (counts, laws): (&[i64], Vec<f64>) = match subject {
-        Subject::Hierarchy(table) if table.hierarchy.has_known() => {
-            return Err(Error::Unsupported {
-                method: cell.method.name(),
-                what: "known counts in a study of privacy".into(),
-                reason: "the noise of all counts is listed",
-            });
-        }
-        Subject::Hierarchy(table) => {
-            (&table.counts, (0..nodes).map(|v| scales[table.hierarchy.level(v)]).collect())
-        }
-        Subject::Table(table) => (&table.counts, vec![scales[0]; nodes]),
+    let (counts, scale): (&[i64], &dyn Fn(usize) -> f64) = match subject {
+        Subject::Hierarchy(table) => (&table.counts, &|v| scales[table.hierarchy.level(v)]),
+        Subject::Table(table) => (&table.counts, &|_| scales[0]),
     };
-    let laws = laws.into_iter().map(DoubleGeometric::new).collect::<Result<Vec<_>>>()?;
-    let ready = Ready { cell: Key(cell.key), map: map(cell, subject, &laws)?, subject, counts, laws };
-    Ok(Box::new(ready))
+    let known = |v: &usize| matches!(subject, Subject::Hierarchy(table) if table.hierarchy.is_known(*v));
+    let measured: Vec<usize> = (0..counts.len()).filter(|v| !known(v)).collect();
+    if measured.len() > COUNTS {
+        let what = "listing the noise of free counts".into();
+        let needed = measured.len() as u64;
+        return Err(Error::TooLarge { what, needed, limit: COUNTS as u64, unit: "counts" });
+    }
+    let laws = measured.iter().map(|&v| DoubleGeometric::new(scale(v))).collect::<Result<Vec<_>>>()?;
+    let map = map(cell, subject)?;
+    Ok(Box::new(Ready { cell: Key(cell.key), map, subject, counts, measured, laws }))
 }
 
-/// Gives the outputs of the noise to its second argument, with their probabilities; released counts on the grid.
+/// Gives the outputs of the noise of all counts to its second argument, with their probabilities; released counts on the grid.
 type Map<'a> = Box<dyn Fn(&[i64], &mut dyn FnMut(&[i64], f64)) -> Result<()> + Send + Sync + 'a>;
 
-fn map<'a>(cell: &Cell, subject: &'a Subject, laws: &[DoubleGeometric]) -> Result<Map<'a>> {
+fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
+    let variances = || {
+        let laws: Vec<Result<f64>> =
+            cell.calibration.laws(|scale| Ok(DoubleGeometric::new(scale)?.variance())).collect();
+        laws.into_iter().collect::<Result<Vec<f64>>>()
+    };
     match (cell.method, subject) {
         (Method::TopDown, Subject::Hierarchy(table)) => {
             let topdown = TopDown::new(&table.hierarchy, &table.counts);
@@ -66,11 +66,23 @@ fn map<'a>(cell: &Cell, subject: &'a Subject, laws: &[DoubleGeometric]) -> Resul
                 Ok(())
             }))
         }
+        (Method::BlueDown, Subject::Hierarchy(table)) => {
+            let counts = &table.counts;
+            let bluedown = BlueDown::new(&table.hierarchy, &variances()?, counts)?;
+            Ok(Box::new(move |noise, each| {
+                let mut scratch = BlueDownScratch::default();
+                let release = |words: &mut _| {
+                    let mut out = vec![0; noise.len()];
+                    bluedown.release(counts, noise, words, &mut scratch, &mut out);
+                    out
+                };
+                // Ties are broken by keys, one for each child.
+                all_orders(noise.len() as u64 - 1, release, each);
+                Ok(())
+            }))
+        }
         (Method::L2, Subject::Hierarchy(table)) => {
-            let tree = &table.hierarchy;
-            let first = |level: usize| laws[tree.level_nodes(level).start].variance();
-            let variances: Vec<f64> = (0..tree.levels()).map(first).collect();
-            let l2 = L2::new(tree, &variances)?;
+            let l2 = L2::new(&table.hierarchy, &variances()?)?;
             Ok(projected(move |noise| {
                 l2.project(noise);
                 Ok(())
@@ -113,6 +125,9 @@ struct Ready<'a> {
     map: Map<'a>,
     subject: &'a Subject,
     counts: &'a [i64],
+    /// Counts that are not known, in order.
+    measured: Vec<usize>,
+    /// Of their noise.
     laws: Vec<DoubleGeometric>,
 }
 
@@ -133,9 +148,13 @@ impl Ready<'_> {
         let mut worst: [Option<(Attained, Vec<i64>, u64)>; 3] = Default::default();
         for (kind, step) in self.steps() {
             // The output is that of the noise around the confidential table: it depends on the noisy counts alone.
-            let zeros = vec![0; step.len()];
-            let paid =
-                attained(&self.laws, &zeros, &step, self.reach(), |noise, each| (self.map)(noise, each))?;
+            let zeros = vec![0; self.measured.len()];
+            let of_measured: Vec<i64> = self.measured.iter().map(|&v| step[v]).collect();
+            let mut all = vec![0; self.counts.len()];
+            let paid = attained(&self.laws, &zeros, &of_measured, self.reach(), |noise, each| {
+                self.measured.iter().zip(noise).for_each(|(&v, &z)| all[v] = z);
+                (self.map)(&all, each)
+            })?;
             let pairs = worst[kind].as_ref().map_or(0, |(.., pairs)| *pairs) + 1;
             match &mut worst[kind] {
                 Some((old, _, count)) if old.loss >= paid.loss => *count = pairs,
@@ -175,7 +194,9 @@ impl Ready<'_> {
                     tree.sum_up(&mut step);
                     step
                 };
-                changes.map(|(kind, change)| (kind, step(change))).collect()
+                let steps = changes.map(|(kind, change)| (kind, step(change)));
+                let possible = |step: &[i64]| (0..step.len()).all(|v| step[v] == 0 || !tree.is_known(v));
+                steps.filter(|(_, step)| possible(step)).collect()
             }
             Subject::Table(table) => {
                 let n = self.counts.len();

@@ -1,15 +1,19 @@
 //! The config of a study of privacy: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::study;
+use crate::config::wire::{WirePublished, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 
 study! {
     /// A study of privacy: everything is computed, nothing drawn.
-    PrivacyFile "privacy" ("String", "Vec<PrivacyBlock>") {}
+    PrivacyFile "privacy" ("String", "Vec<PrivacyBlock>") {
+        /// What the report adds.
+        #[serde(default)]
+        report: WirePublished,
+    }
     /// One `[[grid]]` block: the product of its axes.
-    PrivacyBlock {}
+    PrivacyBlock by epsilon: "Privacy budgets." {}
 }
 
 impl Section for PrivacyBlock {
@@ -23,11 +27,14 @@ impl Section for PrivacyBlock {
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
         match kind {
-            MethodKind::Exact | MethodKind::L1 | MethodKind::L2 | MethodKind::Nnl2 | MethodKind::TopDown => {
-                Ok(())
-            }
+            MethodKind::Exact
+            | MethodKind::L1
+            | MethodKind::L2
+            | MethodKind::Nnl2
+            | MethodKind::TopDown
+            | MethodKind::BlueDown => Ok(()),
             _ => Err(
-                "a study of privacy wants exact, or l1, l2, nnl2, topdown of a few counts: it computes, it draws nothing",
+                "a study of privacy wants exact, or l1, l2, nnl2, topdown, bluedown of a few counts: it computes, it draws nothing",
             ),
         }
     }

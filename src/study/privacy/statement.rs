@@ -29,7 +29,7 @@ table! {
         rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
         delta: Option<f64>, "", "0 for pure laws";
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
-        gamma_known: String, "", "as in `cells.parquet`; on trees with double geometric noise `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`";
+        gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed";
         epsilon_conditioned: Option<f64>, "", "`(1 + gamma) epsilon`";
         delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
     }
@@ -91,16 +91,25 @@ pub fn described(change: &Change) -> Value {
     })
 }
 
-/// What changes cost, kind by kind, short: why one is impossible is left to the notes that are returned, each once.
+/// What changes cost, kind by kind, short: the smallest is named if it is one of the others, and why one is impossible is left to the notes
+/// that are returned, each once.
 pub fn statement_words(changes: &[(ChangeKind, Change)], notes: &mut Vec<String>) -> [String; 3] {
+    let possible = |kind: ChangeKind| {
+        changes.iter().any(|(of, change)| *of == kind && matches!(change, Change::Possible(_)))
+    };
     ChangeKind::ALL.map(|kind| {
         let Some((_, change)) = changes.iter().find(|(of, _)| *of == kind) else {
             return "not recorded".into();
         };
         match change {
             Change::Possible(price) if kind == ChangeKind::Smallest => {
-                let plural = if price.records == 1 { "" } else { "s" };
-                format!("{} record{plural}: {}", price.records, price.words())
+                if possible(ChangeKind::Added) {
+                    "one added".into()
+                } else if possible(ChangeKind::Moved) {
+                    "one moved".into()
+                } else {
+                    format!("{} records: {}", price.records, price.words())
+                }
             }
             Change::Possible(price) => price.words(),
             Change::Impossible(_) | Change::Unknown(_) => {
@@ -155,7 +164,7 @@ impl<'a> Statements<'a> {
         let inequalities = match (rho_factor, cell.law) {
             (Some(factor), _) => Inequalities::TimesRho(factor),
             (None, LawKind::DoubleGeometric | LawKind::L1) if is_paid(cell, self.subject) => {
-                Inequalities::Tree { otherwise: gamma }
+                Inequalities::ByChange { all: gamma }
             }
             _ => Inequalities::Times(gamma),
         };
@@ -163,8 +172,7 @@ impl<'a> Statements<'a> {
         match (self.subject, &self.changes) {
             (Subject::Hierarchy(table), _) => {
                 let tree = &table.hierarchy;
-                let name =
-                    |leaf| format!("leaf {}", tree.leaves().partition_point(|&other| other < leaf) + 1);
+                let name = |leaf| format!("leaf {}", tree.leaf_number(leaf));
                 let statement = Statement::of_tree(tree, &scales, standard, inequalities, name);
                 statement.expect("a calibration has one scale for each level")
             }

@@ -115,7 +115,7 @@ impl Ready<'_> {
     /// The leaves that change, with their counts in the table that allows less and in the one that allows more.
     fn words(&self, counts: &[i64], paid: &TreePaid) -> String {
         let leaf = |leaf: u32, step: i64| {
-            let number = self.table.hierarchy.leaves().partition_point(|&other| other < leaf) + 1;
+            let number = self.table.hierarchy.leaf_number(leaf);
             let (here, there) = (counts[leaf as usize], counts[leaf as usize] + step);
             let (x, y) = if paid.log_ratio < 0.0 { (there, here) } else { (here, there) };
             format!("leaf {number}: {x} -> {y}")

@@ -5,7 +5,7 @@ use super::super::expected;
 use super::super::records::Named;
 use super::rows::Draw;
 use crate::catalogue::MethodKind;
-use crate::closed_form::{Noise, Operation, TwoBins};
+use crate::closed_form::{EntryOfTotal, Noise, Operation};
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::failure::Result;
 use crate::grid::Cell;
@@ -30,7 +30,7 @@ table! {
         mse: f64, "counts²", "mean of the squared errors of its entries";
         mse_se: Option<f64>, "counts²", "its standard error";
         mse_expected: Option<f64>, "counts²", "the same in closed form (`congenial::closed_form::variance`)";
-        ks: Option<f64>, "probability", "one total of two entries, Laplace noise: largest distance of the first entry's errors to their law, over the first 100,000 releases";
+        ks: Option<f64>, "probability", "one total of two entries, or of three by conditioning, Laplace noise: largest distance of the first entry's errors to their law, over the first 100,000 releases";
         epsilon_attained: Option<f64>, "", "of that law, for counts that differ by 1";
     }
 }
@@ -46,7 +46,7 @@ pub(super) struct Components {
     /// Of the cell that is drawn, by component: L1, L2 and squares.
     sums: Vec<[Moments; 3]>,
     /// The law of its first entry, if it is known, and the errors of that entry.
-    firsts: Vec<(Option<TwoBins>, Vec<f64>)>,
+    firsts: Vec<(Option<EntryOfTotal>, Vec<f64>)>,
 }
 
 impl Components {
@@ -119,21 +119,19 @@ impl Components {
     }
 }
 
-/// The law of the first of two entries, where it is known in closed form.
-fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<TwoBins> {
+/// The law of the first entry, where it is known in closed form.
+fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<EntryOfTotal> {
     match expected::noise(cell.law, cell.calibration.scales[0]).zip(expected::operation(cell.method)) {
         Some((Noise::Laplace(lambda), operation))
-            if part.component.entries.len() == 2
-                && part.component.is_total()
-                && (rank.is_some() || operation == Operation::Free) =>
+            if part.component.is_total() && (rank.is_some() || operation == Operation::Free) =>
         {
-            TwoBins::new(lambda, operation)
+            EntryOfTotal::new(lambda, operation, part.component.entries.len())
         }
         _ => None,
     }
 }
 
-fn distance(law: &TwoBins, values: &mut [f64]) -> f64 {
+fn distance(law: &EntryOfTotal, values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len() as f64;
     values.iter().enumerate().fold(0.0f64, |worst, (i, &x)| {

@@ -22,7 +22,7 @@ study! {
         certify: Option<WireCertify>,
     }
     /// One `[[grid]]` block: the product of its axes.
-    ReleaseBlock {
+    ReleaseBlock by epsilon: "Privacy budgets." {
         /// Replicates of the block's cells: releases, or chains.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,

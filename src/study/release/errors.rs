@@ -2,9 +2,9 @@
 
 use super::super::cells::CellRow;
 use super::super::privacy::{statement_words, statements};
+use super::super::published::{self, Published};
 use super::super::records::{Named, Records};
 use super::CertificateRow;
-use super::published::{Published, read_published};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::law::Value;
@@ -117,9 +117,37 @@ impl LevelRow {
 
 type Line<'a> = (&'a CellRow, &'a LevelRow);
 
-fn published(run: &Named) -> Result<Vec<Published>> {
-    let path = run.run.folder.join("published.csv");
-    if path.exists() { read_published(&path) } else { Ok(Vec::new()) }
+/// A published normalised L1 error of a level.
+pub(super) struct Figure {
+    /// The source's own name of the column.
+    column: String,
+    /// The method of ours that it stands beside.
+    method: String,
+    /// The laws beside which it is shown.
+    laws: Vec<String>,
+    epsilon: f64,
+    level: u32,
+    value: f64,
+}
+
+impl Figure {
+    /// One that tells law, method, epsilon and level.
+    pub(super) fn of(published: &Published) -> Option<Self> {
+        let here = published.table == "l1_error" && published.figure == "l1_normalised";
+        let key = |name: &str| published.key(name).filter(|_| here);
+        Some(Self {
+            column: published.name.clone(),
+            method: key("method")?.to_owned(),
+            laws: key("law")?.split('|').map(str::to_owned).collect(),
+            epsilon: key("epsilon")?.parse().ok()?,
+            level: key("level")?.parse().ok()?,
+            value: published.value,
+        })
+    }
+}
+
+fn published(run: &Named) -> Result<Vec<Figure>> {
+    Ok(published::of(&run.run)?.iter().filter_map(Figure::of).collect())
 }
 
 /// The normalised L1 error: a table for each law, budget rule and sensitivity.
@@ -141,7 +169,7 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
     let mut out = String::new();
     for lines in tables {
         let law = lines[0].0.law.name();
-        let here: Vec<&Published> =
+        let here: Vec<&Figure> =
             published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
         out += &error_table(run, &lines, &here, format);
         out += &against_published(&lines, &here, format);
@@ -155,7 +183,7 @@ fn same_column(a: &CellRow, b: &CellRow) -> bool {
 }
 
 /// Epsilon and level by method, with the published columns beside.
-fn error_table(run: &Named, lines: &[Line], published: &[&Published], format: Format) -> String {
+fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Format) -> String {
     let mut columns: Vec<&CellRow> = Vec::new();
     for (cell, _) in lines {
         if !columns.iter().any(|column| same_column(column, cell)) {
@@ -229,7 +257,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Published], format: Fo
 }
 
 /// How far each published figure lies from ours, and whether it scales as noise must.
-fn against_published(lines: &[Line], published: &[&Published], format: Format) -> String {
+fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> String {
     if published.is_empty() {
         return String::new();
     }

@@ -11,7 +11,6 @@ mod draw;
 mod entries;
 mod errors;
 mod nodes;
-mod published;
 mod rows;
 mod tables;
 mod tails;
@@ -26,7 +25,6 @@ pub(super) use draw::unsupported;
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use nodes::{NodeDrawRow, NodeRow};
-pub use published::{Published, published_from, read_published};
 pub use rows::{Draw, Draws, Rows};
 pub use tails::TailRow;
 
@@ -36,6 +34,7 @@ use super::figures::{Figures, Sample};
 use super::grid::{Gridded, Kind};
 use super::meeting::certify as certified;
 use super::privacy::{StatementRow, gamma};
+use super::published::Published;
 use super::records::{Named, Records};
 use super::{Study, Tables};
 use crate::config::Certify;
@@ -189,6 +188,10 @@ impl Study for Release {
         chains::unconverged(run)
     }
 
+    fn shows(&self, published: &Published) -> bool {
+        errors::Figure::of(published).is_some()
+    }
+
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
@@ -203,6 +206,11 @@ impl Study for Release {
         };
         Ok([of(runs[0])?, of(runs[1])?])
     }
+}
+
+/// What releases pay, and whether their chains may be trusted: pages of some runs. Errors: their tables.
+pub(super) fn trust(runs: &[Named], format: Format) -> Result<String> {
+    Ok(errors::paid(runs, format)? + &chains::pages(runs, format)?)
 }
 
 /// Reads the study that certifies the chains of a plan, if it names one. Errors: that it does not.

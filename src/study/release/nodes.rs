@@ -13,8 +13,8 @@ table! {
     pub struct NodeRow in "nodes.parquet", "Releases of a tree with `keep-draws`: one row per node of the levels that are kept." {
         node: u64, "", "its number in the tree, from 1: the root first, then level by level; children of one parent in the order of the file";
         level: u32, "", "1 = root";
-        level_name: String, "", "the column of its level; of the root `total`";
-        name: String, "", "its value in that column; of the root `total`";
+        level_name: String, "", "the column of its level; of the root `total`, or what `data.root` names it";
+        name: String, "", "its value in that column; of the root as `level_name`";
         path: String, "", "the names on the way from below the root to it, joined by `/`; of the root empty";
         count: i64, "counts", "confidential";
     }

@@ -16,11 +16,10 @@ use super::{
     AgreementRow, CertificateRow, ChainRow, Closing, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow,
     TailRow,
 };
-use crate::config::Keep;
 use crate::engine::{Drawn, Sink, decode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
-use crate::input::{InvariantTable, Subject};
+use crate::input::{InvariantTable, Keep, Subject};
 use crate::privacy::LatticeShape;
 use crate::store::{RowsFile, RunFolder, TableFile};
 use crate::table::{Field, Key, Kind, Value};

@@ -142,7 +142,7 @@ pub(super) struct Answers<'a> {
     asked: &'a Asked,
     /// By group of all queries: query and size, as a place among the sizes of all queries.
     places: Vec<u32>,
-    /// By query and size: groups, and whether one of them states no interval.
+    /// By query and size: groups.
     members: Vec<u64>,
     /// Replicates whose errors are kept.
     most: usize,

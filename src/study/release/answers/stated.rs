@@ -1,7 +1,6 @@
 //! Intervals that a release states for its answers: the half width within which an error lies with probability 95 %.
 
 use super::super::super::expected;
-use crate::catalogue::LawKind;
 use crate::closed_form::{Noise, Operation};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
@@ -53,12 +52,12 @@ fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> V
     let scales = &cell.calibration.scales;
     match &query.answered {
         Answered::Level(level, nodes) => {
-            let single = quantile(cell.law, scales[*level], noises[*level]);
+            let single = quantile(scales[*level], noises[*level]);
             nodes.clone().map(|node| if plan.subject.is_known(node) { 0.0 } else { single }).collect()
         }
         Answered::Sums(first, groups) => {
             let level = plan.subject.levels() - 1;
-            let single = quantile(cell.law, scales[level], noises[level]);
+            let single = quantile(scales[level], noises[level]);
             let width = |&members: &u64| match members {
                 0 => 0.0,
                 1 => single,
@@ -79,17 +78,17 @@ fn members(number: usize, groups: &[u32], measured: impl Fn(usize) -> bool) -> V
 }
 
 /// The least c with `P(|z| <= c) >= 95 %`.
-fn quantile(law: LawKind, scale: f64, noise: Noise) -> f64 {
-    match (law, noise) {
-        (_, Noise::Laplace(lambda)) => -lambda * libm::log(OUTSIDE),
-        (_, Noise::Gaussian(sigma)) => NORMAL * sigma,
-        (LawKind::L1 | LawKind::DoubleGeometric, _) => {
+fn quantile(scale: f64, noise: Noise) -> f64 {
+    match noise {
+        Noise::Laplace(lambda) => -lambda * libm::log(OUTSIDE),
+        Noise::Gaussian(sigma) => NORMAL * sigma,
+        Noise::DoubleGeometric(lambda) => {
             // P(|z| > c) = 2 a^(c + 1)/(1 + a).
-            let a = DoubleGeometric::new(scale).map_or(0.0, |law| law.ratio());
+            let a = DoubleGeometric::new(lambda).map_or(0.0, |law| law.ratio());
             let c = libm::log(OUTSIDE * (1.0 + a) / 2.0) / libm::log(a);
             (libm::ceil(c) - 1.0).max(0.0)
         }
-        (_, Noise::Variance(variance)) => match DiscreteGaussian::new(scale) {
+        Noise::Variance(variance) => match DiscreteGaussian::new(scale) {
             Ok(law) if scale <= WIDEST => {
                 let weight = |z: i64| libm::exp(law.log_weight(z) - law.log_weight(0));
                 let end = (10.0 * scale) as i64 + 10;

@@ -69,9 +69,10 @@ pub(super) fn integers<L: ExactLattice>(
             let kernel = LatticeMetropolis::new(invariant, law, a, basis)?;
             (chains(kernel, start, steps.unwrap_or(0)), f64::NAN)
         }
-        Method::Mis { steps, proposal_epsilon } => {
+        Method::Mis { steps, proposal_epsilon, solve_for } => {
             let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
-            let kernel = MetropolizedIndependence::new(invariant, region, law, rate, None)?;
+            let dependent = solve_for.dependent(invariant, &table.counts)?;
+            let kernel = MetropolizedIndependence::new(invariant, region, law, rate, dependent.as_deref())?;
             let steps = steps.unwrap_or(0).saturating_mul(kernel.component_count());
             (chains(kernel, start, steps), f64::NAN)
         }
@@ -121,9 +122,10 @@ pub(super) fn reals<L: RealNoise>(
             let steps = sweeps.unwrap_or(0).saturating_mul(kernel.sweep());
             (chains(kernel, start, steps), f64::NAN)
         }
-        Method::Mis { steps, proposal_epsilon } => {
+        Method::Mis { steps, proposal_epsilon, solve_for } => {
             let rate = proposal_epsilon.unwrap_or(1.0 / law.scale());
-            let kernel = RealIndependence::new(invariant, region, law, rate)?;
+            let order = solve_for.order(&table.counts);
+            let kernel = RealIndependence::new(invariant, region, law, rate, order.as_deref())?;
             let steps = steps.unwrap_or(0).saturating_mul(kernel.component_count());
             (chains(kernel, start, steps), f64::NAN)
         }

@@ -135,8 +135,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
                     tree.fill(&mut rng, &mut noise);
                     let mut released = vec![0i64; noise.len()];
                     topdown.release(&tree.released(&noise), &mut rng, &mut scratch, &mut released);
-                    let errors: Vec<i64> = released.iter().zip(&*tree.counts).map(|(y, x)| y - x).collect();
-                    tree.record(replicate, &errors, &released, rows)?;
+                    tree.record_integers(replicate, &released, rows)?;
                 }
                 Ok(())
             });
@@ -151,8 +150,7 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
                     let mut rng = tree.stream(replicate, Role::Noise);
                     tree.fill(&mut rng, &mut noise);
                     bluedown.release(&tree.counts, &noise, &mut rng, &mut scratch, &mut released);
-                    let errors: Vec<i64> = released.iter().zip(&*tree.counts).map(|(y, x)| y - x).collect();
-                    tree.record(replicate, &errors, &released, rows)?;
+                    tree.record_integers(replicate, &released, rows)?;
                 }
                 Ok(())
             });
@@ -260,6 +258,12 @@ impl<L: TreeNoise> Tree<L> {
             rows.traces.push(traces);
         }
         Ok(())
+    }
+
+    /// Adds the rows of a release of integers. Errors: as [`Tree::record`].
+    fn record_integers(&self, replicate: u64, released: &[i64], rows: &mut Rows) -> Result<()> {
+        let errors: Vec<i64> = released.iter().zip(&*self.counts).map(|(y, x)| y - x).collect();
+        self.record(replicate, &errors, released, rows)
     }
 
     /// Checks a release against its invariant and adds its rows.

@@ -1,0 +1,51 @@
+//! The config of a study of the frontier: what is its own.
+
+use crate::catalogue::{LawKind, MethodKind};
+use crate::config::wire::{WireReport, study};
+use crate::config::{Checker, Own, Section};
+use crate::failure::Result;
+use toml::Spanned;
+
+study! {
+    /// A study of the frontier: errors of releases that pay the same.
+    FrontierFile "frontier" ("String", "Vec<FrontierBlock>") {
+        /// The change of the confidential table whose loss `paid` is: "added" (one record added or removed), "moved" (one record
+        /// moved to another entry) or "smallest" (the smallest change that keeps the invariant).
+        #[schemars(with = "String", extend("enum" = ["added", "moved", "smallest"]))]
+        change: Spanned<String>,
+        /// Releases of every cell, unless its block says otherwise.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+        /// What the report adds.
+        #[serde(default)]
+        report: WireReport,
+    }
+    /// One `[[grid]]` block: the product of its axes.
+    FrontierBlock by paid: "What a release pays for the change: epsilon with what conditioning on inequalities adds, at `delta` of the Gaussian laws." {
+        /// Releases of the block's cells.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+    }
+}
+
+impl Section for FrontierBlock {
+    const STUDY: &'static str = "frontier";
+    const LENGTHS: bool = true;
+    const REPLICATES: bool = true;
+
+    fn takes_law(_: LawKind) -> bool {
+        true
+    }
+
+    fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
+        checker.replicates(self.replicates.as_ref(), top, self.paid.span())
+    }
+
+    fn own(&self, _: &Checker, _: bool) -> Result<Own> {
+        Ok(Own::Nothing)
+    }
+}

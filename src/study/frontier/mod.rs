@@ -1,0 +1,122 @@
+//! The frontier: errors of releases that pay the same for the same change, and where the better method changes.
+//!
+//! An epsilon of the noise is not what a release pays: conditioning on inequalities pays more than post-processing with the same noise, and on a
+//! tree the levels add up. Here budgets are losses ([`settle`]); the releases and their tables are those of [`super::release`].
+
+mod config;
+mod page;
+mod settle;
+
+use self::config::{FrontierBlock, FrontierFile};
+use super::cells::CellRow;
+use super::grid::Kind;
+use super::privacy::StatementRow;
+use super::records::{Named, Records};
+use super::release::{self, LevelRow, Release};
+use super::{Figures, Study, Tables};
+use crate::engine::{Drawn, Prepared, Sink};
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::page::Format;
+use crate::privacy::ChangeKind;
+use crate::store::{Run, RunFolder, TableFile};
+use crate::table;
+use crate::table::{Declared, Key};
+
+/// The study.
+pub struct Frontier;
+
+table! {
+    /// What a cell is to pay.
+    pub struct FrontierRow in "frontier.parquet", "Study `frontier`: one row per cell." {
+        cell: Key, "", "the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`";
+        change: ChangeKind, "", "the change that is paid for, as in `statements.parquet`";
+        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet`, or by at most 3e-8 less, relatively";
+        integers: bool, "", "whether all releases are integers";
+    }
+}
+
+impl Kind for Frontier {
+    type File = FrontierFile;
+    type Block = FrontierBlock;
+
+    fn settle(plan: Plan) -> Result<Plan> {
+        settle::settle(plan)
+    }
+
+    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
+        Release::prepare(plan, cell)
+    }
+
+    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
+        Ok(Box::new(FrontierTables {
+            plan,
+            releases: Release::begin(plan, folder)?,
+            frontier: folder.table()?,
+        }))
+    }
+
+    fn bytes(plan: &Plan, cell: &Cell) -> u64 {
+        Release::bytes(plan, cell)
+    }
+}
+
+/// The tables of releases, and what each cell is to pay.
+struct FrontierTables<'a> {
+    plan: &'a Plan,
+    releases: Box<dyn Tables + 'a>,
+    frontier: TableFile<'a, FrontierRow>,
+}
+
+impl Sink for FrontierTables<'_> {
+    fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
+        self.releases.rows(cell, rows)
+    }
+
+    fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+        let cell = &self.plan.cells[number];
+        if let (Some(paid), Some((change, _))) = (cell.paid, &self.plan.config.change) {
+            let integers = cell.method.releases_integers(cell.law);
+            self.frontier.push(&FrontierRow { cell: Key(cell.key), change: *change, paid, integers })?;
+        }
+        self.releases.close(number, closing, error)
+    }
+}
+
+impl Tables for FrontierTables<'_> {
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.releases.finish()?;
+        self.frontier.finish()
+    }
+}
+
+impl Study for Frontier {
+    fn tables(&self) -> Vec<Declared> {
+        let mut tables = Release.tables();
+        tables.push(Declared::of::<FrontierRow>());
+        tables
+    }
+
+    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+        let pages = runs.iter().map(|run| page::of(run, format)).collect::<Result<String>>()?;
+        Ok(pages + &release::trust(runs, format)?)
+    }
+
+    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+        Ok(vec![
+            page::points(runs)?,
+            page::crossing_records(runs)?,
+            Records::of_cells::<LevelRow>("errors", "l1_error.csv", runs)?,
+            Records::of_cells::<StatementRow>("statements", "statements.csv", runs)?,
+            Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
+        ])
+    }
+
+    fn warning(&self, run: &Run) -> Result<Option<String>> {
+        Release.warning(run)
+    }
+
+    fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
+        Release.figures(runs)
+    }
+}

@@ -1,0 +1,314 @@
+//! Errors against what is paid, method by method, and where the better one changes.
+
+use super::super::cells::CellRow;
+use super::super::records::{Named, Records, fields, identity};
+use super::super::release::LevelRow;
+use super::FrontierRow;
+use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
+use crate::failure::Result;
+use crate::page::{Format, heading, number, table as table_page, with_error};
+use crate::privacy::ChangeKind;
+use crate::table::Key;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Standard errors between two errors of which one is called smaller: one of 370 pairs of equal errors is told apart.
+const APART: f64 = 3.0;
+
+/// A point: a cell, what it pays, and its errors on one level.
+struct Point {
+    cell: CellRow,
+    own: FrontierRow,
+    level: LevelRow,
+}
+
+impl Point {
+    /// Mean absolute error of a count.
+    fn error(&self) -> Estimate {
+        let standard_error = self.level.l1_per_node_se.unwrap_or(f64::NAN);
+        Estimate { mean: self.level.l1_per_node, standard_error }
+    }
+}
+
+/// The points of one law and method: everything of a cell but its budget.
+struct Curve {
+    name: String,
+    integers: bool,
+    points: Vec<Point>,
+}
+
+impl Curve {
+    /// The point of a level at a loss.
+    fn at(&self, level: u32, paid: f64) -> Option<&Point> {
+        self.points.iter().find(|point| point.level.level == level && point.own.paid == paid)
+    }
+}
+
+/// The curves of a run, in the order of the config, and the change that they pay for. They are named by their methods, and as far as they
+/// differ by their laws and options.
+fn curves(run: &Named) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
+    let own: HashMap<Key, FrontierRow> =
+        run.run.all::<FrontierRow>()?.into_iter().map(|row| (row.cell, row)).collect();
+    let change = own.values().next().map(|row| row.change);
+    let mut curves: Vec<(String, Curve)> = Vec::new();
+    for (cell, levels) in run.by_cell(|row: &LevelRow| row.cell)? {
+        let Some(row) = own.get(&cell.cell) else { continue };
+        let CellRow { law, split, delta, sensitivity, .. } = cell;
+        let what = format!("{law:?} {split:?} {delta:?} {sensitivity:?} {}", cell.method_words());
+        let place = curves.iter().position(|(of, _)| *of == what).unwrap_or_else(|| {
+            let name = cell.method_name();
+            curves.push((what, Curve { name, integers: row.integers, points: Vec::new() }));
+            curves.len() - 1
+        });
+        let point = |level| Point { cell: cell.clone(), own: row.clone(), level };
+        // Known levels have no errors.
+        let measured = levels.into_iter().filter(|level| level.scale > 0.0);
+        curves[place].1.points.extend(measured.map(point));
+    }
+    let mut curves: Vec<Curve> = curves.into_iter().map(|(_, curve)| curve).collect();
+    type Part = fn(&CellRow) -> String;
+    let parts: [(bool, Part); 5] = [
+        (true, |cell| cell.law.name().to_owned()),
+        (false, |cell| cell.options_words().replace(',', "\n")),
+        (false, |cell| cell.delta.map_or(String::new(), |delta| format!("delta {delta:e}"))),
+        (false, |cell| format!("split {}", cell.split.label())),
+        (false, |cell| format!("sensitivity {}", cell.sensitivity)),
+    ];
+    for (of_all, part) in parts {
+        let words: Vec<String> = curves.iter().map(|curve| part(&curve.points[0].cell)).collect();
+        let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
+        for (i, curve) in curves.iter_mut().enumerate() {
+            let told_apart = |j: usize| words[j] != words[i] && (of_all || names[j] == names[i]);
+            if !words[i].is_empty() && (0..words.len()).any(told_apart) {
+                curve.name = format!("{}\n{}", curve.name, words[i]);
+            }
+        }
+    }
+    Ok((change, curves))
+}
+
+/// Losses and levels of some curves, in order.
+fn axes(curves: &[&Curve]) -> (Vec<f64>, Vec<u32>) {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let mut paid: Vec<f64> = points().map(|point| point.own.paid).collect();
+    paid.sort_by(f64::total_cmp);
+    paid.dedup();
+    let mut levels: Vec<u32> = points().map(|point| point.level.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    (paid, levels)
+}
+
+/// Two curves on one level.
+struct Contest<'a> {
+    level: u32,
+    first: &'a Curve,
+    second: &'a Curve,
+    pairs: Vec<Pair>,
+    crossings: Vec<Crossing>,
+}
+
+/// Every two curves of one kind on every level, as far as both have points.
+fn contests<'a>(curves: &[&'a Curve]) -> Vec<Contest<'a>> {
+    let (paid, levels) = axes(curves);
+    let mut all = Vec::new();
+    for &level in &levels {
+        for (i, first) in curves.iter().enumerate() {
+            for second in &curves[i + 1..] {
+                let pair = |&at: &f64| {
+                    let (first, second) = (first.at(level, at)?.error(), second.at(level, at)?.error());
+                    Some(Pair { at, first, second })
+                };
+                let pairs: Vec<Pair> = paid.iter().filter_map(pair).collect();
+                let crossings = crossings(&pairs, APART);
+                all.push(Contest { level, first, second, pairs, crossings });
+            }
+        }
+    }
+    all.retain(|contest| !contest.pairs.is_empty());
+    all
+}
+
+/// Losses at which one of two curves is smaller, as ranges of neighbours: `0.5 to 2, 8`.
+fn ranges(pairs: &[Pair], sign: i8) -> String {
+    let mut ranges: Vec<(f64, f64)> = Vec::new();
+    let mut open = false;
+    for pair in pairs {
+        match (pair.sign(APART) == sign, open) {
+            (true, true) => ranges.last_mut().expect("one is open").1 = pair.at,
+            (true, false) => ranges.push((pair.at, pair.at)),
+            (false, _) => {}
+        }
+        open = pair.sign(APART) == sign;
+    }
+    let words = |(low, high): &(f64, f64)| match low == high {
+        true => low.to_string(),
+        false => format!("{low} to {high}"),
+    };
+    let words: Vec<String> = ranges.iter().map(words).collect();
+    if words.is_empty() { "-".into() } else { words.join(", ") }
+}
+
+fn crossing_words(crossing: &Crossing) -> String {
+    let Crossing { at, low, high, .. } = crossing;
+    match at.mean.is_nan() {
+        true => format!("{low} to {high}"),
+        false => format!("{} ({low} to {high})", with_error(*at)),
+    }
+}
+
+/// The page of a run.
+pub(super) fn of(run: &Named, format: Format) -> Result<String> {
+    let (change, all) = curves(run)?;
+    let Some(change) = change else { return Ok(String::new()) };
+    let one_line =
+        |text: &str| if format == Format::Markdown { text.replace('\n', " ") } else { text.to_owned() };
+    let mut out = String::new();
+    for (integers, kind) in [(true, "integers"), (false, "real numbers")] {
+        let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
+        if curves.is_empty() {
+            continue;
+        }
+        let (paid, levels) = axes(&curves);
+        let names = || curves.iter().map(|curve| one_line(&curve.name));
+        let replicates: Vec<u64> =
+            curves.iter().flat_map(|curve| &curve.points).map(|point| point.level.replicates).collect();
+        let (least, most) = (replicates.iter().min().unwrap_or(&0), replicates.iter().max().unwrap_or(&0));
+        let drawn = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let root = if run.run.manifest.subject == "table" { "" } else { "; level 1 is the root" };
+        let mut laws: Vec<&str> = all.iter().map(|curve| curve.points[0].cell.law.name()).collect();
+        laws.dedup();
+        let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
+        let title = format!(
+            "{}: releases that are {kind}{law}, by what they pay for\n{}: mean absolute error of a count ± standard error of {drawn} replicates{root}",
+            run.name,
+            change.words()
+        );
+        out += &heading(&one_line(&title), format);
+        let mut rows = Vec::new();
+        for &level in &levels {
+            for &paid in &paid {
+                let here: Vec<Option<Estimate>> =
+                    curves.iter().map(|curve| Some(curve.at(level, paid)?.error())).collect();
+                let best = here.iter().flatten().copied().min_by(|a, b| a.mean.total_cmp(&b.mean));
+                let cell = |error: &Option<Estimate>| {
+                    let (Some(error), Some(best)) = (*error, best) else { return "-".into() };
+                    let beaten = Pair { at: paid, first: best, second: error }.sign(APART) < 0;
+                    let mark = if beaten || curves.len() == 1 { "" } else { " *" };
+                    format!("{}{mark}", with_error(error))
+                };
+                rows.push(
+                    [level.to_string(), paid.to_string()].into_iter().chain(here.iter().map(cell)).collect(),
+                );
+            }
+        }
+        let header: Vec<String> =
+            ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
+        out += &table_page(header, rows, format);
+        if curves.len() > 1 {
+            out +=
+                "*: the smallest error of the row, and those less than 3 standard errors away from it.\n\n";
+        }
+        let noise = |&paid: &f64| {
+            let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
+                Some(point) => number(point.cell.epsilon),
+                None => "-".into(),
+            };
+            std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
+        };
+        out += &heading(&format!("{}: the epsilon of the noise that pays it", run.name), format);
+        let header = std::iter::once("paid".to_owned()).chain(names()).collect();
+        out += &table_page(header, paid.iter().map(noise).collect(), format);
+        let contests = contests(&curves);
+        if contests.is_empty() {
+            continue;
+        }
+        let row = |contest: &Contest| {
+            let crossings: Vec<String> = contest.crossings.iter().map(crossing_words).collect();
+            vec![
+                contest.level.to_string(),
+                one_line(&contest.first.name),
+                one_line(&contest.second.name),
+                ranges(&contest.pairs, -1),
+                ranges(&contest.pairs, 1),
+                if crossings.is_empty() { "-".into() } else { one_line(&crossings.join(",\n")) },
+            ]
+        };
+        let header = [
+            "level",
+            "first",
+            "second",
+            "first is better\nwhere it pays",
+            "second is better\nwhere it pays",
+            "they cross at",
+        ];
+        out += &heading(&format!("{}: which is better for what is paid", run.name), format);
+        out += &table_page(header.map(one_line).to_vec(), contests.iter().map(row).collect(), format);
+        out += "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
+                logarithms;\nits standard error is that of the releases, and says nothing of how bent the curves are within the range.\n\n";
+    }
+    Ok(out)
+}
+
+/// The points of some runs.
+pub(super) fn points(runs: &[Named]) -> Result<Records> {
+    let mut records = Records::of_cells::<FrontierRow>("frontier", "frontier.csv", &[])?;
+    let level = Records::of_cells::<LevelRow>("errors", "l1_error.csv", &[])?.header;
+    let more: Vec<String> = level.into_iter().filter(|name| !records.header.contains(name)).collect();
+    records.header.extend(more);
+    for run in runs {
+        for point in curves(run)?.1.into_iter().flat_map(|curve| curve.points) {
+            let mut record: Map<String, Value> = identity(&point.cell);
+            record.extend(fields(&point.own));
+            record.extend(fields(&point.level));
+            record.remove("cell");
+            record.insert("run".into(), run.name.as_str().into());
+            records.rows.push(record);
+        }
+    }
+    Ok(records)
+}
+
+/// Every two curves of some runs, with their crossings.
+pub(super) fn crossing_records(runs: &[Named]) -> Result<Records> {
+    let header = [
+        "run",
+        "change",
+        "integers",
+        "level",
+        "first",
+        "second",
+        "low",
+        "high",
+        "first_is_lower_before",
+        "paid",
+        "paid_se",
+    ];
+    let mut records = Records::new("crossings", "crossings.csv", &header);
+    for run in runs {
+        let (change, all) = curves(run)?;
+        for integers in [true, false] {
+            let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
+            for contest in contests(&curves) {
+                for crossing in &contest.crossings {
+                    let known = |x: f64| if x.is_nan() { Value::Null } else { x.into() };
+                    let values: [Value; 11] = [
+                        run.name.as_str().into(),
+                        change.map_or("", ChangeKind::name).into(),
+                        integers.into(),
+                        contest.level.into(),
+                        contest.first.name.replace('\n', " ").into(),
+                        contest.second.name.replace('\n', " ").into(),
+                        crossing.low.into(),
+                        crossing.high.into(),
+                        crossing.first_is_lower_before.into(),
+                        known(crossing.at.mean),
+                        known(crossing.at.standard_error),
+                    ];
+                    records.rows.push(header.iter().map(|name| (*name).to_owned()).zip(values).collect());
+                }
+            }
+        }
+    }
+    Ok(records)
+}

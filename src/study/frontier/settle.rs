@@ -1,0 +1,176 @@
+//! The budget of the noise with which a release pays what it is to pay.
+
+use super::super::privacy::{Statements, gamma};
+use crate::failure::Result;
+use crate::grid::{Cell, Plan};
+use crate::privacy::{Change, ChangeKind};
+use std::cell::OnceCell;
+use std::ops::Range;
+
+/// The plan with the epsilon of every cell found, such that the change costs what is to be paid.
+///
+/// Errors: a change that is impossible on the data, or whose loss nothing bounds; a loss that no budget gives.
+pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
+    let (kind, span) = plan.config.change.clone().expect("a study of the frontier names its change");
+    let (statements, shape) = (Statements::new(&plan), OnceCell::new());
+    let settled = plan.cells.iter().map(|cell| {
+        let paid = |epsilon: f64| {
+            let cell = cell.at(epsilon, &plan.subject, &shape).map_err(|error| {
+                plan.config.error(
+                    error.to_string(),
+                    span.clone(),
+                    "met while looking for the budget that pays this",
+                )
+            })?;
+            let (gamma, rho_factor) = gamma(&cell, &plan.subject);
+            let statement = statements.of(&cell, gamma, rho_factor);
+            let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
+            let paid = price(&plan, &cell, (kind, &span), change.expect("every kind has one").1)?;
+            Ok((cell, paid))
+        };
+        let target = cell.paid.expect("budgets are losses");
+        let found = solve(target, |epsilon| paid(epsilon).map(|(_, paid)| paid))?;
+        let Some(epsilon) = found else {
+            let message = format!("paid: got {target} for {}", cell.words());
+            return Err(plan.config.error(message, span.clone(), "no budget of the noise pays it"));
+        };
+        Ok(paid(epsilon)?.0)
+    });
+    let cells = settled.collect::<Result<Vec<Cell>>>()?;
+    drop(statements);
+    plan.cells = cells;
+    Ok(plan)
+}
+
+/// What a change costs. Errors: that nobody knows.
+fn price(
+    plan: &Plan,
+    cell: &Cell,
+    (kind, span): (ChangeKind, &Range<usize>),
+    change: &Change,
+) -> Result<f64> {
+    let refused = |message: String, label: &str| Err(plan.config.error(message, span.clone(), label));
+    let got = format!("change: got `{}`", kind.name());
+    match change {
+        Change::Possible(price) => match price.epsilon() {
+            Some(epsilon) => Ok(epsilon),
+            None => {
+                let (method, law) = (cell.method.name(), cell.law.name());
+                refused(
+                    format!("{got}: nothing bounds what `{method}` pays for it with {law} noise"),
+                    "want methods and laws whose loss is known (`plan` of a study of releases shows it)",
+                )
+            }
+        },
+        Change::Impossible(why) => refused(
+            format!("{got}: impossible on these data: {why}"),
+            "want a change that keeps the invariant: added, moved or smallest",
+        ),
+        Change::Unknown(why) => refused(format!("{got}: unknown: {why}"), "want another change"),
+    }
+}
+
+/// Evaluations of a loss before a search is given up.
+const EVALUATIONS: usize = 200;
+/// How close the loss comes to what is asked for, relatively.
+const CLOSE: f64 = 1e-10;
+
+/// The epsilon, of nine digits, at which an increasing loss comes to a target above 0, or just stays below it: by the Illinois variant of regula falsi on
+/// logarithms (Dowell and Jarratt 1971), in which a loss that is proportional to epsilon is a straight line.
+///
+/// `None` if the loss does not come within 3e-8 of the target, relatively. Errors: those of the loss.
+fn solve(target: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option<f64>> {
+    let mut off = |x: f64| loss(libm::exp(x)).map(|loss| libm::log(loss / target));
+    let mut a = libm::log(target);
+    let mut fa = off(a)?;
+    // The other side, by steps that grow.
+    let (mut b, mut fb, mut step) = (a, fa, 1.0);
+    let mut evaluations = 1;
+    while fa * fb > 0.0 && fa.abs() > CLOSE {
+        (a, fa) = (b, fb);
+        b -= fb + step * fb.signum() * f64::from(u8::from(evaluations > 1));
+        fb = off(b)?;
+        step *= 2.0;
+        evaluations += 1;
+        if evaluations > EVALUATIONS || !fb.is_finite() {
+            return Ok(None);
+        }
+        if fb.abs() <= CLOSE {
+            (a, fa) = (b, fb);
+        }
+    }
+    let (mut x, mut fx) = (a, fa);
+    while fx.abs() > CLOSE && evaluations < EVALUATIONS {
+        x = b - fb * (b - a) / (fb - fa);
+        fx = off(x)?;
+        evaluations += 1;
+        if fx * fb < 0.0 {
+            (a, fa) = (b, fb);
+        } else {
+            fa *= 0.5;
+        }
+        (b, fb) = (x, fx);
+    }
+    // Not above the target, as far as it can be told.
+    for x in [libm::exp(x), libm::exp(x) * (1.0 - 5e-9)] {
+        let epsilon: f64 = format!("{x:.8e}").parse().expect("a number was written");
+        if (-3e-8..=1e-12).contains(&off(libm::log(epsilon))?) {
+            return Ok(Some(epsilon));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(target: f64, loss: impl Fn(f64) -> f64) -> (Option<f64>, usize) {
+        let mut evaluations = 0;
+        let found = solve(target, |epsilon| {
+            evaluations += 1;
+            Ok(loss(epsilon))
+        });
+        (found.unwrap(), evaluations)
+    }
+
+    #[test]
+    fn proportional_losses_take_one_step() {
+        let (epsilon, evaluations) = found(1.0, |epsilon| 3.0 * epsilon);
+        assert_eq!(epsilon, Some(0.333_333_333));
+        assert!(evaluations <= 4, "{evaluations}");
+        assert_eq!(found(2.0, |epsilon| epsilon).0, Some(2.0));
+    }
+
+    /// One record moved under a total with non-negativity, and the epsilon of rho: against bisection.
+    #[test]
+    fn bent_losses_are_met() {
+        let moved = |epsilon: f64| 2.0 * epsilon + libm::log(2.0 - libm::exp(-2.0 * epsilon));
+        let concentrated = |rho: f64| crate::privacy::concentrated_epsilon(rho, 1e-6);
+        let losses: [&dyn Fn(f64) -> f64; 2] = [&moved, &concentrated];
+        for loss in losses {
+            for target in [1e-3, 0.25, 1.0, 2.0, 8.0, 40.0] {
+                let (mut low, mut high) = (1e-12, 1e3);
+                for _ in 0..200 {
+                    let middle = 0.5 * (low + high);
+                    if loss(middle) < target { low = middle } else { high = middle }
+                }
+                let (epsilon, evaluations) = found(target, loss);
+                let epsilon = epsilon.unwrap();
+                assert!(
+                    loss(epsilon) <= target * (1.0 + 2e-12) && epsilon / low > 1.0 - 3e-8,
+                    "{target}: {epsilon} {low}"
+                );
+                assert!(evaluations < 25, "{target}: {evaluations}");
+            }
+        }
+        // The figure for which one pays what free noise pays at 1.
+        assert!((found(2.0, moved).0.unwrap() - 0.717).abs() < 5e-4);
+    }
+
+    #[test]
+    fn losses_that_stop_are_not_met() {
+        assert_eq!(found(2.0, |epsilon| epsilon.min(1.0)).0, None);
+        assert_eq!(found(2.0, |_| f64::INFINITY).0, None);
+    }
+}

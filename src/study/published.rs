@@ -1,0 +1,351 @@
+//! Published figures, to print beside ours: for every kind of study.
+//!
+//! A figure names a table of the report (`l1_error`: what `report --out` writes as `l1_error.csv`), a column of it, and by further columns the rows beside which it stands.
+
+use super::records::{Named, Records};
+use super::{STUDIES, Study};
+use crate::diagnostics::Estimate;
+use crate::failure::{Failure, Result};
+use crate::input::CsvTable;
+use crate::page::{Format, heading, table as table_page, with_error};
+use crate::store::Run;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// The file of a run.
+pub const PUBLISHED: &str = "published.csv";
+/// Columns that every file has; `se` may be left out.
+const COLUMNS: [&str; 5] = ["source", "name", "table", "figure", "value"];
+const ERROR: &str = "se";
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// Where it was published.
+    pub source: String,
+    /// The source's own name of what it is of.
+    pub name: String,
+    /// The table of the report that it stands beside.
+    pub table: String,
+    /// The column of that table.
+    pub figure: String,
+    /// The figure.
+    pub value: f64,
+    /// Its standard error, if it was published.
+    pub standard_error: Option<f64>,
+    /// Columns of that table and what they must say: one of the values between `|`. What is empty may say anything.
+    pub keys: Vec<(String, String)>,
+    /// Its line in the file.
+    pub line: u64,
+}
+
+impl Published {
+    /// What a column must say, if anything.
+    pub fn key(&self, name: &str) -> Option<&str> {
+        self.keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a row has these keys.
+    fn meets(&self, row: &Map<String, Value>) -> bool {
+        self.keys.iter().all(|(key, wanted)| wanted.split('|').any(|wanted| is(row.get(key), wanted)))
+    }
+}
+
+/// Whether a field says something: numbers as numbers.
+fn is(field: Option<&Value>, wanted: &str) -> bool {
+    match field {
+        Some(Value::String(text)) => text == wanted,
+        Some(Value::Number(x)) => wanted.parse::<f64>().is_ok_and(|wanted| x.as_f64() == Some(wanted)),
+        Some(Value::Bool(x)) => wanted.parse::<bool>().is_ok_and(|wanted| *x == wanted),
+        _ => false,
+    }
+}
+
+/// Reads a file of published figures.
+pub fn read_published(path: &Path) -> Result<Vec<Published>> {
+    published_from(&CsvTable::read(path)?)
+}
+
+/// The same from a file that was read. Errors: a column that is missing; what is no number; a figure twice; none.
+pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
+    let mut place = [0; COLUMNS.len()];
+    for (place, name) in place.iter_mut().zip(COLUMNS) {
+        *place = table.column(name)?;
+    }
+    let keys: Vec<usize> = (0..table.columns.len())
+        .filter(|&i| !COLUMNS.contains(&&*table.columns[i]) && table.columns[i] != ERROR)
+        .collect();
+    let error = table.columns.iter().position(|column| column == ERROR);
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for (line, row) in table.to_rows() {
+        let number = |place: usize, least: f64, wanted: &str| {
+            let refused =
+                || table.bad(line, format!("`{}` = `{}`, want {wanted}", table.columns[place], row[place]));
+            let fits = |x: &f64| x.is_finite() && *x >= least;
+            row[place].parse::<f64>().ok().filter(fits).ok_or_else(refused)
+        };
+        let [source, name, of, figure, value] = place;
+        let given = keys.iter().filter(|&&key| !row[key].is_empty());
+        let published = Published {
+            source: row[source].clone(),
+            name: row[name].clone(),
+            table: row[of].clone(),
+            figure: row[figure].clone(),
+            value: number(value, f64::MIN, "a number")?,
+            standard_error: match error.filter(|&place| !row[place].is_empty()) {
+                Some(place) => Some(number(place, 0.0, "a number >= 0, or nothing")?),
+                None => None,
+            },
+            keys: given.map(|&key| (table.columns[key].clone(), row[key].clone())).collect(),
+            line,
+        };
+        let what = (
+            published.source.clone(),
+            published.name.clone(),
+            published.table.clone(),
+            published.figure.clone(),
+            published.keys.clone(),
+        );
+        if !seen.insert(what) {
+            return Err(table.bad(line, "this figure of this source is given twice"));
+        }
+        all.push(published);
+    }
+    if all.is_empty() {
+        return Err(table.bad(1, "want at least one figure"));
+    }
+    Ok(all)
+}
+
+/// Reads the figures for a study. Errors: those of the file; a table, figure or key that the study's reports do not have.
+fn check(path: &Path, study: &dyn Study) -> Result<()> {
+    let table = CsvTable::read(path)?;
+    let tables = study.records(&[])?;
+    let list = |names: Vec<&str>| names.join(", ");
+    for published in published_from(&table)? {
+        let refused = |column: &str, value: &str, wanted: String| {
+            Err(table.bad(published.line, format!("`{column}` = `{value}`, want one of {wanted}")))
+        };
+        let Some(of) = tables.iter().find(|records| stem(records) == published.table) else {
+            return refused("table", &published.table, list(tables.iter().map(stem).collect()));
+        };
+        if !of.header.contains(&published.figure) {
+            let names = of.header.iter().map(String::as_str);
+            return refused("figure", &published.figure, list(names.collect()));
+        }
+        if let Some((key, _)) = published.keys.iter().find(|(key, _)| !of.header.contains(key)) {
+            let known = list(of.header.iter().map(String::as_str).collect());
+            return Err(table.bad(
+                published.line,
+                format!(
+                    "the column `{key}` is filled, and {}.csv has none of this name: it has {known}",
+                    published.table
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The copy of a file that a run keeps. Errors: as [`check`].
+pub(super) fn copy(path: &Path, study: &dyn Study) -> Result<(&'static str, Vec<u8>)> {
+    check(path, study)?;
+    let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+    Ok((PUBLISHED, bytes))
+}
+
+fn stem(records: &Records) -> &str {
+    records.file.trim_end_matches(".csv")
+}
+
+/// The figures of a run, if it has any. Errors: the file.
+pub(super) fn of(run: &Run) -> Result<Vec<Published>> {
+    let path = run.folder.join(PUBLISHED);
+    if path.exists() { read_published(&path) } else { Ok(Vec::new()) }
+}
+
+/// A published figure with one that it stands beside, if there is one.
+struct Beside<'a> {
+    published: &'a Published,
+    /// Ours with its standard error, which may be unknown.
+    ours: Option<Estimate>,
+}
+
+impl Beside<'_> {
+    fn theirs(&self) -> Estimate {
+        Estimate {
+            mean: self.published.value,
+            standard_error: self.published.standard_error.unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Their figure less ours, in standard errors of what is known of both; `None` if neither is known.
+    fn apart(&self) -> Option<f64> {
+        let ours = self.ours?;
+        let known = |x: f64| if x.is_nan() { 0.0 } else { x };
+        let error = libm::hypot(known(self.theirs().standard_error), known(ours.standard_error));
+        (error > 0.0).then(|| (self.published.value - ours.mean) / error)
+    }
+}
+
+/// Every figure with each row of ours that it stands beside; one without any alone.
+fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>> {
+    let mut all = Vec::new();
+    for one in published {
+        let rows =
+            tables.iter().filter(|records| stem(records) == one.table).flat_map(|records| &records.rows);
+        let before = all.len();
+        for row in rows.filter(|row| one.meets(row)) {
+            let field = |name: &str| row.get(name).and_then(Value::as_f64);
+            let error = field(&format!("{}_se", one.figure)).unwrap_or(f64::NAN);
+            if let Some(mean) = field(&one.figure) {
+                all.push(Beside { published: one, ours: Some(Estimate { mean, standard_error: error }) });
+            }
+        }
+        if all.len() == before {
+            all.push(Beside { published: one, ours: None });
+        }
+    }
+    all
+}
+
+/// The published figures of some runs of a study that its own pages do not show. Errors: their files and tables.
+pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result<String> {
+    let mut out = String::new();
+    for run in runs {
+        let mut published = of(&run.run)?;
+        published.retain(|one| !study.shows(one));
+        if published.is_empty() {
+            continue;
+        }
+        let tables = study.records(std::slice::from_ref(run))?;
+        let row = |one: &Beside| {
+            let Published { source, name, figure, keys, .. } = one.published;
+            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
+            vec![
+                [source.as_str(), name].join(if name.is_empty() { "" } else { ": " }),
+                keys.join(", "),
+                figure.clone(),
+                with_error(one.theirs()),
+                one.ours.map_or("-".into(), with_error),
+                one.apart().map_or("-".into(), |z| format!("{z:+.1}")),
+            ]
+        };
+        let rows = beside(&published, &tables).iter().map(row).collect();
+        let header = ["source", "of", "figure", "published", "ours", "z"].map(str::to_owned).to_vec();
+        out += &heading(&format!("{}: published figures beside ours", run.name), format);
+        out += &table_page(header, rows, format);
+        out += "z: the published figure less ours, in standard errors of what is known of both.\n\n";
+    }
+    Ok(out)
+}
+
+/// The same as records, all of them.
+pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
+    let header = [
+        "run",
+        "source",
+        "name",
+        "table",
+        "figure",
+        "of",
+        "published",
+        "published_se",
+        "ours",
+        "ours_se",
+        "z",
+    ];
+    let mut records = Records::new("published", PUBLISHED, &header);
+    for run in runs {
+        let published = of(&run.run)?;
+        if published.is_empty() {
+            continue;
+        }
+        let tables = study.records(std::slice::from_ref(run))?;
+        for one in beside(&published, &tables) {
+            let Published { source, name, table, figure, keys, value, standard_error, .. } = one.published;
+            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let known = |x: Option<f64>| x.filter(|x| x.is_finite()).map_or(Value::Null, Value::from);
+            let values: [Value; 11] = [
+                run.name.as_str().into(),
+                source.as_str().into(),
+                name.as_str().into(),
+                table.as_str().into(),
+                figure.as_str().into(),
+                keys.join("; ").into(),
+                (*value).into(),
+                known(*standard_error),
+                known(one.ours.map(|ours| ours.mean)),
+                known(one.ours.map(|ours| ours.standard_error)),
+                known(one.apart()),
+            ];
+            records.rows.push(header.iter().map(|&name| name.to_owned()).zip(values).collect());
+        }
+    }
+    Ok(records)
+}
+
+/// The tables and columns that figures can stand beside, study by study: for `FORMAT.md`.
+pub fn places() -> Result<String> {
+    let mut out = String::new();
+    for study in STUDIES {
+        let tables: Vec<String> =
+            study.records(&[])?.iter().map(|records| format!("`{}`", stem(records))).collect();
+        out += &format!("| {} | {} |\n", study.name(), tables.join(", "));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(text: &str) -> Result<Vec<Published>> {
+        published_from(&CsvTable::from_reader(Path::new("p.csv"), text.as_bytes())?)
+    }
+
+    const HEADER: &str = "source,name,table,figure,value,se,law,epsilon\n";
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (rows, wanted) in [
+            ("a,b,t,f,x,,l1,1\n", "line 2: `value` = `x`, want a number"),
+            ("a,b,t,f,nan,,l1,1\n", "line 2: `value` = `nan`, want a number"),
+            ("a,b,t,f,1,-1,l1,1\n", "line 2: `se` = `-1`, want a number >= 0, or nothing"),
+            ("a,b,t,f,1,,l1,1\na,b,t,f,2,,l1,1\n", "line 3: this figure of this source is given twice"),
+            ("", "line 1: want at least one figure"),
+        ] {
+            assert_eq!(read(&format!("{HEADER}{rows}")).unwrap_err().to_string(), format!("p.csv: {wanted}"));
+        }
+        assert!(read("source,table\n").unwrap_err().to_string().contains("no column `name`"));
+        // Without `se` and keys.
+        let all = read("source,name,table,figure,value\na,b,t,f,1\n").unwrap();
+        assert_eq!((all[0].standard_error, all[0].keys.len()), (None, 0));
+    }
+
+    /// Text, numbers and truths; any of several values; what is empty.
+    #[test]
+    fn rows_are_met_by_their_keys() {
+        let all =
+            read(&format!("{HEADER}a,b,t,f,3,0.3,l1|l2,0.50\na,c,t,f,3,,,\na,d,t,f,3,,l1,2\n")).unwrap();
+        let row = |law: &str, epsilon: f64, f: f64| -> Map<String, Value> {
+            json!({ "law": law, "epsilon": epsilon, "f": f, "f_se": 0.4 }).as_object().unwrap().clone()
+        };
+        let mut table = Records::new("t", "t.csv", &["law", "epsilon", "f", "f_se"]);
+        table.rows =
+            vec![row("l1", 0.5, 2.0), row("l2", 0.5, 2.5), row("laplace", 0.5, 9.0), row("l1", 1.0, 7.0)];
+        let met = beside(&all, &[table]);
+        let ours: Vec<(&str, Option<f64>)> =
+            met.iter().map(|one| (one.published.name.as_str(), one.ours.map(|ours| ours.mean))).collect();
+        let want = [("b", 2.0), ("b", 2.5), ("c", 2.0), ("c", 2.5), ("c", 9.0), ("c", 7.0)];
+        let want = want.map(|(name, mean)| (name, Some(mean)));
+        assert_eq!(ours, [&want[..], &[("d", None)]].concat());
+        // 1 apart with errors 0.3 and 0.4; and with 0.4 alone.
+        assert!((met[0].apart().unwrap() - 2.0).abs() < 1e-12);
+        assert!((met[2].apart().unwrap() - 2.5).abs() < 1e-12);
+        assert!(met[6].apart().is_none());
+    }
+}
