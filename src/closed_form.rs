@@ -55,7 +55,7 @@ impl Noise {
 /// | least squares | `v (n - k)/n`, k equations on n entries ("Two views", Prop. 4.1, for one total) |
 /// | conditioned, Gaussian | the same: both have the same law |
 /// | conditioned, Laplace, one total | `lambda² (2n - 1)(n - 1)/(n (n + 1))` |
-/// | conditioned, double geometric, one total | `Σ z² p(z)` of [`EntryOfIntegers`] |
+/// | conditioned, double geometric, one total | `2 (n - 1)/(n²(n + 1)) E[r (r + n)]`, `P(r) ∝ C(r + n - 1, n - 1)² e^(-2r/lambda)` |
 /// | L1 image, one total of two entries | `v (beta² + (1 - beta)²)` |
 ///
 /// Conditioning Laplace noise on one total gives `(2n - 1)/(2(n + 1)) < 1` times the variance of least squares for
@@ -71,7 +71,7 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
             Some(lambda * lambda * (2.0 * n - 1.0) * (n - 1.0) / (n * (n + 1.0)))
         }
         (Operation::Conditioned, Noise::DoubleGeometric(lambda)) if component.is_total() => {
-            EntryOfIntegers::new(lambda, component.entries.len()).map(|law| law.variance())
+            Some(total_of_integers(lambda, component.entries.len()))
         }
         (Operation::L1 { beta }, _) if component.is_total() && component.entries.len() == 2 => {
             Some(noise.variance() * (beta * beta + (1.0 - beta) * (1.0 - beta)))
@@ -80,73 +80,40 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
     }
 }
 
-/// The law of one entry of n under double geometric noise conditioned on their total.
+/// The variance of one entry of n under double geometric noise conditioned on their total, `a = e^(-1/lambda)`.
 ///
-/// A double geometric draw is a difference of two geometric ones, so that the sum of m of them is a difference of two negative binomial
-/// ones, with `P(s) ∝ Σ_k C(m - 1 + k, k) C(m - 1 + k + |s|, k + |s|) a^(2k + |s|)`, `a = e^(-1/lambda)`. One entry is z where the other n - 1 sum to
-/// -z: `p(z) ∝ a^|z| P(-z)`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EntryOfIntegers {
-    /// `p(z)` for z = 0, 1, ...; it is symmetric.
-    masses: Vec<f64>,
-}
-
-impl EntryOfIntegers {
-    /// `None` for a single entry, or where lambda is not in (0, 1e4]: the law is listed.
-    pub fn new(lambda: f64, entries: usize) -> Option<Self> {
-        if entries < 2 || !(lambda > 0.0 && lambda <= 1e4) {
-            return None;
-        }
-        let others = (entries - 1) as f64;
-        let mut logs = Vec::new();
-        loop {
-            let z = logs.len() as f64;
-            logs.push(-z / lambda + log_sum_weight(others, z, lambda));
-            // Both factors fall with z; what is beyond weighs less than what is last.
-            if logs[logs.len() - 1] < logs[0] - 45.0 {
-                break;
-            }
-        }
-        let weights: Vec<f64> = logs.iter().map(|log| libm::exp(log - logs[0])).collect();
-        let total = weights[0] + 2.0 * weights[1..].iter().sum::<f64>();
-        Some(Self { masses: weights.iter().map(|weight| weight / total).collect() })
+/// A double geometric draw is a difference of two geometric ones. Given that n of them add to 0, the plus parts and the minus parts have one
+/// sum r, with `P(r) ∝ C(r + n - 1, n - 1)² a^(2r)`, and given r both are independent and uniform on the compositions of r, where a part
+/// has the variance `r (r + n)(n - 1)/(n²(n + 1))`. So `Var(z) = 2 (n - 1)/(n²(n + 1)) E[r (r + n)]`.
+fn total_of_integers(lambda: f64, entries: usize) -> f64 {
+    let n = entries as f64;
+    let a = libm::exp(-1.0 / lambda);
+    // P(r + 1)/P(r); it falls with r, and is 1 at the mode.
+    let ratio = |r: f64| {
+        let step = (r + n) / (r + 1.0) * a;
+        step * step
+    };
+    let mode = ((n * a - 1.0) / -libm::expm1(-1.0 / lambda)).max(0.0).floor();
+    let (mut weight, mut moment) = (0.0, 0.0);
+    let mut add = |r: f64, p: f64| {
+        weight += p;
+        moment += p * r * (r + n);
+        p > 1e-20 * weight
+    };
+    let (mut r, mut p) = (mode, 1.0);
+    while add(r, p) {
+        p *= ratio(r);
+        r += 1.0;
     }
-
-    /// `P(z)`.
-    pub fn mass(&self, z: i64) -> f64 {
-        usize::try_from(z.unsigned_abs()).ok().and_then(|z| self.masses.get(z)).copied().unwrap_or(0.0)
-    }
-
-    /// `E z²`.
-    pub fn variance(&self) -> f64 {
-        2.0 * self.masses.iter().enumerate().map(|(z, p)| (z * z) as f64 * p).sum::<f64>()
-    }
-
-    /// `E |z|`.
-    pub fn mean_absolute(&self) -> f64 {
-        2.0 * self.masses.iter().enumerate().map(|(z, p)| z as f64 * p).sum::<f64>()
-    }
-}
-
-/// `ln Σ_k C(m - 1 + k, k) C(m - 1 + k + s, k + s) a^(2k + s)`, term by term, each from the one before.
-fn log_sum_weight(m: f64, s: f64, lambda: f64) -> f64 {
-    let square = libm::exp(-2.0 / lambda);
-    let first = libm::lgamma(m + s) - libm::lgamma(m) - libm::lgamma(s + 1.0) - s / lambda;
-    let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);
-    let mut k = 0.0;
-    loop {
-        let ratio = (m + k) / (k + 1.0) * ((m + k + s) / (k + s + 1.0)) * square;
-        term *= ratio;
-        sum += term;
-        k += 1.0;
-        if sum > 1e200 {
-            (term, sum, scale) = (term * 1e-200, sum * 1e-200, scale + 200.0 * std::f64::consts::LN_10);
-        }
-        // From here on the terms fall at least as fast.
-        if ratio < 1.0 && term < 1e-18 * sum * (1.0 - ratio) {
-            return first + scale + libm::log(sum);
+    (r, p) = (mode, 1.0);
+    while r > 0.0 {
+        r -= 1.0;
+        p /= ratio(r);
+        if !add(r, p) {
+            break;
         }
     }
+    2.0 * (n - 1.0) / (n * n * (n + 1.0)) * moment / weight
 }
 
 /// The law of the first entry of a total under Laplace noise: of two entries by Gong and Meng, "Congenial differential privacy",
@@ -298,16 +265,9 @@ mod tests {
             }
             let joint: Vec<f64> = law.iter().zip(&sum).map(|(p, q)| p * q).collect();
             let total: f64 = joint.iter().sum();
-            let one = EntryOfIntegers::new(lambda, entries).unwrap();
-            for z in -30..=30 {
-                let want = joint[(z + reach) as usize] / total;
-                assert!((one.mass(z) - want).abs() < 1e-12, "{lambda} {entries} {z}: {} {want}", one.mass(z));
-            }
-            let mean = |f: &dyn Fn(f64) -> f64| -> f64 {
-                (-reach..=reach).zip(&joint).map(|(z, p)| f(z as f64) * p / total).sum()
-            };
-            assert!((one.variance() - mean(&|z| z * z)).abs() < 1e-9);
-            assert!((one.mean_absolute() - mean(&f64::abs)).abs() < 1e-9);
+            let want = (-reach..=reach).zip(&joint).map(|(z, p)| (z * z) as f64 * p / total).sum::<f64>();
+            let got = total_of_integers(lambda, entries);
+            assert!((got - want).abs() < 1e-9, "{lambda} {entries}: {got} {want}");
         }
         for entries in [2, 3, 254] {
             let component = Linear::total(entries).unwrap().components().remove(0);
@@ -315,7 +275,9 @@ mod tests {
             let (integers, reals) = (of(Noise::DoubleGeometric(100.0)), of(Noise::Laplace(100.0)));
             assert!((integers / reals - 1.0).abs() < 1e-4, "{entries}: {integers} {reals}");
         }
-        assert_eq!((EntryOfIntegers::new(1.0, 1), EntryOfIntegers::new(f64::NAN, 3)), (None, None));
+        // Where nearly nothing is drawn, and far more than is listed.
+        assert_eq!(total_of_integers(1e-3, 5), 0.0);
+        assert!((total_of_integers(1e5, 2) / 0.5e10 - 1.0).abs() < 1e-9);
         let law = DoubleGeometric::new(1.3).unwrap();
         assert!((Noise::DoubleGeometric(1.3).variance() - law.variance()).abs() < 1e-12);
     }

@@ -249,6 +249,7 @@ fn small_trees_attain_what_tables_do() {
     };
     let [topdown, bluedown] =
         ["topdown", "bluedown"].map(|method| without_name(privacy(known, &format!("[\"{method}\"]"))));
+    assert_eq!([topdown.len(), bluedown.len()], [2, 2]);
     for (down, up) in topdown.iter().zip(&bluedown) {
         assert_eq!((down.0, &down.1, down.2), (up.0, &up.1, up.2));
         assert!((down.3 - up.3).abs() < 1e-9, "{down:?} {up:?}");
@@ -257,6 +258,7 @@ fn small_trees_attain_what_tables_do() {
         "entry = [\"zone\"]\n[[invariant]]\nkind = \"total\"\n[[invariant]]\nkind = \"nonnegative\"",
         "[\"nnl2\"]",
     );
+    assert_eq!(nnl2.len(), 2);
     // Rounding of the projection tells no more than the projection.
     for ((_, _, _, paid), (.., real)) in topdown.iter().zip(&nnl2) {
         assert!(*paid <= real + 1e-8 && *paid > 0.3, "{paid} {real}");

@@ -22,13 +22,19 @@ impl Pair {
         (ratio, libm::hypot(relative(self.first), relative(self.second)))
     }
 
-    /// Which is smaller, if they are more than `z` standard errors of their ratio apart; else, and where no error is known, 0.
+    /// Which is smaller, if they are more than `z` standard errors of their ratio apart (where one is 0: of their difference); else, and where
+    /// an error is not known, 0.
     pub fn sign(&self, z: f64) -> i8 {
-        let (ratio, error) = self.log_ratio();
-        match error.is_nan() || ratio.abs() <= z * error || ratio == 0.0 {
-            true => 0,
-            false if ratio < 0.0 => -1,
-            false => 1,
+        let (a, b) = (self.first, self.second);
+        let (apart, error) = match a.mean > 0.0 && b.mean > 0.0 {
+            true => self.log_ratio(),
+            false => (a.mean - b.mean, libm::hypot(a.standard_error, b.standard_error)),
+        };
+        let known = !a.standard_error.is_nan() && !b.standard_error.is_nan();
+        match known && apart.abs() > z * error {
+            true if apart < 0.0 => -1,
+            true => 1,
+            false => 0,
         }
     }
 }
@@ -138,6 +144,11 @@ mod tests {
         assert_eq!(both.sign(3.0), 0);
         let one = Pair { at: 2.0, first: zero, second: estimate(1.0, 0.1) };
         assert_eq!(one.sign(3.0), -1);
+        // Zero in a hundred releases, and once not: one standard error.
+        let rare = Estimate { mean: 0.01, standard_error: 0.01 };
+        assert_eq!(Pair { at: 2.0, first: zero, second: rare }.sign(3.0), 0);
+        let single = Estimate { mean: 0.0, standard_error: f64::NAN };
+        assert_eq!(Pair { at: 2.0, first: single, second: estimate(1.0, 0.1) }.sign(3.0), 0);
         let other = Pair { at: 3.0, first: estimate(1.0, 0.1), second: estimate(0.5, 0.1) };
         let found = crossings(&[both, one, other], 3.0);
         assert_eq!((found.len(), found[0].low, found[0].high), (1, 2.0, 3.0));

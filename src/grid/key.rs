@@ -42,8 +42,14 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     if let Some(hash) = &plan.certified_by {
         text += &format!("certified by {hash}\n");
     }
+    if let Some((change, _)) = &plan.config.change {
+        text += &format!("change={}\n", change.name());
+    }
     for cell in &plan.cells {
         text += &format!("{} replicates={}", cell.key_text(), cell.replicates);
+        if let Some(paid) = cell.paid {
+            text += &format!(" paid={paid:?}");
+        }
         if cell.records > 0 {
             text += &format!(" records={}", cell.records);
         }

@@ -167,12 +167,13 @@ impl Plan {
                         format!("{reason} (or leave the combination out by an [[exclude]])"),
                     )
                 })?;
-                if !keys.insert(cell.key) {
+                if !keys.insert((cell.key, cell.paid.map(f64::to_bits))) {
                     return Err(config.error(
                         format!(
-                            "grid: `{}` at epsilon {} is defined twice",
+                            "grid: `{}` at {} {} is defined twice",
                             cell.method.name(),
-                            cell.epsilon
+                            if cell.paid.is_some() { "paid" } else { "epsilon" },
+                            cell.paid.unwrap_or(cell.epsilon)
                         ),
                         block.method_span.clone(),
                         "want every cell in one block only",
@@ -246,9 +247,18 @@ fn expand(
                         if methods.peek().is_none() {
                             continue;
                         }
-                        let calibration =
-                            calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
-                        let calibration = calibration.map_err(|e| {
+                        let at = |epsilon: f64| {
+                            let noise = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
+                            noise.map(|noise| (epsilon, noise))
+                        };
+                        let paid = config.change.as_ref().map(|_| epsilon);
+                        // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
+                        let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
+                        let or_from = |found: crate::Result<_>, &start: &f64| {
+                            found.or_else(|e| at(start).map_err(|_| e))
+                        };
+                        let calibrated = starts.iter().fold(at(epsilon), or_from);
+                        let (epsilon, calibration) = calibrated.map_err(|e| {
                             let label = "want a budget that fits the law and the levels";
                             config.error(e.to_string(), block.split_span.clone(), label)
                         })?;
@@ -256,7 +266,7 @@ fn expand(
                             let cell = Cell {
                                 key: 0,
                                 epsilon,
-                                paid: config.change.as_ref().map(|_| epsilon),
+                                paid,
                                 delta,
                                 sensitivity,
                                 split: split.clone(),

@@ -23,7 +23,7 @@ pub(crate) struct Solved {
 /// The entries that equations are solved for, where others are free: of each component as many as it has independent equations, with
 /// independent columns, those that stand first in `order`: every entry (from 0), once.
 ///
-/// Errors: a system beyond 128 bits.
+/// Errors: another order; a system beyond 128 bits.
 pub fn dependent_entries(invariant: &Linear, order: &[usize]) -> Result<Vec<usize>> {
     let mut all = Vec::new();
     for component in invariant.components() {
@@ -59,10 +59,18 @@ impl Solved {
 
     /// Solved for the entries with independent columns that stand first in `order`: every entry of the table (from 0), once.
     ///
-    /// Errors: a system beyond 128 bits.
+    /// Errors: another order; a system beyond 128 bits.
     pub(crate) fn in_order(component: &Component, order: &[usize]) -> Result<Self> {
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(i, &entry)| place[entry] = i);
+        let mut place = vec![usize::MAX; order.len()];
+        for (i, &entry) in order.iter().enumerate() {
+            match place.get_mut(entry) {
+                Some(place) if *place == usize::MAX => *place = i,
+                _ => return Err(Error::parameter("order", entry, "every entry, once")),
+            }
+        }
+        if component.entries.iter().any(|&entry| entry as usize >= order.len()) {
+            return Err(Error::parameter("order", order.len(), "as many entries as there are"));
+        }
         let mut candidates: Vec<u32> = (0..component.entries.len() as u32).collect();
         candidates.sort_by_key(|&entry| place[component.entries[entry as usize] as usize]);
         Self::of(component, &candidates, false)
@@ -139,5 +147,8 @@ mod tests {
         let mut z = [0.0, 2.0, -1.0, 0.0, 0.0, 0.0];
         third.solve(&mut z);
         assert_eq!(z, [-1.0, 2.0, -1.0, 1.0, -2.0, 1.0]);
+        for wrong in [&[0, 1][..], &[0, 0, 1, 2, 3, 4], &[0, 1, 2, 3, 4, 6]] {
+            assert!(dependent_entries(&margins, wrong).is_err());
+        }
     }
 }

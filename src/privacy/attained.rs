@@ -144,12 +144,13 @@ pub fn all_choices(mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn F
 ///
 /// - `keys`: words that the map reads, or more; at most 12.
 pub fn all_orders(keys: u64, mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn FnMut(&[i64], f64)) {
+    assert!(keys <= Words::BASE, "as many keys as a word tells apart");
     let mut words = Words { digits: (0..keys).collect(), read: 0 };
     let share = 1.0 / (1..=keys).product::<u64>() as f64;
     loop {
         words.read = 0;
         each(&map(&mut words), share);
-        assert!(words.digits.len() as u64 == keys && keys <= Words::BASE, "all keys are different");
+        assert!(words.digits.len() as u64 == keys, "all keys are different");
         // The next order: the last key with a larger one behind it takes the least such.
         let keys = &mut words.digits;
         let Some(place) = keys.windows(2).rposition(|pair| pair[0] < pair[1]) else { return };

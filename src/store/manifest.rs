@@ -14,7 +14,7 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Name of the run.
     pub name: String,
-    /// What was done with the cells: "release", "meeting", "privacy" or "composition".
+    /// What was done with the cells: "release", "meeting", "privacy", "frontier" or "composition".
     pub study: String,
     /// What it was about: "hierarchy", "table" or "worlds".
     pub subject: String,

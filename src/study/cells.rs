@@ -48,7 +48,7 @@ impl Convergence {
     }
 
     /// What marks the method of a cell whose chains may not be trusted.
-    fn mark(self) -> &'static str {
+    pub(super) fn mark(self) -> &'static str {
         match self {
             Self::NoChains | Self::Converged => "",
             Self::NotConverged => " †",
@@ -100,8 +100,12 @@ impl CellRow {
 
     /// The method with its sign; one whose chains may not be trusted is marked.
     pub fn method_name(&self) -> String {
-        let sign = if self.nonnegative { " >= 0" } else { "" };
-        format!("{}{sign}{}", self.method.name(), self.converged.mark())
+        self.method_plain() + self.converged.mark()
+    }
+
+    /// The method with its sign.
+    pub fn method_plain(&self) -> String {
+        format!("{}{}", self.method.name(), if self.nonnegative { " >= 0" } else { "" })
     }
 
     /// The options, numbers with four decimals.

@@ -131,7 +131,9 @@ impl<K: Kind> Planned for Gridded<K> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
         if let Some(path) = &config.published {
-            copies.push(published::copy(path, super::named(config.study)?)?);
+            let asked = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
+            let asked: Vec<&str> = asked.collect();
+            copies.push(published::copy(path, super::named(config.study)?, &asked)?);
         }
         check_certificates(&self.plan)?;
         match (&config.beside, &config.data.shape) {
@@ -188,19 +190,9 @@ impl<K: Kind> Planned for Gridded<K> {
 
     fn listing(&self) -> Listing {
         let plan = &self.plan;
-        let header = [
-            "cell",
-            "law",
-            "epsilon",
-            "split",
-            "scales",
-            "method",
-            "options",
-            "replicates",
-            "record added",
-            "record moved",
-            "smallest change",
-        ];
+        let mut header = vec!["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates"];
+        header.extend(plan.config.change.as_ref().map(|_| "paid"));
+        header.extend(["record added", "record moved", "smallest change"]);
         let statements = Statements::new(plan);
         let pays: Vec<Statement> = plan.cells.iter().map(|cell| statements.quick(cell)).collect();
         let mut notes = Vec::new();
@@ -223,7 +215,8 @@ impl<K: Kind> Planned for Gridded<K> {
                 },
                 cell.replicates.to_string(),
             ];
-            row.into_iter().chain(pays).collect()
+            let paid = cell.paid.map(|paid| paid.to_string());
+            row.into_iter().chain(paid).chain(pays).collect()
         };
         let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
         let mut summary = format!("{} cells on {}", plan.cells.len(), plan.subject.summary());
@@ -236,6 +229,7 @@ impl<K: Kind> Planned for Gridded<K> {
                 "cell": cell.key_text(),
                 "law": cell.law.name(),
                 "epsilon": cell.epsilon,
+                "paid": cell.paid,
                 "delta": cell.delta,
                 "sensitivity": cell.sensitivity,
                 "split": cell.split.label(),
@@ -253,7 +247,7 @@ impl<K: Kind> Planned for Gridded<K> {
             })
         };
         Listing {
-            header: header.to_vec(),
+            header,
             rows,
             summary,
             json: json!({

@@ -80,9 +80,9 @@ pub trait Study: Configured {
     fn warning(&self, _: &crate::store::Run) -> Result<Option<String>> {
         Ok(None)
     }
-    /// Whether its own pages show a published figure beside ours.
-    fn shows(&self, _: &published::Published) -> bool {
-        false
+    /// Whether the pages of a run show a published figure beside ours. Errors: its tables.
+    fn shows(&self, _: &Named, _: &published::Published) -> Result<bool> {
+        Ok(false)
     }
     /// What is compared of two runs. Errors: their tables.
     fn figures(&self, runs: [&crate::store::Run; 2]) -> Result<[Figures; 2]>;

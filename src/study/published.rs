@@ -15,9 +15,13 @@ use std::path::Path;
 
 /// The file of a run.
 pub const PUBLISHED: &str = "published.csv";
+/// The `source` of a row that is no row of ours, in a table with that column.
+pub(super) const PUBLISHED_ROW: &str = "published";
 /// Columns that every file has; `se` may be left out.
 const COLUMNS: [&str; 5] = ["source", "name", "table", "figure", "value"];
 const ERROR: &str = "se";
+/// Before a column of the table that has a name of these.
+const OF_ROW: &str = "row.";
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +102,12 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
                 Some(place) => Some(number(place, 0.0, "a number >= 0, or nothing")?),
                 None => None,
             },
-            keys: given.map(|&key| (table.columns[key].clone(), row[key].clone())).collect(),
+            keys: given
+                .map(|&key| {
+                    let name = &table.columns[key];
+                    (name.strip_prefix(OF_ROW).unwrap_or(name).to_owned(), row[key].clone())
+                })
+                .collect(),
             line,
         };
         let what = (
@@ -119,8 +128,9 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
     Ok(all)
 }
 
-/// Reads the figures for a study. Errors: those of the file; a table, figure or key that the study's reports do not have.
-fn check(path: &Path, study: &dyn Study) -> Result<()> {
+/// Reads the figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table, figure or key that
+/// the study's reports do not have.
+fn check(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<()> {
     let table = CsvTable::read(path)?;
     let tables = study.records(&[])?;
     let list = |names: Vec<&str>| names.join(", ");
@@ -135,7 +145,11 @@ fn check(path: &Path, study: &dyn Study) -> Result<()> {
             let names = of.header.iter().map(String::as_str);
             return refused("figure", &published.figure, list(names.collect()));
         }
-        if let Some((key, _)) = published.keys.iter().find(|(key, _)| !of.header.contains(key)) {
+        let known = |key: &String| {
+            let asked = |key: &str| asked.contains(&key.strip_prefix("data.").unwrap_or(key));
+            of.header.contains(key) || (published.table == "answers" && asked(key))
+        };
+        if let Some((key, _)) = published.keys.iter().find(|(key, _)| !known(key)) {
             let known = list(of.header.iter().map(String::as_str).collect());
             return Err(table.bad(
                 published.line,
@@ -150,8 +164,8 @@ fn check(path: &Path, study: &dyn Study) -> Result<()> {
 }
 
 /// The copy of a file that a run keeps. Errors: as [`check`].
-pub(super) fn copy(path: &Path, study: &dyn Study) -> Result<(&'static str, Vec<u8>)> {
-    check(path, study)?;
+pub(super) fn copy(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<(&'static str, Vec<u8>)> {
+    check(path, study, asked)?;
     let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
     Ok((PUBLISHED, bytes))
 }
@@ -171,6 +185,8 @@ struct Beside<'a> {
     published: &'a Published,
     /// Ours with its standard error, which may be unknown.
     ours: Option<Estimate>,
+    /// The standard deviation of one of our releases, where the table has it.
+    one_release: Option<f64>,
 }
 
 impl Beside<'_> {
@@ -181,11 +197,13 @@ impl Beside<'_> {
         }
     }
 
-    /// Their figure less ours, in standard errors of what is known of both; `None` if neither is known.
+    /// Their figure less ours, in standard errors of what is known of both; of a figure without a standard error it is that of one release,
+    /// where the table tells it. `None` if neither is known.
     fn apart(&self) -> Option<f64> {
         let ours = self.ours?;
         let known = |x: f64| if x.is_nan() { 0.0 } else { x };
-        let error = libm::hypot(known(self.theirs().standard_error), known(ours.standard_error));
+        let theirs = self.published.standard_error.or(self.one_release).unwrap_or(0.0);
+        let error = libm::hypot(theirs, known(ours.standard_error));
         (error > 0.0).then(|| (self.published.value - ours.mean) / error)
     }
 }
@@ -197,15 +215,23 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>>
         let rows =
             tables.iter().filter(|records| stem(records) == one.table).flat_map(|records| &records.rows);
         let before = all.len();
-        for row in rows.filter(|row| one.meets(row)) {
+        // A table may have rows of published figures.
+        let ours =
+            |row: &&Map<String, Value>| row.get("source").is_none_or(|source| *source != PUBLISHED_ROW);
+        for row in rows.filter(ours).filter(|row| one.meets(row)) {
             let field = |name: &str| row.get(name).and_then(Value::as_f64);
-            let error = field(&format!("{}_se", one.figure)).unwrap_or(f64::NAN);
+            let standard_error = field(&format!("{}_se", one.figure)).unwrap_or(f64::NAN);
+            let one_release = field(&format!("{}_sd", one.figure));
             if let Some(mean) = field(&one.figure) {
-                all.push(Beside { published: one, ours: Some(Estimate { mean, standard_error: error }) });
+                all.push(Beside {
+                    published: one,
+                    ours: Some(Estimate { mean, standard_error }),
+                    one_release,
+                });
             }
         }
         if all.len() == before {
-            all.push(Beside { published: one, ours: None });
+            all.push(Beside { published: one, ours: None, one_release: None });
         }
     }
     all
@@ -215,8 +241,12 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>>
 pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result<String> {
     let mut out = String::new();
     for run in runs {
-        let mut published = of(&run.run)?;
-        published.retain(|one| !study.shows(one));
+        let mut published = Vec::new();
+        for one in of(&run.run)? {
+            if !study.shows(run, &one)? {
+                published.push(one);
+            }
+        }
         if published.is_empty() {
             continue;
         }
@@ -237,7 +267,7 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
         let header = ["source", "of", "figure", "published", "ours", "z"].map(str::to_owned).to_vec();
         out += &heading(&format!("{}: published figures beside ours", run.name), format);
         out += &table_page(header, rows, format);
-        out += "z: the published figure less ours, in standard errors of what is known of both.\n\n";
+        out += "z: the published figure less ours, in standard errors of what is known of both; a published mean error without one is that of one release.\n\n";
     }
     Ok(out)
 }
@@ -347,5 +377,22 @@ mod tests {
         assert!((met[0].apart().unwrap() - 2.0).abs() < 1e-12);
         assert!((met[2].apart().unwrap() - 2.5).abs() < 1e-12);
         assert!(met[6].apart().is_none());
+    }
+
+    /// Rows of published figures are not ours; one release is as far off as one release may be; reserved names are keys behind `row.`.
+    #[test]
+    fn single_releases_and_rows_of_others() {
+        let all = read("source,name,table,figure,value,row.name\na,b,t,f,3,x\n").unwrap();
+        let row = |source: &str, f: f64| -> Map<String, Value> {
+            json!({ "source": source, "name": "x", "f": f, "f_se": 0.3, "f_sd": 0.4 })
+                .as_object()
+                .unwrap()
+                .clone()
+        };
+        let mut table = Records::new("t", "t.csv", &["source", "name", "f", "f_se", "f_sd"]);
+        table.rows = vec![row("run", 2.0), row("published", 3.0)];
+        let met = beside(&all, &[table]);
+        assert_eq!(met.len(), 1);
+        assert!((met[0].apart().unwrap() - 2.0).abs() < 1e-12);
     }
 }

@@ -150,7 +150,7 @@ impl super::Planned for Planned {
     }
 
     fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
-        let copy = |path: &PathBuf| published::copy(path, &Composition);
+        let copy = |path: &PathBuf| published::copy(path, &Composition, &[]);
         self.config.published.iter().map(copy).collect()
     }
 

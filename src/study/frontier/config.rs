@@ -1,7 +1,7 @@
 //! The config of a study of the frontier: what is its own.
 
 use crate::catalogue::{LawKind, MethodKind};
-use crate::config::wire::{WireReport, study};
+use crate::config::wire::{WirePublished, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
 use toml::Spanned;
@@ -18,7 +18,7 @@ study! {
         replicates: Option<Spanned<i64>>,
         /// What the report adds.
         #[serde(default)]
-        report: WireReport,
+        report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
     FrontierBlock by paid: "What a release pays for the change: epsilon with what conditioning on inequalities adds, at `delta` of the Gaussian laws." {

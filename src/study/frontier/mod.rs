@@ -8,11 +8,10 @@ mod page;
 mod settle;
 
 use self::config::{FrontierBlock, FrontierFile};
-use super::cells::CellRow;
 use super::grid::Kind;
 use super::privacy::StatementRow;
 use super::records::{Named, Records};
-use super::release::{self, LevelRow, Release};
+use super::release::{self, Release};
 use super::{Figures, Study, Tables};
 use crate::engine::{Drawn, Prepared, Sink};
 use crate::failure::Result;
@@ -31,7 +30,7 @@ table! {
     pub struct FrontierRow in "frontier.parquet", "Study `frontier`: one row per cell." {
         cell: Key, "", "the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`";
         change: ChangeKind, "", "the change that is paid for, as in `statements.parquet`";
-        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet`, or by at most 3e-8 less, relatively";
+        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet` is this, or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)";
         integers: bool, "", "whether all releases are integers";
     }
 }
@@ -103,13 +102,12 @@ impl Study for Frontier {
     }
 
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
-        Ok(vec![
+        let own = [
             page::points(runs)?,
             page::crossing_records(runs)?,
-            Records::of_cells::<LevelRow>("errors", "l1_error.csv", runs)?,
             Records::of_cells::<StatementRow>("statements", "statements.csv", runs)?,
-            Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
-        ])
+        ];
+        Ok(own.into_iter().chain(Release.records(runs)?).collect())
     }
 
     fn warning(&self, run: &Run) -> Result<Option<String>> {

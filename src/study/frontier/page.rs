@@ -1,8 +1,8 @@
 //! Errors against what is paid, method by method, and where the better one changes.
 
-use super::super::cells::CellRow;
+use super::super::cells::{self, CellRow};
 use super::super::records::{Named, Records, fields, identity};
-use super::super::release::LevelRow;
+use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
@@ -44,35 +44,45 @@ impl Curve {
     }
 }
 
-/// The curves of a run, in the order of the config, and the change that they pay for. They are named by their methods, and as far as they
-/// differ by their laws and options.
-fn curves(run: &Named) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
+/// The curves of a run, in the order of the config, and the change that they pay for: of its first cells, as many as pages show, or of `all`.
+/// They are named by their methods, and as far as they differ by their laws and options.
+fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
     let own: HashMap<Key, FrontierRow> =
         run.run.all::<FrontierRow>()?.into_iter().map(|row| (row.cell, row)).collect();
     let change = own.values().next().map(|row| row.change);
-    let mut curves: Vec<(String, Curve)> = Vec::new();
-    for (cell, levels) in run.by_cell(|row: &LevelRow| row.cell)? {
-        let Some(row) = own.get(&cell.cell) else { continue };
-        let CellRow { law, split, delta, sensitivity, .. } = cell;
-        let what = format!("{law:?} {split:?} {delta:?} {sensitivity:?} {}", cell.method_words());
-        let place = curves.iter().position(|(of, _)| *of == what).unwrap_or_else(|| {
-            let name = cell.method_name();
-            curves.push((what, Curve { name, integers: row.integers, points: Vec::new() }));
+    let cells = match all {
+        true => cells::by_key(&run.run)?,
+        false => run.printed.iter().map(|cell| (cell.cell, cell.clone())).collect(),
+    };
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    run.run.while_true(|level: LevelRow| {
+        if !all && !cells.contains_key(&level.cell) {
+            return Ok(false);
+        }
+        let cell = known(&cells, level.cell, &run.run)?;
+        let Some(row) = own.get(&cell.cell) else { return Ok(true) };
+        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = cell;
+        let what = format!("{law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}");
+        let place = *places.entry(what).or_insert_with(|| {
+            curves.push(Curve { name: cell.method_plain(), integers: row.integers, points: Vec::new() });
             curves.len() - 1
         });
-        let point = |level| Point { cell: cell.clone(), own: row.clone(), level };
         // Known levels have no errors.
-        let measured = levels.into_iter().filter(|level| level.scale > 0.0);
-        curves[place].1.points.extend(measured.map(point));
-    }
-    let mut curves: Vec<Curve> = curves.into_iter().map(|(_, curve)| curve).collect();
+        if level.scale > 0.0 {
+            curves[place].points.push(Point { cell: cell.clone(), own: row.clone(), level });
+        }
+        Ok(true)
+    })?;
+    curves.retain(|curve| !curve.points.is_empty());
     type Part = fn(&CellRow) -> String;
-    let parts: [(bool, Part); 5] = [
+    let parts: [(bool, Part); 6] = [
         (true, |cell| cell.law.name().to_owned()),
         (false, |cell| cell.options_words().replace(',', "\n")),
         (false, |cell| cell.delta.map_or(String::new(), |delta| format!("delta {delta:e}"))),
         (false, |cell| format!("split {}", cell.split.label())),
         (false, |cell| format!("sensitivity {}", cell.sensitivity)),
+        (false, |cell| cell.options.replace(',', "\n")),
     ];
     for (of_all, part) in parts {
         let words: Vec<String> = curves.iter().map(|curve| part(&curve.points[0].cell)).collect();
@@ -159,7 +169,7 @@ fn crossing_words(crossing: &Crossing) -> String {
 
 /// The page of a run.
 pub(super) fn of(run: &Named, format: Format) -> Result<String> {
-    let (change, all) = curves(run)?;
+    let (change, all) = curves(run, false)?;
     let Some(change) = change else { return Ok(String::new()) };
     let one_line =
         |text: &str| if format == Format::Markdown { text.replace('\n', " ") } else { text.to_owned() };
@@ -186,16 +196,19 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
         );
         out += &heading(&one_line(&title), format);
         let mut rows = Vec::new();
+        // With one release a cell nothing is known of its error.
+        let told_apart = curves.len() > 1 && *least > 1;
         for &level in &levels {
             for &paid in &paid {
-                let here: Vec<Option<Estimate>> =
-                    curves.iter().map(|curve| Some(curve.at(level, paid)?.error())).collect();
-                let best = here.iter().flatten().copied().min_by(|a, b| a.mean.total_cmp(&b.mean));
-                let cell = |error: &Option<Estimate>| {
-                    let (Some(error), Some(best)) = (*error, best) else { return "-".into() };
+                let here: Vec<Option<&Point>> = curves.iter().map(|curve| curve.at(level, paid)).collect();
+                let errors = here.iter().flatten().map(|point| point.error());
+                let best = errors.min_by(|a, b| a.mean.total_cmp(&b.mean));
+                let cell = |point: &Option<&Point>| {
+                    let (Some(point), Some(best)) = (*point, best) else { return "-".into() };
+                    let error = point.error();
                     let beaten = Pair { at: paid, first: best, second: error }.sign(APART) < 0;
-                    let mark = if beaten || curves.len() == 1 { "" } else { " *" };
-                    format!("{}{mark}", with_error(error))
+                    let star = if told_apart && !beaten { " *" } else { "" };
+                    format!("{}{star}{}", with_error(error), point.cell.converged.mark())
                 };
                 rows.push(
                     [level.to_string(), paid.to_string()].into_iter().chain(here.iter().map(cell)).collect(),
@@ -205,7 +218,7 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
         let header: Vec<String> =
             ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
         out += &table_page(header, rows, format);
-        if curves.len() > 1 {
+        if told_apart {
             out +=
                 "*: the smallest error of the row, and those less than 3 standard errors away from it.\n\n";
         }
@@ -257,7 +270,7 @@ pub(super) fn points(runs: &[Named]) -> Result<Records> {
     let more: Vec<String> = level.into_iter().filter(|name| !records.header.contains(name)).collect();
     records.header.extend(more);
     for run in runs {
-        for point in curves(run)?.1.into_iter().flat_map(|curve| curve.points) {
+        for point in curves(run, true)?.1.into_iter().flat_map(|curve| curve.points) {
             let mut record: Map<String, Value> = identity(&point.cell);
             record.extend(fields(&point.own));
             record.extend(fields(&point.level));
@@ -286,7 +299,7 @@ pub(super) fn crossing_records(runs: &[Named]) -> Result<Records> {
     ];
     let mut records = Records::new("crossings", "crossings.csv", &header);
     for run in runs {
-        let (change, all) = curves(run)?;
+        let (change, all) = curves(run, true)?;
         for integers in [true, false] {
             let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
             for contest in contests(&curves) {

@@ -5,6 +5,7 @@ use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Change, ChangeKind};
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The plan with the epsilon of every cell found, such that the change costs what is to be paid.
@@ -13,28 +14,30 @@ use std::ops::Range;
 pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
     let (kind, span) = plan.config.change.clone().expect("a study of the frontier names its change");
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
+    let mut found = HashMap::new();
     let settled = plan.cells.iter().map(|cell| {
-        let paid = |epsilon: f64| {
-            let cell = cell.at(epsilon, &plan.subject, &shape).map_err(|error| {
-                plan.config.error(
-                    error.to_string(),
-                    span.clone(),
-                    "met while looking for the budget that pays this",
-                )
-            })?;
-            let (gamma, rho_factor) = gamma(&cell, &plan.subject);
-            let statement = statements.of(&cell, gamma, rho_factor);
+        let loss = |epsilon: f64| {
+            let Ok(at) = cell.at(epsilon, &plan.subject, &shape) else {
+                // Beyond what the law serves.
+                return Ok(if epsilon > cell.epsilon { f64::INFINITY } else { 0.0 });
+            };
+            let (gamma, rho_factor) = gamma(&at, &plan.subject);
+            let statement = statements.of(&at, gamma, rho_factor);
             let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
-            let paid = price(&plan, &cell, (kind, &span), change.expect("every kind has one").1)?;
-            Ok((cell, paid))
+            price(&plan, &at, (kind, &span), change.expect("every kind has one").1)
         };
         let target = cell.paid.expect("budgets are losses");
-        let found = solve(target, |epsilon| paid(epsilon).map(|(_, paid)| paid))?;
-        let Some(epsilon) = found else {
-            let message = format!("paid: got {target} for {}", cell.words());
+        let what = format!("`{}` with {} noise", cell.method.words(), cell.law.name());
+        let Some(epsilon) = solve(target, cell.epsilon, loss)? else {
+            let message = format!("paid: got {target} for {what}");
             return Err(plan.config.error(message, span.clone(), "no budget of the noise pays it"));
         };
-        Ok(paid(epsilon)?.0)
+        let settled = cell.at(epsilon, &plan.subject, &shape).expect("it was met");
+        if let Some(other) = found.insert(settled.key, target) {
+            let message = format!("paid: got {other} and {target} for {what}");
+            return Err(plan.config.error(message, span.clone(), "the same budget of the noise pays both"));
+        }
+        Ok(settled)
     });
     let cells = settled.collect::<Result<Vec<Cell>>>()?;
     drop(statements);
@@ -74,14 +77,18 @@ fn price(
 const EVALUATIONS: usize = 200;
 /// How close the loss comes to what is asked for, relatively.
 const CLOSE: f64 = 1e-10;
+/// How far the bound of a loss may jump, relatively: that of discrete Gaussian noise comes so close to the loss itself.
+const JUMP: f64 = 1e-4;
 
 /// The epsilon, of nine digits, at which an increasing loss comes to a target above 0, or just stays below it: by the Illinois variant of regula falsi on
 /// logarithms (Dowell and Jarratt 1971), in which a loss that is proportional to epsilon is a straight line.
 ///
-/// `None` if the loss does not come within 3e-8 of the target, relatively. Errors: those of the loss.
-fn solve(target: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option<f64>> {
+/// - `start`: an epsilon with a loss above 0 and finite. Elsewhere it may be 0 or infinite; there the search halves.
+///
+/// `None` if the loss does not come within 3e-8 of the target, relatively; where it jumps over the target, within 1e-4. Errors: those of the loss.
+fn solve(target: f64, start: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option<f64>> {
     let mut off = |x: f64| loss(libm::exp(x)).map(|loss| libm::log(loss / target));
-    let mut a = libm::log(target);
+    let mut a = libm::log(start);
     let mut fa = off(a)?;
     // The other side, by steps that grow.
     let (mut b, mut fb, mut step) = (a, fa, 1.0);
@@ -92,7 +99,7 @@ fn solve(target: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option
         fb = off(b)?;
         step *= 2.0;
         evaluations += 1;
-        if evaluations > EVALUATIONS || !fb.is_finite() {
+        if evaluations > EVALUATIONS || (!fb.is_finite() && fa * fb > 0.0) {
             return Ok(None);
         }
         if fb.abs() <= CLOSE {
@@ -101,7 +108,7 @@ fn solve(target: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option
     }
     let (mut x, mut fx) = (a, fa);
     while fx.abs() > CLOSE && evaluations < EVALUATIONS {
-        x = b - fb * (b - a) / (fb - fa);
+        x = if (fb - fa).is_finite() { b - fb * (b - a) / (fb - fa) } else { 0.5 * (a + b) };
         fx = off(x)?;
         evaluations += 1;
         if fx * fb < 0.0 {
@@ -111,10 +118,14 @@ fn solve(target: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option
         }
         (b, fb) = (x, fx);
     }
-    // Not above the target, as far as it can be told.
-    for x in [libm::exp(x), libm::exp(x) * (1.0 - 5e-9)] {
-        let epsilon: f64 = format!("{x:.8e}").parse().expect("a number was written");
-        if (-3e-8..=1e-12).contains(&off(libm::log(epsilon))?) {
+    // Below the target; or above by what cannot be told from it.
+    let jumps = (a - b).abs() < 1e-9;
+    let below = if jumps && fx.abs() > CLOSE { a.min(b) } else { x };
+    let short = if jumps { JUMP } else { 3e-8 };
+    for share in [0.0, 5e-9, 1.5e-8] {
+        let epsilon = libm::exp(below) * (1.0 - share);
+        let epsilon: f64 = format!("{epsilon:.8e}").parse().expect("a number was written");
+        if (-short..=1e-12).contains(&off(libm::log(epsilon))?) {
             return Ok(Some(epsilon));
         }
     }
@@ -127,7 +138,7 @@ mod tests {
 
     fn found(target: f64, loss: impl Fn(f64) -> f64) -> (Option<f64>, usize) {
         let mut evaluations = 0;
-        let found = solve(target, |epsilon| {
+        let found = solve(target, target, |epsilon| {
             evaluations += 1;
             Ok(loss(epsilon))
         });
@@ -172,5 +183,27 @@ mod tests {
     fn losses_that_stop_are_not_met() {
         assert_eq!(found(2.0, |epsilon| epsilon.min(1.0)).0, None);
         assert_eq!(found(2.0, |_| f64::INFINITY).0, None);
+    }
+
+    /// Losses that are known on (0.001, 0.36) alone, from 0.1; and one that jumps over what is asked for.
+    #[test]
+    fn losses_end_and_jump() {
+        let within = |x: f64| {
+            Ok(if x > 0.36 {
+                f64::INFINITY
+            } else if x < 1e-3 {
+                0.0
+            } else {
+                1.5 * x * x
+            })
+        };
+        let at = |target: f64| solve(target, 0.1, within).unwrap();
+        assert!((at(0.18).unwrap() - libm::sqrt(0.12)).abs() < 1e-8);
+        assert!((at(2e-6).unwrap() - libm::sqrt(4e-6 / 3.0)).abs() < 1e-10);
+        assert_eq!([at(0.2), at(1e-6)], [None, None]);
+        let jumps = |by: f64| move |x: f64| if x < 0.4 { x } else { x * (1.0 + by) };
+        let epsilon = found(0.40001, jumps(5e-5)).0.unwrap();
+        assert!(epsilon < 0.4 && epsilon > 0.4 * (1.0 - 3e-8), "{epsilon}");
+        assert_eq!(found(0.4001, jumps(1e-3)).0, None);
     }
 }

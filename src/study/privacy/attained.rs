@@ -69,6 +69,7 @@ fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
         (Method::BlueDown, Subject::Hierarchy(table)) => {
             let counts = &table.counts;
             let bluedown = BlueDown::new(&table.hierarchy, &variances()?, counts)?;
+            let keys = (1..counts.len()).filter(|&node| !table.hierarchy.is_known(node)).count() as u64;
             Ok(Box::new(move |noise, each| {
                 let mut scratch = BlueDownScratch::default();
                 let release = |words: &mut _| {
@@ -76,8 +77,8 @@ fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
                     bluedown.release(counts, noise, words, &mut scratch, &mut out);
                     out
                 };
-                // Ties are broken by keys, one for each child.
-                all_orders(noise.len() as u64 - 1, release, each);
+                // Ties are broken by keys, one for each child that is not known.
+                all_orders(keys, release, each);
                 Ok(())
             }))
         }

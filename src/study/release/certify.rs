@@ -15,7 +15,7 @@ use std::path::Path;
 
 table! {
     /// How far the releases of a chain are from their law.
-    pub struct CertificateRow in "certificates.parquet", "Study `release` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes." {
+    pub struct CertificateRow in "certificates.parquet", "Studies `release` and `frontier` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes." {
         cell: Key, "", "the cell, in `cells.parquet`";
         steps: u64, "kernel steps", "of each release";
         lag: Option<u64>, "kernel steps", "of the pairs: of several lags that whose upper limit is smallest";

@@ -15,7 +15,7 @@ use crate::table::Key;
 table! {
     /// Diagnostics of one chain on one level's L1 error.
     #[derive(Copy, serde::Deserialize)]
-    pub struct ChainRow in "chains.parquet", "Study `release`: one row per cell with chains, replicate and level. A chain's diagnostics are taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the release is its last state." {
+    pub struct ChainRow in "chains.parquet", "Studies `release` and `frontier`: one row per cell with chains, replicate and level. A chain's diagnostics are taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the release is its last state." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "whose L1 error was traced; 1 = root";
         replicate: u64, "", "the chain";
@@ -29,7 +29,7 @@ table! {
 
 table! {
     /// How well the chains of a cell mix on one level.
-    pub struct MixingRow in "mixing.parquet", "Study `release`: one row per cell with chains and level, over its chains." {
+    pub struct MixingRow in "mixing.parquet", "Studies `release` and `frontier`: one row per cell with chains and level, over its chains." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "1 = root";
         chains: u64, "", "how many";

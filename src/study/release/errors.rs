@@ -18,7 +18,7 @@ use std::collections::HashMap;
 table! {
     /// Errors of one release on one level.
     #[derive(Copy, serde::Deserialize)]
-    pub struct ErrorRow in "errors.parquet", "Study `release`: one row per cell, replicate and level." {
+    pub struct ErrorRow in "errors.parquet", "Studies `release` and `frontier`: one row per cell, replicate and level." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "1 = root; a table has the level 1 only: all its entries";
         replicate: u64, "", "from 0";
@@ -31,7 +31,7 @@ table! {
 
 table! {
     /// Errors of a cell on one level, summed up over its releases.
-    pub struct LevelRow in "levels.parquet", "Study `release`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
+    pub struct LevelRow in "levels.parquet", "Studies `release` and `frontier`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
         cell: Key, "", "the cell, in `cells.parquet`";
         level: u32, "", "1 = root";
         scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known";
@@ -117,10 +117,10 @@ impl LevelRow {
 
 type Line<'a> = (&'a CellRow, &'a LevelRow);
 
-/// A published normalised L1 error of a level.
+/// A published normalised L1 error of a level, of one release.
 pub(super) struct Figure {
-    /// The source's own name of the column.
-    column: String,
+    /// The source, and its own name of the column.
+    column: (String, String),
     /// The method of ours that it stands beside.
     method: String,
     /// The laws beside which it is shown.
@@ -131,19 +131,33 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// One that tells law, method, epsilon and level.
+    /// One that tells law, method, epsilon and level, and nothing else.
     pub(super) fn of(published: &Published) -> Option<Self> {
         let here = published.table == "l1_error" && published.figure == "l1_normalised";
-        let key = |name: &str| published.key(name).filter(|_| here);
+        let plain = published.standard_error.is_none() && published.keys.len() == 4;
+        let key = |name: &str| published.key(name).filter(|_| here && plain);
         Some(Self {
-            column: published.name.clone(),
-            method: key("method")?.to_owned(),
+            column: (published.source.clone(), published.name.clone()),
+            method: key("method").filter(|method| !method.contains('|'))?.to_owned(),
             laws: key("law")?.split('|').map(str::to_owned).collect(),
             epsilon: key("epsilon")?.parse().ok()?,
             level: key("level")?.parse().ok()?,
             value: published.value,
         })
     }
+
+    /// Whether the table of a law has its row.
+    fn is_among(&self, cell: &CellRow, level: u32) -> bool {
+        let law = self.laws.iter().any(|law| law == cell.law.name());
+        law && self.epsilon == cell.epsilon && self.level == level
+    }
+}
+
+/// Whether the pages of a run show a figure. Errors: its tables.
+pub(super) fn shows(run: &Named, published: &Published) -> Result<bool> {
+    let Some(figure) = Figure::of(published) else { return Ok(false) };
+    let cells = run.by_cell(|row: &LevelRow| row.cell)?;
+    Ok(cells.iter().any(|(cell, rows)| rows.iter().any(|row| figure.is_among(cell, row.level))))
 }
 
 fn published(run: &Named) -> Result<Vec<Figure>> {
@@ -193,7 +207,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Forma
     let mut rows: Vec<(f64, u32)> = lines.iter().map(|(cell, line)| (cell.epsilon, line.level)).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     rows.dedup();
-    let mut names: Vec<&str> = published.iter().map(|figure| figure.column.as_str()).collect();
+    let mut names: Vec<&(String, String)> = published.iter().map(|figure| &figure.column).collect();
     names.sort_unstable();
     names.dedup();
     let mut header = vec!["epsilon".to_owned(), "level".to_owned()];
@@ -209,7 +223,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Forma
         };
         header.push(format!("{}{options}", column.method_name()));
     }
-    header.extend(names.iter().map(|name| format!("{name}\npublished")));
+    header.extend(names.iter().map(|(_, name)| format!("{name}\npublished")));
     if format == Format::Markdown {
         header.iter_mut().for_each(|name| *name = name.replace('\n', " "));
     }
@@ -225,7 +239,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Forma
             }
             for name in &names {
                 let figure =
-                    published.iter().find(|f| f.column == *name && f.epsilon == epsilon && f.level == level);
+                    published.iter().find(|f| f.column == **name && f.epsilon == epsilon && f.level == level);
                 row.push(figure.map_or("-".into(), |figure| number(figure.value)));
             }
             row
@@ -263,8 +277,8 @@ fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> S
     }
     let mut rows = Vec::new();
     let mut notes = Vec::new();
-    let mut keys: Vec<(&str, &str, u32)> =
-        published.iter().map(|f| (f.column.as_str(), f.method.as_str(), f.level)).collect();
+    let mut keys: Vec<(&(String, String), &str, u32)> =
+        published.iter().map(|f| (&f.column, f.method.as_str(), f.level)).collect();
     keys.sort_unstable();
     keys.dedup();
     let mut epsilons: Vec<f64> = published.iter().map(|f| f.epsilon).collect();
@@ -281,9 +295,10 @@ fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> S
             here.map(|(_, line)| *line)
         };
         let theirs = |epsilon: f64| {
-            published.iter().find(|f| f.column == column && f.level == level && f.epsilon == epsilon)
+            published.iter().find(|f| f.column == *column && f.level == level && f.epsilon == epsilon)
         };
-        let mut row = vec![column.to_owned(), method.to_owned(), level.to_string()];
+        let column = &column.1;
+        let mut row = vec![column.clone(), method.to_owned(), level.to_string()];
         for &epsilon in &epsilons {
             let (Some(line), Some(figure)) = (ours(epsilon), theirs(epsilon)) else {
                 row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]);
@@ -419,10 +434,10 @@ pub(super) fn records(runs: &[Named]) -> Result<Records> {
     for run in runs {
         for figure in published(run)? {
             let mut row = Map::new();
-            row.insert("source".into(), "published".into());
+            row.insert("source".into(), published::PUBLISHED_ROW.into());
             row.insert("run".into(), run.name.as_str().into());
             row.insert("law".into(), figure.laws.join("|").into());
-            row.insert("method".into(), figure.column.into());
+            row.insert("method".into(), figure.column.1.into());
             row.insert("epsilon".into(), figure.epsilon.into());
             row.insert("level".into(), figure.level.into());
             row.insert("l1_normalised".into(), figure.value.into());

@@ -188,8 +188,8 @@ impl Study for Release {
         chains::unconverged(run)
     }
 
-    fn shows(&self, published: &Published) -> bool {
-        errors::Figure::of(published).is_some()
+    fn shows(&self, run: &Named, published: &Published) -> Result<bool> {
+        errors::shows(run, published)
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
