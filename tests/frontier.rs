@@ -163,10 +163,32 @@ fn what_cannot_be_paid_for_is_refused() {
         &(with("added", TREE_DATA, grid) + exclude),
         &["epsilon: not used", "the budgets of this study are `paid`"],
     );
+    let near = grid.replace("1.0", "[1.0, 1.0000000001]");
+    refuses(&with("added", TREE_DATA, &near), &["paid: got 1 and 1.0000000001 for `exact`", "pays both"]);
+    let queries = "\n[report]\nqueries = [[\"zone\"]]\n";
+    refuses(&(with("added", TREE_DATA, grid) + queries), &["queries"]);
     let chain = "paid = 1.0\nlaw = \"discrete-gaussian\"\ndelta = 1e-5\n\
                  method = { kind = \"line-gibbs\", sweeps = 5, nonnegative = true }";
     refuses(
         &with("added", TREE_DATA, chain),
         &["nothing bounds what `line-gibbs` pays for it with discrete-gaussian noise"],
     );
+}
+
+/// What is paid, and for which change, is what a run is: also where the noise is the same.
+#[test]
+fn runs_of_other_changes_are_other_runs() {
+    let grid = "paid = 1.0\nlaw = \"double-geometric\"\nmethod = \"exact\"";
+    let place = tree("added", grid);
+    run(&place);
+    let noise =
+        |place: &Place| place.rows::<FrontierRow>("out").iter().map(|row| row.cell).collect::<Vec<_>>();
+    let before = noise(&place);
+    place.refuses(
+        &["run", "config.toml", "--set", "change=\"smallest\"", "--out", "out"],
+        &["the run of another config"],
+    );
+    place.prints(&["run", "config.toml", "--set", "change=\"smallest\"", "--out", "other"]);
+    let other: Vec<_> = place.rows::<FrontierRow>("other").iter().map(|row| row.cell).collect();
+    assert_eq!(before, other);
 }
