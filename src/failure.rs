@@ -1,5 +1,6 @@
 //! The one error type of the harness, and the exit codes.
 
+use crate::page::shown;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,29 @@ impl Failure {
         }
     }
 
+    /// The same as a terminal may show it: without control characters, and with at most 200 characters of a value.
+    pub fn for_people(self) -> Self {
+        let text = |text: String| cut(&shown(&text));
+        let path = |path: PathBuf| PathBuf::from(cut(&shown(&path.to_string_lossy())));
+        match self {
+            Self::Config { message, source_code, span, label } => {
+                Self::Config { message: text(message), source_code, span, label: text(label) }
+            }
+            Self::Usage(message) => Self::Usage(text(message)),
+            Self::Data { path: place, message } => Self::Data { path: path(place), message: text(message) },
+            Self::Io { path: place, message } => Self::Io { path: path(place), message: text(message) },
+            Self::Write { path: place, message } => Self::Write { path: path(place), message: text(message) },
+            Self::Wrong(message) => Self::Wrong(text(message)),
+            Self::Changed(message) => Self::Changed(text(message)),
+            Self::Nothing(message) => Self::Nothing(text(message)),
+            Self::Incompatible(message) => Self::Incompatible(text(message)),
+            Self::Strict(message) => Self::Strict(text(message)),
+            Self::CellsFailed { failed, cells, first } => {
+                Self::CellsFailed { failed, cells, first: text(first) }
+            }
+        }
+    }
+
     /// A file or folder that cannot be used.
     pub fn io(path: &Path, tried: &str, error: impl std::fmt::Display) -> Self {
         Self::Io { path: path.to_owned(), message: format!("{tried}: {error}") }
@@ -114,5 +138,47 @@ impl Failure {
     }
 }
 
+/// Characters of a word, and of a list of words, that a message shows.
+const LONGEST: (usize, usize) = (200, 4000);
+
+/// A message with its long words cut, and what is behind so many characters left out.
+fn cut(message: &str) -> String {
+    let word = |word: &str| match word.char_indices().nth(LONGEST.0) {
+        Some((end, _)) if word.len() > end + "…".len() => {
+            // The last quote still closes what the first one opened.
+            let closing = word.rfind('`').filter(|&last| last >= end).map_or("", |last| &word[last..]);
+            let closing = if closing.len() > LONGEST.0 { "`" } else { closing };
+            format!("{}…{closing}", &word[..end])
+        }
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = message.split(' ').map(word).collect();
+    let message = words.join(" ");
+    match message.char_indices().nth(LONGEST.1) {
+        Some((end, _)) => {
+            format!("{}… ({} characters more)", &message[..end], message[end..].chars().count())
+        }
+        None => message,
+    }
+}
+
 /// Result of the harness.
 pub type Result<T> = std::result::Result<T, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_short_and_harmless() {
+        let message = |text: String| Failure::data(Path::new("a\x1b[31m.csv"), text).for_people().to_string();
+        assert_eq!(message("got `b`, want c".into()), "a\\u{1b}[31m.csv: got `b`, want c");
+        let long = message(format!("line 2: `count` = `{}`, want an integer", "9".repeat(1_000_000)));
+        assert_eq!(
+            long,
+            format!("a\\u{{1b}}[31m.csv: line 2: `count` = `{}…`, want an integer", "9".repeat(199))
+        );
+        let many = message(format!("no column `x`; the file has {}", vec!["name"; 200_000].join(", ")));
+        assert!(many.len() < 4100 && many.ends_with("characters more)"), "{many}");
+    }
+}

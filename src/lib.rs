@@ -55,6 +55,16 @@ extern crate self as congenial;
 #[cfg(test)]
 mod testing;
 
+/// Says a line on standard error; where nobody can hear it, nothing ends for that. What others wrote does not act on the terminal.
+#[cfg(feature = "harness")]
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let text = format!($($part)*);
+        let _ = writeln!(std::io::stderr(), "{}", $crate::page::shown(&text));
+    }};
+}
+
 #[cfg(feature = "harness")]
 pub mod catalogue;
 #[cfg(feature = "harness")]
@@ -67,6 +77,8 @@ pub mod config;
 pub mod engine;
 #[cfg(feature = "harness")]
 pub mod failure;
+#[cfg(feature = "harness")]
+mod files;
 #[cfg(feature = "harness")]
 pub mod grid;
 #[cfg(feature = "harness")]

@@ -1,6 +1,7 @@
 //! Pages: headings, tables and numbers as text or markdown.
 
 use crate::diagnostics::Estimate;
+use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// How a report is printed.
@@ -14,6 +15,69 @@ pub enum Format {
     Csv,
     /// All tables of summaries, with the manifests.
     Json,
+}
+
+/// Text of others (names in data, notes, paths) as a terminal may show it: control characters but the end of a line, and characters that
+/// turn the direction of writing, are written out.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    for c in text.chars() {
+        if acts(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// The same in as many bytes, with question marks: for texts in which places are known.
+pub fn masked(text: &str) -> Cow<'_, str> {
+    let masks = |c: char| acts(c) && c != '\t' && c != '\r';
+    match text.contains(masks) {
+        false => Cow::Borrowed(text),
+        true => {
+            text.chars().map(|c| if masks(c) { "?".repeat(c.len_utf8()) } else { c.to_string() }).collect()
+        }
+    }
+}
+
+/// Whether a terminal does something else with it than to show it.
+fn acts(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && c != '\n')
+}
+
+/// A page that is complete: nothing in it acts on the terminal, or on a reader of markdown as a tag or a link.
+pub fn finished(page: &str, format: Format) -> String {
+    let page = shown(page);
+    if format != Format::Markdown {
+        return page.into_owned();
+    }
+    let mut out = String::with_capacity(page.len());
+    let mut before = ' ';
+    let mut rest = page.chars().peekable();
+    while let Some(c) = rest.next() {
+        let tag = |next: &char| next.is_ascii_alphabetic() || "/!?".contains(*next);
+        match c {
+            '<' if rest.peek().is_some_and(tag) => out += "&lt;",
+            '(' if before == ']' => out += "\\(",
+            _ => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+/// A cell of a table: see [`finished`].
+fn cell(text: String, format: Format) -> String {
+    let text = match shown(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown,
+    };
+    match format {
+        Format::Markdown => text.replace('|', "\\|").replace('\n', " "),
+        _ => text,
+    }
 }
 
 /// A heading.
@@ -41,6 +105,8 @@ fn widths<'a>(rows: impl Iterator<Item = &'a Vec<String>>) -> Vec<usize> {
 
 /// A table without lines, aligned to the left.
 pub fn listing(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|text| shown(text).into_owned()).collect()).collect();
     let widths = widths(rows.iter());
     let line = |row: &Vec<String>| {
         let cell =
@@ -53,6 +119,9 @@ pub fn listing(rows: &[Vec<String>]) -> String {
 
 /// A table, aligned to the right; a cell may have several lines.
 pub fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
+    let cells =
+        |row: Vec<String>| -> Vec<String> { row.into_iter().map(|text| cell(text, format)).collect() };
+    let (header, rows) = (cells(header), rows.into_iter().map(cells).collect::<Vec<_>>());
     let widths = widths(std::iter::once(&header).chain(&rows));
     let rule = |fill: &str, [left, between, right]: [&str; 3]| {
         let lines: Vec<String> = widths.iter().map(|width| fill.repeat(width + 2)).collect();
@@ -103,4 +172,21 @@ pub fn number(x: f64) -> String {
 /// A number that a table can hold.
 pub fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_others_acts_on_a_reader() {
+        assert_eq!(shown("a\x1b[31mb\u{202e}\u{9b}\n"), "a\\u{1b}[31mb\\u{202e}\\u{9b}\n");
+        assert!(matches!(shown("±, é, \n"), Cow::Borrowed(_)));
+        let hostile = "<script>a|b</script> [l](http://x) 1 < 2 <= 3";
+        assert_eq!(finished(hostile, Format::Text), hostile);
+        let markdown = finished(hostile, Format::Markdown);
+        assert_eq!(markdown, "&lt;script>a|b&lt;/script> [l]\\(http://x) 1 < 2 <= 3");
+        let page = table(vec!["h".into()], vec![vec!["a|b\nc\x07".into()]], Format::Markdown);
+        assert_eq!(page, "|           h |\n|-------------|\n| a\\|b c\\u{7} |\n\n");
+    }
 }

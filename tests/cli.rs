@@ -158,7 +158,28 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
         "{ kind = \"exact\", nonnegative = true }",
         &["`exact` cannot serve", "laplace noise", "exclude"],
     );
-    wrong("\"unconstrained\"", "\"exact\"", &["method: got Exact", "twice"]);
+    wrong("\"unconstrained\"", "\"exact\"", &["method: got `exact` twice"]);
+    wrong("sweeps = 10", "sweeps = [10, 10]", &["sweeps: got 10 twice"]);
+    wrong(
+        "name = \"tiny\"",
+        &format!("name = \"{}\"", "a".repeat(101)),
+        &["name: got 101 characters", "at most 100"],
+    );
+    for (value, got) in [("nan", "NaN"), ("-1", "-1"), ("inf", "inf")] {
+        for key in ["epsilon", "sensitivity"] {
+            let exclude = format!("[[exclude]]\n{key} = {value}\n[[grid]]");
+            wrong("[[grid]]", &exclude, &[&format!("exclude.{key}: got {got}"), "finite number > 0"]);
+        }
+    }
+    wrong("[[grid]]", "[[exclude]]\nepsilon = []\n[[grid]]", &["epsilon: got an empty axis"]);
+    for sensitivity in ["5e-324", "1e-308", "1e300"] {
+        let grid = format!("[[grid]]\nsensitivity = {sensitivity}");
+        wrong("[[grid]]", &grid, &["scale", "from 1e-100 to 1e15"]);
+    }
+    place.refuses(&["run", "config.toml", "--set", "seed=9223372036854775808"], &["below 2^63"]);
+    place.write("large.toml", &CONFIG.replacen("seed = 11", "seed = 9223372036854775808", 1));
+    place.command(&["plan", "large.toml"]).assert().success();
+    place.refuses(&["plan", "large.toml", "--set", "replicates=2"], &["--set", "cannot be changed"]);
     wrong("levels = [\"group\", \"zone\"]", "levels = []", &["data.levels: got an empty list"]);
     place.refuses(&["run", "nowhere.toml"], &["nowhere.toml", "cannot read"]);
     place.refuses(&["run", "config.toml", "--set", "seed"], &["--set seed", "want key=value"]);
@@ -169,7 +190,19 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
     let allowed = CONFIG.replacen("\"exact\"", "{ kind = \"exact\", nonnegative = true }", 1)
         + "\n[[exclude]]\nlaw = \"laplace\"\nmethod = \"exact\"\nnonnegative = true\n";
     place.write("allowed.toml", &allowed);
-    place.command(&["plan", "allowed.toml"]).assert().success();
+    let told = place.command(&["plan", "allowed.toml"]).assert().success();
+    assert!(!String::from_utf8_lossy(&told.get_output().stderr).contains("no block has"));
+    // One that leaves out nothing may be one.
+    for (exclude, what) in [
+        ("epsilon = [0.5, 7.0]", "epsilon: no block has 7"),
+        ("law = \"gaussian\"\nsensitivity = 3.0", "sensitivity: no block has 3"),
+        ("method = \"bluedown\"", "method: no block has bluedown"),
+    ] {
+        place.write("idle.toml", &format!("{CONFIG}\n[[exclude]]\n{exclude}\n"));
+        let told = place.command(&["plan", "idle.toml"]).assert().success();
+        let message = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(message.contains(&format!("warning: [[exclude]] {what}")), "{message}");
+    }
 }
 
 #[test]

@@ -563,8 +563,6 @@ fn a_submitted_plan_is_frozen() {
     let submit = ["submit", "config.toml", "--out", "a b/out", "--tasks", "2", "--threads", "1", "--engine"];
     let script = place.prints(&[&submit[..], &["parallel"]].concat());
     assert!(script.contains("--shard @SHARD@/2"), "{script}");
-    let braces = ["submit", "config.toml", "--out", "a{#}/out", "--tasks", "2", "--engine", "parallel"];
-    place.refuses(&braces, &["has a brace"]);
     let slurm = place.prints(&[&submit[..], &["slurm"]].concat());
     assert!(slurm.contains("--array=1-2") && slurm.contains("--dependency=afterok:"), "{slurm}");
     place.write("config.toml", &CONFIG.replace("seed = 9", "seed = 10"));

@@ -1,6 +1,7 @@
 //! `congenial aggregate`
 
 use crate::failure::{Failure, Result};
+use crate::files::NewFile;
 use crate::input;
 use std::path::PathBuf;
 
@@ -46,16 +47,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         count: arguments.count.clone(),
     })?;
     let failed = |e: &dyn std::fmt::Display| Failure::write(&arguments.out, e);
-    let file = std::fs::File::create_new(&arguments.out)
-        .map_err(|e| Failure::io(&arguments.out, "cannot create", e))?;
-    let mut writer = csv::Writer::from_writer(file);
+    let file = NewFile::create(&arguments.out)?;
+    let mut writer = csv::Writer::from_writer(file.file()?);
     writer.write_record(&counted.columns).map_err(|e| failed(&e))?;
     for row in &counted.rows {
         writer.write_record(row).map_err(|e| failed(&e))?;
     }
     writer.flush().map_err(|e| failed(&e))?;
+    file.finish()?;
     let kept = counted.records - counted.excluded - counted.missing;
-    eprintln!(
+    say!(
         "{}: {} rows, {kept} of {} records ({} excluded, {} without a key)",
         arguments.out.display(),
         counted.rows.len(),

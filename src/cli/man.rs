@@ -1,8 +1,9 @@
 //! `congenial man`
 
 use crate::failure::{Failure, Result};
+use crate::files;
 use clap::CommandFactory;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -16,10 +17,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     command.build();
     let Some(out) = &arguments.out else {
         let mut page = Vec::new();
-        let failed = |e| Failure::write(std::path::Path::new("standard output"), e);
+        let failed = |e| Failure::write(Path::new("standard output"), e);
         clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
         return super::print(&String::from_utf8_lossy(&page));
     };
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
-    clap_mangen::generate_to(command, out).map_err(|e| Failure::write(out, e))
+    pages(&command, out)
+}
+
+/// The pages of a command and of what is below it.
+fn pages(command: &clap::Command, out: &Path) -> Result<()> {
+    command.get_subcommands().filter(|verb| !verb.is_hide_set()).try_for_each(|verb| pages(verb, out))?;
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|e| Failure::write(out, e))?;
+    files::replace(out, &page.get_filename(), &text)
 }

@@ -76,11 +76,12 @@ pub fn main() -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => {
             let code = failure.exit_code();
-            eprintln!("{:?}", miette::Report::new(failure));
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "{:?}", miette::Report::new(failure.for_people()));
             ExitCode::from(code)
         }
         Err(_) => {
-            eprintln!("this is a bug of congenial, please report it");
+            say!("this is a bug of congenial, please report it");
             ExitCode::FAILURE
         }
     }
@@ -112,7 +113,7 @@ fn warn(report: &crate::report::Report, strict: bool) -> crate::failure::Result<
     if strict && !warnings.is_empty() {
         return Err(crate::failure::Failure::Strict(warnings.join("\n")));
     }
-    warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    warnings.iter().for_each(|warning| say!("{warning}"));
     Ok(())
 }
 

@@ -20,7 +20,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
-    planned.warning().iter().for_each(|warning| eprintln!("{warning}"));
+    // A mistake in the files that a report adds.
+    planned.copies()?;
+    planned.warning().iter().for_each(|warning| say!("{warning}"));
     let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
     if arguments.json {
         let folder = super::run::target(None, &about.name, &about.config_hash);
@@ -33,6 +35,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     let header = header.into_iter().map(str::to_owned).collect();
     super::print(&listing(&[vec![header], rows].concat()))?;
-    eprintln!("{summary}; config hash {}", about.config_hash);
+    say!("{summary}; config hash {}", about.config_hash);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `congenial report`
 
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::page::Format;
 use crate::report::{self, Report};
 use std::path::PathBuf;
@@ -29,9 +30,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     };
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
     for (name, content) in report::files(&report)? {
-        let path = out.join(name);
-        std::fs::write(&path, content).map_err(|e| Failure::write(&path, e))?;
-        eprintln!("{}", path.display());
+        files::replace(out, name, content.as_bytes())?;
+        say!("{}", out.join(name).display());
     }
     super::warn(&report, arguments.strict)
 }

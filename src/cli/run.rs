@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
     let making = Making { out: arguments.out.as_deref(), earlier, manner, strict, merged: None };
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
-    planned.warning().iter().for_each(|warning| eprintln!("{warning}"));
+    planned.warning().iter().for_each(|warning| say!("{warning}"));
     match &arguments.shard {
         Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
         None => run_plan(&making, &*planned),
@@ -75,7 +75,7 @@ fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard) -> Result<()>
     let identity = Identity::new(&about.config_hash, &about.data_digest);
     let target = target(making.out, &about.name, &about.config_hash);
     let Some(mut journal) = store::shard(&target, &identity, (shard.number, shard.of))? else {
-        eprintln!("{}: the run is complete: {}", about.name, target.display());
+        say!("{}: the run is complete: {}", about.name, target.display());
         return Ok(());
     };
     if making.earlier == Earlier::Retried {
@@ -88,7 +88,7 @@ fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard) -> Result<()>
     let batches = drawn.inspect_err(|_| drop(journal.save()))?;
     let Shard { number, of } = shard;
     journal.note_shard(&ShardRecord { shard: number, of, batches, process: started.end() })?;
-    eprintln!("{}: shard {number} of {of} is done: {batches} batches; merge makes the run", about.name);
+    say!("{}: shard {number} of {of} is done: {batches} batches; merge makes the run", about.name);
     Ok(())
 }
 
@@ -120,13 +120,13 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
         folder.write(name, &content)?;
     }
     let manner = making.manner;
-    eprintln!("{}: {} cells on {} threads", about.name, about.cells, manner.threads);
+    say!("{}: {} cells on {} threads", about.name, about.cells, manner.threads);
     let started = Started::now(manner.threads);
     let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
     let seconds = started.seconds();
     let shards = folder.journal().shards();
     let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
-    eprintln!("done in {seconds:.1} s: {}", target.display());
+    say!("done in {seconds:.1} s: {}", target.display());
     finish(&target, making.strict)
 }
 
@@ -142,7 +142,7 @@ fn draw(planned: &dyn Planned, manner: Manner, folder: &RunFolder) -> Result<usi
 fn keep(folder: &RunFolder, name: &str) {
     folder.clear();
     if folder.journal().save().is_ok() && !folder.journal().is_untouched() {
-        eprintln!("{name}: what was drawn is kept; the same command with --resume goes on from here");
+        say!("{name}: what was drawn is kept; the same command with --resume goes on from here");
     }
 }
 
@@ -168,7 +168,7 @@ fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunF
             Ok(Some(*folder))
         }
         Claim::Complete(manifest) => {
-            eprintln!(
+            say!(
                 "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
                 target.display(),
                 manifest.revision(),
@@ -183,13 +183,13 @@ fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunF
 fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     if batches > 0 {
-        eprintln!("{name}: {batches} batches are done already");
+        say!("{name}: {batches} batches are done already");
     }
     let failed = |e: std::io::Error| Failure::Usage(format!("cannot wait for signals: {e}"));
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            eprintln!("\nstopped; {hint}");
+            say!("\nstopped; {hint}");
             std::process::exit(128 + signal);
         }
     });

@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     writer.finish()?;
-    eprintln!("{}: {} tables of {rows} entries", out.display(), tables.unwrap_or(1));
+    say!("{}: {} tables of {rows} entries", out.display(), tables.unwrap_or(1));
     Ok(())
 }
 

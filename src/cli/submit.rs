@@ -1,7 +1,7 @@
 //! `congenial submit`
 
 use super::run;
-use crate::cluster::{self, Job, Pods};
+use crate::cluster::{self, Job, Pods, Word};
 use crate::engine;
 use crate::failure::{Failure, Result};
 use crate::store::{self, Identity};
@@ -60,7 +60,7 @@ pub(super) struct Arguments {
     sets: Vec<String>,
 }
 
-/// Measures the cells, freezes the plan in the folder that the shards will share, and prints the script.
+/// Measures the cells, freezes the plan in the folder that the shards will share, and prints the script. What is refused leaves nothing.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if !(arguments.minutes.is_finite() && arguments.minutes > 0.0) {
         return Err(Failure::Usage(format!("--minutes: got {}, want a number > 0", arguments.minutes)));
@@ -74,18 +74,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         files.push(absolute(&file)?);
     }
     let pods = pods(arguments, &files)?;
-    // Before the measurement, so that a folder that is taken costs nothing.
-    let identity = Identity::new(&hash, &about.data_digest);
-    let (given, resolved) = planned.configs();
-    let config = store::freeze(&out, &identity, &given, &resolved)?;
-    let here = run::threads(None);
-    eprintln!("{}: measuring {} cells", about.name, about.cells);
-    let costs = engine::measure(&*planned, here)?;
-    let threads = usize::from(arguments.threads);
-    let tasks = match arguments.tasks {
-        Some(of) => engine::shards(&*planned, &costs, threads, of),
-        None => engine::tasks(&*planned, &costs, threads, arguments.minutes * 60.0, arguments.most),
-    };
     let program = match (&arguments.program, arguments.engine) {
         (Some(program), _) => program.clone(),
         (None, Engine::Kubernetes) => "congenial".into(),
@@ -93,27 +81,51 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             Failure::Usage(format!("cannot tell where this program is ({e}): give --program"))
         })?,
     };
+    let program = Word::new("--program", program.as_os_str())?;
+    for file in planned.inputs() {
+        Word::new("the path of an input", absolute(&file)?.as_os_str())?;
+    }
+    // Before the measurement, so that a folder that is taken costs nothing.
+    let identity = Identity::new(&hash, &about.data_digest);
+    let (given, resolved) = planned.configs();
+    let free = store::free(&out, &identity)?;
+    let (place, config) =
+        (Word::new("--out", out.as_os_str())?, Word::new("--out", free.config.as_os_str())?);
+    let here = run::threads(None);
+    say!("{}: measuring {} cells", about.name, about.cells);
+    let costs = engine::measure(&*planned, here)?;
+    let threads = usize::from(arguments.threads);
+    let tasks = match arguments.tasks {
+        Some(of) => engine::shards(&*planned, &costs, threads, of),
+        None => engine::tasks(&*planned, &costs, threads, arguments.minutes * 60.0, arguments.most),
+    };
     let name = about.name;
     let memory = arguments.memory;
-    let job =
-        Job { name, config_hash: hash, program, config, out, tasks, threads: arguments.threads, memory };
+    let job = Job {
+        name,
+        config_hash: hash,
+        program,
+        config,
+        out: place,
+        tasks,
+        threads: arguments.threads,
+        memory,
+    };
     let text = match pods {
         Some(pods) => cluster::kubernetes(&job, &pods),
         None if arguments.engine == Engine::Slurm => cluster::slurm(&job),
-        None => cluster::parallel(&job).ok_or_else(|| {
-            let paths = format!("{} or {}", job.out.display(), job.program.display());
-            Failure::Usage(format!("--engine parallel: {paths} has a brace, which GNU parallel would read"))
-        })?,
+        None => cluster::parallel(&job),
     };
+    free.freeze(&given, &resolved)?;
     super::print(&text)?;
     let (least, most) = job.seconds();
-    eprintln!(
+    say!(
         "tasks: {} of {least:.1} to {most:.1} s on {threads} threads; the plan is frozen in {}",
         job.tasks.len(),
-        job.config.parent().unwrap_or(&job.config).display()
+        free.config.parent().unwrap_or(&free.config).display()
     );
     if job.tasks.len() == 1 && arguments.tasks.is_none() {
-        eprintln!("it is short: `run` on one machine does the same");
+        say!("it is short: `run` on one machine does the same");
     }
     Ok(())
 }
@@ -141,5 +153,9 @@ fn pods(arguments: &Arguments, files: &[PathBuf]) -> Result<Option<Pods>> {
         let message = format!("{} does not lie in it, and the pods would not find it", file.display());
         return Err(Failure::Usage(format!("--mount {}: {message}", mount.display())));
     }
-    Ok(Some(Pods { image: image.clone(), claim: claim.clone(), mount }))
+    Ok(Some(Pods {
+        image: Word::new("--image", image.as_ref())?,
+        claim: Word::new("--claim", claim.as_ref())?,
+        mount: Word::new("--mount", mount.as_os_str())?,
+    }))
 }

@@ -76,29 +76,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {
-            eprintln!("- {words}: {error}");
+            say!("- {words}: {error}");
         }
         for system in &one.computed {
             let on = format!("- {words}, {}", system.name);
             if let Some(broken) = &system.broken {
-                eprintln!("{on}: {broken}");
+                say!("{on}: {broken}");
             }
             let all = system.comparisons.iter().flatten();
             for wrong in
                 all.filter(|one| one.p * system.comparisons.as_ref().map_or(1, Vec::len) as f64 <= LEVEL)
             {
-                eprintln!("{on}: {}: {} (p <= {:.0e})", wrong.what, wrong.figure, wrong.p);
+                say!("{on}: {}: {} (p <= {:.0e})", wrong.what, wrong.figure, wrong.p);
             }
         }
         if one.finding() == Finding::NotCompared {
             let why = one.computed.iter().filter_map(|one| one.comparisons.as_ref().err()).next();
-            eprintln!(
-                "- {words}: nothing was compared: {}",
-                why.map_or("no oracle is known", String::as_str)
-            );
+            say!("- {words}: nothing was compared: {}", why.map_or("no oracle is known", String::as_str));
         }
     }
-    eprintln!(
+    say!(
         "Each method under each law, at its first cell of the grid. Against: draws of another method of the same law, or the \
          variance in closed form. Computed laws: the same method on the config's own counts where they are few, and on small \
          systems of the same kind, against laws that are convolved or listed in full, and projections by other algorithms. p: a \

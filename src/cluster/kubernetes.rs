@@ -1,18 +1,17 @@
 //! A Kubernetes indexed job.
 
-use super::Job;
+use super::{Job, Word};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 /// What pods need beside the tasks.
 #[derive(Debug)]
 pub struct Pods {
     /// Image that holds the program.
-    pub image: String,
+    pub image: Word,
     /// Persistent volume claim, which many nodes may write.
-    pub claim: String,
+    pub claim: Word,
     /// Where it is mounted.
-    pub mount: PathBuf,
+    pub mount: Word,
 }
 
 /// Two jobs for `kubectl create -f` (JSON, as YAML takes it): an indexed job, whose pods each draw a shard and are tried again one
@@ -20,7 +19,7 @@ pub struct Pods {
 pub fn kubernetes(job: &Job, pods: &Pods) -> String {
     let tasks = job.tasks.len();
     let shard = ["--shard".to_owned(), format!("auto/{tasks}")];
-    let draw = [&[job.program.display().to_string()], &job.draw()[..], &shard].concat();
+    let draw = [std::slice::from_ref(&job.program.0), &job.draw()[..], &shard].concat();
     // 6: parts are missing still.
     let merge = format!(
         "until {}; do code=$?; [ $code -eq 6 ] || exit $code; sleep 30; done",
@@ -61,10 +60,10 @@ fn object(
     let command: Vec<String> = command.iter().map(|word| word.replace('$', "$$")).collect();
     let container = json!({
         "name": step,
-        "image": pods.image,
+        "image": pods.image.0,
         "command": command,
         "resources": { "requests": requests, "limits": limits },
-        "volumeMounts": [{ "name": "work", "mountPath": pods.mount }],
+        "volumeMounts": [{ "name": "work", "mountPath": pods.mount.0 }],
     });
     let labels = json!({
         "app.kubernetes.io/name": "congenial",
@@ -76,7 +75,7 @@ fn object(
         "spec": {
             "restartPolicy": "Never",
             "containers": [container],
-            "volumes": [{ "name": "work", "persistentVolumeClaim": { "claimName": pods.claim } }],
+            "volumes": [{ "name": "work", "persistentVolumeClaim": { "claimName": pods.claim.0 } }],
         },
     });
     if let Some(seconds) = seconds {
@@ -88,7 +87,7 @@ fn object(
         "metadata": {
             "name": format!("{}-{step}", instance(job)),
             "labels": labels,
-            "annotations": { "congenial/about": job.words(), "congenial/out": job.out },
+            "annotations": { "congenial/about": job.words(), "congenial/out": job.out.0 },
         },
         "spec": spec,
     })

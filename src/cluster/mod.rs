@@ -9,7 +9,8 @@ pub use parallel::parallel;
 pub use slurm::slurm;
 
 use crate::engine::Task;
-use std::path::PathBuf;
+use crate::failure::{Failure, Result};
+use std::ffi::OsStr;
 
 /// What a cluster is to do.
 #[derive(Debug)]
@@ -19,11 +20,11 @@ pub struct Job {
     /// Hash of its config.
     pub config_hash: String,
     /// The program, as the machines of the cluster find it.
-    pub program: PathBuf,
+    pub program: Word,
     /// The resolved config, frozen in the folder of the run.
-    pub config: PathBuf,
+    pub config: Word,
     /// Folder of the run, absolute.
-    pub out: PathBuf,
+    pub out: Word,
     /// The tasks.
     pub tasks: Vec<Task>,
     /// Threads of each task.
@@ -62,7 +63,7 @@ impl Job {
 
     /// The arguments of a task, but for its shard.
     fn draw(&self) -> [String; 6] {
-        let [config, out] = [&self.config, &self.out].map(|path| path.display().to_string());
+        let [config, out] = [&self.config, &self.out].map(|word| word.0.clone());
         ["run".into(), config, "--out".into(), out, "--threads".into(), self.threads.to_string()]
     }
 
@@ -74,21 +75,48 @@ impl Job {
 
     /// A command line for a shell.
     fn line(&self, arguments: &[String]) -> String {
-        let words = std::iter::once(quote(&self.program.display().to_string()));
-        words.chain(arguments.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
+        self.line_by(quote, arguments)
+    }
+
+    /// The same with words that are quoted in another way.
+    fn line_by(&self, quote: impl Fn(&str) -> String, arguments: &[String]) -> String {
+        let words = std::iter::once(&self.program.0).chain(arguments);
+        words.map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// What a script says and does where the run is complete: its frozen config has moved with it.
     fn unless_complete(&self) -> String {
-        let manifest = quote(&self.out.join("manifest.json").display().to_string());
+        let manifest = quote(&format!("{}/manifest.json", self.out.0));
         format!("[ ! -e {manifest} ] || {{ echo 'the run is complete'; exit 0; }}")
     }
 
     /// The folder of the tasks' logs, beside that of the run.
     fn logs(&self) -> String {
-        let mut name = self.out.file_name().unwrap_or_default().to_owned();
-        name.push(".logs");
-        self.out.with_file_name(name).display().to_string()
+        format!("{}.logs", self.out.0)
+    }
+}
+
+/// A word of a script: text without control characters, so that it stays within its line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word(String);
+
+impl Word {
+    /// `what`: the argument that it comes from. Refused: what is no text, is empty or has control characters.
+    pub fn new(what: &str, word: &OsStr) -> Result<Self> {
+        let refused = |why: &str| {
+            let shown: String = word.to_string_lossy().escape_debug().take(200).collect();
+            Err(Failure::Usage(format!(
+                "{what}: got `{shown}`, want a name without {why}: a script could not hold it"
+            )))
+        };
+        match word.to_str() {
+            None => refused("bytes that are not UTF-8"),
+            Some(text) if text.chars().any(char::is_control) => {
+                refused("newlines and other control characters")
+            }
+            Some("") => Err(Failure::Usage(format!("{what}: got nothing, want a name"))),
+            Some(text) => Ok(Self(text.to_owned())),
+        }
     }
 }
 
@@ -116,5 +144,23 @@ mod tests {
         assert_eq!(quote("a b"), "'a b'");
         assert_eq!(quote("$(rm)'"), r"'$(rm)'\'''");
         assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn words_of_scripts_stay_in_their_line() {
+        use std::os::unix::ffi::OsStrExt;
+        assert_eq!(Word::new("--out", OsStr::new("a b{#}@é$'")).unwrap().0, "a b{#}@é$'");
+        for (word, wanted) in [
+            (
+                &b"a\nTASK\n"[..],
+                "--out: got `a\\nTASK\\n`, want a name without newlines and other control characters",
+            ),
+            (b"a\x1b[0m", "--out: got `a\\u{1b}[0m`, want a name without newlines"),
+            (b"a\xff", "want a name without bytes that are not UTF-8"),
+            (b"", "--out: got nothing"),
+        ] {
+            let refused = Word::new("--out", OsStr::from_bytes(word)).unwrap_err().to_string();
+            assert!(refused.contains(wanted), "{refused}");
+        }
     }
 }

@@ -228,18 +228,21 @@ impl Checker<'_> {
             let label = format!("the budgets of this study are `{budget}`");
             return Err(self.error(format!("{key}: not used"), axis.span(), label));
         }
-        let budget = budgets.into_iter().find_map(|(_, axis)| axis.as_ref());
+        let positive = |key: &str, axis: &Spanned<Axis<f64>>| {
+            self.axis(key, axis, |x, span| self.positive(&format!("exclude.{key}"), *x, span))
+        };
+        let budget = budgets.into_iter().find_map(|(key, axis)| Some((key, axis.as_ref()?)));
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
         let method = wire
             .method
             .as_ref()
             .map(|axis| self.axis("method", axis, |name, span| self.method_kind(name, span)));
         Ok(Exclude {
-            budget: budget.map(|axis| axis.get_ref().0.clone()),
+            budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
             law: law.transpose()?,
             method: method.transpose()?,
             nonnegative: wire.nonnegative,
-            sensitivity: wire.sensitivity.as_ref().map(|axis| axis.0.clone()),
+            sensitivity: wire.sensitivity.as_ref().map(|axis| positive("sensitivity", axis)).transpose()?,
         })
     }
 

@@ -1,7 +1,9 @@
 //! What every check of a config needs: errors with their place, axes, numbers.
 
+use super::SplitSpec;
 use super::model::Config;
 use super::wire::Axis;
+use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
@@ -27,6 +29,38 @@ pub struct Checker<'a> {
     pub(crate) text: &'a str,
 }
 
+/// Of a run: with a hash, `.partial` and what else is put behind it, it stays below what file systems allow.
+const LONGEST_NAME: usize = 100;
+
+/// A value of a config as a message shows it; two that differ are shown differently.
+pub(crate) trait Shown {
+    /// In words.
+    fn shown(&self) -> String;
+}
+
+/// Values that say it themselves.
+macro_rules! shown {
+    ($($type:ty: $value:ident => $words:expr;)*) => {
+        $(impl Shown for $type {
+            fn shown(&self) -> String {
+                let $value = self;
+                $words
+            }
+        })*
+    };
+}
+
+shown! {
+    f64: value => format!("{value:?}");
+    u64: value => value.to_string();
+    String: value => format!("{value:?}");
+    LawKind: value => format!("`{}`", value.name());
+    MethodKind: value => format!("`{}`", value.name());
+    Method: value => format!("`{}`{}", value.words(), if value.nonnegative() { " >= 0" } else { "" });
+    SplitSpec: value => value.label();
+    Option<Value>: value => value.map_or("nothing".into(), |value| value.to_string());
+}
+
 impl<'a> Checker<'a> {
     pub(crate) fn new(path: &'a Path, given: &'a str, text: &'a str) -> Self {
         Self { path, given, text }
@@ -49,11 +83,17 @@ impl<'a> Checker<'a> {
 
     pub(crate) fn name(&self, name: &Spanned<String>) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
+        let long = name.get_ref().len() > LONGEST_NAME;
+        if name.get_ref().is_empty() || long || !name.get_ref().chars().all(plain) {
+            let got = if long {
+                format!("{} characters", name.get_ref().len())
+            } else {
+                format!("`{}`", name.get_ref())
+            };
             return Err(self.error(
-                format!("name: got `{}`", name.get_ref()),
+                format!("name: got {got}"),
                 name.span(),
-                "want letters, digits, - and _ (it becomes a folder's name)",
+                format!("want at most {LONGEST_NAME} letters, digits, - and _ (it becomes a folder's name)"),
             ));
         }
         Ok(())
@@ -104,23 +144,18 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    pub(crate) fn no_duplicates<T: std::fmt::Debug>(
-        &self,
-        key: &str,
-        values: &[T],
-        span: Range<usize>,
-    ) -> Result<()> {
+    pub(crate) fn no_duplicates<T: Shown>(&self, key: &str, values: &[T], span: Range<usize>) -> Result<()> {
         // Their text tells values apart, and can be hashed.
         let mut seen = HashSet::new();
-        match values.iter().find(|value| !seen.insert(format!("{value:?}"))) {
+        match values.iter().map(Shown::shown).find(|value| !seen.insert(value.clone())) {
             Some(twice) => {
-                Err(self.error(format!("{key}: got {twice:?} twice"), span, "want every value once"))
+                Err(self.error(format!("{key}: got {twice} twice"), span, "want every value once"))
             }
             None => Ok(()),
         }
     }
 
-    pub(crate) fn axis<T, U: std::fmt::Debug>(
+    pub(crate) fn axis<T, U: Shown>(
         &self,
         key: &str,
         axis: &Spanned<Axis<T>>,

@@ -1,5 +1,6 @@
 //! Texts with very long lines, as errors show them.
 
+use crate::page::masked;
 use std::ops::Range;
 
 /// Bytes of a line that is shown whole. Labels beyond column 65,535 cannot be drawn.
@@ -10,6 +11,7 @@ const KEPT: (usize, usize) = (60, 200);
 /// The text with its long lines cut, and the place in it: what is left of a long line begins a little before the place.
 /// Then its true column in words, if that is another now.
 pub(super) fn excerpt(text: &str, span: Range<usize>) -> (String, Range<usize>, String) {
+    let text = &*masked(text);
     if text.lines().all(|line| line.len() <= WIDEST) {
         return (text.to_owned(), span, String::new());
     }

@@ -23,7 +23,10 @@ impl Checker<'_> {
                 let after =
                     if before > 0 { format!(", after {before} of other blocks") } else { String::new() };
                 Err(self.error(
-                    format!("grid: got {}{after}", long.join(" × ")),
+                    format!(
+                        "grid: got {}{after}",
+                        if long.is_empty() { "1 cell".into() } else { long.join(" × ") }
+                    ),
                     longest.clone(),
                     format!("want at most {MOST_CELLS} cells, this is the longest axis"),
                 ))

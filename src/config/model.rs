@@ -69,6 +69,47 @@ pub struct Config {
     pub path: PathBuf,
 }
 
+impl Config {
+    /// Values of `[[exclude]]` that no block has: what they were to leave out is not there.
+    pub fn idle_excludes(&self) -> Vec<String> {
+        fn idle<T: PartialEq>(
+            key: &str,
+            values: &Option<Vec<T>>,
+            is_there: impl Fn(&T) -> bool,
+            words: impl Fn(&T) -> String,
+        ) -> Option<String> {
+            let missing = values.iter().flatten().find(|value| !is_there(value))?;
+            Some(format!("[[exclude]] {key}: no block has {}", words(missing)))
+        }
+        let any = |has: &dyn Fn(&Block) -> bool| self.blocks.iter().any(has);
+        let budget = if self.change.is_some() { "paid" } else { "epsilon" };
+        let of = |exclude: &Exclude| {
+            [
+                idle(budget, &exclude.budget, |x| any(&|block| block.budget.contains(x)), f64::to_string),
+                idle(
+                    "law",
+                    &exclude.law,
+                    |law| any(&|block| block.law.contains(law)),
+                    |law| law.name().into(),
+                ),
+                idle(
+                    "method",
+                    &exclude.method,
+                    |kind| any(&|block| block.method.iter().any(|method| method.kind() == *kind)),
+                    |kind| kind.name().into(),
+                ),
+                idle(
+                    "sensitivity",
+                    &exclude.sensitivity,
+                    |x| any(&|block| block.sensitivity.contains(x)),
+                    f64::to_string,
+                ),
+            ]
+        };
+        self.excludes.iter().flat_map(of).flatten().collect()
+    }
+}
+
 /// A query: leaves or entries that agree in these columns are summed.
 #[derive(Debug, Clone)]
 pub struct QuerySpec {

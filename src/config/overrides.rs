@@ -12,8 +12,14 @@ pub fn apply(text: &str, sets: &[String]) -> Result<String> {
     if sets.is_empty() {
         return Ok(text.to_owned());
     }
-    // A text that is not TOML is reported by the reader, with its place.
-    let Ok(mut document) = text.parse::<DocumentMut>() else { return Ok(text.to_owned()) };
+    let mut document = match text.parse::<DocumentMut>() {
+        Ok(document) => document,
+        // A text that is not TOML is reported by the reader, with its place; integers from 2^63 on are TOML for that reader alone.
+        Err(_) if toml::from_str::<serde_json::Value>(text).is_err() => return Ok(text.to_owned()),
+        Err(e) => {
+            return Err(Failure::Usage(format!("--set: the config cannot be changed: {}", e.message())));
+        }
+    };
     for set in sets {
         let usage = |why: &str| Failure::Usage(format!("--set {set}: {why}"));
         let (key, value) = set.split_once('=').ok_or_else(|| usage("want key=value"))?;
@@ -25,6 +31,9 @@ pub fn apply(text: &str, sets: &[String]) -> Result<String> {
             return Err(usage(&format!("the key has {} parts, want at most {MOST_PARTS}", path.len())));
         }
         let value = value.trim();
+        if value.parse::<i64>().is_err() && value.parse::<u64>().is_ok() {
+            return Err(usage("want an integer below 2^63 (larger ones can stand in the config itself)"));
+        }
         let value = value.parse::<Value>().unwrap_or_else(|_| Value::from(value));
         set_in(document.as_table_mut(), &path, &value).map_err(|why| usage(&why))?;
     }

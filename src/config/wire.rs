@@ -341,7 +341,8 @@ pub struct WireExclude {
     /// Non-negativity.
     pub nonnegative: Option<bool>,
     /// Sensitivities.
-    pub sensitivity: Option<Axis<f64>>,
+    #[schemars(with = "Option<Axis<f64>>")]
+    pub sensitivity: Option<Spanned<Axis<f64>>>,
 }
 
 /// `[report]` of a study that draws no releases.

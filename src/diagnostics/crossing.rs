@@ -55,8 +55,9 @@ pub struct Crossing {
 /// The crossings of two curves that are known at some places, in order of `at`.
 ///
 /// A crossing lies between the last place at which one curve is smaller by more than `z` standard errors, and the next at which the other is. The
-/// place itself is the root of the straight line of `ln(first / second)` in `ln at`, by weighted least squares over the places from the one to the other; for two places that is
-/// interpolation. Its standard error is that of the line (delta method), and says nothing of a curve that is bent between them.
+/// place itself is the root of a straight line of `ln(first / second)` in `ln at`: between the two neighbouring places where the sign changes or, where it changes
+/// more than once, by weighted least squares over all places from the one to the other. Its standard error is that of the line (delta method), and says nothing of a
+/// curve that is bent between them.
 pub fn crossings(pairs: &[Pair], z: f64) -> Vec<Crossing> {
     let mut found = Vec::new();
     let mut last: Option<usize> = None;
@@ -88,6 +89,12 @@ fn root(pairs: &[Pair]) -> Option<Estimate> {
     if points.iter().any(|(_, y, w)| !y.is_finite() || !w.is_finite()) {
         return None;
     }
+    let turns = |i: &usize| points[*i].1.signum() != points[i + 1].1.signum();
+    let mut changes = (0..points.len() - 1).filter(turns);
+    let points = match (changes.next(), changes.next()) {
+        (Some(i), None) => &points[i..i + 2],
+        _ => &points[..],
+    };
     let sum = |f: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(f).sum::<f64>();
     let weight = sum(&|(_, _, w)| *w);
     let (x, y) = (sum(&|(x, _, w)| w * x) / weight, sum(&|(_, y, w)| w * y) / weight);

@@ -33,7 +33,7 @@ impl Progress {
         let tenth = |n: u64| (n as f64 * 10.0 / self.total.max(1) as f64) as u64;
         if self.lines && tenth(before + count) > tenth(before) {
             let percent = tenth(before + count) * 10;
-            eprintln!("{percent}% after {:.0} s", self.start.elapsed().as_secs_f64());
+            say!("{percent}% after {:.0} s", self.start.elapsed().as_secs_f64());
         }
     }
 

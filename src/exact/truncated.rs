@@ -208,8 +208,9 @@ impl Points<'_> {
         let first = -(sums[pivot] - support.start()).div_euclid(step);
         let last = (support.end() - sums[pivot]).div_euclid(step);
         for t in first..=last {
-            let mut next = sums.to_vec();
-            next.iter_mut().zip(basis.row(i)).for_each(|(sum, x)| *sum += t * x);
+            let next = sums.iter().zip(basis.row(i)).map(|(&sum, &x)| sum.checked_add(t.checked_mul(x)?));
+            let next = next.collect::<Option<Vec<i64>>>();
+            let next = next.ok_or_else(|| Error::Invariant("exact: sums of groups leave 64 bits".into()))?;
             self.list(basis, pivots, i + 1, &next)?;
         }
         Ok(())

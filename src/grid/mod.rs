@@ -339,7 +339,15 @@ fn calibrate(
         SplitSpec::Even => Split::Shares(vec![1.0 / levels as f64; levels]),
         SplitSpec::Shares(shares) => Split::Shares(shares.clone()),
     };
-    Ok(Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)?.below_known(known))
+    let calibration = Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)?;
+    // Beyond these nothing that is drawn or summed stays within what numbers hold.
+    match calibration.scales.iter().find(|scale| !(1e-100..=1e15).contains(*scale)) {
+        None => Ok(calibration.below_known(known)),
+        Some(scale) => {
+            let want = "the noise of every level to have a scale from 1e-100 to 1e15";
+            Err(crate::Error::parameter("epsilon and sensitivity: scale", format!("{scale:e}"), want))
+        }
+    }
 }
 
 fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {

@@ -157,8 +157,13 @@ fn add((counts, missing): &mut Counts, value: Option<&str>, times: u64) {
 }
 
 fn place<'a>(path: &Path, key: &str, columns: impl Iterator<Item = &'a str> + Clone) -> Result<usize> {
-    columns.clone().position(|column| column == key).ok_or_else(|| {
-        let have = columns.collect::<Vec<_>>().join(", ");
-        Failure::data(path, format!("no column `{key}`; the file has {have}"))
-    })
+    let mut places = columns.clone().enumerate().filter(|(_, column)| *column == key).map(|(i, _)| i);
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (Some(_), Some(_)) => Err(Failure::data(path, format!("the column `{key}` stands there twice"))),
+        (None, _) => {
+            let have = columns.collect::<Vec<_>>().join(", ");
+            Err(Failure::data(path, format!("no column `{key}`; the file has {have}")))
+        }
+    }
 }

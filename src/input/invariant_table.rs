@@ -439,7 +439,7 @@ fn matrix(rows: &[Vec<i64>], values: Option<&[i64]>, counts: &[i64]) -> crate::R
 
 /// Reads a matrix: a CSV file without a header, integers only.
 pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
-    let file = std::fs::File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+    let file = crate::files::open(path)?;
     matrix_from_reader(path, file)
 }
 

@@ -1,7 +1,8 @@
 //! Columns of a parquet file, one after the other.
 
 use crate::failure::{Failure, Result};
-use crate::table::{open, runs};
+use crate::files;
+use crate::table::{guarded, open, runs};
 use parquet::basic::{ConvertedType as Converted, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -22,7 +23,7 @@ pub(super) enum Source {
 impl Source {
     /// A file that begins with `PAR1` is parquet.
     pub fn open(path: &Path) -> Result<Self> {
-        let mut file = File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
+        let mut file = files::open(path)?;
         let mut magic = Vec::new();
         // What cannot be read here cannot be read later either.
         let _ = (&mut file).take(4).read_to_end(&mut magic);
@@ -75,8 +76,8 @@ impl ParquetFile {
         })?;
         let mut digits = itoa::Buffer::new();
         for group in 0..self.reader.num_row_groups() {
-            let group = self.reader.get_row_group(group).map_err(|e| self.unreadable(e))?;
-            match group.get_column_reader(leaf).map_err(|e| self.unreadable(e))? {
+            let group = guarded(|| self.reader.get_row_group(group)).map_err(|e| self.unreadable(e))?;
+            match guarded(|| group.get_column_reader(leaf)).map_err(|e| self.unreadable(e))? {
                 ColumnReader::ByteArrayColumnReader(reader) => {
                     // Of a dictionary, equal texts are at one place.
                     let same = |a: &ByteArray, b: &ByteArray| std::ptr::eq(a.data(), b.data());

@@ -1,7 +1,8 @@
 //! Data tables as files.
 
 use crate::failure::{Failure, Result};
-use crate::table::{Field, Kind, Value as _, Writer};
+use crate::files::NewFile;
+use crate::table::{Field, Kind, Value as _, Writer, unwritten};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,11 @@ pub enum Value<'a> {
 }
 
 /// Writes a table of text and integers row by row: CSV, or parquet by its name.
+///
+/// The file gets its name when it is complete.
 pub struct TableWriter {
     path: PathBuf,
+    whole: NewFile,
     sink: Sink,
 }
 
@@ -28,19 +32,20 @@ enum Sink {
 impl TableWriter {
     /// A new file. `columns`: their names, and whether they hold integers. Refused: a file that is there.
     pub fn create(path: &Path, columns: &[(&str, bool)]) -> Result<Self> {
-        let file = File::create_new(path).map_err(|e| Failure::io(path, "cannot create", e))?;
+        let whole = NewFile::create(path)?;
+        let file = whole.file()?;
         let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
         let sink = if is_parquet {
             let kind = |integers| if integers { Kind::I64 } else { Kind::Text };
             let fields = columns.iter().map(|&(name, integers)| Field::new(name, kind(integers))).collect();
-            Sink::Parquet(Box::new(Writer::new(file, fields, &[]).map_err(|e| Failure::write(path, e))?))
+            Sink::Parquet(Box::new(Writer::new(file, fields, &[]).map_err(|e| unwritten(path, e))?))
         } else {
             let mut writer = csv::Writer::from_writer(file);
             let header = columns.iter().map(|(name, _)| name);
             writer.write_record(header).map_err(|e| Failure::write(path, e))?;
             Sink::Text(Box::new(writer))
         };
-        Ok(Self { path: path.to_owned(), sink })
+        Ok(Self { path: path.to_owned(), whole, sink })
     }
 
     /// Adds a row: one value for each column, of its kind.
@@ -58,7 +63,8 @@ impl TableWriter {
                 writer.write_record(None::<&[u8]>).map_err(|e| failed(&e))
             }
             Sink::Parquet(writer) => {
-                for (column, value) in writer.row().map_err(|e| failed(&e))?.iter_mut().zip(row) {
+                for (column, value) in writer.row().map_err(|e| unwritten(&self.path, e))?.iter_mut().zip(row)
+                {
                     match value {
                         Value::Text(text) => column.put_text(text.as_bytes()),
                         Value::Integer(value) => value.put(column),
@@ -71,10 +77,10 @@ impl TableWriter {
 
     /// Completes the file.
     pub fn finish(self) -> Result<()> {
-        let failed = |e: &dyn std::fmt::Display| Failure::write(&self.path, e);
         match self.sink {
-            Sink::Text(mut writer) => writer.flush().map_err(|e| failed(&e)),
-            Sink::Parquet(writer) => writer.finish().map(drop).map_err(|e| failed(&e)),
+            Sink::Text(mut writer) => writer.flush().map_err(|e| Failure::write(&self.path, e))?,
+            Sink::Parquet(writer) => writer.finish().map(drop).map_err(|e| unwritten(&self.path, e))?,
         }
+        self.whole.finish()
     }
 }

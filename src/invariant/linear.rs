@@ -27,6 +27,16 @@ pub struct Component {
     pub margins: Option<(usize, usize)>,
 }
 
+/// Refuses coefficients whose sums over counts could leave 64 bits.
+fn check_size(row: &Row) -> Result<()> {
+    match row.iter().find(|(_, a)| a.unsigned_abs() > 1 << 31) {
+        None => Ok(()),
+        Some((_, a)) => Err(Error::Invariant(format!(
+            "got the coefficient {a}, want at most 2^31 in size: sums could leave 64 bits"
+        ))),
+    }
+}
+
 impl Linear {
     /// No equation: every entry is free.
     pub fn none(entries: usize) -> Self {
@@ -96,7 +106,7 @@ impl Linear {
 
     /// Equations by their non-zero coefficients; rows without any are dropped.
     ///
-    /// Errors: no equation is left, an entry out of range.
+    /// Errors: no equation is left, an entry out of range, a coefficient of more than 2^31 in size.
     pub fn from_rows(entries: usize, rows: Vec<Row>) -> Result<Self> {
         Self::new(entries, rows, None)
     }
@@ -114,6 +124,7 @@ impl Linear {
             if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 return Err(Error::Invariant("an entry has two coefficients in one equation".into()));
             }
+            check_size(row)?;
         }
         rows.retain(|row| !row.is_empty());
         let margins = margins.or_else(|| two_way(entries, &rows));

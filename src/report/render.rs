@@ -1,7 +1,7 @@
 //! Reports of runs: pages, CSV or JSON.
 
 use crate::failure::Result;
-use crate::page::{Format, heading};
+use crate::page::{Format, finished, heading};
 use crate::store::Run;
 use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
 use serde_json::{Map, Value, json};
@@ -110,7 +110,7 @@ impl Report {
 /// Prints a report. Errors: tables.
 pub fn render(report: &Report, format: Format) -> Result<String> {
     match format {
-        Format::Text | Format::Markdown => report.pages(format),
+        Format::Text | Format::Markdown => Ok(finished(&report.pages(format)?, format)),
         Format::Csv => {
             // The first table of the first study that has rows.
             let firsts = report.studies().map(|(study, runs)| Ok(study.records(runs)?.swap_remove(0)));

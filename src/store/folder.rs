@@ -2,11 +2,11 @@
 
 use super::{Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
-use crate::table::{Field, Record, TableDigest, Values, Writer};
-use parquet::errors::ParquetError;
+use crate::files::{TEMPORARY, is_taken, replace, sync_folder};
+use crate::table::{Field, Record, TableDigest, Values, Writer, unwritten};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -23,8 +23,8 @@ pub struct RunFolder {
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
-    /// Files written so far, tables with their digests; they are synced by the commit.
-    files: Mutex<BTreeMap<String, Option<TableDigest>>>,
+    /// Tables written so far, with their digests; they are synced by the commit.
+    tables: Mutex<BTreeMap<String, TableDigest>>,
     config_hash: String,
 }
 
@@ -55,7 +55,7 @@ pub enum Earlier {
 /// is to be taken up), a place that cannot be written.
 pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Claim> {
     let config_hash = &identity.config_hash;
-    if target.exists() {
+    if is_taken(target) {
         if !target.join("manifest.json").exists() {
             return Err(Failure::io(
                 target,
@@ -72,6 +72,7 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
             return Err(Failure::io(target, "not used", message));
         }
         if manifest.failed_cells == 0 || earlier != Earlier::Retried {
+            sweep(target, journal_of(&manifest));
             return Ok(Claim::Complete(Box::new(manifest)));
         }
         Journal::check(target, identity)?;
@@ -121,7 +122,7 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
         earlier,
         _lock: lock,
         journal: Some(journal),
-        files: Mutex::default(),
+        tables: Mutex::default(),
         config_hash: config_hash.clone(),
     })))
 }
@@ -141,30 +142,78 @@ fn partial(target: &Path) -> Result<PathBuf> {
 ///
 /// `None` if that run is complete. Refused: another run there; a journal of another run.
 pub fn shard(target: &Path, identity: &Identity, (number, of): (u64, u64)) -> Result<Option<Journal>> {
-    if target.exists() {
-        let manifest = Manifest::read(target).ok();
-        if manifest.is_some_and(|manifest| manifest.config_hash == identity.config_hash) {
-            return Ok(None);
-        }
-        let message = "exists, and is another run: a shard writes beside it, and merge gives it its name";
-        return Err(Failure::io(target, "not used", message));
+    if !is_free(target, identity)? {
+        return Ok(None);
     }
     let partial = partial(target)?;
     fs::create_dir_all(&partial).map_err(|e| Failure::create(&partial, e))?;
     Journal::of_shard(&partial, identity, number, of).map(Some)
 }
 
-/// Freezes a plan for shards to come: the folder that they share, with the config as given and as resolved. Returns where
-/// the resolved config is: run from there, the shards depend on no file that somebody may edit meanwhile, but the data, which
-/// the identity knows.
-///
-/// Refused: as for a shard; a run that is complete.
-pub fn freeze(target: &Path, identity: &Identity, given: &str, resolved: &str) -> Result<PathBuf> {
-    let Some(journal) = shard(target, identity, (0, 0))? else {
-        return Err(Failure::io(target, "not used", "it is the complete run of this config already"));
-    };
-    journal.beside("config.toml", given.as_bytes())?;
-    journal.beside(RESOLVED, resolved.as_bytes())
+/// Whether a shard may write there; `false` if that run is complete. Refused: another run there.
+fn is_free(target: &Path, identity: &Identity) -> Result<bool> {
+    if is_taken(target) {
+        let manifest = Manifest::read(target).ok();
+        if manifest.is_some_and(|manifest| manifest.config_hash == identity.config_hash) {
+            return Ok(false);
+        }
+        let message = "exists, and is another run: a shard writes beside it, and merge gives it its name";
+        return Err(Failure::io(target, "not used", message));
+    }
+    Ok(true)
+}
+
+/// A place where a plan can be frozen for shards to come; nothing is written yet.
+#[derive(Debug)]
+pub struct Free<'a> {
+    target: &'a Path,
+    identity: &'a Identity,
+    /// Where the resolved config will be: run from there, the shards depend on no file that somebody may edit meanwhile, but the
+    /// data, which the identity knows.
+    pub config: PathBuf,
+}
+
+/// Looks whether a plan can be frozen. Refused: as for a shard; a run that is complete.
+pub fn free<'a>(target: &'a Path, identity: &'a Identity) -> Result<Free<'a>> {
+    let complete = || Failure::io(target, "not used", "it is the complete run of this config already");
+    if !is_free(target, identity)? {
+        return Err(complete());
+    }
+    let partial = partial(target)?;
+    Journal::check(&partial, identity)?;
+    Ok(Free { target, identity, config: partial.join(RESOLVED) })
+}
+
+impl Free<'_> {
+    /// Makes the folder that the shards share, with the config as given and as resolved. Refused: as for a shard.
+    pub fn freeze(&self, given: &str, resolved: &str) -> Result<()> {
+        let journal = shard(self.target, self.identity, (0, 0))?;
+        let taken = || Failure::io(self.target, "not used", "it appeared meanwhile");
+        let journal = journal.ok_or_else(taken)?;
+        journal.beside("config.toml", given.as_bytes())?;
+        journal.beside(RESOLVED, resolved.as_bytes())
+    }
+}
+
+/// What a complete run keeps of what it was made from: where cells failed, the journal.
+fn journal_of(manifest: &Manifest) -> &'static [&'static str] {
+    if manifest.failed_cells > 0 { &["journal"] } else { &[] }
+}
+
+/// Removes what a run needs while it is drawn, but for what is kept, and what processes that were killed have left: files that did not
+/// come to their end. What cannot be removed stays.
+fn sweep(folder: &Path, kept: &[&str]) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        match name.as_ref() {
+            name if kept.contains(&name) => {}
+            "journal" => drop(fs::remove_dir_all(path)),
+            "lock" => drop(fs::remove_file(path)),
+            name if name.ends_with(TEMPORARY) => drop(fs::remove_file(path)),
+            _ => {}
+        }
+    }
 }
 
 /// Files that are synced at the same time.
@@ -181,9 +230,7 @@ impl RunFolder {
 
     /// Writes a file of the run.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
-        let written = self.create(name)?.write_all(content);
-        locked(&self.files).insert(name.to_owned(), None);
-        written.map_err(|e| Failure::write(&self.partial.join(name), e))
+        replace(&self.partial, name, content)
     }
 
     fn create(&self, name: &str) -> Result<fs::File> {
@@ -209,7 +256,7 @@ impl RunFolder {
             ("congenial.git_commit", env!("CONGENIAL_GIT_COMMIT").to_owned()),
         ];
         let path = self.partial.join(name);
-        let writer = Writer::new(self.create(name)?, fields, &metadata).map_err(|e| failed(&path, e))?;
+        let writer = Writer::new(self.create(name)?, fields, &metadata).map_err(|e| unwritten(&path, e))?;
         Ok(RowsFile { folder: self, name: name.to_owned(), path, writer })
     }
 
@@ -243,9 +290,8 @@ impl RunFolder {
     /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
-        let files = std::mem::take(&mut *locked(&self.files));
-        self.sync(&files.keys().collect::<Vec<_>>())?;
-        manifest.tables = files.into_iter().filter_map(|(name, digest)| Some((name, digest?))).collect();
+        manifest.tables = std::mem::take(&mut *locked(&self.tables));
+        self.sync(&manifest.tables.keys().collect::<Vec<_>>())?;
         // From here on everything is there: whatever fails, nothing is removed.
         self.own = false;
         if manifest.failed_cells > 0 {
@@ -253,9 +299,11 @@ impl RunFolder {
             self.journal().adopt_others()?;
         }
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
-        super::journal::replace(&self.partial, "manifest.json", text.as_bytes())?;
+        // What processes that were killed have left.
+        sweep(&self.partial, &["journal", "lock"]);
+        replace(&self.partial, "manifest.json", text.as_bytes())?;
         let failed = |e: std::io::Error| Failure::write(&self.target, e);
-        if self.target.exists() {
+        if is_taken(&self.target) {
             let theirs = Manifest::read(&self.target).ok();
             let retried = theirs
                 .is_some_and(|theirs| theirs.config_hash == manifest.config_hash && theirs.failed_cells > 0);
@@ -271,11 +319,9 @@ impl RunFolder {
         }
         fs::rename(&self.partial, &self.target).map_err(failed)?;
         self.journal = None;
-        if manifest.failed_cells == 0 {
-            // Complete: what is left of the journal is swept out.
-            let _ = fs::remove_dir_all(self.target.join("journal"));
-        }
-        let _ = fs::remove_file(self.target.join("lock"));
+        // On the disk before the journal goes.
+        sync_folder(self.target.parent().unwrap_or(Path::new(""))).map_err(failed)?;
+        sweep(&self.target, journal_of(&manifest));
         Ok(self.target.clone())
     }
 }
@@ -286,6 +332,7 @@ impl RunFolder {
         let sync = |name: &&String| {
             let path = self.partial.join(name);
             let synced = fs::File::open(&path).and_then(|file| file.sync_all());
+            let synced = synced.and_then(|()| path.parent().map_or(Ok(()), sync_folder));
             synced.map_err(|e| Failure::write(&path, e))
         };
         std::thread::scope(|scope| {
@@ -317,13 +364,13 @@ pub struct RowsFile<'a> {
 impl RowsFile<'_> {
     /// The columns, to append a row of values to. Errors: the disk.
     pub fn row(&mut self) -> Result<&mut [Values]> {
-        self.writer.row().map_err(|e| failed(&self.path, e))
+        self.writer.row().map_err(|e| unwritten(&self.path, e))
     }
 
     /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
     pub fn finish(self) -> Result<()> {
-        let digest = self.writer.finish().map_err(|e| failed(&self.path, e))?;
-        locked(&self.folder.files).insert(self.name, Some(digest));
+        let digest = self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
+        locked(&self.folder.tables).insert(self.name, digest);
         Ok(())
     }
 }
@@ -344,13 +391,5 @@ impl<R: Record> TableFile<'_, R> {
     /// Ends the file; as [`RowsFile::finish`].
     pub fn finish(self) -> Result<()> {
         self.rows.finish()
-    }
-}
-
-/// What the system said, without what parquet says around it.
-fn failed(path: &Path, error: ParquetError) -> Failure {
-    match error {
-        ParquetError::External(inner) => Failure::write(path, inner),
-        other => Failure::write(path, other),
     }
 }

@@ -5,12 +5,13 @@
 
 use super::{SCHEMA_VERSION, ShardRecord};
 use crate::failure::{Failure, Result};
+use crate::files::{self, create, replace};
 use crate::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -149,11 +150,10 @@ impl Journal {
     /// Whether there is a journal in a run's folder. Errors: as [`Journal::open`].
     pub fn check(partial: &Path, identity: &Identity) -> Result<bool> {
         let place = partial.join("journal").join(IDENTITY);
-        let found = match fs::read_to_string(&place) {
-            Ok(found) => found,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(e) => return Err(Failure::io(&place, "cannot read", e)),
-        };
+        if !files::is_taken(&place) {
+            return Ok(false);
+        }
+        let found = files::text(&place, "cannot read")?;
         let found: Identity = serde_json::from_str(&found)
             .map_err(|e| Failure::data(&place, format!("cannot go on from here: {e}")))?;
         let schema = |identity: &Identity| identity.schema_version.to_string();
@@ -176,7 +176,7 @@ impl Journal {
     /// Takes up the records of all logs of a folder. A good one stands before one with an error.
     fn read_logs(&mut self, folder: &Path) -> Result<()> {
         for path in logs_in(folder, &self.prefix) {
-            let mut file = File::open(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
+            let mut file = files::open(&path)?;
             let number = locked(&self.logs).len();
             let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
             let (mut at, mut record) = (0, Vec::new());
@@ -242,8 +242,9 @@ impl Journal {
 
     /// Whether nothing but its identity is here.
     pub fn is_untouched(&self) -> bool {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.into_iter().all(|entry| entry.file_name() == IDENTITY)
+        let is_identity =
+            |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == IDENTITY);
+        fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.all(is_identity))
     }
 
     /// Notes that a shard has come to its end. Errors: files.
@@ -260,16 +261,16 @@ impl Journal {
         let mut shards: Vec<ShardRecord> = files
             .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
             .filter(|file| file.file_name() != IDENTITY)
-            .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
+            .filter_map(|file| serde_json::from_str(&files::text(&file.path(), "cannot read").ok()?).ok())
             .collect();
         shards.sort_by_key(|shard| (shard.of, shard.shard));
         shards
     }
 
-    /// Writes a file of the run beside the journal; returns its place. Errors: files.
-    pub(super) fn beside(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
+    /// Writes a file of the run beside the journal. Errors: files.
+    pub(super) fn beside(&self, name: &str, content: &[u8]) -> Result<()> {
         let folder = self.folder.parent().expect("a journal lies in the folder of its run");
-        replace(folder, name, content).map(|()| folder.join(name))
+        replace(folder, name, content)
     }
 
     /// Where a batch of an earlier process is.
@@ -443,45 +444,12 @@ fn logs_in(journal: &Path, prefix: &str) -> Vec<PathBuf> {
     let logs = files.filter(|file| {
         let name = file.file_name();
         let name = name.to_string_lossy();
-        name.starts_with(prefix) && name.ends_with(".log")
+        // What is no file is no log.
+        name.starts_with(prefix) && name.ends_with(".log") && file.path().is_file()
     });
     let mut logs: Vec<PathBuf> = logs.map(|file| file.path()).collect();
     logs.sort();
     logs
-}
-
-/// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
-/// power goes.
-pub(super) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
-    let place = folder.join(name);
-    let failed = |e: std::io::Error| Failure::write(&place, e);
-    let own = |attempt| format!("{name}.{}.{attempt}.tmp", std::process::id());
-    let (temporary, mut file) = create(folder, own).map_err(failed)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    drop(file);
-    written.and_then(|()| fs::rename(&temporary, &place)).map_err(|e| {
-        // Of no use, and in the way on a full disk.
-        let _ = fs::remove_file(&temporary);
-        failed(e)
-    })?;
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some file systems sync no folders.
-        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(failed(e)),
-        _ => Ok(()),
-    }
-}
-
-/// A file of our own, its name from the number of an attempt. Processes on several machines may write the same file at the same
-/// time, some with the same number: none meets another's, nor one that was left behind.
-fn create(folder: &Path, name: impl Fn(u32) -> String) -> std::io::Result<(PathBuf, File)> {
-    for attempt in 0u32.. {
-        let path = folder.join(name(attempt));
-        match File::create_new(&path) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-            opened => return opened.map(|file| (path, file)),
-        }
-    }
-    Err(ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]

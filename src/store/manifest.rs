@@ -2,6 +2,7 @@
 
 use super::{Process, SCHEMA_VERSION};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::table::TableDigest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -145,8 +146,7 @@ impl Manifest {
     /// Reads the manifest of a run folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("manifest.json");
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| Failure::io(&path, "cannot read (is this the folder of a complete run?)", e))?;
+        let text = files::text(&path, "cannot read (is this the folder of a complete run?)")?;
         Self::parse(&path, &text)
     }
 

@@ -6,7 +6,7 @@ mod manifest;
 mod process;
 mod run;
 
-pub use folder::{Claim, Earlier, RESOLVED, RowsFile, RunFolder, TableFile, claim, freeze, shard};
+pub use folder::{Claim, Earlier, Free, RESOLVED, RowsFile, RunFolder, TableFile, claim, free, shard};
 pub(crate) use journal::locked;
 pub use journal::{Batch, BatchKey, Identity, Journal, Spot, hash_of, next};
 pub use manifest::{About, Lattice, Manifest, ShardRecord};

@@ -1,6 +1,6 @@
 //! What the studies of a grid share.
 
-use super::privacy::{Statements, described, statement_words};
+use super::privacy::{Statements, described, gamma, statement_words};
 use super::published;
 use super::release::{check_certificates, read_beside_source, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
@@ -185,7 +185,10 @@ impl<K: Kind> Planned for Gridded<K> {
 
     fn warning(&self) -> Option<String> {
         let table = self.plan.config.data.table.display();
-        self.plan.subject.warning().map(|warning| format!("warning: {table}: {warning}"))
+        let data = self.plan.subject.warning().map(|warning| format!("warning: {table}: {warning}"));
+        let idle = self.plan.config.idle_excludes().into_iter().map(|what| format!("warning: {what}"));
+        let warnings: Vec<String> = data.into_iter().chain(idle).collect();
+        (!warnings.is_empty()).then(|| warnings.join("\n"))
     }
 
     fn listing(&self) -> Listing {
@@ -194,7 +197,15 @@ impl<K: Kind> Planned for Gridded<K> {
         header.extend(plan.config.change.as_ref().map(|_| "paid"));
         header.extend(["record added", "record moved", "smallest change"]);
         let statements = Statements::new(plan);
-        let pays: Vec<Statement> = plan.cells.iter().map(|cell| statements.quick(cell)).collect();
+        let pays = |cell: &Cell| match cell.paid {
+            None => statements.quick(cell),
+            // It was looked for by the statement of the run.
+            Some(_) => {
+                let (gamma, rho_factor) = gamma(cell, &plan.subject);
+                statements.of(cell, gamma, rho_factor)
+            }
+        };
+        let pays: Vec<Statement> = plan.cells.iter().map(pays).collect();
         let mut notes = Vec::new();
         let mut row = |(cell, statement): (&Cell, &Statement)| {
             let changes = statement.changes().map(|(kind, change)| (kind, change.clone()));
@@ -221,7 +232,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
         let mut summary = format!("{} cells on {}", plan.cells.len(), plan.subject.summary());
         notes.iter().for_each(|note| summary += &format!("; {note}"));
-        if plan.cells.iter().any(|cell| statements.is_searched(cell)) {
+        if plan.cells.iter().any(|cell| cell.paid.is_none() && statements.is_searched(cell)) {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";
         }
         let described = |(cell, statement): (&Cell, &Statement)| {

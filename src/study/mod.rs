@@ -153,7 +153,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Document> {
 }
 
 fn text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| Failure::io(path, "cannot read the config", e))
+    crate::files::text(path, "cannot read the config")
 }
 
 /// Checks the text of a config. `path`: its name in messages, and where its own paths begin.

@@ -5,7 +5,8 @@
 use super::records::{Named, Records};
 use super::{STUDIES, Study};
 use crate::diagnostics::Estimate;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
+use crate::files;
 use crate::input::CsvTable;
 use crate::page::{Format, heading, table as table_page, with_error};
 use crate::store::Run;
@@ -93,7 +94,14 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
         let [source, name, of, figure, value] = place;
         let given = keys.iter().filter(|&&key| !row[key].is_empty());
         let published = Published {
-            source: row[source].clone(),
+            source: match row[source].is_empty() {
+                false => row[source].clone(),
+                true => {
+                    return Err(
+                        table.bad(line, format!("`{}` is empty, want where it was published", COLUMNS[0]))
+                    );
+                }
+            },
             name: row[name].clone(),
             table: row[of].clone(),
             figure: row[figure].clone(),
@@ -115,7 +123,7 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
             published.name.clone(),
             published.table.clone(),
             published.figure.clone(),
-            published.keys.clone(),
+            published.keys.iter().map(|(key, value)| (key.clone(), normal(value))).collect::<Vec<_>>(),
         );
         if !seen.insert(what) {
             return Err(table.bad(line, "this figure of this source is given twice"));
@@ -126,6 +134,14 @@ pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
         return Err(table.bad(1, "want at least one figure"));
     }
     Ok(all)
+}
+
+/// Values that say the same are the same text: numbers, and several in another order.
+fn normal(values: &str) -> Vec<String> {
+    let number = |value: &str| value.parse::<f64>().map_or_else(|_| value.to_owned(), |x| x.to_string());
+    let mut values: Vec<String> = values.split('|').map(number).collect();
+    values.sort_unstable();
+    values
 }
 
 /// Reads the figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table, figure or key that
@@ -166,8 +182,7 @@ fn check(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<()> {
 /// The copy of a file that a run keeps. Errors: as [`check`].
 pub(super) fn copy(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<(&'static str, Vec<u8>)> {
     check(path, study, asked)?;
-    let bytes = std::fs::read(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-    Ok((PUBLISHED, bytes))
+    Ok((PUBLISHED, files::text(path, "cannot read")?.into_bytes()))
 }
 
 fn stem(records: &Records) -> &str {
@@ -187,6 +202,47 @@ struct Beside<'a> {
     ours: Option<Estimate>,
     /// The standard deviation of one of our releases, where the table has it.
     one_release: Option<f64>,
+    /// What tells our row from others beside which the figure stands.
+    which: String,
+}
+
+/// Columns that tell rows apart.
+const TELLING: [&str; 19] = [
+    "law",
+    "split",
+    "sensitivity",
+    "delta",
+    "method",
+    "options",
+    "nonnegative",
+    "epsilon",
+    "level",
+    "lag",
+    "max_steps",
+    "t",
+    "name",
+    "entry",
+    "component",
+    "change",
+    "statement",
+    "operator",
+    "start",
+];
+
+/// Of some rows the values of columns in which they differ.
+fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
+    let differ = |name: &&&str| rows.iter().any(|row| row.get(**name) != rows[0].get(**name));
+    let columns: Vec<&&str> = TELLING.iter().filter(differ).collect();
+    let words = |row: &&Map<String, Value>| {
+        let word = |name: &&&str| match row.get(**name)? {
+            Value::Null => None,
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(format!("{name} {text}")),
+            other => Some(format!("{name} {other}")),
+        };
+        columns.iter().filter_map(word).collect::<Vec<_>>().join(", ")
+    };
+    rows.iter().map(words).collect()
 }
 
 impl Beside<'_> {
@@ -218,7 +274,9 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>>
         // A table may have rows of published figures.
         let ours =
             |row: &&Map<String, Value>| row.get("source").is_none_or(|source| *source != PUBLISHED_ROW);
-        for row in rows.filter(ours).filter(|row| one.meets(row)) {
+        let rows: Vec<&Map<String, Value>> = rows.filter(ours).filter(|row| one.meets(row)).collect();
+        let which = if rows.is_empty() { Vec::new() } else { telling(&rows) };
+        for (row, which) in rows.into_iter().zip(which) {
             let field = |name: &str| row.get(name).and_then(Value::as_f64);
             let standard_error = field(&format!("{}_se", one.figure)).unwrap_or(f64::NAN);
             let one_release = field(&format!("{}_sd", one.figure));
@@ -227,11 +285,12 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>>
                     published: one,
                     ours: Some(Estimate { mean, standard_error }),
                     one_release,
+                    which,
                 });
             }
         }
         if all.len() == before {
-            all.push(Beside { published: one, ours: None, one_release: None });
+            all.push(Beside { published: one, ours: None, one_release: None, which: String::new() });
         }
     }
     all
@@ -256,7 +315,11 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
             let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
             vec![
                 [source.as_str(), name].join(if name.is_empty() { "" } else { ": " }),
-                keys.join(", "),
+                [keys.join(", "), one.which.clone()]
+                    .into_iter()
+                    .filter(|text| !text.is_empty())
+                    .collect::<Vec<_>>()
+                    .join("; "),
                 figure.clone(),
                 with_error(one.theirs()),
                 one.ours.map_or("-".into(), with_error),
@@ -267,7 +330,7 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
         let header = ["source", "of", "figure", "published", "ours", "z"].map(str::to_owned).to_vec();
         out += &heading(&format!("{}: published figures beside ours", run.name), format);
         out += &table_page(header, rows, format);
-        out += "z: the published figure less ours, in standard errors of what is known of both; a published mean error without one is that of one release.\n\n";
+        out += "z: the published figure less ours, in standard errors of what is known of both. A figure without one is that of one release where our table has the standard deviation of one, else exact.\n\n";
     }
     Ok(out)
 }
@@ -281,6 +344,7 @@ pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
         "table",
         "figure",
         "of",
+        "ours_is",
         "published",
         "published_se",
         "ours",
@@ -298,13 +362,14 @@ pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
             let Published { source, name, table, figure, keys, value, standard_error, .. } = one.published;
             let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let known = |x: Option<f64>| x.filter(|x| x.is_finite()).map_or(Value::Null, Value::from);
-            let values: [Value; 11] = [
+            let values: [Value; 12] = [
                 run.name.as_str().into(),
                 source.as_str().into(),
                 name.as_str().into(),
                 table.as_str().into(),
                 figure.as_str().into(),
                 keys.join("; ").into(),
+                one.which.clone().into(),
                 (*value).into(),
                 known(*standard_error),
                 known(one.ours.map(|ours| ours.mean)),
@@ -346,6 +411,11 @@ mod tests {
             ("a,b,t,f,nan,,l1,1\n", "line 2: `value` = `nan`, want a number"),
             ("a,b,t,f,1,-1,l1,1\n", "line 2: `se` = `-1`, want a number >= 0, or nothing"),
             ("a,b,t,f,1,,l1,1\na,b,t,f,2,,l1,1\n", "line 3: this figure of this source is given twice"),
+            (
+                "a,b,t,f,1,,l1|l2,0.5\na,b,t,f,2,,l2|l1,0.50\n",
+                "line 3: this figure of this source is given twice",
+            ),
+            (",b,t,f,1,,l1,1\n", "line 2: `source` is empty, want where it was published"),
             ("", "line 1: want at least one figure"),
         ] {
             assert_eq!(read(&format!("{HEADER}{rows}")).unwrap_err().to_string(), format!("p.csv: {wanted}"));

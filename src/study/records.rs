@@ -112,16 +112,29 @@ impl Records {
     /// The rows of a table, each with its run and what its cell is.
     pub fn of_cells<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
         let mut records = Self::new(key, file, &["run"]);
-        let own = R::COLUMNS.iter().map(|column| column.name);
-        let own: Vec<&str> = own.filter(|name| *name != "cell" && !CELL.contains(name)).collect();
-        records.header.extend(CELL.iter().chain(&own).map(|&name| name.to_owned()));
+        // A column that has the name of one of the cell's.
+        let named = |name: &str| match CELL.contains(&name) {
+            true => format!("{key}_{name}"),
+            false => name.to_owned(),
+        };
+        let own = R::COLUMNS
+            .iter()
+            .map(|column| column.name)
+            .filter(|name| R::FILE != CellRow::FILE || !CELL.contains(name));
+        let own: Vec<&str> = own.filter(|name| *name != "cell").collect();
+        records
+            .header
+            .extend(CELL.iter().map(|&name| name.to_owned()).chain(own.iter().map(|name| named(name))));
         for Named { name, run, .. } in runs {
             if !run.has::<R>() {
                 continue;
             }
             let cells = cells::by_key(run)?;
             run.each(|row: R| {
-                let mut record = fields(&row);
+                let record = fields(&row).into_iter();
+                let mut record: Map<String, Value> = record
+                    .map(|(name, value)| (if R::FILE == CellRow::FILE { name } else { named(&name) }, value))
+                    .collect();
                 if let Some(key) = record.remove("cell").as_ref().and_then(Value::as_str) {
                     let key = Key(u64::from_str_radix(key, 16).unwrap_or_default());
                     record.extend(identity(known(&cells, key, run)?));
@@ -141,13 +154,19 @@ impl Records {
         for row in &self.rows {
             let text = |name: &String| match row.get(name) {
                 None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => text.clone(),
+                Some(Value::String(text)) => plain(text),
                 Some(other) => other.to_string(),
             };
             writer.write_record(self.header.iter().map(text)).expect("writing to memory");
         }
         String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
     }
+}
+
+/// A text that a spreadsheet does not take for a formula: one that begins as such, and is no number, stands behind an apostrophe.
+fn plain(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if formula && text.parse::<f64>().is_err() { format!("'{text}") } else { text.to_owned() }
 }
 
 /// What a cell is.

@@ -12,10 +12,11 @@ mod write;
 
 pub use digest::TableDigest;
 pub use read::{Reader, digest_of};
-pub(crate) use read::{open, runs};
+pub(crate) use read::{guarded, open, runs};
 pub use texts::Texts;
 pub use value::{Data, Key, Value, Values};
 pub use write::Writer;
+pub(crate) use write::unwritten;
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

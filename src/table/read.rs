@@ -3,15 +3,19 @@
 use super::digest::Hasher;
 use super::{Data, Field, Kind, Record, TableDigest, Values};
 use crate::failure::{Failure, Result};
+use crate::files;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
+use std::cell::Cell;
 use std::fs::File;
 use std::iter::repeat_n;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 /// Rows that are handed on at once.
 const ROWS: usize = 1 << 11;
@@ -28,8 +32,7 @@ pub struct Reader {
 impl Reader {
     /// Opens a file. Refused: what is no parquet file; columns of types that no table of ours has.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Failure::io(path, "cannot read", e))?;
-        let file = open(path, file)?;
+        let file = open(path, files::open(path)?)?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let fields = columns.iter().map(|column| field(column)).collect::<std::result::Result<_, String>>();
         let fields = fields.map_err(|message| Failure::data(path, message))?;
@@ -52,9 +55,9 @@ impl Reader {
         let bad = |e: ParquetError| Failure::data(&self.path, format!("cannot be read: {e}"));
         let mut hasher = Hasher::new(self.fields.len());
         for i in 0..self.file.num_row_groups() {
-            let group = self.file.get_row_group(i).map_err(bad)?;
+            let group = guarded(|| self.file.get_row_group(i)).map_err(bad)?;
             let rows = group.metadata().num_rows().max(0) as usize;
-            let readers = (0..self.fields.len()).map(|i| group.get_column_reader(i));
+            let readers = (0..self.fields.len()).map(|i| guarded(|| group.get_column_reader(i)));
             let mut readers = readers.collect::<std::result::Result<Vec<_>, _>>().map_err(bad)?;
             for start in (0..rows).step_by(ROWS) {
                 let rows = ROWS.min(rows - start);
@@ -183,9 +186,37 @@ fn values(
     }
 }
 
+thread_local! {
+    /// Whether a panic is somebody else's, who read a file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls the library that reads parquet. On some damaged files it panics: that is an error of the file, and no panic of ours.
+pub(crate) fn guarded<T>(
+    work: impl FnOnce() -> std::result::Result<T, ParquetError>,
+) -> std::result::Result<T, ParquetError> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                hook(panic)
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(false);
+    done.unwrap_or_else(|panic| {
+        let text =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(ParquetError::General(format!("damaged ({})", text.unwrap_or("its reader gave up"))))
+    })
+}
+
 /// A parquet file of anybody. Refused: what is none.
 pub(crate) fn open(path: &Path, file: File) -> Result<SerializedFileReader<File>> {
-    SerializedFileReader::new(file)
+    guarded(|| SerializedFileReader::new(file))
         .map_err(|e| Failure::data(path, format!("not a readable parquet file: {e}")))
 }
 
@@ -203,7 +234,8 @@ pub(crate) fn runs<T: DataType, E>(
         values.clear();
         levels.clear();
         let most = BATCH.min(rows - read);
-        let (here, ..) = reader.read_records(most, Some(&mut levels), None, &mut values).map_err(&bad)?;
+        let read_records = || reader.read_records(most, Some(&mut levels), None, &mut values);
+        let (here, ..) = guarded(read_records).map_err(&bad)?;
         if here == 0 {
             break;
         }

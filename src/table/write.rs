@@ -2,6 +2,7 @@
 
 use super::digest::Hasher;
 use super::{Data, Field, Kind, TableDigest, Values};
+use crate::failure::Failure;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -12,6 +13,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Values of a row group, all columns together, and rows at most.
@@ -20,6 +22,14 @@ const GROUP: (usize, usize) = (1 << 20, 1 << 15);
 const ROWS: (usize, usize) = (1 << 12, 1 << 13);
 /// Bytes of distinct numbers beyond which a column group has no dictionary.
 const DICTIONARY: usize = 1 << 14;
+
+/// What the system said, without what parquet says around it.
+pub(crate) fn unwritten(path: &Path, error: ParquetError) -> Failure {
+    match error {
+        ParquetError::External(inner) => Failure::write(path, inner),
+        other => Failure::write(path, other),
+    }
+}
 
 /// A file that is being written, of any columns.
 pub struct Writer {

@@ -9,7 +9,6 @@ mod settle;
 
 use self::config::{FrontierBlock, FrontierFile};
 use super::grid::Kind;
-use super::privacy::StatementRow;
 use super::records::{Named, Records};
 use super::release::{self, Release};
 use super::{Figures, Study, Tables};
@@ -102,11 +101,7 @@ impl Study for Frontier {
     }
 
     fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
-        let own = [
-            page::points(runs)?,
-            page::crossing_records(runs)?,
-            Records::of_cells::<StatementRow>("statements", "statements.csv", runs)?,
-        ];
+        let own = [page::points(runs)?, page::crossing_records(runs)?];
         Ok(own.into_iter().chain(Release.records(runs)?).collect())
     }
 

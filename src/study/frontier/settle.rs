@@ -67,7 +67,7 @@ fn price(
         },
         Change::Impossible(why) => refused(
             format!("{got}: impossible on these data: {why}"),
-            "want a change that keeps the invariant: added, moved or smallest",
+            "want a change that is possible on them",
         ),
         Change::Unknown(why) => refused(format!("{got}: unknown: {why}"), "want another change"),
     }

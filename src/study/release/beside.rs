@@ -3,6 +3,7 @@
 use crate::config::Beside;
 use crate::failure::Result;
 use crate::input::CsvTable;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// One entry of it.
@@ -20,7 +21,7 @@ pub struct BesideRow {
 
 /// Reads the release that a config names; `entry`: the columns that name an entry.
 ///
-/// Refused: a missing column, a count that is not an integer.
+/// Refused: a missing column, a count that is not an integer, an entry twice, no row.
 pub fn read_beside_source(beside: &Beside, entry: &[String]) -> Result<Vec<BesideRow>> {
     beside_source_from(&CsvTable::read(&beside.table)?, beside, entry)
 }
@@ -43,7 +44,20 @@ pub fn beside_source_from(table: &CsvTable, beside: &Beside, entry: &[String]) -
             note: beside.note.clone(),
         })
     };
-    table.to_rows().iter().map(row).collect()
+    let rows = table.to_rows();
+    if rows.is_empty() {
+        return Err(table.bad(1, "want at least one entry"));
+    }
+    let mut seen = HashSet::new();
+    rows.iter()
+        .map(|line| {
+            let row = row(line)?;
+            match seen.insert(row.name.clone()) {
+                true => Ok(row),
+                false => Err(table.bad(line.0, format!("the entry `{}` stands there twice", row.name))),
+            }
+        })
+        .collect()
 }
 
 /// The rows as the CSV that a run folder keeps.

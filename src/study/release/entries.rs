@@ -310,9 +310,9 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
         .map(|i| {
             let name = &entries[i].name;
             let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
-            row.extend(ours.iter().map(|(_, rows)| {
-                let row = rows[i];
-                format!("{} [{}, {}]", with_error(row.estimate()), short(row.q1), short(row.q3))
+            row.extend(ours.iter().map(|(_, rows)| match rows.get(i) {
+                Some(row) => format!("{} [{}, {}]", with_error(row.estimate()), short(row.q1), short(row.q3)),
+                None => "-".into(),
             }));
             row
         })

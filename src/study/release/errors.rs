@@ -286,13 +286,13 @@ fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> S
     epsilons.dedup();
     for (column, method, level) in keys {
         let ours = |epsilon: f64| {
-            let here = lines.iter().find(|(cell, line)| {
-                cell.method.name() == method
-                    && (!cell.nonnegative || method == "topdown")
-                    && cell.epsilon == epsilon
-                    && line.level == level
-            });
-            here.map(|(_, line)| *line)
+            let here = || {
+                lines.iter().filter(|(cell, line)| {
+                    cell.method.name() == method && cell.epsilon == epsilon && line.level == level
+                })
+            };
+            // Of a method with and without inequalities, the one without.
+            here().find(|(cell, _)| !cell.nonnegative).or(here().next()).map(|(_, line)| *line)
         };
         let theirs = |epsilon: f64| {
             published.iter().find(|f| f.column == *column && f.level == level && f.epsilon == epsilon)
@@ -300,14 +300,12 @@ fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> S
         let column = &column.1;
         let mut row = vec![column.clone(), method.to_owned(), level.to_string()];
         for &epsilon in &epsilons {
-            let (Some(line), Some(figure)) = (ours(epsilon), theirs(epsilon)) else {
-                row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]);
-                continue;
-            };
-            let z = (figure.value - line.l1_normalised) / line.deviation();
-            row.push(number(epsilon * figure.value));
-            row.push(number(epsilon * line.l1_normalised));
-            row.push(if z.is_finite() { format!("{z:+.1}") } else { "-".into() });
+            let (line, figure) = (ours(epsilon), theirs(epsilon));
+            let z =
+                line.zip(figure).map(|(line, figure)| (figure.value - line.l1_normalised) / line.deviation());
+            row.push(figure.map_or("-".into(), |figure| number(epsilon * figure.value)));
+            row.push(line.map_or("-".into(), |line| number(epsilon * line.l1_normalised)));
+            row.push(z.filter(|z| z.is_finite()).map_or("-".into(), |z| format!("{z:+.1}")));
         }
         if let (Some(&low), Some(&high)) = (epsilons.first(), epsilons.last()) {
             let both = (theirs(low), theirs(high), ours(low), ours(high));
@@ -360,7 +358,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
         "record moved",
         "smallest change",
         "delta",
-        "gamma",
+        "gamma, any change",
         "TV of sampling",
         "delta of sampling",
     ];
@@ -377,10 +375,17 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
             if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
                 unknown.push(format!("- {}: {}\n", cell.words(), row.unknown));
             }
-            let CellRow { delta_total, gamma, gamma_known, delta_sampling, .. } = &cell;
+            let CellRow { delta_total, gamma, gamma_known, .. } = &cell;
             let how = if gamma_known == "bounded" { "at most " } else { "" };
             let changes = statements.get(&cell.cell).map_or(&[][..], Vec::as_slice);
             let [added, moved, smallest] = statement_words(changes, &mut impossible);
+            let eta = cell.tv_error.or(certificate.and_then(|row| row.bound_high));
+            let prices = changes.iter().filter_map(|(_, change)| change.price());
+            let deltas: Option<Vec<f64>> = prices.map(|price| price.sampling_delta(eta?)).collect();
+            let delta_sampling = match eta {
+                Some(0.0) => Some(0.0),
+                _ => deltas.and_then(|deltas| deltas.into_iter().reduce(f64::max)),
+            };
             body.push(vec![
                 cell.noise_words(),
                 cell.method_words(),
@@ -400,7 +405,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
                     (None, None) => "unknown".into(),
                 },
                 match (delta_sampling, certificate) {
-                    (Some(delta), _) if *delta == 0.0 => "0".into(),
+                    (Some(0.0), _) => "0".into(),
                     (Some(delta), None) => format!("{delta:.1e}"),
                     (Some(delta), Some(_)) => format!("<= {delta:.1e}"),
                     (None, _) => "unknown".into(),
@@ -412,9 +417,10 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
         return Ok(String::new());
     }
     let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what conditioning on inequalities makes of it. A record \
-                counts once on every level of a hierarchy. gamma: what conditioning on inequalities may add, times epsilon (Theorem 2.1 of \"Congenial differential privacy\"; \
+                counts once on every level of a hierarchy. gamma, any change: what conditioning on inequalities may add to changes of every length, times their epsilon; of a change in the columns before \
+                it can be less (Theorem 2.1 of \"Congenial differential privacy\"; \
                 Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of \
-                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, epsilon that of all levels together.\n\n";
+                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.\n\n";
     let page = table_page(header.map(str::to_owned).to_vec(), body, format);
     let why = if unknown.is_empty() { String::new() } else { format!("Unknown:\n{}\n", unknown.concat()) };
     let impossible: String = impossible.iter().map(|note| format!("- {note}\n")).collect();

@@ -180,6 +180,7 @@ impl Study for Release {
             Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs)?,
             answers::records(runs)?,
             answers::size_records(runs)?,
+            Records::of_cells::<StatementRow>("statements", "statements.csv", runs)?,
             Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
         ])
     }

@@ -1,0 +1,204 @@
+//! Files: written whole or not at all, read only where they are files.
+
+use crate::failure::{Failure, Result};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a config, a manifest or another text that is read in one piece, at most.
+const TEXT: u64 = 64 << 20;
+
+/// Whether a name is taken: also by a link that leads nowhere.
+pub(crate) fn is_taken(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Opens a file to read. Refused: what is no regular file, such as a pipe without a writer, which would be waited for, or a device without
+/// an end.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    open_named(path, "cannot read")
+}
+
+fn open_named(path: &Path, tried: &str) -> Result<File> {
+    let failed = |e| Failure::io(path, tried, e);
+    let kind = fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
+        return Err(Failure::io(path, tried, format!("it is {what}, want a regular file")));
+    }
+    File::open(path).map_err(failed)
+}
+
+/// The text of a file. `tried`: what an error says that could not be done. Refused: as [`open`]; more than 64 MiB; what is not UTF-8.
+pub(crate) fn text(path: &Path, tried: &str) -> Result<String> {
+    let failed = |e: std::io::Error| Failure::io(path, tried, e);
+    let mut bytes = Vec::new();
+    open_named(path, tried)?.take(TEXT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > TEXT {
+        return Err(Failure::io(path, tried, format!("it has more than {} MiB", TEXT >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::io(path, tried, "it is not UTF-8"))
+}
+
+/// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
+/// power goes. A file that is there is replaced.
+pub(crate) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let place = folder.join(name);
+    let mut file = Beside::new(&place)?;
+    let written = file.file.write_all(content).and_then(|()| file.file.sync_all());
+    let named = written.and_then(|()| fs::rename(&file.temporary, &place));
+    named.map_err(|e| Failure::write(&place, e))?;
+    file.temporary.clear();
+    sync_folder(folder).map_err(|e| Failure::write(&place, e))
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems sync no folders.
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// A file of our own, its name from the number of an attempt. Processes on several machines may write the same file at the same
+/// time, some with the same number: none meets another's, nor one that was left behind.
+pub(crate) fn create(folder: &Path, name: impl Fn(u32) -> String) -> std::io::Result<(PathBuf, File)> {
+    for attempt in 0u32.. {
+        let path = folder.join(name(attempt));
+        match File::create_new(&path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+            opened => return opened.map(|file| (path, file)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// How a file ends whose writer has not come to its end.
+pub(crate) const TEMPORARY: &str = ".tmp";
+
+/// A file that stands beside its place until it is whole; dropped before, it is removed.
+struct Beside {
+    temporary: PathBuf,
+    file: File,
+}
+
+impl Beside {
+    fn new(place: &Path) -> Result<Self> {
+        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = place.parent().unwrap_or(Path::new(""));
+        let own = |attempt| format!("{name}.{}.{attempt}{TEMPORARY}", std::process::id());
+        let (temporary, file) = create(folder, own).map_err(|e| Failure::create(place, e))?;
+        Ok(Self { temporary, file })
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            // Of no use, and in the way on a full disk.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// A new file that gets its name when it is whole.
+pub(crate) struct NewFile {
+    place: PathBuf,
+    beside: Beside,
+}
+
+impl NewFile {
+    /// Refused: a name that is taken.
+    pub(crate) fn create(place: &Path) -> Result<Self> {
+        if is_taken(place) {
+            return Err(Failure::io(place, "cannot create", "it exists; remove it, or give another name"));
+        }
+        Ok(Self { place: place.to_owned(), beside: Beside::new(place)? })
+    }
+
+    /// To write to. Errors: the system.
+    pub(crate) fn file(&self) -> Result<File> {
+        self.beside.file.try_clone().map_err(|e| Failure::write(&self.place, e))
+    }
+
+    /// Gives it its name, after its content is on the disk. Refused: a name that was taken meanwhile.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let failed = |e: std::io::Error| Failure::write(&self.place, e);
+        self.beside.file.sync_all().map_err(failed)?;
+        match fs::hard_link(&self.beside.temporary, &self.place) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(failed(e)),
+            // A file system without links.
+            Err(_) => {
+                fs::rename(&self.beside.temporary, &self.place).map_err(failed)?;
+                self.beside.temporary.clear();
+            }
+        }
+        sync_folder(self.place.parent().unwrap_or(Path::new(""))).map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+        names.collect()
+    }
+
+    /// Whole under its name, or not there, and nothing is left beside it.
+    #[test]
+    fn files_are_whole_or_not_there() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        let new = NewFile::create(&path).unwrap();
+        new.file().unwrap().write_all(b"half").unwrap();
+        assert!(!path.exists());
+        drop(new);
+        assert!(names(place.path()).is_empty());
+        let new = NewFile::create(&path).unwrap();
+        let second = NewFile::create(&path).unwrap();
+        new.file().unwrap().write_all(b"whole").unwrap();
+        new.finish().unwrap();
+        assert!(second.finish().is_err() && NewFile::create(&path).is_err());
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(place.path())),
+            (b"whole".to_vec(), vec!["a".to_owned()])
+        );
+        replace(place.path(), "a", b"other").unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(place.path())),
+            (b"other".to_vec(), vec!["a".to_owned()])
+        );
+        assert!(replace(&path, "b", b"").is_err());
+    }
+
+    #[test]
+    fn only_files_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        for (path, wanted) in [
+            (place.path(), "it is a folder, want a regular file"),
+            (Path::new("/dev/zero"), "it is a pipe or a device, want a regular file"),
+            (&place.path().join("none"), "cannot read"),
+        ] {
+            assert!(open(path).unwrap_err().to_string().contains(wanted), "{}", path.display());
+        }
+        let path = place.path().join("latin");
+        fs::write(&path, b"\xe4").unwrap();
+        assert!(
+            text(&path, "cannot read").unwrap_err().to_string().ends_with("cannot read: it is not UTF-8")
+        );
+        let large = File::create(place.path().join("large")).unwrap();
+        large.set_len(1 << 31).unwrap();
+        assert!(
+            text(&place.path().join("large"), "cannot read")
+                .unwrap_err()
+                .to_string()
+                .contains("more than 64 MiB")
+        );
+    }
+}
