@@ -411,5 +411,5 @@ fn parquet_columns_are_text_or_integers() {
     std::fs::write(&path, "PAR1 and then nothing").unwrap();
     assert!(refusal(&["a"]).starts_with("not a readable parquet file"));
     let folder = CsvTable::read(dir.path()).unwrap_err().to_string();
-    assert!(folder.contains("directory"), "{folder}");
+    assert!(folder.contains("it is a folder"), "{folder}");
 }
