@@ -46,9 +46,7 @@ pub(crate) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let place = folder.join(name);
     let mut file = Beside::new(&place)?;
     let written = file.file.write_all(content).and_then(|()| file.file.sync_all());
-    let named = written.and_then(|()| fs::rename(&file.temporary, &place));
-    named.map_err(|e| Failure::write(&place, e))?;
-    file.temporary.clear();
+    written.and_then(|()| file.name(&place)).map_err(|e| Failure::write(&place, e))?;
     sync_folder(folder).map_err(|e| Failure::write(&place, e))
 }
 
@@ -92,6 +90,13 @@ impl Beside {
         let (temporary, file) = create(folder, own).map_err(|e| Failure::create(place, e))?;
         Ok(Self { temporary, file })
     }
+
+    /// Gives it its name.
+    fn name(&mut self, place: &Path) -> std::io::Result<()> {
+        fs::rename(&self.temporary, place)?;
+        self.temporary.clear();
+        Ok(())
+    }
 }
 
 impl Drop for Beside {
@@ -131,10 +136,7 @@ impl NewFile {
             Ok(()) => {}
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(failed(e)),
             // A file system without links.
-            Err(_) => {
-                fs::rename(&self.beside.temporary, &self.place).map_err(failed)?;
-                self.beside.temporary.clear();
-            }
+            Err(_) => self.beside.name(&self.place).map_err(failed)?,
         }
         sync_folder(self.place.parent().unwrap_or(Path::new(""))).map_err(failed)
     }

@@ -68,15 +68,11 @@ pub fn finished(page: &str, format: Format) -> String {
     out
 }
 
-/// A cell of a table: see [`finished`].
-fn cell(text: String, format: Format) -> String {
-    let text = match shown(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(shown) => shown,
-    };
+/// A cell of a table, in markdown on one line: see [`finished`].
+fn cell(text: &str, format: Format) -> String {
     match format {
-        Format::Markdown => text.replace('|', "\\|").replace('\n', " "),
-        _ => text,
+        Format::Markdown => shown(text).replace('|', "\\|").replace('\n', " "),
+        _ => shown(text).into_owned(),
     }
 }
 
@@ -119,8 +115,7 @@ pub fn listing(rows: &[Vec<String>]) -> String {
 
 /// A table, aligned to the right; a cell may have several lines.
 pub fn table(header: Vec<String>, rows: Vec<Vec<String>>, format: Format) -> String {
-    let cells =
-        |row: Vec<String>| -> Vec<String> { row.into_iter().map(|text| cell(text, format)).collect() };
+    let cells = |row: Vec<String>| -> Vec<String> { row.iter().map(|text| cell(text, format)).collect() };
     let (header, rows) = (cells(header), rows.into_iter().map(cells).collect::<Vec<_>>());
     let widths = widths(std::iter::once(&header).chain(&rows));
     let rule = |fill: &str, [left, between, right]: [&str; 3]| {

@@ -237,43 +237,28 @@ impl SolveFor {
     }
 }
 
-/// The default is no part of a cell's options.
-impl OptionValue for SolveFor {
-    fn read(value: Option<Value>) -> Self {
-        match value {
-            Some(Value::Name("first")) => Self::First,
-            Some(Value::Name("largest")) => Self::Largest,
-            Some(Value::Name("smallest")) => Self::Smallest,
-            _ => Self::Last,
+/// The same where the default is no part of a cell's options.
+macro_rules! names_but_default {
+    ($type:ty: $default:path, $($name:literal = $value:path),*) => {
+        impl OptionValue for $type {
+            fn read(value: Option<Value>) -> Self {
+                let all = [$(($name, $value)),*];
+                all.into_iter().find(|(name, _)| value == Some(Value::Name(name))).map_or($default, |(_, value)| value)
+            }
+            fn value(self) -> Option<Value> {
+                match self {
+                    $default => None,
+                    $($value => Some(Value::Name($name)),)*
+                }
+            }
         }
-    }
-    fn value(self) -> Option<Value> {
-        match self {
-            Self::Last => None,
-            Self::First => Some(Value::Name("first")),
-            Self::Largest => Some(Value::Name("largest")),
-            Self::Smallest => Some(Value::Name("smallest")),
-        }
-    }
+    };
 }
 
-/// The default is no part of a cell's options.
-impl OptionValue for Start {
-    fn read(value: Option<Value>) -> Self {
-        match value {
-            Some(Value::Name("free-noise")) => Self::FreeNoise,
-            Some(Value::Name("published")) => Self::Published,
-            _ => Self::OverDispersed,
-        }
-    }
-    fn value(self) -> Option<Value> {
-        match self {
-            Self::OverDispersed => None,
-            Self::FreeNoise => Some(Value::Name("free-noise")),
-            Self::Published => Some(Value::Name("published")),
-        }
-    }
-}
+names_but_default!(
+    SolveFor: SolveFor::Last, "first" = SolveFor::First, "largest" = SolveFor::Largest, "smallest" = SolveFor::Smallest
+);
+names_but_default!(Start: Start::OverDispersed, "free-noise" = Start::FreeNoise, "published" = Start::Published);
 
 /// `a`, `a or b`, `a, b or c`.
 fn either(names: &[&str]) -> String {

@@ -22,10 +22,14 @@ pub trait Section: GridBlock {
     const LENGTHS: bool;
     /// Whether something is drawn, replicate by replicate.
     const REPLICATES: bool;
-    /// Laws that it takes on tables.
-    fn takes_law(law: LawKind) -> bool;
-    /// Errors: why it does not take a method.
-    fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str>;
+    /// Laws that it takes on tables; all, if it says nothing else.
+    fn takes_law(_: LawKind) -> bool {
+        true
+    }
+    /// Errors: why it does not take a method; it takes all, if it says nothing else.
+    fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
+        Ok(())
+    }
     /// Replicates of the block's cells; `top`: of every cell.
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64>;
     /// Its own keys. `on_table`: whether the entries of a table are released.

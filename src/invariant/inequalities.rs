@@ -1,6 +1,6 @@
 //! Inequalities `B y >= b` beside the equations.
 
-use super::linear::{Component, Linear, connected};
+use super::linear::{Component, Linear, connected, oversized};
 use super::side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 use crate::error::{Error, Result};
 use crate::lattice::{IntMatrix, Row, real_value, value};
@@ -51,7 +51,7 @@ impl Inequalities {
     /// any entry.
     pub fn rows(mut rows: Vec<(Row, i64)>) -> Result<Self> {
         for (i, (row, least)) in rows.iter_mut().enumerate() {
-            if let Some((_, b)) = row.iter().find(|(_, b)| b.unsigned_abs() > 1 << 31) {
+            if let Some(b) = oversized(row) {
                 let message =
                     format!("inequality {}: got the coefficient {b}, want at most 2^31 in size", i + 1);
                 return Err(Error::Invariant(message));

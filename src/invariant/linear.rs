@@ -27,14 +27,9 @@ pub struct Component {
     pub margins: Option<(usize, usize)>,
 }
 
-/// Refuses coefficients whose sums over counts could leave 64 bits.
-fn check_size(row: &Row) -> Result<()> {
-    match row.iter().find(|(_, a)| a.unsigned_abs() > 1 << 31) {
-        None => Ok(()),
-        Some((_, a)) => Err(Error::Invariant(format!(
-            "got the coefficient {a}, want at most 2^31 in size: sums could leave 64 bits"
-        ))),
-    }
+/// A coefficient of more than 2^31 in size, if there is one: sums over counts could leave 64 bits.
+pub(super) fn oversized(row: &Row) -> Option<i64> {
+    row.iter().map(|&(_, a)| a).find(|a| a.unsigned_abs() > 1 << 31)
 }
 
 impl Linear {
@@ -124,7 +119,11 @@ impl Linear {
             if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 return Err(Error::Invariant("an entry has two coefficients in one equation".into()));
             }
-            check_size(row)?;
+            if let Some(a) = oversized(row) {
+                return Err(Error::Invariant(format!(
+                    "got the coefficient {a}, want at most 2^31 in size: sums could leave 64 bits"
+                )));
+            }
         }
         rows.retain(|row| !row.is_empty());
         let margins = margins.or_else(|| two_way(entries, &rows));

@@ -1,6 +1,6 @@
 //! What the studies of a grid share.
 
-use super::privacy::{Statements, described, gamma, statement_words};
+use super::privacy::{Statements, described, statement_words};
 use super::published;
 use super::release::{check_certificates, read_beside_source, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
@@ -200,10 +200,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let pays = |cell: &Cell| match cell.paid {
             None => statements.quick(cell),
             // It was looked for by the statement of the run.
-            Some(_) => {
-                let (gamma, rho_factor) = gamma(cell, &plan.subject);
-                statements.of(cell, gamma, rho_factor)
-            }
+            Some(_) => statements.found(cell),
         };
         let pays: Vec<Statement> = plan.cells.iter().map(pays).collect();
         let mut notes = Vec::new();

@@ -144,13 +144,12 @@ fn normal(values: &str) -> Vec<String> {
     values
 }
 
-/// Reads the figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table, figure or key that
-/// the study's reports do not have.
-fn check(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<()> {
-    let table = CsvTable::read(path)?;
+/// Checks figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table, figure or key that the
+/// study's reports do not have.
+fn check(table: &CsvTable, study: &dyn Study, asked: &[&str]) -> Result<()> {
     let tables = study.records(&[])?;
     let list = |names: Vec<&str>| names.join(", ");
-    for published in published_from(&table)? {
+    for published in published_from(table)? {
         let refused = |column: &str, value: &str, wanted: String| {
             Err(table.bad(published.line, format!("`{column}` = `{value}`, want one of {wanted}")))
         };
@@ -181,8 +180,9 @@ fn check(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<()> {
 
 /// The copy of a file that a run keeps. Errors: as [`check`].
 pub(super) fn copy(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<(&'static str, Vec<u8>)> {
-    check(path, study, asked)?;
-    Ok((PUBLISHED, files::text(path, "cannot read")?.into_bytes()))
+    let text = files::text(path, "cannot read")?;
+    check(&CsvTable::from_reader(path, text.as_bytes())?, study, asked)?;
+    Ok((PUBLISHED, text.into_bytes()))
 }
 
 fn stem(records: &Records) -> &str {

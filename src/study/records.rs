@@ -112,29 +112,23 @@ impl Records {
     /// The rows of a table, each with its run and what its cell is.
     pub fn of_cells<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
         let mut records = Self::new(key, file, &["run"]);
-        // A column that has the name of one of the cell's.
-        let named = |name: &str| match CELL.contains(&name) {
+        // A column that has the name of one of the cell's is called after its table; those of the cells themselves stand there already.
+        let named = |name: &str| match CELL.contains(&name) && R::FILE != CellRow::FILE {
             true => format!("{key}_{name}"),
             false => name.to_owned(),
         };
-        let own = R::COLUMNS
-            .iter()
-            .map(|column| column.name)
-            .filter(|name| R::FILE != CellRow::FILE || !CELL.contains(name));
-        let own: Vec<&str> = own.filter(|name| *name != "cell").collect();
-        records
-            .header
-            .extend(CELL.iter().map(|&name| name.to_owned()).chain(own.iter().map(|name| named(name))));
+        let own = R::COLUMNS.iter().map(|column| named(column.name));
+        let own = own.filter(|name| name != "cell" && !CELL.contains(&name.as_str()));
+        records.header.extend(CELL.map(str::to_owned).into_iter().chain(own));
         for Named { name, run, .. } in runs {
             if !run.has::<R>() {
                 continue;
             }
             let cells = cells::by_key(run)?;
             run.each(|row: R| {
-                let record = fields(&row).into_iter();
-                let mut record: Map<String, Value> = record
-                    .map(|(name, value)| (if R::FILE == CellRow::FILE { name } else { named(&name) }, value))
-                    .collect();
+                let fields = fields(&row).into_iter();
+                let mut record: Map<String, Value> =
+                    fields.map(|(name, value)| (named(&name), value)).collect();
                 if let Some(key) = record.remove("cell").as_ref().and_then(Value::as_str) {
                     let key = Key(u64::from_str_radix(key, 16).unwrap_or_default());
                     record.extend(identity(known(&cells, key, run)?));

@@ -171,8 +171,6 @@ fn crossing_words(crossing: &Crossing) -> String {
 pub(super) fn of(run: &Named, format: Format) -> Result<String> {
     let (change, all) = curves(run, false)?;
     let Some(change) = change else { return Ok(String::new()) };
-    let one_line =
-        |text: &str| if format == Format::Markdown { text.replace('\n', " ") } else { text.to_owned() };
     let mut out = String::new();
     for (integers, kind) in [(true, "integers"), (false, "real numbers")] {
         let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
@@ -180,7 +178,7 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             continue;
         }
         let (paid, levels) = axes(&curves);
-        let names = || curves.iter().map(|curve| one_line(&curve.name));
+        let names = || curves.iter().map(|curve| curve.name.clone());
         let replicates: Vec<u64> =
             curves.iter().flat_map(|curve| &curve.points).map(|point| point.level.replicates).collect();
         let (least, most) = (replicates.iter().min().unwrap_or(&0), replicates.iter().max().unwrap_or(&0));
@@ -189,12 +187,13 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
         let mut laws: Vec<&str> = all.iter().map(|curve| curve.points[0].cell.law.name()).collect();
         laws.dedup();
         let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
+        let line = if format == Format::Markdown { " " } else { "\n" };
         let title = format!(
-            "{}: releases that are {kind}{law}, by what they pay for\n{}: mean absolute error of a count ± standard error of {drawn} replicates{root}",
+            "{}: releases that are {kind}{law}, by what they pay for{line}{}: mean absolute error of a count ± standard error of {drawn} replicates{root}",
             run.name,
             change.words()
         );
-        out += &heading(&one_line(&title), format);
+        out += &heading(&title, format);
         let mut rows = Vec::new();
         // With one release a cell nothing is known of its error.
         let told_apart = curves.len() > 1 && *least > 1;
@@ -240,11 +239,11 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             let crossings: Vec<String> = contest.crossings.iter().map(crossing_words).collect();
             vec![
                 contest.level.to_string(),
-                one_line(&contest.first.name),
-                one_line(&contest.second.name),
+                contest.first.name.clone(),
+                contest.second.name.clone(),
                 ranges(&contest.pairs, -1),
                 ranges(&contest.pairs, 1),
-                if crossings.is_empty() { "-".into() } else { one_line(&crossings.join(",\n")) },
+                if crossings.is_empty() { "-".into() } else { crossings.join(",\n") },
             ]
         };
         let header = [
@@ -256,7 +255,7 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             "they cross at",
         ];
         out += &heading(&format!("{}: which is better for what is paid", run.name), format);
-        out += &table_page(header.map(one_line).to_vec(), contests.iter().map(row).collect(), format);
+        out += &table_page(header.map(str::to_owned).to_vec(), contests.iter().map(row).collect(), format);
         out += "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
                 logarithms;\nits standard error is that of the releases, and says nothing of how bent the curves are within the range.\n\n";
     }

@@ -1,6 +1,6 @@
 //! The budget of the noise with which a release pays what it is to pay.
 
-use super::super::privacy::{Statements, gamma};
+use super::super::privacy::Statements;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Change, ChangeKind};
@@ -21,8 +21,7 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
                 // Beyond what the law serves.
                 return Ok(if epsilon > cell.epsilon { f64::INFINITY } else { 0.0 });
             };
-            let (gamma, rho_factor) = gamma(&at, &plan.subject);
-            let statement = statements.of(&at, gamma, rho_factor);
+            let statement = statements.found(&at);
             let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
             price(&plan, &at, (kind, &span), change.expect("every kind has one").1)
         };

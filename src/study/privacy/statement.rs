@@ -1,6 +1,6 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
-use super::draw::{is_paid, quick_gamma};
+use super::draw::{gamma, is_paid, quick_gamma};
 use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
 use crate::input::{DataSource, InvariantSpec, Known, Shape, Subject};
@@ -181,6 +181,12 @@ impl<'a> Statements<'a> {
                 changes.statement(scales[0], standard, inequalities)
             }
         }
+    }
+
+    /// The same, with what the run finds about gamma.
+    pub fn found(&self, cell: &Cell) -> Statement {
+        let (gamma, rho_factor) = gamma(cell, self.subject);
+        self.of(cell, gamma, rho_factor)
     }
 
     /// The same before a run: gamma is not searched for, but bounded.

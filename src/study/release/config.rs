@@ -1,6 +1,5 @@
 //! The config of a study of releases: what is its own.
 
-use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{WireCertify, WireKeep, WireReport, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
@@ -36,14 +35,6 @@ impl Section for ReleaseBlock {
     const STUDY: &'static str = "release";
     const LENGTHS: bool = true;
     const REPLICATES: bool = true;
-
-    fn takes_law(_: LawKind) -> bool {
-        true
-    }
-
-    fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
-        Ok(())
-    }
 
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
         checker.replicates(self.replicates.as_ref(), top, self.epsilon.span())

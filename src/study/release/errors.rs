@@ -224,9 +224,6 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Forma
         header.push(format!("{}{options}", column.method_name()));
     }
     header.extend(names.iter().map(|(_, name)| format!("{name}\npublished")));
-    if format == Format::Markdown {
-        header.iter_mut().for_each(|name| *name = name.replace('\n', " "));
-    }
     let body = rows
         .iter()
         .map(|&(epsilon, level)| {
