@@ -166,6 +166,10 @@ fn only_files_are_read() {
     }
 }
 
+fn read_all(path: &Path) -> congenial::failure::Result<()> {
+    congenial::table::Reader::open(path)?.groups(|_| Ok(true))
+}
+
 /// Damaged parquet files are refused or read, whatever the library that reads them makes of it: 4,000 files with one to three bytes changed.
 #[test]
 fn damaged_parquet_is_no_panic() {
@@ -192,8 +196,7 @@ fn damaged_parquet_is_no_panic() {
             bytes[at] ^= 1 << below(8);
         }
         std::fs::write(&damaged, &bytes).unwrap();
-        let messages =
-            [congenial::input::CsvTable::read(&damaged).err(), congenial::table::digest_of(&damaged).err()];
+        let messages = [congenial::input::CsvTable::read(&damaged).err(), read_all(&damaged).err()];
         for message in messages.into_iter().flatten().map(|failure| failure.to_string()) {
             assert!(message.contains("damaged.parquet"), "{message}");
             refused += 1;

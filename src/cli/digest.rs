@@ -11,12 +11,12 @@ pub(super) struct Arguments {
     folders: Vec<PathBuf>,
 }
 
-/// A line for each table: name of the run, file, rows, hash of the logical rows, as they are on the disk.
+/// A line for each table: name of the run, file, rows, hash of the logical rows. Opening a run has compared its files with the manifest.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     for folder in &arguments.folders {
         let run = Run::open(folder)?;
-        for (file, table) in run.digests()? {
+        for (file, table) in run.manifest.tables {
             text += &format!("{} {file} {} {}\n", run.manifest.name, table.rows, table.sha256);
         }
     }

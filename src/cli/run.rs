@@ -110,12 +110,12 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
             return Err(Failure::Incompatible(message));
         }
     }
-    // A plan that was frozen for shards has both.
-    if !(making.merged.is_some() && folder.has(store::RESOLVED)) {
-        let (given, resolved) = planned.configs();
+    let (given, resolved) = planned.configs();
+    // A plan that was frozen for shards has it as it was given.
+    if !(making.merged.is_some() && folder.has("config.toml")) {
         folder.write("config.toml", given.as_bytes())?;
-        folder.write(store::RESOLVED, resolved.as_bytes())?;
     }
+    folder.write(store::RESOLVED, resolved.as_bytes())?;
     for (name, content) in copies {
         folder.write(name, &content)?;
     }

@@ -1,6 +1,6 @@
 //! The folder of a run: written beside its final place, renamed when complete, never overwritten.
 
-use super::{Identity, Journal, Manifest, SCHEMA_VERSION, locked};
+use super::{FileDigest, Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
 use crate::files::{TEMPORARY, is_taken, replace, sync_folder};
 use crate::table::{Field, Record, TableDigest, Values, Writer, unwritten};
@@ -287,21 +287,21 @@ impl RunFolder {
         self.journal.as_ref().expect("it is removed by the commit alone")
     }
 
-    /// Writes the manifest with the digests of all tables, the commit record, and gives the folder its name. What an
+    /// Writes the manifest with the digests of all files, the commit record, and gives the folder its name. What an
     /// earlier run with failed cells left there is moved aside, to `<name>.failed-<n>`. The journal stays if cells failed.
     pub fn commit(mut self, mut manifest: Manifest) -> Result<PathBuf> {
-        manifest.tables = std::mem::take(&mut *locked(&self.tables));
-        self.sync(&manifest.tables.keys().collect::<Vec<_>>())?;
-        // From here on everything is there: whatever fails, nothing is removed.
-        self.own = false;
-        if manifest.failed_cells > 0 {
+        let kept = journal_of(&manifest);
+        if !kept.is_empty() {
             self.journal().save()?;
             self.journal().adopt_others()?;
         }
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest has only plain fields");
         // What processes that were killed have left.
         sweep(&self.partial, &["journal", "lock"]);
-        replace(&self.partial, "manifest.json", text.as_bytes())?;
+        manifest.tables = std::mem::take(&mut *locked(&self.tables));
+        manifest.files = self.settled(kept)?;
+        // From here on everything is there: whatever fails, nothing is removed.
+        self.own = false;
+        replace(&self.partial, "manifest.json", manifest.text().as_bytes())?;
         let failed = |e: std::io::Error| Failure::write(&self.target, e);
         if is_taken(&self.target) {
             let theirs = Manifest::read(&self.target).ok();
@@ -327,20 +327,46 @@ impl RunFolder {
 }
 
 impl RunFolder {
-    /// Waits until files are on the disk: for many at the same time, which costs hardly more than for one.
-    fn sync(&self, files: &[&String]) -> Result<()> {
-        let sync = |name: &&String| {
+    /// Waits until the files that stay are on the disk, for many at the same time, which costs hardly more than for one; returns what they
+    /// are. `kept`: as in [`sweep`].
+    fn settled(&self, kept: &[&str]) -> Result<BTreeMap<String, FileDigest>> {
+        let mut names = Vec::new();
+        add_files(&self.partial, "", &mut names)?;
+        names.retain(|name| match name.split_once('/').map_or(name.as_str(), |(folder, _)| folder) {
+            top @ "journal" => kept.contains(&top),
+            top => top != "lock" && top != "manifest.json",
+        });
+        let settled = |name: &String| {
             let path = self.partial.join(name);
             let synced = fs::File::open(&path).and_then(|file| file.sync_all());
             let synced = synced.and_then(|()| path.parent().map_or(Ok(()), sync_folder));
-            synced.map_err(|e| Failure::write(&path, e))
+            synced.map_err(|e| Failure::write(&path, e))?;
+            Ok((name.clone(), FileDigest::of(&path)?))
         };
         std::thread::scope(|scope| {
-            let some = files.chunks(files.len().div_ceil(SYNCED).max(1));
-            let threads: Vec<_> = some.map(|some| scope.spawn(|| some.iter().try_for_each(sync))).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("it only waits"))
+            let some = names.chunks(names.len().div_ceil(SYNCED).max(1));
+            let some = some.map(|some| scope.spawn(|| some.iter().map(settled).collect::<Result<Vec<_>>>()));
+            let threads: Vec<_> = some.collect();
+            let all = threads.into_iter().map(|thread| thread.join().expect("it reads and waits"));
+            Ok(all.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         })
     }
+}
+
+/// Adds the files of a folder and of all below it, by their names from `top`. Errors: files.
+fn add_files(top: &Path, below: &str, names: &mut Vec<String>) -> Result<()> {
+    let folder = top.join(below);
+    let cannot = |e: std::io::Error| Failure::io(&folder, "cannot read", e);
+    for entry in fs::read_dir(&folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        match entry.file_type().map_err(cannot)? {
+            kind if kind.is_dir() => add_files(top, &format!("{name}/"), names)?,
+            kind if kind.is_file() => names.push(name),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl Drop for RunFolder {

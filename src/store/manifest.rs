@@ -3,9 +3,12 @@
 use super::{Process, SCHEMA_VERSION};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::hash::hex;
 use crate::table::TableDigest;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// `manifest.json`.
@@ -54,6 +57,36 @@ pub struct Manifest {
     pub shards: Vec<ShardRecord>,
     /// What the results may not be used for.
     pub notice: String,
+    /// By the name of every other file of the folder: what its bytes are.
+    pub files: BTreeMap<String, FileDigest>,
+    /// SHA-256 of the text of the manifest, in which these 64 digits are left out.
+    pub manifest_sha256: String,
+}
+
+/// A file of a run, byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its bytes.
+    pub bytes: u64,
+    /// SHA-256 of them, in hexadecimal.
+    pub sha256: String,
+}
+
+impl FileDigest {
+    /// That of a file as it is on the disk. Errors: as [`files::open`].
+    pub fn of(path: &Path) -> Result<Self> {
+        let (mut file, mut hash) = (files::open(path)?, Sha256::new());
+        let (mut buffer, mut bytes) = (vec![0; 1 << 18], 0);
+        loop {
+            match file.read(&mut buffer).map_err(|e| Failure::io(path, "cannot read", e))? {
+                0 => return Ok(Self { bytes, sha256: hex(hash.finalize()) }),
+                more => {
+                    hash.update(&buffer[..more]);
+                    bytes += more as u64;
+                }
+            }
+        }
+    }
 }
 
 /// A shard that came to its end.
@@ -108,6 +141,8 @@ struct Version {
     tool_version: String,
     #[serde(default)]
     git_commit: String,
+    #[serde(default)]
+    manifest_sha256: String,
 }
 
 impl Manifest {
@@ -140,7 +175,15 @@ impl Manifest {
             shards,
             notice: "Seeded, predictable generator and floating-point noise: for experiments, not for releasing real data."
                 .into(),
+            files: BTreeMap::new(),
+            manifest_sha256: String::new(),
         }
+    }
+
+    /// The text of `manifest.json`, with its own hash.
+    pub fn text(&self) -> String {
+        let open = Self { manifest_sha256: String::new(), ..self.clone() };
+        sealed(&serde_json::to_string_pretty(&open).expect("a manifest has only plain fields"))
     }
 
     /// Reads the manifest of a run folder.
@@ -154,7 +197,8 @@ impl Manifest {
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         let bad = |e: serde_json::Error| Failure::data(path, format!("not a manifest: {e}"));
         // The version first: another one may have other fields.
-        let Version { schema_version, tool_version, git_commit } = serde_json::from_str(text).map_err(bad)?;
+        let Version { schema_version, tool_version, git_commit, manifest_sha256 } =
+            serde_json::from_str(text).map_err(bad)?;
         if schema_version != SCHEMA_VERSION {
             let commit =
                 if git_commit.is_empty() { String::new() } else { format!(" of commit {git_commit}") };
@@ -164,11 +208,23 @@ impl Manifest {
             );
             return Err(Failure::data(path, message));
         }
+        let found = hash_without(text, &manifest_sha256);
+        if found != manifest_sha256 {
+            let message = format!(
+                "it is not what the run wrote: its hash is {}, it says {}",
+                short(&found),
+                short(&manifest_sha256)
+            );
+            return Err(Failure::data(path, message));
+        }
         let manifest: Self = serde_json::from_str(text).map_err(bad)?;
         let hash = &manifest.config_hash;
         if hash.len() != 16 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
             let message = format!("config_hash: got `{hash}`, want 16 hexadecimal digits");
             return Err(Failure::data(path, message));
+        }
+        if let Some(table) = manifest.tables.keys().find(|table| !manifest.files.contains_key(*table)) {
+            return Err(Failure::data(path, format!("tables: `{table}` is not among the files")));
         }
         Ok(manifest)
     }
@@ -181,18 +237,62 @@ impl Manifest {
     }
 }
 
+/// SHA-256 of a manifest's text without its own hash.
+fn hash_without(text: &str, hash: &str) -> String {
+    hex(Sha256::digest(text.replacen(&format!("\"{hash}\""), "\"\"", 1)))
+}
+
+/// A manifest's text, in which the hash is empty, with its hash.
+pub fn sealed(text: &str) -> String {
+    let (before, after) = text.split_once("\"manifest_sha256\"").expect("a manifest has the key");
+    let hash = hash_without(text, "");
+    format!("{before}\"manifest_sha256\"{}", after.replacen("\"\"", &format!("\"{hash}\""), 1))
+}
+
+/// The first digits of a hash, for people.
+pub(super) fn short(hash: &str) -> String {
+    format!("{}…", hash.chars().take(16).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::{Manifest, sealed};
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<Manifest, String> {
+        Manifest::parse(Path::new("manifest.json"), text).map_err(|e| e.to_string())
+    }
+
     /// The hash names runs by its first digits: a short one is refused.
     #[test]
     fn hashes_have_16_digits() {
         let text = include_str!("../../fuzz/seeds/manifest.json");
-        let read = |text: &str| super::Manifest::parse(std::path::Path::new("manifest.json"), text);
-        read(text).unwrap();
+        read(&sealed(text)).unwrap();
         for hash in ["", "0123", "0123456789abcdeg", "0123456789abcdé"] {
-            let refused = read(&text.replace("0123456789abcdef", hash)).unwrap_err().to_string();
-            let want = format!("manifest.json: config_hash: got `{hash}`, want 16 hexadecimal digits");
-            assert_eq!(refused, want);
+            let refused = read(&sealed(&text.replace("0123456789abcdef", hash))).unwrap_err();
+            assert_eq!(
+                refused,
+                format!("manifest.json: config_hash: got `{hash}`, want 16 hexadecimal digits")
+            );
+        }
+        let refused =
+            read(&sealed(&text.replace("\"errors.parquet\":{\"b", "\"other.parquet\":{\"b"))).unwrap_err();
+        assert_eq!(refused, "manifest.json: tables: `errors.parquet` is not among the files");
+    }
+
+    /// No bit of a manifest can change, nor its hash be left out.
+    #[test]
+    fn every_bit_counts() {
+        let open = include_str!("../../fuzz/seeds/manifest.json");
+        let text = sealed(open);
+        assert_eq!(read(&text).unwrap().text(), read(&read(&text).unwrap().text()).unwrap().text());
+        assert!(read(open).unwrap_err().contains("it is not what the run wrote"));
+        for at in 0..8 * text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at / 8] ^= 1 << (at % 8);
+            if let Ok(changed) = String::from_utf8(bytes) {
+                assert!(read(&changed).is_err(), "{at}");
+            }
         }
     }
 }

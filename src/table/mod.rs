@@ -11,7 +11,7 @@ mod value;
 mod write;
 
 pub use digest::TableDigest;
-pub use read::{Reader, digest_of};
+pub use read::Reader;
 pub(crate) use read::{guarded, open, runs};
 pub use texts::Texts;
 pub use value::{Data, Key, Value, Values};

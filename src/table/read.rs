@@ -1,7 +1,6 @@
 //! Reading a table, some rows at a time.
 
-use super::digest::Hasher;
-use super::{Data, Field, Kind, Record, TableDigest, Values};
+use super::{Data, Field, Kind, Record, Values};
 use crate::failure::{Failure, Result};
 use crate::files;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -49,11 +48,9 @@ impl Reader {
         self.file.metadata().file_metadata().num_rows().max(0) as u64
     }
 
-    /// Goes through the rows, some at a time, as long as `each` returns true; returns what the file holds if that was to
-    /// its end. Errors: of the file, and of `each`.
-    pub fn groups(&self, mut each: impl FnMut(&[Values]) -> Result<bool>) -> Result<Option<TableDigest>> {
+    /// Goes through the rows, some at a time, as long as `each` returns true. Errors: of the file, and of `each`.
+    pub fn groups(&self, mut each: impl FnMut(&[Values]) -> Result<bool>) -> Result<()> {
         let bad = |e: ParquetError| Failure::data(&self.path, format!("cannot be read: {e}"));
-        let mut hasher = Hasher::new(self.fields.len());
         for i in 0..self.file.num_row_groups() {
             let group = guarded(|| self.file.get_row_group(i)).map_err(bad)?;
             let rows = group.metadata().num_rows().max(0) as usize;
@@ -64,17 +61,16 @@ impl Reader {
                 let columns =
                     readers.iter_mut().zip(&self.fields).map(|(reader, field)| values(reader, field, rows));
                 let columns = columns.collect::<std::result::Result<Vec<_>, _>>().map_err(bad)?;
-                hasher.update(&columns);
                 if !each(&columns)? {
-                    return Ok(None);
+                    return Ok(());
                 }
             }
         }
-        Ok(Some(hasher.finish(&self.fields)))
+        Ok(())
     }
 
     /// The same, row by row. Refused: other columns than those of the record, a text that is no value of its kind.
-    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<bool>) -> Result<Option<TableDigest>> {
+    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let wanted = R::fields();
         if let Some(missing) = wanted.iter().find(|field| !self.fields.contains(field)) {
             let message = match self.fields.iter().find(|field| field.name == missing.name) {
@@ -103,12 +99,6 @@ impl Reader {
             Ok(true)
         })
     }
-}
-
-/// What a file holds, read in full.
-pub fn digest_of(path: &Path) -> Result<TableDigest> {
-    let digest = Reader::open(path)?.groups(|_| Ok(true))?;
-    Ok(digest.expect("it was read to its end"))
 }
 
 fn field(column: &ColumnDescriptor) -> std::result::Result<Field, String> {

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use assert_cmd::Command;
-use congenial::store::Run;
+use congenial::store::{FileDigest, Manifest, Run};
 use congenial::study::cells::{CellRow, FailureRow};
 use congenial::table::{Key, Record, Writer};
 use std::collections::HashMap;
@@ -143,11 +143,10 @@ impl Place {
         let mut writer = Writer::new(file, R::fields(), &[]).unwrap();
         rows.iter().for_each(|row| row.put(writer.row().unwrap()));
         let digest = writer.finish().unwrap();
-        let place = format!("{folder}/manifest.json");
-        let mut manifest: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(self.path(&place)).unwrap()).unwrap();
-        manifest["tables"][R::FILE] = serde_json::to_value(digest).unwrap();
-        self.write(&place, &manifest.to_string());
+        let mut manifest = Manifest::read(&self.path(folder)).unwrap();
+        manifest.tables.insert(R::FILE.into(), digest);
+        manifest.files.insert(R::FILE.into(), FileDigest::of(&self.path(folder).join(R::FILE)).unwrap());
+        self.write(&format!("{folder}/manifest.json"), &manifest.text());
     }
 
     /// The same, given what becomes of every row.
