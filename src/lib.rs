@@ -86,6 +86,8 @@ mod hash;
 #[cfg(feature = "harness")]
 pub mod input;
 #[cfg(feature = "harness")]
+mod machine;
+#[cfg(feature = "harness")]
 pub mod page;
 #[cfg(feature = "harness")]
 pub mod report;

@@ -206,6 +206,35 @@ fn a_stopped_run_says_how_to_go_on() {
     place.prints(&["run", "config.toml", "--out", "out", "--resume"]);
 }
 
+/// What is computed once a cell comes in parts, which the journal keeps, and which shards share.
+#[test]
+fn parts_of_what_is_computed_once_are_kept() {
+    let place = place();
+    let grid = CONFIG.find("[[grid]]").unwrap();
+    let config = CONFIG[..grid]
+        .replace("keep-draws = true\n", "")
+        .replace("seed = 9", "seed = 9\nstudy = \"meeting\"");
+    let block = "[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nlag = 5\nmarginal-chains = 200\nmarginal-steps = 100_000\n";
+    place.write("config.toml", &format!("{config}{block}").replace("replicates = 256", "replicates = 4"));
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    let want = place.prints(&["digest", "whole"]);
+    let mut run = start(&place, &["run", "config.toml", "--out", "out"]);
+    until("four parts", || batches(&place, "out.partial") >= 4);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let left = batches(&place, "out.partial");
+    let resume = place.command(&["run", "config.toml", "--out", "out", "--resume"]).output().unwrap();
+    let message = String::from_utf8_lossy(&resume.stderr);
+    assert!(message.contains(&format!("{left} batches are done already")), "{message}");
+    assert_eq!(place.prints(&["digest", "out"]), want);
+    for shard in ["1/3", "2/3", "3/3"] {
+        place.prints(&["run", "config.toml", "--out", "merged", "--shard", shard]);
+        assert!(batches(&place, "merged.partial") > 0);
+    }
+    place.prints(&["merge", "config.toml", "--out", "merged"]);
+    assert_eq!(place.prints(&["digest", "merged"]), want);
+}
+
 /// Batches that were cut, changed, or come from elsewhere are drawn again.
 #[test]
 fn damaged_batches_are_drawn_again() {

@@ -1,5 +1,6 @@
 //! `congenial plan`
 
+use crate::engine;
 use crate::failure::Result;
 use crate::page::listing;
 use crate::study::{self, Listing};
@@ -31,10 +32,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         json["seed"] = json!(about.seed);
         json["config_hash"] = json!(about.config_hash);
         json["folder"] = json!(folder);
+        json["estimate"] = json!(engine::estimate(&*planned, super::run::threads(None)));
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
+    let expected = engine::estimate(&*planned, super::run::threads(None));
     let header = header.into_iter().map(str::to_owned).collect();
     super::print(&listing(&[vec![header], rows].concat()))?;
-    say!("{summary}; config hash {}", about.config_hash);
-    Ok(())
+    say!("{summary}{expected}; config hash {}", about.config_hash);
+    expected.fits(&about.name, &super::run::target(None, &about.name, &about.config_hash))
 }

@@ -74,6 +74,8 @@ fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard) -> Result<()>
     let about = planned.about();
     let identity = Identity::new(&about.config_hash, &about.data_digest);
     let target = target(making.out, &about.name, &about.config_hash);
+    let expected = engine::estimate(planned, making.manner.threads);
+    expected.shared(shard.of).fits(&about.name, &target)?;
     let Some(mut journal) = store::shard(&target, &identity, (shard.number, shard.of))? else {
         say!("{}: the run is complete: {}", about.name, target.display());
         return Ok(());
@@ -98,13 +100,19 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
     let copies = planned.copies()?;
     let about = planned.about();
     let identity = Identity::new(&about.config_hash, &about.data_digest);
-    let Some(folder) = claim(making, &about.name, &identity)? else { return Ok(()) };
+    let target = target(making.out, &about.name, &about.config_hash);
+    let expected = engine::estimate(planned, making.manner.threads);
+    // A run that is complete takes nothing.
+    if !target.join("manifest.json").exists() {
+        expected.fits(&about.name, &target)?;
+    }
+    let Some(folder) = claim(making, &about.name, &target, &identity)? else { return Ok(()) };
     let folder = folder.with_shards(making.merged.unwrap_or_default(), &identity)?;
     if making.merged.is_some() {
-        let missing = engine::missing(planned, folder.journal());
+        let (missing, all) = engine::missing(planned, folder.journal());
         if missing > 0 {
             let message = format!(
-                "{}: {missing} batches are missing: not all shards have run to their end (`run --resume` draws what is missing)",
+                "{}: {missing} of {all} batches are missing: not all shards have run to their end, or what they left is damaged (`run --resume` draws what is missing)",
                 about.name
             );
             return Err(Failure::Incompatible(message));
@@ -120,7 +128,7 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
         folder.write(name, &content)?;
     }
     let manner = making.manner;
-    say!("{}: {} cells on {} threads", about.name, about.cells, manner.threads);
+    say!("{}: {} cells on {} threads{expected}", about.name, about.cells, manner.threads);
     let started = Started::now(manner.threads);
     let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
     let seconds = started.seconds();
@@ -155,10 +163,8 @@ pub(super) fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
 }
 
 /// Claims the folder of a run; prints the report of one that is complete already.
-fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunFolder>> {
-    let hash = &identity.config_hash;
-    let target = target(making.out, name, hash);
-    match store::claim(&target, identity, making.earlier)? {
+fn claim(making: &Making, name: &str, target: &Path, identity: &Identity) -> Result<Option<RunFolder>> {
+    match store::claim(target, identity, making.earlier)? {
         Claim::New(folder) => {
             let hint = match making.earlier {
                 Earlier::Refused => "the same command with --resume goes on from here",
@@ -174,7 +180,7 @@ fn claim(making: &Making, name: &str, identity: &Identity) -> Result<Option<RunF
                 manifest.revision(),
                 manifest.process.started
             );
-            finish(&target, making.strict).map(|()| None)
+            finish(target, making.strict).map(|()| None)
         }
     }
 }
@@ -187,13 +193,13 @@ fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
     }
     let failed = |e: std::io::Error| Failure::Usage(format!("cannot wait for signals: {e}"));
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    std::thread::spawn(move || {
+    let wait = move || {
         if let Some(signal) = signals.forever().next() {
             say!("\nstopped; {hint}");
             std::process::exit(128 + signal);
         }
-    });
-    Ok(())
+    };
+    std::thread::Builder::new().spawn(wait).map(drop).map_err(failed)
 }
 
 pub(super) fn threads(given: Option<u16>) -> usize {

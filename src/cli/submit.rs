@@ -92,7 +92,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let (place, config) =
         (Word::new("--out", out.as_os_str())?, Word::new("--out", free.config.as_os_str())?);
     let here = run::threads(None);
-    say!("{}: measuring {} cells", about.name, about.cells);
+    let expected = engine::estimate(&*planned, here);
+    expected.fits(&about.name, &out)?;
+    say!("{}: measuring {} cells{expected}", about.name, about.cells);
     let costs = engine::measure(&*planned, here)?;
     let threads = usize::from(arguments.threads);
     let tasks = match arguments.tasks {

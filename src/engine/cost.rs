@@ -1,7 +1,8 @@
 //! What cells cost, measured, and the tasks of a cluster that follow.
 
-use super::{Shard, Work, attempt, batches, pool};
+use super::{Shard, Unit, Work, attempt, batches, pool};
 use crate::failure::Result;
+use crate::store::BatchKey;
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -12,6 +13,13 @@ pub struct CellCost {
     pub prepare: f64,
     /// Each replicate, on average.
     pub replicate: f64,
+}
+
+impl CellCost {
+    /// Of a batch; of a part by its rough cost beside that of a replicate.
+    fn of(&self, unit: &Unit, key: BatchKey) -> f64 {
+        self.replicate * unit.cost(key) as f64 / unit.each.work.max(1) as f64
+    }
 }
 
 /// For how long a cell is drawn to measure it, in seconds; at least one replicate.
@@ -77,7 +85,7 @@ pub fn shards(work: &dyn Work, costs: &[CellCost], threads: usize, of: u64) -> V
         let number = Shard::owner(key, of) as usize - 1;
         let (task, sum, longest) = &mut tasks[number];
         task.batches += 1;
-        let seconds = costs[cell].replicate * (key.2 - key.1) as f64;
+        let seconds = costs[cell].of(&work.units()[cell], key);
         *sum += seconds;
         *longest = f64::max(*longest, seconds);
         // The batches of a cell follow each other.

@@ -7,10 +7,12 @@
 
 mod cost;
 mod drawn;
+mod estimate;
 mod progress;
 
 pub use cost::{CellCost, Task, measure, shards, tasks};
 pub use drawn::{Drawn, Held, decode, encode};
+pub use estimate::{Estimate, estimate};
 
 use crate::failure::{Failure, Result};
 use crate::store::{Batch, BatchKey, Journal, Spot, locked};
@@ -41,34 +43,82 @@ pub struct Unit {
     pub replicates: u64,
     /// Replicates of a batch; the last may have fewer.
     pub batch: u64,
-    /// Rough cost of a replicate, in random words.
+    /// What each of them takes.
+    pub each: Each,
+    /// Parts of what is computed once a cell, each kept in the journal: how many, and the rough cost of one in random words.
+    pub parts: (u64, u64),
+}
+
+/// Parts of what is computed once a cell and costs so many random words: of some seconds each, or some for every core, but at most `most`.
+/// Returns how many, and the cost of one.
+pub fn parts(work: u64, most: u64) -> (u64, u64) {
+    let number = (work / PART).max((work / LEAST).min(PARTS)).clamp(1, most.max(1));
+    (number, work / number)
+}
+
+/// What a replicate takes, roughly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Each {
+    /// Its cost in random words.
     pub work: u64,
+    /// Rows that it leaves in tables.
+    pub rows: u64,
+    /// Bytes of these on the disk.
+    pub disk: u64,
+    /// Bytes that it leaves in memory, until they are there.
+    pub memory: u64,
 }
 
 /// Batches of a cell at most: enough to keep every core busy to the end.
 const BATCHES: u64 = 64;
 /// Least work of a batch, in random words: about a millisecond.
 const LEAST: u64 = 1_000_000;
+/// Parts of a cell that are not long, at most; and random words of one that is long: some seconds.
+const PARTS: u64 = 16;
+const PART: u64 = 1_000_000_000;
 /// Bytes of rows of a batch at most, unless one replicate has more.
 const MOST_BYTES: u64 = 1 << 18;
 
 impl Unit {
-    /// A cell whose replicates cost so many random words and leave so many bytes each. Batches decide no row.
-    pub fn new(key: u64, replicates: u64, work: u64, bytes: u64) -> Self {
-        let number = (replicates.saturating_mul(work) / LEAST).clamp(1, BATCHES);
-        let most = (MOST_BYTES / bytes.max(1)).max(1);
-        Self { key, replicates, batch: replicates.div_ceil(number).clamp(1, most), work }
+    /// A cell and what each of its replicates takes. Batches decide no row.
+    pub fn new(key: u64, replicates: u64, each: Each) -> Self {
+        let number = (replicates.saturating_mul(each.work) / LEAST).clamp(1, BATCHES);
+        let most = (MOST_BYTES / each.memory.max(1)).max(1);
+        let batch = replicates.div_ceil(number).clamp(1, most);
+        Self { key, replicates, batch, each, parts: (0, 0) }
     }
 
-    /// Its batches, without the closing.
-    pub fn batches(&self) -> u64 {
+    /// Its batches of replicates.
+    fn drawn(&self) -> u64 {
         self.replicates.div_ceil(self.batch)
     }
 
-    /// The key of a batch; that after the last is of the closing.
+    /// Its batches and parts, without the closing.
+    pub fn batches(&self) -> u64 {
+        self.drawn() + self.parts.0
+    }
+
+    /// The key of a batch; parts follow the replicates, and behind the last is the closing.
     fn batch_key(&self, batch: u64) -> BatchKey {
-        let start = (batch * self.batch).min(self.replicates);
-        (self.key, start, (start + self.batch).min(self.replicates))
+        let (drawn, end) = (self.drawn(), self.replicates + self.parts.0);
+        if batch < drawn {
+            let start = batch * self.batch;
+            return (self.key, start, (start + self.batch).min(self.replicates));
+        }
+        let start = (self.replicates + (batch - drawn)).min(end);
+        (self.key, start, (start + 1).min(end))
+    }
+
+    /// The cost of a batch in random words.
+    fn cost(&self, (_, start, end): BatchKey) -> u64 {
+        let each = if start < self.replicates { self.each.work } else { self.parts.1 };
+        each.saturating_mul(end - start)
+    }
+
+    /// The cost of all.
+    fn work(&self) -> u64 {
+        let (number, part) = self.parts;
+        self.each.work.saturating_mul(self.replicates).saturating_add(part.saturating_mul(number))
     }
 
     /// All keys of a cell.
@@ -81,7 +131,11 @@ impl Unit {
 pub trait Prepared: Send + Sync {
     /// Draws replicates: their rows, on an error those before it.
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>);
-    /// What is computed once a cell, encoded.
+    /// A part of what is computed once a cell, from 0, encoded; none, if it says nothing else.
+    fn part(&self, _: u64) -> crate::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+    /// What else is computed once a cell, encoded.
     fn close(&self) -> crate::Result<Vec<u8>>;
 }
 
@@ -89,7 +143,11 @@ pub trait Prepared: Send + Sync {
 pub trait Sink: Send {
     /// The next rows of a cell.
     fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()>;
-    /// The end of a cell: what was computed once, empty if that failed; and the first error of the cell.
+    /// The next part of what is computed once a cell; those that failed are left out.
+    fn part(&mut self, _: usize, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+    /// The end of a cell: what else was computed once, empty if that failed; and the first error of the cell.
     fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()>;
 }
 
@@ -153,14 +211,14 @@ pub fn run_shard(work: &dyn Work, manner: Manner, journal: &Journal, shard: Shar
     Ok(engine.jobs)
 }
 
-/// Batches that no shard has left, of cells that can be drawn at all.
-pub fn missing(work: &dyn Work, journal: &Journal) -> usize {
+/// Batches that no shard has left, of cells that can be drawn at all; and how many there are in all.
+pub fn missing(work: &dyn Work, journal: &Journal) -> (usize, usize) {
     let cells = work.units().iter().enumerate();
     let missing = cells.map(|(cell, unit)| {
         let missing = unit.keys().filter(|key| journal.find(*key).is_none()).count();
         if missing > 0 && attempt(|| work.prepare(cell).map(drop)).is_ok() { missing } else { 0 }
     });
-    missing.sum()
+    (missing.sum(), batches(work).count())
 }
 
 /// All batches of a plan: cell and key.
@@ -272,15 +330,15 @@ impl<'a, 's> Engine<'a, 's> {
             |unit: &Unit| Slot { prepared: Mutex::default(), left: AtomicU64::new(unit.batches() + 1) };
         let (mut jobs, mut total) = (0, 0u64);
         for unit in units {
-            let (batches, replicates) = match shard {
-                None => (unit.batches() as usize + 1, unit.replicates),
+            let (batches, work) = match shard {
+                None => (unit.batches() as usize + 1, unit.work()),
                 Some(shard) => {
                     let own = unit.keys().filter(|key| shard.owns(*key));
-                    own.fold((0, 0), |(batches, sum), (_, start, end)| (batches + 1, sum + end - start))
+                    own.fold((0, 0u64), |(n, sum), key| (n + 1, sum.saturating_add(unit.cost(key))))
                 }
             };
             jobs += batches;
-            total = total.saturating_add(unit.work.saturating_mul(replicates));
+            total = total.saturating_add(work);
         }
         Self {
             work,
@@ -387,7 +445,11 @@ impl<'a, 's> Engine<'a, 's> {
                     let clock = Instant::now();
                     let drawn = attempt(|| match start == end {
                         true => prepared.close().map(|closing| (Drawn::Encoded(closing), Ok(()))),
-                        false => Ok(prepared.draw(start..end)),
+                        false if start < unit.replicates => Ok(prepared.draw(start..end)),
+                        false => {
+                            let part = prepared.part(start - unit.replicates)?;
+                            Ok((Drawn::Encoded(part), Ok(())))
+                        }
                     });
                     let (rows, error) = match drawn {
                         Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),
@@ -410,7 +472,7 @@ impl<'a, 's> Engine<'a, 's> {
             },
         };
         self.done(cell);
-        self.progress.add(unit.work.saturating_mul(end - start));
+        self.progress.add(unit.cost(key));
         self.hand_on((cell, number), waiting)
     }
 
@@ -459,7 +521,9 @@ impl<'a, 's> Engine<'a, 's> {
             let (cell, number) = order.next;
             let Some(waiting) = order.waiting.remove(&(cell, number)) else { break };
             order.bytes -= waiting.bytes();
-            let last = number == self.work.units()[cell].batches();
+            let unit = &self.work.units()[cell];
+            let last = number == unit.batches();
+            let part = number >= unit.drawn() && !last;
             order.next = if last { (cell + 1, 0) } else { (cell, number + 1) };
             drop(order);
             let (rows, error) = match (waiting, self.journal) {
@@ -470,7 +534,7 @@ impl<'a, 's> Engine<'a, 's> {
                 (Waiting::Here(rows, error), _) => (rows, error),
                 (Waiting::Journaled(_), None) => unreachable!("without a journal nothing is read from it"),
             };
-            consumer.take(cell, rows, error, last)?;
+            consumer.take(cell, rows, error, (part, last))?;
             order = locked(&self.ordered.as_ref().expect("as above").0);
         }
         order.busy = false;
@@ -488,10 +552,20 @@ impl Waiting {
 }
 
 impl Consumer<'_> {
-    fn take(&mut self, cell: usize, rows: Drawn, error: Option<String>, last: bool) -> Result<()> {
+    fn take(
+        &mut self,
+        cell: usize,
+        rows: Drawn,
+        error: Option<String>,
+        (part, last): (bool, bool),
+    ) -> Result<()> {
         self.error = self.error.take().or(error);
         if !last {
-            return if rows.bytes() == 0 { Ok(()) } else { self.sink.rows(cell, rows) };
+            return match (rows.bytes(), part) {
+                (0, _) => Ok(()),
+                (_, true) => self.sink.part(cell, &rows.encode()),
+                (_, false) => self.sink.rows(cell, rows),
+            };
         }
         let error = self.error.take();
         self.failed += usize::from(error.is_some());

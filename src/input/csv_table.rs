@@ -2,6 +2,7 @@
 
 use super::column::{Column, Names};
 use super::parquet_file::{ParquetFile, Source};
+use super::rows::Rows;
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use crate::table::Texts;
@@ -147,7 +148,7 @@ impl CsvTable {
 
     /// A CSV file from anywhere; `path` is its name in messages.
     ///
-    /// Refused: no header, a repeated column, a row of another length, text that is not UTF-8.
+    /// Refused: no header, a repeated column, a row of another length or of more than 16 MiB, text that is not UTF-8.
     pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
         Self::wanted_from_reader(path, source, &Wanted::default())
     }
@@ -155,6 +156,7 @@ impl CsvTable {
     /// The same of some columns.
     pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
         let mut builder = csv::ReaderBuilder::new();
+        let (source, begun) = Rows::new(source);
         let mut reader = builder.has_headers(false).buffer_capacity(1 << 18).from_reader(source);
         let mut record = csv::StringRecord::new();
         let bad = |e: csv::Error| Failure::data(path, e.to_string());
@@ -171,6 +173,7 @@ impl CsvTable {
             .filter(|(_, column)| !matches!(column, Column::Skipped))
             .collect();
         while reader.read_record(&mut record).map_err(bad)? {
+            begun.set(0);
             table.rows += 1;
             check_rows(path, table.rows)?;
             table.lines.push(table.rows - 1, record.position().map_or(0, csv::Position::line));

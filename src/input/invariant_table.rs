@@ -3,6 +3,7 @@
 use super::CsvTable;
 use super::Known;
 use super::column::Names;
+use super::rows::Rows;
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
@@ -446,10 +447,12 @@ pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
 /// The same from anywhere; `path` is its name in messages.
 pub fn matrix_from_reader(path: &Path, source: impl std::io::Read) -> Result<Vec<Vec<i64>>> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string());
+    let (source, begun) = Rows::new(source);
     let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(source);
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(bad)?;
+        begun.set(0);
         let line = record.position().map_or(0, csv::Position::line);
         let number = |text: &str| {
             text.parse::<i64>()

@@ -8,6 +8,7 @@ mod hierarchy_table;
 mod invariant_table;
 mod known;
 mod parquet_file;
+mod rows;
 mod source;
 mod subject;
 mod table_writer;

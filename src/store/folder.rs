@@ -344,9 +344,12 @@ impl RunFolder {
             Ok((name.clone(), FileDigest::of(&path)?))
         };
         std::thread::scope(|scope| {
-            let some = names.chunks(names.len().div_ceil(SYNCED).max(1));
-            let some = some.map(|some| scope.spawn(|| some.iter().map(settled).collect::<Result<Vec<_>>>()));
-            let threads: Vec<_> = some.collect();
+            let mut threads = Vec::new();
+            for some in names.chunks(names.len().div_ceil(SYNCED).max(1)) {
+                let work = || some.iter().map(settled).collect::<Result<Vec<_>>>();
+                let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+                threads.push(thread.map_err(|e| Failure::write(&self.partial, e))?);
+            }
             let all = threads.into_iter().map(|thread| thread.join().expect("it reads and waits"));
             Ok(all.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         })

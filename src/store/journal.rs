@@ -106,6 +106,8 @@ const SHARE: (f64, f64) = (0.01, 0.05);
 const IDENTITY: &str = "identity.json";
 /// Begins every record; rows of another layout have another number.
 const MAGIC: &[u8; 8] = b"records4";
+/// Bytes of an error and of rows at most: what says that it has more is damaged.
+const LONGEST: u64 = 1 << 30;
 /// Bytes before the text of the error and the rows.
 const HEAD: usize = 8 + 5 * 8 + 32;
 
@@ -180,7 +182,15 @@ impl Journal {
             let number = locked(&self.logs).len();
             let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
             let (mut at, mut record) = (0, Vec::new());
-            while let Some((key, failed)) = next(&mut file, &self.identity, &mut record).map_err(cannot)? {
+            loop {
+                let Some((key, failed)) = next(&mut file, &self.identity, &mut record).map_err(cannot)?
+                else {
+                    match next_magic(&mut file, at + 1).map_err(cannot)? {
+                        None => break,
+                        Some(place) => at = place,
+                    }
+                    continue;
+                };
                 let spot = Spot { log: number, at, length: record.len(), failed };
                 at += record.len() as u64;
                 match self.index.get(&key) {
@@ -419,7 +429,7 @@ pub fn next(
         return Ok(None);
     }
     let (error, rows) = (word(record, 3).saturating_sub(1), word(record, 4));
-    let Some(length) = error.checked_add(rows) else { return Ok(None) };
+    let Some(length) = error.checked_add(rows).filter(|length| *length <= LONGEST) else { return Ok(None) };
     if (source.take(length).read_to_end(record)? as u64) < length {
         return Ok(None);
     }
@@ -428,6 +438,26 @@ pub fn next(
         return Ok(None);
     }
     Ok(Some(((word(record, 0), word(record, 1), word(record, 2)), word(record, 3) > 0)))
+}
+
+/// Where the next record may begin behind a damaged one, from a place on; the file stands there.
+fn next_magic(file: &mut File, from: u64) -> std::io::Result<Option<u64>> {
+    file.seek(SeekFrom::Start(from))?;
+    let (mut bytes, mut first) = (Vec::new(), from);
+    loop {
+        // What may be the beginning of one stays.
+        let kept = bytes.len().min(MAGIC.len() - 1);
+        first += (bytes.len() - kept) as u64;
+        bytes.drain(..bytes.len() - kept);
+        if file.take(1 << 20).read_to_end(&mut bytes)? == 0 {
+            return Ok(None);
+        }
+        if let Some(place) = bytes.windows(MAGIC.len()).position(|window| window == MAGIC) {
+            let place = first + place as u64;
+            file.seek(SeekFrom::Start(place))?;
+            return Ok(Some(place));
+        }
+    }
 }
 
 /// What a whole record holds.
@@ -491,6 +521,20 @@ mod tests {
             fs::write(&path, &flipped).unwrap();
             assert_eq!((open().batches(), reads(&open(), KEY)), (1, None), "flipped at {i}");
         }
+        // What stands behind a damaged record is found again.
+        for i in 0..HEAD + 3 {
+            let mut flipped = whole.clone();
+            flipped[i] ^= 0x10;
+            fs::write(&path, &flipped).unwrap();
+            let journal = open();
+            assert_eq!((journal.batches(), reads(&journal, KEY)), (1, Some(some())), "flipped at {i}");
+        }
+        // One that says that it is long beyond measure, with a magic word that is cut in two by what is read at once.
+        let mut long = whole[..HEAD].to_vec();
+        long[40..48].copy_from_slice(&(3u64 << 30).to_le_bytes());
+        long.resize((1 << 20) - 2, 0);
+        fs::write(&path, [&long[..], &whole].concat()).unwrap();
+        assert_eq!((open().batches(), reads(&open(), KEY)), (2, Some(some())));
         fs::write(&path, &whole).unwrap();
         for other in [
             Identity::new("4567", "data"),

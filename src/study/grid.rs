@@ -2,11 +2,11 @@
 
 use super::privacy::{Statements, described, statement_words};
 use super::published;
-use super::release::{check_certificates, read_beside_source, write_beside};
+use super::release::{check_certificates, known_beside, read_beside_source, write_beside};
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
 use crate::config::{Certify, Checker, Section};
-use crate::engine::{Prepared, Unit, Work};
+use crate::engine::{Each, Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::Shape;
@@ -34,8 +34,12 @@ pub(super) trait Kind: Sync + Send + 'static {
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
     /// Begins the tables. Errors: the disk.
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
-    /// Rough bytes of the rows of one replicate.
-    fn bytes(plan: &Plan, cell: &Cell) -> u64;
+    /// What one replicate leaves, roughly; its cost is that of the method.
+    fn leaves(plan: &Plan, cell: &Cell) -> Each;
+    /// Parts of what is computed once a cell: how many, and the rough cost of one in random words.
+    fn parts(_: &Plan, _cell: usize) -> (u64, u64) {
+        (0, 0)
+    }
 }
 
 impl<K: Kind> Configured for K {
@@ -78,13 +82,14 @@ pub(super) struct Gridded<K> {
 impl<K: Kind> Gridded<K> {
     pub(super) fn new(plan: Plan) -> Self {
         let nodes = plan.subject.nodes() as u64;
-        let unit = |cell: &Cell| {
+        let unit = |(number, cell): (usize, &Cell)| {
             let steps =
                 cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
             let work = cell.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
-            Unit::new(cell.key, cell.replicates, work, K::bytes(&plan, cell))
+            let unit = Unit::new(cell.key, cell.replicates, Each { work, ..K::leaves(&plan, cell) });
+            Unit { parts: K::parts(&plan, number), ..unit }
         };
-        let units = plan.cells.iter().map(unit).collect();
+        let units = plan.cells.iter().enumerate().map(unit).collect();
         Self { plan, units, kind: std::marker::PhantomData }
     }
 }
@@ -130,6 +135,11 @@ impl<K: Kind> Planned for Gridded<K> {
     fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
+        let beside = |source, names: &[String]| -> Result<_> {
+            let rows = read_beside_source(source, names)?;
+            known_beside(&rows, source, names, &self.plan)?;
+            Ok(("beside.csv", write_beside(&rows)))
+        };
         if let Some(path) = &config.published {
             let asked = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
             let asked: Vec<&str> = asked.collect();
@@ -138,14 +148,12 @@ impl<K: Kind> Planned for Gridded<K> {
         check_certificates(&self.plan)?;
         match (&config.beside, &config.data.shape) {
             (None, _) => {}
-            (Some(beside), Shape::Table { entry: Some(names), .. }) => {
-                copies.push(("beside.csv", write_beside(&read_beside_source(beside, names)?)));
-            }
+            (Some(source), Shape::Table { entry: Some(names), .. }) => copies.push(beside(source, names)?),
             // On a tree it stands beside the answers to the query of its leaves.
-            (Some(beside), Shape::Hierarchy { levels })
+            (Some(source), Shape::Hierarchy { levels })
                 if config.queries.iter().any(|query| query.columns == *levels) =>
             {
-                copies.push(("beside.csv", write_beside(&read_beside_source(beside, levels)?)));
+                copies.push(beside(source, levels)?);
             }
             (Some(_), shape) => {
                 let needs = match shape {

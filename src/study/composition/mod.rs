@@ -11,7 +11,7 @@ use super::published;
 use super::records::{Named, Records};
 use super::{Configured, Document, Listing, Study, Tables};
 use crate::config::Checker;
-use crate::engine::{self, Drawn, Manner, Prepared, Sink, Unit, Work};
+use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::hash;
 use crate::page::Format;
@@ -64,7 +64,7 @@ impl Planned {
     pub fn new(config: WorldsConfig) -> Self {
         let unit = |settings: &Settings| {
             let work = settings.cases.saturating_mul(100_000);
-            Unit::new(hash::word(&text(settings)), 1, work, 1)
+            Unit::new(hash::word(&text(settings)), 1, Each { work, ..Each::default() })
         };
         let units = config.settings.iter().map(unit).collect();
         Self { config, units }

@@ -12,7 +12,7 @@ use super::grid::Kind;
 use super::records::{Named, Records};
 use super::release::{self, Release};
 use super::{Figures, Study, Tables};
-use crate::engine::{Drawn, Prepared, Sink};
+use crate::engine::{Drawn, Each, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Format;
@@ -54,8 +54,8 @@ impl Kind for Frontier {
         }))
     }
 
-    fn bytes(plan: &Plan, cell: &Cell) -> u64 {
-        Release::bytes(plan, cell)
+    fn leaves(plan: &Plan, cell: &Cell) -> Each {
+        Release::leaves(plan, cell)
     }
 }
 

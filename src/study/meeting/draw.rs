@@ -4,7 +4,7 @@ use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::unsupported;
 use super::divergences::{self, Divergences};
-use super::marginals::{Comparison, Exact, Marginals};
+use super::marginals::{Comparison, Exact};
 use super::{Closing, Pair};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
@@ -176,10 +176,18 @@ impl<'a> OnCell<'a> {
         }
     }
 
+    /// Streams of what its chain is asked for.
+    fn chain(&self) -> TaskKey {
+        let (seed, cell) = (self.plan.config.seed, self.meeting.chain_key);
+        TaskKey { seed, cell, replicate: 0, role: Role::Noise }
+    }
+
     /// The comparison of marginals, if this cell makes it. `exact` makes the exact law when it is wanted, so that no pair waits for
     /// it.
     fn comparison(&self, exact: impl Fn() -> Result<Exact> + Send + Sync + 'a) -> Option<Comparison<'a>> {
-        self.meeting.marginals.map(|extent| Comparison::new(Box::new(exact), extent, &self.plan.subject))
+        self.meeting
+            .marginals
+            .map(|extent| Comparison::new(Box::new(exact), extent, self.cell, &self.plan.subject))
     }
 
     fn coupled<K>(self, kernel: K, comparison: Option<Comparison<'a>>) -> Box<dyn Pairs + 'a>
@@ -244,15 +252,16 @@ where
         (Drawn::Encoded(encode(&pairs)), drawn)
     }
 
+    fn part(&self, number: u64) -> Result<Vec<u8>> {
+        let start = self.on.cell.method.start();
+        let part = |comparison: &Comparison| comparison.part(&self.kernel, start, self.on.chain(), number);
+        self.comparison.as_ref().map_or(Ok(Vec::new()), |comparison| Ok(encode(&part(comparison)?)))
+    }
+
     fn close(&self) -> Result<Vec<u8>> {
         let OnCell { plan, cell, meeting, .. } = self.on;
         let paid = Paid::new(f64::NAN, gamma(cell, &plan.subject));
-        let chain =
-            TaskKey { seed: plan.config.seed, cell: meeting.chain_key, replicate: 0, role: Role::Noise };
-        let marginals = match &self.comparison {
-            None => Marginals::default(),
-            Some(comparison) => comparison.run(&self.kernel, cell.method.start(), Key(cell.key), chain)?,
-        };
+        let chain = self.on.chain();
         let divergences = match (meeting.harmonized, &self.coupling) {
             (Some(asked), Some(coupling)) => {
                 let run = |rng: &mut Stream| {
@@ -262,6 +271,6 @@ where
             }
             _ => Divergences::default(),
         };
-        Ok(encode(&Closing { paid, marginals, divergences }))
+        Ok(encode(&Closing { paid, divergences }))
     }
 }

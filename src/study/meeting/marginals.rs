@@ -3,7 +3,9 @@
 use super::super::records::Named;
 use super::half_decades;
 use crate::diagnostics::Moments;
+use crate::engine;
 use crate::error::Result;
+use crate::grid::Cell;
 use crate::input::Subject;
 use crate::kernel::{Dispersed, Start};
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -13,6 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 table! {
     /// Distance of the chains of a cell to the exact law on one level.
@@ -49,13 +52,6 @@ table! {
     }
 }
 
-/// What a comparison gives.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Marginals {
-    pub(super) levels: Vec<MarginalRow>,
-    pub(super) entries: Vec<EntryMarginalRow>,
-}
-
 /// Draws from the exact law: as many as there are replicates in the range, each from its stream, handed on one by one.
 pub(super) type Exact = Box<dyn Fn(TaskKey, Range<u64>, &mut dyn FnMut(&[i64])) + Send + Sync>;
 
@@ -66,117 +62,150 @@ pub(super) type MakeExact<'a> = Box<dyn Fn() -> Result<Exact> + Send + Sync + 'a
 const DRAWS_PER_CHAIN: u64 = 20;
 /// Batches of exact draws for the noise floor.
 const BATCHES: u64 = 20;
-/// Exact draws in one task.
-const TASK: u64 = 256;
+/// What is asked for: chains, and steps of each.
+type Extent = (u64, u64);
 
-/// A comparison that is asked for.
+/// The parts of a comparison: how many, and the rough cost of one in random words.
+pub(super) fn parts((chains, steps): Extent, cell: &Cell, subject: &Subject) -> (u64, u64) {
+    // A step moves few counts.
+    let moves = 10 * cell.method.kind().facts().words;
+    let each = moves.saturating_mul(steps).saturating_add(EXACT_WORDS.saturating_mul(subject.nodes() as u64));
+    engine::parts(chains.saturating_mul(each), chains)
+}
+
+/// Random words of the exact draws for one chain, for every count.
+const EXACT_WORDS: u64 = 20 * (DRAWS_PER_CHAIN + BATCHES);
+
+/// A comparison that is asked for: chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
 pub(super) struct Comparison<'a> {
     make: MakeExact<'a>,
-    chains: u64,
-    steps: u64,
-    /// The nodes of each level.
-    levels: Vec<Range<usize>>,
+    exact: OnceLock<Result<Exact>>,
+    extent: Extent,
+    /// How many parts it has.
+    parts: u64,
+    levels: Levels,
+}
+
+/// The nodes of each level.
+type Levels = Vec<Range<usize>>;
+
+fn levels(subject: &Subject) -> Levels {
+    let mut from = 0;
+    let level = |l| {
+        from += subject.level_size(l);
+        from - subject.level_size(l)..from
+    };
+    (0..subject.levels()).map(level).collect()
+}
+
+/// Steps after which the chains are read.
+fn times(steps: u64) -> Vec<u64> {
+    let mut times = half_decades(steps);
+    if times.last() != Some(&steps) {
+        times.push(steps);
+    }
+    times
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(make: MakeExact<'a>, (chains, steps): (u64, u64), subject: &Subject) -> Self {
-        let mut from = 0;
-        let level = |l| {
-            from += subject.level_size(l);
-            from - subject.level_size(l)..from
-        };
-        Self { make, chains, steps, levels: (0..subject.levels()).map(level).collect() }
+    /// Of a cell's chain.
+    pub(super) fn new(make: MakeExact<'a>, extent: Extent, cell: &Cell, subject: &Subject) -> Self {
+        let (parts, _) = parts(extent, cell, subject);
+        Self { make, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
     }
 
-    /// Chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
-    pub(super) fn run<K>(&self, kernel: &K, start: Start, cell: Key, chain: TaskKey) -> Result<Marginals>
+    /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
+    /// floor.
+    pub(super) fn part<K>(&self, kernel: &K, start: Start, chain: TaskKey, part: u64) -> Result<Samples>
     where
-        K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
+        K: Dispersed<Value = i64>,
     {
-        let exact = (self.make)()?;
-        let reference = self.draws(&exact, chain, 0, self.chains * DRAWS_PER_CHAIN);
-        let floors: Vec<Distances> = (0..BATCHES)
-            .map(|batch| self.draws(&exact, chain, self.chains * (DRAWS_PER_CHAIN + batch), self.chains))
-            .map(|batch| batch.distances(&reference))
-            .collect();
-        let mut times = half_decades(self.steps);
-        if times.last() != Some(&self.steps) {
-            times.push(self.steps);
+        let (chains, steps) = self.extent;
+        let share = |n: u64| {
+            let at = |part: u64| (u128::from(n) * u128::from(part) / u128::from(self.parts)) as u64;
+            at(part)..at(part + 1)
+        };
+        let exact = self.exact.get_or_init(|| (self.make)()).as_ref().map_err(Clone::clone)?;
+        let drawn = |from: u64, share: Range<u64>| {
+            let mut all = Histograms::default();
+            exact(chain, from + share.start..from + share.end, &mut |noise| all.add(noise, &self.levels));
+            all
+        };
+        let reference = drawn(0, share(chains * DRAWS_PER_CHAIN));
+        let floors = (0..BATCHES).map(|batch| drawn(chains * (DRAWS_PER_CHAIN + batch), share(chains)));
+        let floors = floors.collect();
+        let times = times(steps);
+        let mut by_time = vec![Histograms::default(); times.len()];
+        for replicate in share(chains) {
+            let key = |role| TaskKey { replicate, role, ..chain };
+            let mut rng: Stream = stream(key(Role::Moves));
+            let mut state = kernel.start(start, &mut stream(key(Role::Start)))?;
+            let mut noise = kernel.noise();
+            let mut done = 0;
+            for (&t, histograms) in times.iter().zip(&mut by_time) {
+                for _ in done..t {
+                    kernel.draw(&mut rng, &mut noise);
+                    kernel.apply(&mut state, &noise);
+                }
+                done = t;
+                histograms.add(kernel.position(&state), &self.levels);
+            }
         }
-        let by_time = (0..self.chains)
-            .into_par_iter()
-            .try_fold(
-                || vec![self.histograms(); times.len()],
-                |mut all, replicate| -> Result<_> {
-                    let key = |role| TaskKey { replicate, role, ..chain };
-                    let mut rng: Stream = stream(key(Role::Moves));
-                    let mut state = kernel.start(start, &mut stream(key(Role::Start)))?;
-                    let mut noise = kernel.noise();
-                    let mut done = 0;
-                    for (&t, histograms) in times.iter().zip(&mut all) {
-                        for _ in done..t {
-                            kernel.draw(&mut rng, &mut noise);
-                            kernel.apply(&mut state, &noise);
-                        }
-                        done = t;
-                        histograms.add(kernel.position(&state));
-                    }
-                    Ok(all)
-                },
-            )
-            .try_reduce(
-                || vec![self.histograms(); times.len()],
-                |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()),
-            )?;
-        let mut marginals = Marginals::default();
-        for (&t, histograms) in times.iter().zip(by_time) {
-            self.rows(cell, t, &histograms.distances(&reference), &floors, &mut marginals);
-        }
-        Ok(marginals)
+        Ok(Samples { reference, floors, by_time })
     }
+}
 
-    fn histograms(&self) -> Histograms {
-        let entries = self.levels.last().map_or(0, |level| level.end);
-        Histograms {
-            draws: 0,
-            entries: vec![BTreeMap::new(); entries],
-            norms: vec![BTreeMap::new(); self.levels.len()],
-            levels: self.levels.clone(),
+/// What chains and exact draws have come to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Samples {
+    /// Exact draws that the chains are compared with.
+    reference: Histograms,
+    /// Batches of as many exact draws as there are chains.
+    floors: Vec<Histograms>,
+    /// The chains, by time.
+    by_time: Vec<Histograms>,
+}
+
+impl Samples {
+    /// Takes another part in.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.reference.merge(other.reference);
+        for (own, more) in [(&mut self.floors, other.floors), (&mut self.by_time, other.by_time)] {
+            own.resize_with(own.len().max(more.len()), Histograms::default);
+            own.iter_mut().zip(more).for_each(|(own, more)| own.merge(more));
         }
     }
+}
 
-    fn draws(&self, exact: &Exact, chain: TaskKey, first: u64, n: u64) -> Histograms {
-        (0..n.div_ceil(TASK))
-            .into_par_iter()
-            .fold(
-                || self.histograms(),
-                |mut all, task| {
-                    let from = first + task * TASK;
-                    exact(chain, from..(from + TASK).min(first + n), &mut |noise| all.add(noise));
-                    all
-                },
-            )
-            .reduce(|| self.histograms(), Histograms::merge)
-    }
-
-    fn rows(&self, cell: Key, t: u64, here: &Distances, floors: &[Distances], rows: &mut Marginals) {
+/// The rows of a comparison of which all parts are there.
+pub(super) fn rows(
+    (chains, steps): Extent,
+    cell: Key,
+    samples: Samples,
+    subject: &Subject,
+) -> (Vec<MarginalRow>, Vec<EntryMarginalRow>) {
+    let Samples { reference, floors, by_time } = samples;
+    let floors: Vec<Distances> = floors.par_iter().map(|batch| batch.distances(&reference)).collect();
+    let here: Vec<Distances> = by_time.par_iter().map(|at| at.distances(&reference)).collect();
+    let (mut by_level, mut by_entry) = (Vec::new(), Vec::new());
+    for (&t, here) in times(steps).iter().zip(&here) {
         let of = |get: &dyn Fn(&Distances) -> f64| {
             let floor: Moments = floors.iter().map(get).collect();
             (get(here), floor.mean(), floor.deviation())
         };
-        for (l, level) in self.levels.iter().enumerate() {
-            let number = l as u32 + 1;
+        for (l, nodes) in levels(subject).into_iter().enumerate() {
+            let level = l as u32 + 1;
             let (tv, floor, floor_sd) =
-                of(&|distances| distances.entries[level.clone()].iter().copied().fold(0.0, f64::max));
+                of(&|distances| distances.entries[nodes.clone()].iter().copied().fold(0.0, f64::max));
             let (tv_mean, mean_floor, mean_floor_sd) =
-                of(&|distances| distances.entries[level.clone()].iter().sum::<f64>() / level.len() as f64);
+                of(&|distances| distances.entries[nodes.clone()].iter().sum::<f64>() / nodes.len() as f64);
             let (l1, l1_floor, l1_floor_sd) = of(&|distances| distances.norms[l]);
-            rows.levels.push(MarginalRow {
+            by_level.push(MarginalRow {
                 cell,
                 t,
-                level: number,
-                entries: level.len() as u64,
-                chains: self.chains,
+                level,
+                entries: nodes.len() as u64,
+                chains,
                 tv,
                 floor,
                 floor_sd,
@@ -187,24 +216,24 @@ impl<'a> Comparison<'a> {
                 l1_floor,
                 l1_floor_sd,
             });
-            rows.entries.extend(level.clone().map(|entry| {
+            by_entry.extend(nodes.map(|entry| {
                 let (tv, floor, floor_sd) = of(&|distances| distances.entries[entry]);
-                EntryMarginalRow { cell, t, level: number, entry: entry as u64 + 1, tv, floor, floor_sd }
+                EntryMarginalRow { cell, t, level, entry: entry as u64 + 1, tv, floor, floor_sd }
             }));
         }
     }
+    (by_level, by_entry)
 }
 
 /// Counts by value.
 type Counts = BTreeMap<i64, u64>;
 
 /// Counts of the values of every entry, and of every level's L1 error.
-#[derive(Clone)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Histograms {
     draws: u64,
     entries: Vec<Counts>,
     norms: Vec<Counts>,
-    levels: Vec<Range<usize>>,
 }
 
 /// Distances between two samples: of every entry, and of every level's L1 error.
@@ -214,26 +243,27 @@ struct Distances {
 }
 
 impl Histograms {
-    fn add(&mut self, values: &[i64]) {
+    fn add(&mut self, values: &[i64], levels: &[Range<usize>]) {
         self.draws += 1;
+        self.entries.resize_with(values.len(), Counts::new);
+        self.norms.resize_with(levels.len(), Counts::new);
         for (counts, &value) in self.entries.iter_mut().zip(values) {
             *counts.entry(value).or_default() += 1;
         }
-        for (counts, level) in self.norms.iter_mut().zip(&self.levels) {
+        for (counts, level) in self.norms.iter_mut().zip(levels) {
             let norm: i64 = values[level.clone()].iter().map(|z| z.abs()).sum();
             *counts.entry(norm).or_default() += 1;
         }
     }
 
-    fn merge(mut self, other: Self) -> Self {
+    fn merge(&mut self, other: Self) {
         self.draws += other.draws;
-        let own = self.entries.iter_mut().chain(&mut self.norms);
-        for (counts, more) in own.zip(other.entries.into_iter().chain(other.norms)) {
-            for (value, n) in more {
-                *counts.entry(value).or_default() += n;
+        for (own, more) in [(&mut self.entries, other.entries), (&mut self.norms, other.norms)] {
+            own.resize_with(own.len().max(more.len()), Counts::new);
+            for (counts, more) in own.iter_mut().zip(more) {
+                more.into_iter().for_each(|(value, n)| *counts.entry(value).or_default() += n);
             }
         }
-        self
     }
 
     fn distances(&self, other: &Self) -> Distances {
@@ -281,10 +311,13 @@ mod tests {
     #[test]
     fn distances_by_hand() {
         let of = |draws: &[[i64; 2]]| {
-            let (one, level) = (BTreeMap::new(), 0..2);
-            let mut all =
-                Histograms { draws: 0, entries: vec![one.clone(); 2], norms: vec![one], levels: vec![level] };
-            draws.iter().for_each(|draw| all.add(draw));
+            let mut all = Histograms::default();
+            for draw in draws {
+                // One by one, as parts are.
+                let mut one = Histograms::default();
+                one.add(draw, std::slice::from_ref(&(0..2)));
+                all.merge(one);
+            }
             all
         };
         let Distances { entries, norms } =

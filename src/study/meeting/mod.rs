@@ -13,7 +13,7 @@ pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
 use self::divergences::Divergences;
-use self::marginals::Marginals;
+use self::marginals::Samples;
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::Kind;
@@ -23,7 +23,7 @@ use super::release::known;
 use super::{Study, Tables};
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
-use crate::engine::{Drawn, Prepared, Sink, decode};
+use crate::engine::{Drawn, Each, Prepared, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Meeting as Asked, Plan};
 use crate::page::Format;
@@ -57,7 +57,6 @@ type Pair = (u64, Met);
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Closing {
     paid: Paid,
-    marginals: Marginals,
     divergences: Divergences,
 }
 
@@ -69,23 +68,27 @@ fn half_decades(limit: u64) -> Vec<u64> {
         .collect()
 }
 
+/// What is asked of a cell. The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks this chain for them has
+/// them.
+fn asked(plan: &Plan, cell: usize) -> Option<Asked> {
+    let this = &plan.cells[cell];
+    let first = |asks: fn(&Asked) -> bool| {
+        let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| meeting.chain_key);
+        chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
+    };
+    this.meeting.map(|meeting| Asked {
+        marginals: meeting.marginals.filter(|_| first(|asked| asked.marginals.is_some())),
+        harmonized: meeting.harmonized.filter(|_| first(|asked| asked.harmonized.is_some())),
+        ..meeting
+    })
+}
+
 impl Kind for Meeting {
     type File = MeetingFile;
     type Block = MeetingBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
-        let this = &plan.cells[cell];
-        // The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks this chain for them has them.
-        let first = |asks: fn(&Asked) -> bool| {
-            let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| meeting.chain_key);
-            chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
-        };
-        let meeting = this.meeting.map(|meeting| Asked {
-            marginals: meeting.marginals.filter(|_| first(|asked| asked.marginals.is_some())),
-            harmonized: meeting.harmonized.filter(|_| first(|asked| asked.harmonized.is_some())),
-            ..meeting
-        });
-        draw::prepare(plan, this, meeting)
+        draw::prepare(plan, &plan.cells[cell], asked(plan, cell))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -100,11 +103,17 @@ impl Kind for Meeting {
             divergences: folder.table()?,
             divergence_times: folder.table()?,
             met: None,
+            samples: Samples::default(),
         }))
     }
 
-    fn bytes(_: &Plan, _: &Cell) -> u64 {
-        16
+    fn leaves(_: &Plan, _: &Cell) -> Each {
+        Each { work: 0, rows: 1, disk: 4, memory: 40 }
+    }
+
+    fn parts(plan: &Plan, cell: usize) -> (u64, u64) {
+        let extent = asked(plan, cell).and_then(|asked| asked.marginals);
+        extent.map_or((0, 0), |extent| marginals::parts(extent, &plan.cells[cell], &plan.subject))
     }
 }
 
@@ -121,6 +130,8 @@ struct MeetingTables<'a> {
     divergence_times: TableFile<'a, DivergenceTimesRow>,
     /// Of the cell that is drawn: its meeting times, and the share of steps that moved.
     met: Option<(MeetingTimes, Moments)>,
+    /// Of the same cell: what its chains and exact draws have come to.
+    samples: Samples,
 }
 
 impl Sink for MeetingTables<'_> {
@@ -137,13 +148,24 @@ impl Sink for MeetingTables<'_> {
         Ok(())
     }
 
+    fn part(&mut self, _: usize, part: &[u8]) -> Result<()> {
+        self.samples.merge(decode(part)?);
+        Ok(())
+    }
+
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
-        let Closing { paid, marginals, divergences } =
+        let Closing { paid, divergences } =
             if closing.is_empty() { Closing::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, Convergence::NoChains, error)?;
-        marginals.levels.iter().try_for_each(|row| self.marginals.push(row))?;
-        marginals.entries.iter().try_for_each(|row| self.entries.push(row))?;
+        let samples = std::mem::take(&mut self.samples);
+        if let Some(extent) = asked(self.plan, number).and_then(|asked| asked.marginals)
+            && error.is_none()
+        {
+            let (levels, entries) = marginals::rows(extent, Key(cell.key), samples, &self.plan.subject);
+            levels.iter().try_for_each(|row| self.marginals.push(row))?;
+            entries.iter().try_for_each(|row| self.entries.push(row))?;
+        }
         divergences.bounds.iter().try_for_each(|row| self.divergences.push(row))?;
         divergences.times.iter().try_for_each(|row| self.divergence_times.push(row))?;
         let Some((times, moved)) = self.met.take() else { return Ok(()) };

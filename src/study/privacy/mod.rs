@@ -15,7 +15,7 @@ use super::figures::{Figures, Sample};
 use super::grid::Kind;
 use super::records::{Named, Records};
 use super::{Study, Tables};
-use crate::engine::{Drawn, Prepared, Sink};
+use crate::engine::{Drawn, Each, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
@@ -78,8 +78,8 @@ impl Kind for Privacy {
         Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder, plan)?, pairs: folder.table()? }))
     }
 
-    fn bytes(_: &Plan, _: &Cell) -> u64 {
-        1
+    fn leaves(_: &Plan, _: &Cell) -> Each {
+        Each::default()
     }
 }
 

@@ -1,8 +1,10 @@
 //! A release by somebody else, to print beside our errors entry by entry.
 
 use crate::config::Beside;
-use crate::failure::Result;
-use crate::input::CsvTable;
+use crate::failure::{Failure, Result};
+use crate::grid::Plan;
+use crate::input::{CsvTable, Subject};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -58,6 +60,38 @@ pub fn beside_source_from(table: &CsvTable, beside: &Beside, entry: &[String]) -
             }
         })
         .collect()
+}
+
+/// Whether the release is of our entries: what is not is said. `entry`: the columns that name an entry. Refused: it has none of them.
+pub(in crate::study) fn known_beside(
+    rows: &[BesideRow],
+    beside: &Beside,
+    entry: &[String],
+    plan: &Plan,
+) -> Result<()> {
+    let ours: HashSet<Cow<str>> = match (&plan.subject, &plan.asked) {
+        (Subject::Table(table), _) => {
+            (0..table.counts.len()).map(|i| Cow::Borrowed(&table.names[i])).collect()
+        }
+        (Subject::Hierarchy(_), Some(asked)) => {
+            let leaves = asked.queries.iter().find(|query| query.columns == entry);
+            leaves
+                .into_iter()
+                .flat_map(|query| (0..query.groups()).map(|i| Cow::Owned(query.name(i))))
+                .collect()
+        }
+        (Subject::Hierarchy(_), None) => return Ok(()),
+    };
+    let unknown: Vec<&str> =
+        rows.iter().map(|row| row.name.as_str()).filter(|name| !ours.contains(*name)).collect();
+    let Some(first) = unknown.first() else { return Ok(()) };
+    let (path, all) = (beside.table.display(), rows.len());
+    if unknown.len() == all {
+        let message = format!("none of its {all} entries is one of ours: the first is `{first}`");
+        return Err(Failure::data(&beside.table, message));
+    }
+    say!("warning: {path}: {} of {all} entries are none of ours, the first is `{first}`", unknown.len());
+    Ok(())
 }
 
 /// The rows as the CSV that a run folder keeps.

@@ -17,6 +17,7 @@ mod tails;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
+pub(super) use beside::known_beside;
 pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
 pub use certify::CertificateRow;
 pub use chains::{ChainRow, MixingRow};
@@ -39,17 +40,16 @@ use super::records::{Named, Records};
 use super::{Study, Tables};
 use crate::config::Certify;
 use crate::coupling::MeetingTimes;
-use crate::engine::{self, Drawn, Manner, Prepared, Sink, decode, encode};
+use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
-use crate::input::{Asked, KeptNodes};
+use crate::input::{Keep, KeptNodes};
 use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The study.
 pub struct Release;
@@ -109,15 +109,24 @@ impl Kind for Release {
         tables::begin(plan, folder)
     }
 
-    fn bytes(plan: &Plan, cell: &Cell) -> u64 {
-        let levels = plan.subject.levels() as u64;
-        let draws = match &plan.subject {
+    fn leaves(plan: &Plan, cell: &Cell) -> Each {
+        let (levels, states) = (plan.subject.levels() as u64, cell.records.max(1));
+        let entries = match &plan.subject {
             crate::input::Subject::Hierarchy(_) => 0,
-            crate::input::Subject::Table(table) => 8 * table.counts.len() as u64 * cell.records.max(1),
+            crate::input::Subject::Table(table) => table.counts.len() as u64,
         };
-        let asked =
-            |asked: &Arc<Asked>| 8 * (asked.groups() + asked.nodes.as_ref().map_or(0, KeptNodes::len)) as u64;
-        40 * levels + draws + plan.asked.as_ref().map_or(0, asked)
+        let (draws, nodes) = match &plan.asked {
+            None => (0, 0),
+            Some(asked) => (asked.groups() as u64, asked.nodes.as_ref().map_or(0, KeptNodes::len) as u64),
+        };
+        let kept = if plan.config.keep_draws == Keep::All { states } else { 0 };
+        Each {
+            work: 0,
+            rows: levels + nodes + if entries > 0 { kept } else { 0 },
+            // Compressed: what the full studies here have at least.
+            disk: 4 * levels + nodes + kept.saturating_mul(entries) / 4,
+            memory: (8 * entries + 8 * levels).saturating_mul(states) + 40 * levels + 8 * (draws + nodes),
+        }
     }
 }
 
@@ -249,6 +258,10 @@ pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> 
         }
     }
     let planned: Gridded<Release> = Gridded::new(plan);
+    let expected = engine::estimate(&planned, manner.threads);
+    if expected.is_long() {
+        say!("{}: {} cells{expected}", planned.plan.config.name, planned.plan.cells.len());
+    }
     let mut kept = Kept(planned.plan.cells.iter().map(|_| Outcome::default()).collect());
     engine::run(&planned, manner, None, &mut kept)?;
     Ok((planned.plan, kept.0))

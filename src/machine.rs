@@ -1,0 +1,41 @@
+//! What the machine has left.
+
+use std::path::Path;
+
+/// Free bytes of the disk on which a path lies, or would lie; `None` if that is not known.
+pub(crate) fn free_disk(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let place = path.ancestors().find(|place| place.exists())?;
+    let disk = rustix::fs::statvfs(place).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)
+}
+
+/// Bytes of memory that this process may still take: of the machine, of its control group, and of its address space; `None` if that is not
+/// known.
+pub(crate) fn free_memory() -> Option<u64> {
+    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let field = |path: &str, name: &str| {
+        let text = std::fs::read_to_string(path).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| 1024 * kb)
+    };
+    let machine = field("/proc/meminfo", "MemAvailable:");
+    let group = number("/sys/fs/cgroup/memory.max")
+        .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let space = limit.map(|most| most.saturating_sub(field("/proc/self/status", "VmSize:").unwrap_or(0)));
+    [machine, group, space].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn something_is_left() {
+        for place in ["", ".", "none/of/these", "/"] {
+            assert!(free_disk(Path::new(place)).is_some_and(|free| free > 1 << 20), "{place}");
+        }
+        assert!(free_memory().is_some_and(|free| free > 1 << 20));
+    }
+}
