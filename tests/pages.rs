@@ -342,10 +342,8 @@ note = "three cells"
 "#
     );
     let some = "row,column,count,released\na,x,5,7\nb,x,12,11\nz,z,1,1\nc,y,7,7\n";
-    let none = "row,column,count,released\nz,z,1,1\n";
     let text = config("beside", &body);
     pin_run("table_beside", &text, &[("table.csv", TABLE), ("theirs.csv", some)]);
-    pin_run("table_beside_nothing", &text, &[("table.csv", TABLE), ("theirs.csv", none)]);
 }
 
 /// Parts with fixed totals.

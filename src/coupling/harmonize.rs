@@ -16,6 +16,7 @@ pub const MOST_CHAINS: u64 = 1 << 16;
 
 /// A group of chains: their weights and who has met when.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "harness", derive(serde::Serialize, serde::Deserialize))]
 pub struct Group {
     /// `ln w_0` of each chain.
     pub log_weights: Vec<f64>,
@@ -29,6 +30,7 @@ pub struct Group {
 
 /// Chains that move as one from here on, with those that had joined either before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "harness", derive(serde::Serialize, serde::Deserialize))]
 pub struct Merge {
     /// The time.
     pub t: u64,

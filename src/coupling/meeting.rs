@@ -118,6 +118,12 @@ impl MeetingTimes {
         }
     }
 
+    /// Adds the pairs of another, of the same lag.
+    pub fn merge(&mut self, other: Self) {
+        other.met.into_iter().for_each(|(beyond, pairs)| *self.met.entry(beyond).or_default() += pairs);
+        self.censored += other.censored;
+    }
+
     /// Pairs that met.
     pub fn met(&self) -> u64 {
         self.met.values().sum()

@@ -56,6 +56,12 @@ pub fn parts(work: u64, most: u64) -> (u64, u64) {
     (number, work / number)
 }
 
+/// The share of a part in `n` things, from 0.
+pub fn share(n: u64, part: u64, parts: u64) -> Range<u64> {
+    let at = |part: u64| (u128::from(n) * u128::from(part) / u128::from(parts.max(1))) as u64;
+    at(part)..at(part + 1)
+}
+
 /// What a replicate takes, roughly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Each {

@@ -70,7 +70,7 @@ impl<K: Kind> Configured for K {
 }
 
 /// Steps of coupled chains, where nothing is known: for batches and for the progress bar alone.
-const COUPLED_STEPS: u64 = 1000;
+pub(super) const COUPLED_STEPS: u64 = 1000;
 
 /// A planned study of a grid.
 pub(super) struct Gridded<K> {

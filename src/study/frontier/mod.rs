@@ -54,6 +54,10 @@ impl Kind for Frontier {
         }))
     }
 
+    fn parts(plan: &Plan, cell: usize) -> (u64, u64) {
+        Release::parts(plan, cell)
+    }
+
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
         Release::leaves(plan, cell)
     }
@@ -69,6 +73,10 @@ struct FrontierTables<'a> {
 impl Sink for FrontierTables<'_> {
     fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
         self.releases.rows(cell, rows)
+    }
+
+    fn part(&mut self, cell: usize, part: &[u8]) -> Result<()> {
+        self.releases.part(cell, part)
     }
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {

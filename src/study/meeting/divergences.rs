@@ -1,18 +1,19 @@
 //! Bounds on f-divergences without a lag, from groups of chains that share weights.
 
 use super::super::cells::CellRow;
+use super::super::grid::COUPLED_STEPS;
 use super::super::records::Named;
 use super::half_decades;
 use crate::config::Harmonized as Asked;
 use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
-use crate::error::Result;
+use crate::engine;
+use crate::grid::Cell;
 use crate::page::{Format, finite, heading, table as table_page, with_error};
-use crate::rng::{Stream, TaskKey, stream};
+use crate::rng::{TaskKey, stream};
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 /// Levels of the bound whose first t is printed.
 const LEVELS: [f64; 2] = [0.1, 0.01];
@@ -54,28 +55,22 @@ table! {
     }
 }
 
-/// What groups give.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Divergences {
-    pub(super) bounds: Vec<DivergenceRow>,
-    pub(super) times: Vec<DivergenceTimesRow>,
+/// The parts of groups: how many, and the rough cost of one in random words.
+pub(super) fn parts(asked: Asked, cell: &Cell) -> (u64, u64) {
+    let work = asked.groups.saturating_mul(asked.chains).saturating_mul(asked.steps.min(COUPLED_STEPS));
+    engine::parts(work.saturating_mul(10 * cell.method.kind().facts().words), asked.groups)
 }
 
-/// Groups side by side, each from the stream of its number; that of the last number there is serves the bootstrap.
-///
-/// `run`: a group. Errors: of a group.
-pub(super) fn run(
+/// The rows of groups of which all are there. `key`: of their streams, of which that of the last number there is serves the bootstrap.
+pub(super) fn rows(
     asked: Asked,
     cell: Key,
+    all: Vec<Group>,
     key: TaskKey,
-    run: impl Fn(&mut Stream) -> Result<Group> + Sync,
-) -> Result<Divergences> {
+) -> (Vec<DivergenceRow>, Vec<DivergenceTimesRow>) {
     let Asked { groups, chains, .. } = asked;
-    let of = |replicate| stream(TaskKey { replicate, ..key });
-    let all: Vec<Group> =
-        (0..groups).into_par_iter().map(|group| run(&mut of(group))).collect::<Result<_>>()?;
     let all = Harmonized::new(all);
-    let resamples = all.resamples(&mut of(u64::MAX));
+    let resamples = all.resamples(&mut stream(TaskKey { replicate: u64::MAX, ..key }));
     let mut times = vec![0];
     times.extend(half_decades(all.last().saturating_mul(4).min(all.until())));
     let at_each = |(t, divergence): (u64, Divergence)| {
@@ -113,10 +108,7 @@ pub(super) fn run(
             rests: rests.bound(divergence),
         }
     };
-    Ok(Divergences {
-        bounds: rows.into_par_iter().map(at_each).collect(),
-        times: Divergence::ALL.map(summary).into(),
-    })
+    (rows.into_par_iter().map(at_each).collect(), Divergence::ALL.map(summary).into())
 }
 
 /// A page for each chain with groups.

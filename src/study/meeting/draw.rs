@@ -3,13 +3,13 @@
 use super::super::cells::Paid;
 use super::super::privacy::gamma;
 use super::super::release::unsupported;
-use super::divergences::{self, Divergences};
+use super::divergences;
 use super::marginals::{Comparison, Exact};
-use super::{Closing, Pair};
+use super::{Pair, Part};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet};
-use crate::engine::{Drawn, Prepared, encode};
+use crate::engine::{self, Drawn, Prepared, encode};
 use crate::error::{Error, Result};
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use crate::grid::{Cell, Meeting, Plan};
@@ -20,8 +20,6 @@ use crate::kernel::{
 };
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
-use crate::table::Key;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
@@ -36,13 +34,14 @@ pub(super) fn prepare<'a>(
     Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key })?)
 }
 
-/// Meeting times of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
+/// Meeting times of a range of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
 ///
 /// Errors: a chain or a law without a coupling; no start.
 pub(in crate::study) fn certify(
     plan: &Plan,
     cell: &Cell,
     pairs: &config::Pairs,
+    range: Range<u64>,
 ) -> Result<Vec<MeetingTimes>> {
     if !cell.method.kind().facts().coupled {
         let reason = "no coupling of two of its chains is known";
@@ -62,9 +61,10 @@ pub(in crate::study) fn certify(
         };
         let key = cell.meeting_key(meeting, &plan.subject);
         let ready = cell.law.on(OnCell { plan, cell, meeting, key })?;
-        let met = (0..pairs.pairs).into_par_iter().map(|replicate| ready.pair(replicate));
         let mut times = MeetingTimes::new(lag);
-        met.collect::<Result<Vec<Met>>>()?.iter().for_each(|met| times.push(met.tau));
+        for replicate in range.clone() {
+            times.push(ready.pair(replicate)?.tau);
+        }
         Ok(times)
     };
     pairs.lag.iter().map(times).collect()
@@ -254,23 +254,28 @@ where
 
     fn part(&self, number: u64) -> Result<Vec<u8>> {
         let start = self.on.cell.method.start();
-        let part = |comparison: &Comparison| comparison.part(&self.kernel, start, self.on.chain(), number);
-        self.comparison.as_ref().map_or(Ok(Vec::new()), |comparison| Ok(encode(&part(comparison)?)))
+        let chain = self.on.chain();
+        let compared = self.comparison.as_ref().map_or(0, Comparison::parts);
+        let part = match (&self.comparison, self.on.meeting.harmonized, &self.coupling) {
+            (Some(comparison), ..) if number < compared => {
+                Part::Samples(comparison.part(&self.kernel, start, chain, number)?)
+            }
+            (_, Some(asked), Some(coupling)) => {
+                let (parts, _) = divergences::parts(asked, self.on.cell);
+                let group = |replicate| {
+                    let mut rng = stream(TaskKey { role: Role::Group, replicate, ..chain });
+                    (coupling.group)(&self.kernel, start, asked.chains, asked.steps, &mut rng)
+                };
+                let share = engine::share(asked.groups, number - compared, parts);
+                Part::Groups(share.map(group).collect::<Result<_>>()?)
+            }
+            _ => return Err(refused(self.on.cell)),
+        };
+        Ok(encode(&part))
     }
 
     fn close(&self) -> Result<Vec<u8>> {
-        let OnCell { plan, cell, meeting, .. } = self.on;
-        let paid = Paid::new(f64::NAN, gamma(cell, &plan.subject));
-        let chain = self.on.chain();
-        let divergences = match (meeting.harmonized, &self.coupling) {
-            (Some(asked), Some(coupling)) => {
-                let run = |rng: &mut Stream| {
-                    (coupling.group)(&self.kernel, cell.method.start(), asked.chains, asked.steps, rng)
-                };
-                divergences::run(asked, Key(cell.key), TaskKey { role: Role::Group, ..chain }, run)?
-            }
-            _ => Divergences::default(),
-        };
-        Ok(encode(&Closing { paid, divergences }))
+        let OnCell { plan, cell, .. } = self.on;
+        Ok(encode(&Paid::new(f64::NAN, gamma(cell, &plan.subject))))
     }
 }

@@ -114,6 +114,11 @@ impl<'a> Comparison<'a> {
         Self { make, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
     }
 
+    /// How many parts it has.
+    pub(super) fn parts(&self) -> u64 {
+        self.parts
+    }
+
     /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
     /// floor.
     pub(super) fn part<K>(&self, kernel: &K, start: Start, chain: TaskKey, part: u64) -> Result<Samples>
@@ -121,10 +126,7 @@ impl<'a> Comparison<'a> {
         K: Dispersed<Value = i64>,
     {
         let (chains, steps) = self.extent;
-        let share = |n: u64| {
-            let at = |part: u64| (u128::from(n) * u128::from(part) / u128::from(self.parts)) as u64;
-            at(part)..at(part + 1)
-        };
+        let share = |n: u64| engine::share(n, part, self.parts);
         let exact = self.exact.get_or_init(|| (self.make)()).as_ref().map_err(Clone::clone)?;
         let drawn = |from: u64, share: Range<u64>| {
             let mut all = Histograms::default();
@@ -167,6 +169,11 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    /// How many chains are in them.
+    pub(super) fn chains(&self) -> u64 {
+        self.by_time.first().map_or(0, |at| at.draws)
+    }
+
     /// Takes another part in.
     pub(super) fn merge(&mut self, other: Self) {
         self.reference.merge(other.reference);

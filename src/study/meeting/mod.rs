@@ -12,7 +12,6 @@ pub(super) use draw::certify;
 pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
-use self::divergences::Divergences;
 use self::marginals::Samples;
 use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
 use super::figures::{Figures, Sample};
@@ -21,7 +20,8 @@ use super::privacy::StatementRow;
 use super::records::{Named, Records};
 use super::release::known;
 use super::{Study, Tables};
-use crate::coupling::{Meeting as Met, MeetingTimes};
+use crate::config::Harmonized;
+use crate::coupling::{Group, Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
 use crate::engine::{Drawn, Each, Prepared, Sink, decode};
 use crate::failure::Result;
@@ -53,11 +53,13 @@ table! {
 /// A pair as it is drawn: its number and what happened.
 type Pair = (u64, Met);
 
-/// What is computed once a cell.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Closing {
-    paid: Paid,
-    divergences: Divergences,
+/// A part of what is computed once a cell.
+#[derive(Debug, Serialize, Deserialize)]
+enum Part {
+    /// Of the comparison of marginals.
+    Samples(Samples),
+    /// Of the groups that share weights.
+    Groups(Vec<Group>),
 }
 
 /// `1, 10^0.5, 10, …` up to a limit, rounded.
@@ -104,6 +106,7 @@ impl Kind for Meeting {
             divergence_times: folder.table()?,
             met: None,
             samples: Samples::default(),
+            groups: Vec::new(),
         }))
     }
 
@@ -112,8 +115,15 @@ impl Kind for Meeting {
     }
 
     fn parts(plan: &Plan, cell: usize) -> (u64, u64) {
-        let extent = asked(plan, cell).and_then(|asked| asked.marginals);
-        extent.map_or((0, 0), |extent| marginals::parts(extent, &plan.cells[cell], &plan.subject))
+        let (asked, cell) = (asked(plan, cell), &plan.cells[cell]);
+        let marginals = asked.and_then(|asked| asked.marginals);
+        let marginals = marginals.map_or((0, 0), |extent| marginals::parts(extent, cell, &plan.subject));
+        let groups = asked.and_then(|asked| asked.harmonized);
+        let groups = groups.map_or((0, 0), |groups| divergences::parts(groups, cell));
+        // The progress bar takes all for equal.
+        let number = marginals.0 + groups.0;
+        let work = [marginals, groups].map(|(number, work)| number.saturating_mul(work));
+        (number, work[0].saturating_add(work[1]) / number.max(1))
     }
 }
 
@@ -132,6 +142,8 @@ struct MeetingTables<'a> {
     met: Option<(MeetingTimes, Moments)>,
     /// Of the same cell: what its chains and exact draws have come to.
     samples: Samples,
+    /// Its groups.
+    groups: Vec<Group>,
 }
 
 impl Sink for MeetingTables<'_> {
@@ -149,25 +161,35 @@ impl Sink for MeetingTables<'_> {
     }
 
     fn part(&mut self, _: usize, part: &[u8]) -> Result<()> {
-        self.samples.merge(decode(part)?);
+        match decode(part)? {
+            Part::Samples(more) => self.samples.merge(more),
+            Part::Groups(more) => self.groups.extend(more),
+        }
         Ok(())
     }
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
-        let Closing { paid, divergences } =
-            if closing.is_empty() { Closing::default() } else { decode(closing)? };
+        let paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, Convergence::NoChains, error)?;
-        let samples = std::mem::take(&mut self.samples);
-        if let Some(extent) = asked(self.plan, number).and_then(|asked| asked.marginals)
-            && error.is_none()
-        {
+        let (samples, groups) = (std::mem::take(&mut self.samples), std::mem::take(&mut self.groups));
+        let asked = asked(self.plan, number);
+        // Where parts have failed, the others say nothing.
+        let complete = |extent: &(u64, u64)| samples.chains() == extent.0;
+        if let Some(extent) = asked.and_then(|asked| asked.marginals).filter(complete) {
             let (levels, entries) = marginals::rows(extent, Key(cell.key), samples, &self.plan.subject);
             levels.iter().try_for_each(|row| self.marginals.push(row))?;
             entries.iter().try_for_each(|row| self.entries.push(row))?;
         }
-        divergences.bounds.iter().try_for_each(|row| self.divergences.push(row))?;
-        divergences.times.iter().try_for_each(|row| self.divergence_times.push(row))?;
+        let complete = |(_, asked): &(_, Harmonized)| groups.len() as u64 == asked.groups;
+        let harmonized = asked.and_then(|asked| Some((asked, asked.harmonized?)));
+        if let Some((meeting, groups_asked)) = harmonized.filter(complete) {
+            let (seed, cell_key) = (self.plan.config.seed, meeting.chain_key);
+            let key = TaskKey { seed, cell: cell_key, replicate: 0, role: Role::Group };
+            let (bounds, times) = divergences::rows(groups_asked, Key(cell.key), groups, key);
+            bounds.iter().try_for_each(|row| self.divergences.push(row))?;
+            times.iter().try_for_each(|row| self.divergence_times.push(row))?;
+        }
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
         // Pairs use other roles.

@@ -298,7 +298,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
         })
         .collect();
     let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
-        return Ok(format!("{}: no entry of ours has a name of: {}\n\n", run.name, first.note));
+        return Ok(String::new());
     };
     let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
     header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));

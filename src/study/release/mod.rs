@@ -32,13 +32,13 @@ pub use tails::TailRow;
 use self::config::{ReleaseBlock, ReleaseFile};
 use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};
-use super::grid::{Gridded, Kind};
+use super::grid::{COUPLED_STEPS, Gridded, Kind};
 use super::meeting::certify as certified;
 use super::privacy::{StatementRow, gamma};
 use super::published::Published;
 use super::records::{Named, Records};
 use super::{Study, Tables};
-use crate::config::Certify;
+use crate::config::{Certify, Pairs};
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
@@ -48,19 +48,13 @@ use crate::page::Format;
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The study.
 pub struct Release;
 
-/// What is computed once a cell.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Closing {
-    paid: Paid,
-    /// Meeting times of its chain by lag, or why there are none; of cells that run their own pairs.
-    met: Option<std::result::Result<Vec<MeetingTimes>, String>>,
-}
+/// Meeting times of a cell's chain by lag, or why there are none.
+type MetTimes = std::result::Result<Vec<MeetingTimes>, String>;
 
 /// A cell ready to release.
 struct Ready<'a> {
@@ -69,12 +63,17 @@ struct Ready<'a> {
     releases: Box<dyn Releases>,
 }
 
-impl Ready<'_> {
-    /// Whether it is the first cell with its chain, which runs the pairs that certify all of them.
-    fn is_first_with_chain(&self) -> bool {
-        let first = || self.plan.cells.iter().find(|other| other.has_chain_of(self.cell));
-        self.cell.method.is_chain() && first().is_some_and(|first| first.key == self.cell.key)
-    }
+/// The pairs that a cell runs: the first with its chain those that certify all of them.
+fn own_pairs<'a>(plan: &'a Plan, cell: &Cell) -> Option<&'a Pairs> {
+    let Some(Certify::Pairs(pairs)) = &plan.config.certify else { return None };
+    let first = || plan.cells.iter().find(|other| other.has_chain_of(cell));
+    (cell.method.is_chain() && first().is_some_and(|first| first.key == cell.key)).then_some(pairs)
+}
+
+/// The parts of pairs: how many, and the rough cost of one in random words.
+fn parts(pairs: &Pairs, cell: &Cell) -> (u64, u64) {
+    let steps = COUPLED_STEPS.min(pairs.max_steps).saturating_mul(10 * cell.method.kind().facts().words);
+    engine::parts(pairs.pairs.saturating_mul(pairs.lag.len() as u64).saturating_mul(steps), pairs.pairs)
 }
 
 impl Prepared for Ready<'_> {
@@ -84,15 +83,15 @@ impl Prepared for Ready<'_> {
         (Drawn::Held(Box::new(rows)), drawn)
     }
 
+    fn part(&self, number: u64) -> crate::Result<Vec<u8>> {
+        let Some(pairs) = own_pairs(self.plan, self.cell) else { return Ok(Vec::new()) };
+        let share = engine::share(pairs.pairs, number, parts(pairs, self.cell).0);
+        let met: MetTimes = certified(self.plan, self.cell, pairs, share).map_err(|error| error.to_string());
+        Ok(encode(&met))
+    }
+
     fn close(&self) -> crate::Result<Vec<u8>> {
-        let paid = Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject));
-        let met = match &self.plan.config.certify {
-            Some(Certify::Pairs(pairs)) if self.is_first_with_chain() => {
-                Some(certified(self.plan, self.cell, pairs).map_err(|error| error.to_string()))
-            }
-            _ => None,
-        };
-        Ok(encode(&Closing { paid, met }))
+        Ok(encode(&Paid::new(self.releases.tv_error(), gamma(self.cell, &self.plan.subject))))
     }
 }
 
@@ -107,6 +106,11 @@ impl Kind for Release {
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
         tables::begin(plan, folder)
+    }
+
+    fn parts(plan: &Plan, cell: usize) -> (u64, u64) {
+        let cell = &plan.cells[cell];
+        own_pairs(plan, cell).map_or((0, 0), |pairs| parts(pairs, cell))
     }
 
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
@@ -252,7 +256,7 @@ pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> 
         fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
             self.0[cell].error = error.map(str::to_owned);
             if !closing.is_empty() {
-                self.0[cell].paid = decode::<Closing>(closing)?.paid;
+                self.0[cell].paid = decode(closing)?;
             }
             Ok(())
         }

@@ -1,7 +1,7 @@
 //! The tables of a study of releases while it is drawn.
 
 use super::super::Tables;
-use super::super::cells::CellTables;
+use super::super::cells::{CellTables, Paid};
 use super::agreement::Comparisons;
 use super::answers::Answers;
 use super::certify::Certificates;
@@ -13,9 +13,10 @@ use super::nodes::NodeDraws;
 use super::rows::{Draw, Rows};
 use super::tails::{self, NORMS};
 use super::{
-    AgreementRow, CertificateRow, ChainRow, Closing, ComponentRow, EntryRow, ErrorRow, LevelRow, MixingRow,
+    AgreementRow, CertificateRow, ChainRow, ComponentRow, EntryRow, ErrorRow, LevelRow, MetTimes, MixingRow,
     TailRow,
 };
+use crate::coupling::MeetingTimes;
 use crate::engine::{Drawn, Sink, decode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -46,6 +47,7 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
         levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
         chains: folder.table()?,
         mixing: (Chains::default(), folder.table()?),
+        met: None,
         certificates: Certificates::of(plan)?
             .map(|all| Ok::<_, Failure>((all, folder.table()?)))
             .transpose()?,
@@ -65,6 +67,8 @@ struct ReleaseTables<'a> {
     chains: TableFile<'a, ChainRow>,
     mixing: (Chains, TableFile<'a, MixingRow>),
     certificates: Option<(Certificates, TableFile<'a, CertificateRow>)>,
+    /// Of the cell that is drawn: the pairs that it runs itself.
+    met: Option<MetTimes>,
     answers: Option<Answers<'a>>,
     nodes: Option<NodeDraws<'a>>,
     table: Option<OfTable<'a>>,
@@ -126,10 +130,23 @@ impl Sink for ReleaseTables<'_> {
         Ok(())
     }
 
+    fn part(&mut self, _: usize, part: &[u8]) -> Result<()> {
+        self.met = Some(match (self.met.take(), decode(part)?) {
+            (Some(Ok(mut before)), Ok(more)) => {
+                let more: Vec<MeetingTimes> = more;
+                before.iter_mut().zip(more).for_each(|(before, more)| before.merge(more));
+                Ok(before)
+            }
+            (Some(Err(why)), _) => Err(why),
+            (_, part) => part,
+        });
+        Ok(())
+    }
+
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let Closing { mut paid, met } =
-            if closing.is_empty() { Closing::default() } else { decode(closing)? };
+        let mut paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
+        let met = self.met.take();
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
         if let Some((certificates, file)) = &mut self.certificates
