@@ -43,11 +43,21 @@ pub(crate) fn text(path: &Path, tried: &str) -> Result<String> {
 /// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
 /// power goes. A file that is there is replaced.
 pub(crate) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let failed = |e| Failure::write(&folder.join(name), e);
+    replace_with(folder, name, |out| out.write_all(content).map_err(failed))
+}
+
+/// The same, piece by piece.
+pub(crate) fn replace_with(
+    folder: &Path,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     let place = folder.join(name);
     let mut file = Beside::new(&place)?;
-    let written = file.file.write_all(content).and_then(|()| file.file.sync_all());
-    written.and_then(|()| file.name(&place)).map_err(|e| Failure::write(&place, e))?;
-    sync_folder(folder).map_err(|e| Failure::write(&place, e))
+    write(&mut file.file)?;
+    let synced = file.file.sync_all().and_then(|()| file.name(&place));
+    synced.and_then(|()| sync_folder(folder)).map_err(|e| Failure::write(&place, e))
 }
 
 /// Waits until the names in a folder are on the disk.

@@ -113,6 +113,36 @@ fn no_memory_is_a_message() {
     assert!(message.contains("no memory is left: ") && message.contains("--resume goes on"), "{message}");
 }
 
+/// The memory of a report is that of a row, and of the cells: 20,000 of them, in every format.
+#[test]
+fn many_cells_fit_in_little_memory() {
+    let place = place();
+    let list = |n: u32| {
+        (1..=n).map(|i| format!("{:.3}", 1.0 + f64::from(i) / 1000.0)).collect::<Vec<_>>().join(", ")
+    };
+    let grid = format!(
+        "[[grid]]\nepsilon = [{}]\nsensitivity = [{}]\nlaw = \"laplace\"\nmethod = \"l2\"\nreplicates = 1\n",
+        list(200),
+        list(100)
+    );
+    place.write("many.toml", &format!("name = \"c\"\nseed = 1\n{TREE_DATA}{grid}"));
+    for arguments in [
+        &["run", "many.toml", "--out", "many"][..],
+        &["report", "many", "--format", "csv"],
+        &["report", "many", "--format", "json"],
+        &["report", "many", "--out", "tables"],
+        &["compare", "many", "many", "--identical"],
+    ] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v 200000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_congenial")]);
+        let output = shell.args(arguments).current_dir(place.path(".")).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {message}");
+    }
+    let rows = std::fs::read_to_string(place.path("tables/l1_error.csv")).unwrap().lines().count();
+    assert_eq!(rows, 1 + 3 * 20_000);
+}
+
 /// A row without an end is no row: a quote that is not closed, or a file of zeros.
 #[test]
 fn rows_have_an_end() {

@@ -18,6 +18,7 @@ mod submit;
 mod verify;
 
 use clap::{Parser, Subcommand};
+use std::io::{ErrorKind, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
@@ -76,7 +77,6 @@ pub fn main() -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => {
             let code = failure.exit_code();
-            use std::io::Write;
             let _ = writeln!(std::io::stderr(), "{:?}", miette::Report::new(failure.for_people()));
             ExitCode::from(code)
         }
@@ -117,13 +117,30 @@ fn warn(report: &crate::report::Report, strict: bool) -> crate::failure::Result<
     Ok(())
 }
 
-/// Writes to standard output; a closed pipe ends quietly.
-fn print(text: &str) -> crate::failure::Result<()> {
-    use std::io::Write;
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(crate::failure::Failure::write(std::path::Path::new("standard output"), e))
+/// Standard output, in messages.
+const OUTPUT: &str = "standard output";
+
+/// Standard output; a closed pipe takes everything, quietly.
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match std::io::stdout().write(bytes) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
         }
-        _ => Ok(()),
     }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match std::io::stdout().flush() {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> crate::failure::Result<()> {
+    let failed = |e| crate::failure::Failure::write(std::path::Path::new(OUTPUT), e);
+    Output.write_all(text.as_bytes()).and_then(|()| Output.flush()).map_err(failed)
 }

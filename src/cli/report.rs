@@ -1,10 +1,9 @@
 //! `congenial report`
 
 use crate::failure::{Failure, Result};
-use crate::files;
 use crate::page::Format;
 use crate::report::{self, Report};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -25,13 +24,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let report = Report::open(&arguments.folders)?;
     let Some(out) = &arguments.out else {
-        super::print(&report::render(&report, arguments.format)?)?;
+        report::write(&report, arguments.format, Path::new(super::OUTPUT), &mut super::Output)?;
         return super::warn(&report, arguments.strict);
     };
     std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
-    for (name, content) in report::files(&report)? {
-        files::replace(out, name, content.as_bytes())?;
-        say!("{}", out.join(name).display());
-    }
+    report::write_files(&report, out, |place| say!("{}", place.display()))?;
     super::warn(&report, arguments.strict)
 }

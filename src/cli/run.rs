@@ -210,7 +210,7 @@ pub(super) fn threads(given: Option<u16>) -> usize {
 /// Prints the report of a finished run; cells that failed decide the exit code, and chains if it is `strict`.
 fn finish(target: &Path, strict: bool) -> Result<()> {
     let report = Report::open(&[target.to_owned()])?;
-    super::print(&report::render(&report, Format::Text)?)?;
+    report::write(&report, Format::Text, Path::new(super::OUTPUT), &mut super::Output)?;
     let trusted = super::warn(&report, strict);
     match report.failures.first() {
         None => trusted,

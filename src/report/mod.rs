@@ -4,4 +4,4 @@ mod compare;
 mod render;
 
 pub use compare::{Clock, Compared, Comparison, Verdict, compare};
-pub use render::{Report, files, render};
+pub use render::{Report, write, write_files};

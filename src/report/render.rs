@@ -1,11 +1,17 @@
 //! Reports of runs: pages, CSV or JSON.
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::files::replace_with;
 use crate::page::{Format, finished, heading};
 use crate::store::Run;
 use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
-use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use serde::ser::{Error, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// Some finished runs.
 pub struct Report {
@@ -64,7 +70,7 @@ impl Report {
         self.studies.iter().filter(|(_, runs)| !runs.is_empty())
     }
 
-    fn records(&self) -> Result<Vec<Records>> {
+    fn records(&self) -> Result<Vec<Records<'_>>> {
         let mut all = Vec::new();
         for (study, runs) in self.studies() {
             all.extend(study.records(runs)?);
@@ -107,48 +113,116 @@ impl Report {
     }
 }
 
-/// Prints a report. Errors: tables.
-pub fn render(report: &Report, format: Format) -> Result<String> {
+/// Writes a report. `place`: where to, for errors. Errors: tables; the place.
+pub fn write(report: &Report, format: Format, place: &Path, out: &mut dyn Write) -> Result<()> {
+    let mut out = BufWriter::new(out);
     match format {
-        Format::Text | Format::Markdown => Ok(finished(&report.pages(format)?, format)),
+        Format::Text | Format::Markdown => {
+            let page = finished(&report.pages(format)?, format);
+            out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e))?;
+        }
         Format::Csv => {
             // The first table of the first study that has rows.
-            let firsts = report.studies().map(|(study, runs)| Ok(study.records(runs)?.swap_remove(0)));
-            let firsts = firsts.collect::<Result<Vec<Records>>>()?;
-            let first = firsts.iter().find(|records| !records.rows.is_empty()).or(firsts.first());
-            Ok(first.map_or(String::new(), Records::csv))
-        }
-        Format::Json => {
-            let mut all: Map<String, Value> = Map::new();
-            let manifests: Vec<_> = report.runs().map(|named| &named.run.manifest).collect();
-            all.insert("runs".into(), json!(manifests));
-            let failed = |(run, cell, error): &(String, String, String)| json!({ "run": run, "cell": cell, "error": error });
-            all.insert("failures".into(), report.failures.iter().map(failed).collect());
-            for records in report.records()? {
-                let rows: Vec<Value> = records.rows.into_iter().map(Value::Object).collect();
-                match all.get_mut(records.key).and_then(Value::as_array_mut) {
-                    Some(before) => before.extend(rows),
-                    None => drop(all.insert(records.key.into(), rows.into())),
-                }
+            let mut firsts = Vec::new();
+            for (study, runs) in report.studies() {
+                firsts.push(study.records(runs)?.swap_remove(0));
             }
-            Ok(serde_json::to_string_pretty(&all).expect("plain values") + "\n")
+            let mut first = 0;
+            for (i, records) in firsts.iter().enumerate().rev() {
+                first = if records.is_empty()? { first } else { i };
+            }
+            firsts.get(first).map_or(Ok(()), |records| records.csv(place, &mut out, true))?;
         }
+        Format::Json => json(report, place, &mut out)?,
+    }
+    out.flush().map_err(|e| Failure::write(place, e))
+}
+
+fn json(report: &Report, place: &Path, out: &mut dyn Write) -> Result<()> {
+    let manifests: Vec<_> = report.runs().map(|named| &named.run.manifest).collect();
+    let failed =
+        |(run, cell, error): &(String, String, String)| json!({ "run": run, "cell": cell, "error": error });
+    let failures: Vec<Value> = report.failures.iter().map(failed).collect();
+    let mut all =
+        BTreeMap::from([("runs", Part::Value(json!(manifests))), ("failures", Part::Value(failures.into()))]);
+    for records in report.records()? {
+        match all.entry(records.key).or_insert_with(|| Part::Tables(Vec::new(), RefCell::default())) {
+            Part::Tables(tables, _) => tables.push(records),
+            Part::Value(_) => unreachable!("no table has these names"),
+        }
+    }
+    let written = serde_json::to_writer_pretty(&mut *out, &all);
+    let failure = all.values().find_map(|part| match part {
+        Part::Tables(_, failure) => failure.take(),
+        Part::Value(_) => None,
+    });
+    match (failure, written) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(e)) => Err(Failure::write(place, e)),
+        (None, Ok(())) => out.write_all(b"\n").map_err(|e| Failure::write(place, e)),
     }
 }
 
-/// Every file of a report: name and content. Errors: tables.
-pub fn files(report: &Report) -> Result<Vec<(&'static str, String)>> {
-    let mut files = vec![
-        ("report.txt", render(report, Format::Text)?),
-        ("report.md", render(report, Format::Markdown)?),
-        ("report.json", render(report, Format::Json)?),
-    ];
-    for records in report.records()?.into_iter().filter(|records| !records.rows.is_empty()) {
-        match files.iter_mut().find(|(name, _)| *name == records.file) {
-            // Two studies with a table of one name: the rows below each other.
-            Some((_, text)) => *text += records.csv().split_once('\n').map_or("", |(_, rows)| rows),
-            None => files.push((records.file, records.csv())),
+/// A part of the JSON.
+enum Part<'a> {
+    Value(Value),
+    /// The rows of some tables, below each other, row by row; and what was wrong with a table.
+    Tables(Vec<Records<'a>>, RefCell<Option<Failure>>),
+}
+
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let (tables, failure) = match self {
+            Self::Value(value) => return value.serialize(serializer),
+            Self::Tables(tables, failure) => (tables, failure),
+        };
+        let mut rows = serializer.serialize_seq(None)?;
+        for records in tables {
+            let mut unwritten = None;
+            let read = records.while_true(&mut |row| {
+                unwritten = rows.serialize_element(&row).err();
+                Ok(unwritten.is_none())
+            });
+            if let Some(e) = unwritten {
+                return Err(e);
+            }
+            if let Err(e) = read {
+                failure.replace(Some(e));
+                return Err(S::Error::custom("a table"));
+            }
+        }
+        rows.end()
+    }
+}
+
+/// Writes every file of a report into a folder; `told` hears of each. Errors: tables; the folder.
+pub fn write_files(report: &Report, folder: &Path, mut told: impl FnMut(&Path)) -> Result<()> {
+    let mut put = |name: &str, content: &mut dyn FnMut(&Path, &mut dyn Write) -> Result<()>| -> Result<()> {
+        let place = folder.join(name);
+        replace_with(folder, name, |out| content(&place, out))?;
+        told(&place);
+        Ok(())
+    };
+    for (name, format) in
+        [("report.txt", Format::Text), ("report.md", Format::Markdown), ("report.json", Format::Json)]
+    {
+        put(name, &mut |place, out| write(report, format, place, out))?;
+    }
+    // Two studies with a table of one name: the rows below each other.
+    let mut tables: Vec<(&str, Vec<Records>)> = Vec::new();
+    for records in report.records()? {
+        if records.is_empty()? {
+            continue;
+        }
+        match tables.iter_mut().find(|(file, _)| *file == records.file) {
+            Some((_, same)) => same.push(records),
+            None => tables.push((records.file, vec![records])),
         }
     }
-    Ok(files)
+    for (file, same) in tables {
+        put(file, &mut |place, out| {
+            same.iter().enumerate().try_for_each(|(i, records)| records.csv(place, out, i == 0))
+        })?;
+    }
+    Ok(())
 }

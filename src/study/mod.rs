@@ -71,7 +71,7 @@ pub trait Study: Configured {
     /// The pages of some runs of it. Errors: their tables.
     fn pages(&self, runs: &[Named], format: Format) -> Result<String>;
     /// The same as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>>;
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>>;
     /// The cells of a run that failed: in words, with their errors. Errors: its tables.
     fn failures(&self, run: &crate::store::Run) -> Result<Vec<(String, String)>> {
         cells::failures(run)

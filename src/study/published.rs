@@ -2,7 +2,7 @@
 //!
 //! A figure names a table of the report (`l1_error`: what `report --out` writes as `l1_error.csv`), a column of it, and by further columns the rows beside which it stands.
 
-use super::records::{Named, Records};
+use super::records::{Named, Records, Row};
 use super::{STUDIES, Study};
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
@@ -185,7 +185,7 @@ pub(super) fn copy(path: &Path, study: &dyn Study, asked: &[&str]) -> Result<(&'
     Ok((PUBLISHED, text.into_bytes()))
 }
 
-fn stem(records: &Records) -> &str {
+fn stem(records: &Records) -> &'static str {
     records.file.trim_end_matches(".csv")
 }
 
@@ -265,16 +265,25 @@ impl Beside<'_> {
 }
 
 /// Every figure with each row of ours that it stands beside; one without any alone.
-fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>> {
+fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Result<Vec<Beside<'a>>> {
+    let mut met: Vec<Vec<Row>> = published.iter().map(|_| Vec::new()).collect();
+    for records in tables {
+        let here = || published.iter().enumerate().filter(|(_, one)| stem(records) == one.table);
+        if here().next().is_none() {
+            continue;
+        }
+        records.while_true(&mut |row| {
+            // A table may have rows of published figures.
+            if row.get("source").is_none_or(|source| *source != PUBLISHED_ROW) {
+                here().filter(|(_, one)| one.meets(&row)).for_each(|(i, _)| met[i].push(row.clone()));
+            }
+            Ok(true)
+        })?;
+    }
     let mut all = Vec::new();
-    for one in published {
-        let rows =
-            tables.iter().filter(|records| stem(records) == one.table).flat_map(|records| &records.rows);
+    for (one, rows) in published.iter().zip(&met) {
         let before = all.len();
-        // A table may have rows of published figures.
-        let ours =
-            |row: &&Map<String, Value>| row.get("source").is_none_or(|source| *source != PUBLISHED_ROW);
-        let rows: Vec<&Map<String, Value>> = rows.filter(ours).filter(|row| one.meets(row)).collect();
+        let rows: Vec<&Row> = rows.iter().collect();
         let which = if rows.is_empty() { Vec::new() } else { telling(&rows) };
         for (row, which) in rows.into_iter().zip(which) {
             let field = |name: &str| row.get(name).and_then(Value::as_f64);
@@ -293,7 +302,7 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Vec<Beside<'a>>
             all.push(Beside { published: one, ours: None, one_release: None, which: String::new() });
         }
     }
-    all
+    Ok(all)
 }
 
 /// The published figures of some runs of a study that its own pages do not show. Errors: their files and tables.
@@ -326,7 +335,7 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
                 one.apart().map_or("-".into(), |z| format!("{z:+.1}")),
             ]
         };
-        let rows = beside(&published, &tables).iter().map(row).collect();
+        let rows = beside(&published, &tables)?.iter().map(row).collect();
         let header = ["source", "of", "figure", "published", "ours", "z"].map(str::to_owned).to_vec();
         out += &heading(&format!("{}: published figures beside ours", run.name), format);
         out += &table_page(header, rows, format);
@@ -336,7 +345,7 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
 }
 
 /// The same as records, all of them.
-pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
+pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records<'static>> {
     let header = [
         "run",
         "source",
@@ -351,14 +360,14 @@ pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
         "ours_se",
         "z",
     ];
-    let mut records = Records::new("published", PUBLISHED, &header);
+    let mut rows: Vec<Row> = Vec::new();
     for run in runs {
         let published = of(&run.run)?;
         if published.is_empty() {
             continue;
         }
         let tables = study.records(std::slice::from_ref(run))?;
-        for one in beside(&published, &tables) {
+        for one in beside(&published, &tables)? {
             let Published { source, name, table, figure, keys, value, standard_error, .. } = one.published;
             let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let known = |x: Option<f64>| x.filter(|x| x.is_finite()).map_or(Value::Null, Value::from);
@@ -376,10 +385,16 @@ pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records> {
                 known(one.ours.map(|ours| ours.standard_error)),
                 known(one.apart()),
             ];
-            records.rows.push(header.iter().map(|&name| name.to_owned()).zip(values).collect());
+            rows.push(header.iter().map(|&name| name.to_owned()).zip(values).collect());
         }
     }
-    Ok(records)
+    Ok(listed("published", PUBLISHED, &header, rows))
+}
+
+/// Records that are there already.
+fn listed(key: &'static str, file: &'static str, header: &[&str], rows: Vec<Row>) -> Records<'static> {
+    let header = header.iter().map(|&name| name.to_owned()).collect();
+    Records::new(key, file, header, |_| Ok(())).and(rows)
 }
 
 /// The tables and columns that figures can stand beside, study by study: for `FORMAT.md`.
@@ -434,10 +449,10 @@ mod tests {
         let row = |law: &str, epsilon: f64, f: f64| -> Map<String, Value> {
             json!({ "law": law, "epsilon": epsilon, "f": f, "f_se": 0.4 }).as_object().unwrap().clone()
         };
-        let mut table = Records::new("t", "t.csv", &["law", "epsilon", "f", "f_se"]);
-        table.rows =
+        let rows =
             vec![row("l1", 0.5, 2.0), row("l2", 0.5, 2.5), row("laplace", 0.5, 9.0), row("l1", 1.0, 7.0)];
-        let met = beside(&all, &[table]);
+        let table = listed("t", "t.csv", &["law", "epsilon", "f", "f_se"], rows);
+        let met = beside(&all, &[table]).unwrap();
         let ours: Vec<(&str, Option<f64>)> =
             met.iter().map(|one| (one.published.name.as_str(), one.ours.map(|ours| ours.mean))).collect();
         let want = [("b", 2.0), ("b", 2.5), ("c", 2.0), ("c", 2.5), ("c", 9.0), ("c", 7.0)];
@@ -459,9 +474,9 @@ mod tests {
                 .unwrap()
                 .clone()
         };
-        let mut table = Records::new("t", "t.csv", &["source", "name", "f", "f_se", "f_sd"]);
-        table.rows = vec![row("run", 2.0), row("published", 3.0)];
-        let met = beside(&all, &[table]);
+        let rows = vec![row("run", 2.0), row("published", 3.0)];
+        let met =
+            beside(&all, &[listed("t", "t.csv", &["source", "name", "f", "f_se", "f_sd"], rows)]).unwrap();
         assert_eq!(met.len(), 1);
         assert!((met[0].apart().unwrap() - 2.0).abs() < 1e-12);
     }

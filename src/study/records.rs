@@ -2,11 +2,13 @@
 
 use super::cells::{self, CellRow};
 use super::release::known;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::store::Run;
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// A run and its name in a report.
 #[derive(Debug)]
@@ -71,9 +73,16 @@ impl Named {
     }
 }
 
-/// Records of some runs.
-#[derive(Debug)]
-pub struct Records {
+/// A record: its fields by name.
+pub type Row = Map<String, Value>;
+
+/// Goes through rows, as long as what takes them returns true.
+type Source<'a> = Box<dyn Fn(Take) -> Result<()> + 'a>;
+/// Takes a row; returns whether it wants more.
+pub(super) type Take<'a> = &'a mut dyn FnMut(Row) -> Result<bool>;
+
+/// Records of some runs, read from their tables when they are wanted.
+pub struct Records<'a> {
     /// Their key in JSON.
     pub key: &'static str,
     /// Their file in CSV.
@@ -81,80 +90,139 @@ pub struct Records {
     /// Names of the fields, in order.
     pub header: Vec<String>,
     /// The records, each with these fields.
-    pub rows: Vec<Map<String, Value>>,
+    source: Source<'a>,
 }
 
 /// What of a cell stands in every record.
 const CELL: [&str; 8] =
     ["law", "split", "sensitivity", "delta", "method", "options", "nonnegative", "epsilon"];
 
-impl Records {
-    /// No records of these fields.
-    pub fn new(key: &'static str, file: &'static str, header: &[&str]) -> Self {
-        Self { key, file, header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+impl<'a> Records<'a> {
+    /// Records of these fields.
+    pub(super) fn new(
+        key: &'static str,
+        file: &'static str,
+        header: Vec<String>,
+        source: impl Fn(Take) -> Result<()> + 'a,
+    ) -> Self {
+        Self { key, file, header, source: Box::new(source) }
     }
 
     /// The rows of a table, each with its run; `R` stands for no cell of a grid.
-    pub fn of<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
-        let mut records = Self::new(key, file, &["run"]);
-        records.header.extend(R::COLUMNS.iter().map(|column| column.name.to_owned()));
-        for Named { name, run, .. } in runs {
-            run.each(|row: R| {
-                let mut record = fields(&row);
-                record.insert("run".into(), name.as_str().into());
-                records.rows.push(record);
-                Ok(())
-            })?;
-        }
-        Ok(records)
+    pub fn of<R: Record>(key: &'static str, file: &'static str, runs: &'a [Named]) -> Self {
+        let own = R::COLUMNS.iter().map(|column| column.name.to_owned());
+        let header = std::iter::once("run".to_owned()).chain(own).collect();
+        Self::new(key, file, header, |take| each(runs, take, |row: R, _| Ok(fields(&row))))
     }
 
     /// The rows of a table, each with its run and what its cell is.
-    pub fn of_cells<R: Record>(key: &'static str, file: &'static str, runs: &[Named]) -> Result<Self> {
-        let mut records = Self::new(key, file, &["run"]);
+    pub fn of_cells<R: Record>(key: &'static str, file: &'static str, runs: &'a [Named]) -> Self {
         // A column that has the name of one of the cell's is called after its table; those of the cells themselves stand there already.
-        let named = |name: &str| match CELL.contains(&name) && R::FILE != CellRow::FILE {
+        let named = move |name: &str| match CELL.contains(&name) && R::FILE != CellRow::FILE {
             true => format!("{key}_{name}"),
             false => name.to_owned(),
         };
         let own = R::COLUMNS.iter().map(|column| named(column.name));
         let own = own.filter(|name| name != "cell" && !CELL.contains(&name.as_str()));
-        records.header.extend(CELL.map(str::to_owned).into_iter().chain(own));
-        for Named { name, run, .. } in runs {
-            if !run.has::<R>() {
-                continue;
-            }
-            let cells = cells::by_key(run)?;
-            run.each(|row: R| {
-                let fields = fields(&row).into_iter();
-                let mut record: Map<String, Value> =
-                    fields.map(|(name, value)| (named(&name), value)).collect();
+        let header = ["run"].into_iter().chain(CELL).map(str::to_owned).chain(own).collect();
+        Self::new(key, file, header, move |take| {
+            let mut cells: Option<(PathBuf, HashMap<Key, CellRow>)> = None;
+            each(runs, take, |row: R, run| {
+                let cells = match &cells {
+                    Some((of, cells)) if *of == run.folder => cells,
+                    _ => &cells.insert((run.folder.clone(), cells::by_key(run)?)).1,
+                };
+                let mut record: Row =
+                    fields(&row).into_iter().map(|(name, value)| (named(&name), value)).collect();
                 if let Some(key) = record.remove("cell").as_ref().and_then(Value::as_str) {
                     let key = Key(u64::from_str_radix(key, 16).unwrap_or_default());
-                    record.extend(identity(known(&cells, key, run)?));
+                    record.extend(identity(known(cells, key, run)?));
                 }
-                record.insert("run".into(), name.as_str().into());
-                records.rows.push(record);
-                Ok(())
-            })?;
-        }
-        Ok(records)
+                Ok(record)
+            })
+        })
     }
 
-    /// As CSV.
-    pub fn csv(&self) -> String {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(&self.header).expect("writing to memory");
-        for row in &self.rows {
+    /// Goes through the records, as long as `take` returns true. Errors: the tables, and of `take`.
+    pub fn while_true(&self, take: Take) -> Result<()> {
+        (self.source)(take)
+    }
+
+    /// Whether there are any. Errors: the tables.
+    pub fn is_empty(&self) -> Result<bool> {
+        let mut empty = true;
+        self.while_true(&mut |_| {
+            empty = false;
+            Ok(false)
+        })?;
+        Ok(empty)
+    }
+
+    /// The same, each changed.
+    pub(super) fn with(self, change: impl Fn(&mut Row) + 'a) -> Self {
+        let before = self.source;
+        let source = move |take: Take| {
+            before(&mut |mut row| {
+                change(&mut row);
+                take(row)
+            })
+        };
+        Self { source: Box::new(source), ..self }
+    }
+
+    /// The same, and more behind them.
+    pub(super) fn and(self, more: Vec<Row>) -> Self {
+        let before = self.source;
+        let source = move |take: Take| {
+            let mut goes_on = true;
+            before(&mut |row| {
+                goes_on = take(row)?;
+                Ok(goes_on)
+            })?;
+            let mut more = more.iter();
+            while let Some(row) = more.next().filter(|_| goes_on) {
+                goes_on = take(row.clone())?;
+            }
+            Ok(())
+        };
+        Self { source: Box::new(source), ..self }
+    }
+
+    /// Writes them as CSV. `place`: what is written, for errors; `headed`: with the header. Errors: the tables; the place.
+    pub fn csv(&self, place: &Path, out: &mut dyn Write, headed: bool) -> Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        let failed = |e: csv::Error| Failure::write(place, e);
+        if headed {
+            writer.write_record(&self.header).map_err(failed)?;
+        }
+        self.while_true(&mut |row| {
             let text = |name: &String| match row.get(name) {
                 None | Some(Value::Null) => String::new(),
                 Some(Value::String(text)) => plain(text),
                 Some(other) => other.to_string(),
             };
-            writer.write_record(self.header.iter().map(text)).expect("writing to memory");
-        }
-        String::from_utf8(writer.into_inner().expect("writing to memory")).expect("UTF-8 in, UTF-8 out")
+            writer.write_record(self.header.iter().map(text)).map_err(failed)?;
+            Ok(true)
+        })?;
+        writer.flush().map_err(|e| Failure::write(place, e))
     }
+}
+
+/// Goes through the rows of a table of some runs, each as a record with its run.
+fn each<R: Record>(runs: &[Named], take: Take, mut record: impl FnMut(R, &Run) -> Result<Row>) -> Result<()> {
+    for Named { name, run, .. } in runs {
+        let mut goes_on = true;
+        run.while_true(|row: R| {
+            let mut record = record(row, run)?;
+            record.insert("run".into(), name.as_str().into());
+            goes_on = take(record)?;
+            Ok(goes_on)
+        })?;
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A text that a spreadsheet does not take for a formula: one that begins as such, and is no number, stands behind an apostrophe.

@@ -249,8 +249,8 @@ impl Study for Composition {
         runs.iter().map(|run| page::pages(run, format)).collect()
     }
 
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
-        Ok(vec![Records::of::<FindingRow>("findings", "findings.csv", runs)?])
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
+        Ok(vec![Records::of::<FindingRow>("findings", "findings.csv", runs)])
     }
 
     fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {

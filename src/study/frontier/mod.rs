@@ -108,8 +108,8 @@ impl Study for Frontier {
         Ok(pages + &release::trust(runs, format)?)
     }
 
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
-        let own = [page::points(runs)?, page::crossing_records(runs)?];
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
+        let own = [page::points(runs), page::crossing_records(runs)];
         Ok(own.into_iter().chain(Release.records(runs)?).collect())
     }
 

@@ -1,7 +1,7 @@
 //! Errors against what is paid, method by method, and where the better one changes.
 
 use super::super::cells::{self, CellRow};
-use super::super::records::{Named, Records, fields, identity};
+use super::super::records::{Named, Records, Row, Take, fields, identity};
 use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
@@ -9,7 +9,7 @@ use crate::failure::Result;
 use crate::page::{Format, heading, number, table as table_page, with_error};
 use crate::privacy::ChangeKind;
 use crate::table::Key;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// Standard errors between two errors of which one is called smaller: one of 370 pairs of equal errors is told apart.
@@ -263,26 +263,30 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
 }
 
 /// The points of some runs.
-pub(super) fn points(runs: &[Named]) -> Result<Records> {
-    let mut records = Records::of_cells::<FrontierRow>("frontier", "frontier.csv", &[])?;
-    let level = Records::of_cells::<LevelRow>("errors", "l1_error.csv", &[])?.header;
-    let more: Vec<String> = level.into_iter().filter(|name| !records.header.contains(name)).collect();
-    records.header.extend(more);
-    for run in runs {
-        for point in curves(run, true)?.1.into_iter().flat_map(|curve| curve.points) {
-            let mut record: Map<String, Value> = identity(&point.cell);
-            record.extend(fields(&point.own));
-            record.extend(fields(&point.level));
-            record.remove("cell");
-            record.insert("run".into(), run.name.as_str().into());
-            records.rows.push(record);
+pub(super) fn points(runs: &[Named]) -> Records<'_> {
+    let mut header = Records::of_cells::<FrontierRow>("frontier", "frontier.csv", &[]).header;
+    let level = Records::of_cells::<LevelRow>("errors", "l1_error.csv", &[]).header;
+    let more: Vec<String> = level.into_iter().filter(|name| !header.contains(name)).collect();
+    header.extend(more);
+    Records::new("frontier", "frontier.csv", header, move |take| {
+        for run in runs {
+            for point in curves(run, true)?.1.into_iter().flat_map(|curve| curve.points) {
+                let mut record: Row = identity(&point.cell);
+                record.extend(fields(&point.own));
+                record.extend(fields(&point.level));
+                record.remove("cell");
+                record.insert("run".into(), run.name.as_str().into());
+                if !take(record)? {
+                    return Ok(());
+                }
+            }
         }
-    }
-    Ok(records)
+        Ok(())
+    })
 }
 
 /// Every two curves of some runs, with their crossings.
-pub(super) fn crossing_records(runs: &[Named]) -> Result<Records> {
+pub(super) fn crossing_records(runs: &[Named]) -> Records<'_> {
     let header = [
         "run",
         "change",
@@ -296,31 +300,35 @@ pub(super) fn crossing_records(runs: &[Named]) -> Result<Records> {
         "paid",
         "paid_se",
     ];
-    let mut records = Records::new("crossings", "crossings.csv", &header);
-    for run in runs {
-        let (change, all) = curves(run, true)?;
-        for integers in [true, false] {
-            let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
-            for contest in contests(&curves) {
-                for crossing in &contest.crossings {
-                    let known = |x: f64| if x.is_nan() { Value::Null } else { x.into() };
-                    let values: [Value; 11] = [
-                        run.name.as_str().into(),
-                        change.map_or("", ChangeKind::name).into(),
-                        integers.into(),
-                        contest.level.into(),
-                        contest.first.name.replace('\n', " ").into(),
-                        contest.second.name.replace('\n', " ").into(),
-                        crossing.low.into(),
-                        crossing.high.into(),
-                        crossing.first_is_lower_before.into(),
-                        known(crossing.at.mean),
-                        known(crossing.at.standard_error),
-                    ];
-                    records.rows.push(header.iter().map(|name| (*name).to_owned()).zip(values).collect());
+    let source = move |take: Take| {
+        for run in runs {
+            let (change, all) = curves(run, true)?;
+            for integers in [true, false] {
+                let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
+                for contest in contests(&curves) {
+                    for crossing in &contest.crossings {
+                        let known = |x: f64| if x.is_nan() { Value::Null } else { x.into() };
+                        let values: [Value; 11] = [
+                            run.name.as_str().into(),
+                            change.map_or("", ChangeKind::name).into(),
+                            integers.into(),
+                            contest.level.into(),
+                            contest.first.name.replace('\n', " ").into(),
+                            contest.second.name.replace('\n', " ").into(),
+                            crossing.low.into(),
+                            crossing.high.into(),
+                            crossing.first_is_lower_before.into(),
+                            known(crossing.at.mean),
+                            known(crossing.at.standard_error),
+                        ];
+                        if !take(header.iter().map(|name| (*name).to_owned()).zip(values).collect())? {
+                            return Ok(());
+                        }
+                    }
                 }
             }
         }
-    }
-    Ok(records)
+        Ok(())
+    };
+    Records::new("crossings", "crossings.csv", header.map(str::to_owned).into(), source)
 }

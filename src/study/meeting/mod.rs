@@ -234,14 +234,14 @@ impl Study for Meeting {
         runs.iter().map(page).collect()
     }
 
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
         Ok(vec![
-            Records::of_cells::<BoundRow>("tv_bounds", "tv_bound.csv", runs)?,
-            Records::of_cells::<TimesRow>("meeting_times", "meeting_times.csv", runs)?,
-            Records::of_cells::<MarginalRow>("marginals", "marginals.csv", runs)?,
-            Records::of_cells::<EntryMarginalRow>("marginal_entries", "marginal_entries.csv", runs)?,
-            Records::of_cells::<DivergenceRow>("divergences", "divergences.csv", runs)?,
-            Records::of_cells::<DivergenceTimesRow>("divergence_times", "divergence_times.csv", runs)?,
+            Records::of_cells::<BoundRow>("tv_bounds", "tv_bound.csv", runs),
+            Records::of_cells::<TimesRow>("meeting_times", "meeting_times.csv", runs),
+            Records::of_cells::<MarginalRow>("marginals", "marginals.csv", runs),
+            Records::of_cells::<EntryMarginalRow>("marginal_entries", "marginal_entries.csv", runs),
+            Records::of_cells::<DivergenceRow>("divergences", "divergences.csv", runs),
+            Records::of_cells::<DivergenceTimesRow>("divergence_times", "divergence_times.csv", runs),
         ])
     }
 

@@ -133,8 +133,8 @@ impl Study for Privacy {
         runs.iter().map(of).collect()
     }
 
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
-        Ok(vec![Records::of_cells::<PaidRow>("privacy", "privacy.csv", runs)?])
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
+        Ok(vec![Records::of_cells::<PaidRow>("privacy", "privacy.csv", runs)])
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {

@@ -363,18 +363,18 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The entries with the errors of somebody else.
-pub(super) fn records(runs: &[Named]) -> Result<Records> {
-    let mut records = Records::of_cells::<EntryRow>("entries", "entries.csv", runs)?;
+pub(super) fn records(runs: &[Named]) -> Result<Records<'_>> {
+    let mut records = Records::of_cells::<EntryRow>("entries", "entries.csv", runs);
     records.header.push("their_error".into());
+    // By run and name.
+    let mut errors: HashMap<&str, HashMap<String, i64>> = HashMap::new();
     for run in runs {
-        let theirs = theirs(run)?;
-        let by_name: HashMap<&str, &BesideRow> =
-            theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
-        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
-            let other = row["name"].as_str().and_then(|name| by_name.get(name));
-            let error = other.map(|other| other.released.saturating_sub(other.confidential));
-            row.insert("their_error".into(), error.into());
-        }
+        let error = |row: BesideRow| (row.name, row.released.saturating_sub(row.confidential));
+        errors.insert(&run.name, theirs(run)?.into_iter().rev().map(error).collect());
     }
-    Ok(records)
+    Ok(records.with(move |row| {
+        let of = |name: &str| row.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let error = errors.get(of("run")).and_then(|errors| errors.get(of("name"))).copied();
+        row.insert("their_error".into(), error.into());
+    }))
 }

@@ -426,14 +426,10 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
 }
 
 /// The levels of every cell, and the published figures beside.
-pub(super) fn records(runs: &[Named]) -> Result<Records> {
-    let mut records = Records::new("errors", "l1_error.csv", &["source"]);
-    let levels = Records::of_cells::<LevelRow>("errors", "l1_error.csv", runs)?;
-    records.header.extend(levels.header);
-    for mut row in levels.rows {
-        row.insert("source".into(), "run".into());
-        records.rows.push(row);
-    }
+pub(super) fn records(runs: &[Named]) -> Result<Records<'_>> {
+    let mut records = Records::of_cells::<LevelRow>("errors", "l1_error.csv", runs);
+    records.header.insert(0, "source".into());
+    let mut theirs = Vec::new();
     for run in runs {
         for figure in published(run)? {
             let mut row = Map::new();
@@ -444,8 +440,9 @@ pub(super) fn records(runs: &[Named]) -> Result<Records> {
             row.insert("epsilon".into(), figure.epsilon.into());
             row.insert("level".into(), figure.level.into());
             row.insert("l1_normalised".into(), figure.value.into());
-            records.rows.push(row);
+            theirs.push(row);
         }
     }
-    Ok(records)
+    let ours = records.with(|row| drop(row.insert("source".into(), "run".into())));
+    Ok(ours.and(theirs))
 }

@@ -182,19 +182,19 @@ impl Study for Release {
         Ok(out + &chains::pages(runs, format)?)
     }
 
-    fn records(&self, runs: &[Named]) -> Result<Vec<Records>> {
+    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
         Ok(vec![
             errors::records(runs)?,
-            Records::of_cells::<MixingRow>("chains", "chains.csv", runs)?,
+            Records::of_cells::<MixingRow>("chains", "chains.csv", runs),
             entries::records(runs)?,
-            Records::of_cells::<ComponentRow>("components", "components.csv", runs)?,
-            Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs)?,
-            Records::of_cells::<TailRow>("tails", "tails.csv", runs)?,
-            Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs)?,
+            Records::of_cells::<ComponentRow>("components", "components.csv", runs),
+            Records::of_cells::<AgreementRow>("agreement", "agreement.csv", runs),
+            Records::of_cells::<TailRow>("tails", "tails.csv", runs),
+            Records::of_cells::<CertificateRow>("certificates", "certificates.csv", runs),
             answers::records(runs)?,
             answers::size_records(runs)?,
-            Records::of_cells::<StatementRow>("statements", "statements.csv", runs)?,
-            Records::of_cells::<CellRow>("cells", "cells.csv", runs)?,
+            Records::of_cells::<StatementRow>("statements", "statements.csv", runs),
+            Records::of_cells::<CellRow>("cells", "cells.csv", runs),
         ])
     }
 

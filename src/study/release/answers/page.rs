@@ -184,9 +184,12 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> R
     Ok(out)
 }
 
+/// Values by the names of their columns.
+type Values = Vec<(String, String)>;
+
 /// The answers of every cell, with a column for each column of a query.
-pub(in super::super) fn records(runs: &[Named]) -> Result<Records> {
-    let mut records = Records::of_cells::<AnswerRow>("answers", "answers.csv", runs)?;
+pub(in super::super) fn records(runs: &[Named]) -> Result<Records<'_>> {
+    let mut records = Records::of_cells::<AnswerRow>("answers", "answers.csv", runs);
     let own = records.header.clone();
     // A column of the data that has the name of one of ours.
     let named = |column: &str| match own.iter().any(|name| name == column) {
@@ -194,8 +197,10 @@ pub(in super::super) fn records(runs: &[Named]) -> Result<Records> {
         false => column.to_owned(),
     };
     let mut columns: Vec<String> = Vec::new();
+    // By run, query and group.
+    let mut all: HashMap<&str, HashMap<(u64, u64), Values>> = HashMap::new();
     for run in runs {
-        let mut groups: HashMap<(u64, u64), Vec<(String, String)>> = HashMap::new();
+        let groups = all.entry(&run.name).or_default();
         run.run.each(|row: GroupRow| {
             let name = named(&row.column);
             if !columns.contains(&name) {
@@ -204,28 +209,31 @@ pub(in super::super) fn records(runs: &[Named]) -> Result<Records> {
             groups.entry((row.query.into(), row.group)).or_default().push((name, row.value));
             Ok(())
         })?;
-        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
-            let number = |name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
-            for (name, value) in groups.get(&(number("query"), number("group"))).into_iter().flatten() {
-                row.insert(name.clone(), value.as_str().into());
-            }
-        }
     }
     records.header.splice(1..1, columns);
-    Ok(records)
+    Ok(records.with(move |row| {
+        let number = |name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let groups = row.get("run").and_then(Value::as_str).and_then(|run| all.get(run));
+        let group = groups.and_then(|groups| groups.get(&(number("query"), number("group"))));
+        for (name, value) in group.into_iter().flatten() {
+            row.insert(name.clone(), value.as_str().into());
+        }
+    }))
 }
 
 /// The sizes of every cell and query, with the columns of the query.
-pub(in super::super) fn size_records(runs: &[Named]) -> Result<Records> {
-    let mut records = Records::of_cells::<SizeRow>("sizes", "sizes.csv", runs)?;
+pub(in super::super) fn size_records(runs: &[Named]) -> Result<Records<'_>> {
+    let mut records = Records::of_cells::<SizeRow>("sizes", "sizes.csv", runs);
     records.header.insert(1, "columns".into());
+    let mut all: HashMap<&str, HashMap<u64, String>> = HashMap::new();
     for run in runs {
-        let queries: HashMap<u64, String> =
-            run.run.all()?.into_iter().map(|row: QueryRow| (row.query.into(), row.columns)).collect();
-        for row in records.rows.iter_mut().filter(|row| row["run"] == run.name.as_str()) {
-            let columns = row.get("query").and_then(Value::as_u64).and_then(|query| queries.get(&query));
-            row.insert("columns".into(), columns.cloned().into());
-        }
+        let queries = run.run.all()?.into_iter().map(|row: QueryRow| (row.query.into(), row.columns));
+        all.insert(&run.name, queries.collect());
     }
-    Ok(records)
+    Ok(records.with(move |row| {
+        let queries = row.get("run").and_then(Value::as_str).and_then(|run| all.get(run));
+        let query = row.get("query").and_then(Value::as_u64);
+        let columns = query.and_then(|query| queries?.get(&query));
+        row.insert("columns".into(), columns.cloned().into());
+    }))
 }
