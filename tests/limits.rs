@@ -134,7 +134,7 @@ fn many_cells_fit_in_little_memory() {
         &["compare", "many", "many", "--identical"],
     ] {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "ulimit -v 200000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_congenial")]);
+        shell.args(["-c", "ulimit -v 300000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_congenial")]);
         let output = shell.args(arguments).current_dir(place.path(".")).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {message}");
