@@ -127,12 +127,13 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
     for (name, content) in copies {
         folder.write(name, &content)?;
     }
+    // Read before the run, too.
+    let shards = folder.journal().shards()?;
     let manner = making.manner;
     say!("{}: {} cells on {} threads{expected}", about.name, about.cells, manner.threads);
     let started = Started::now(manner.threads);
     let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
     let seconds = started.seconds();
-    let shards = folder.journal().shards();
     let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
     say!("done in {seconds:.1} s: {}", target.display());
     finish(&target, making.strict)

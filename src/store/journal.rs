@@ -264,17 +264,23 @@ impl Journal {
         replace(&self.folder, &format!("shard-{shard}-of-{of}.json"), text.as_bytes())
     }
 
-    /// The shards that have come to their end, in order.
-    pub fn shards(&self) -> Vec<ShardRecord> {
-        let folders = std::iter::once(&self.folder).chain(&self.others);
-        let files = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-        let mut shards: Vec<ShardRecord> = files
-            .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
-            .filter(|file| file.file_name() != IDENTITY)
-            .filter_map(|file| serde_json::from_str(&files::text(&file.path(), "cannot read").ok()?).ok())
-            .collect();
+    /// The shards that have come to their end, in order; a record that is not whole is none. Errors: files.
+    pub fn shards(&self) -> Result<Vec<ShardRecord>> {
+        let mut shards: Vec<ShardRecord> = Vec::new();
+        for folder in std::iter::once(&self.folder).chain(&self.others) {
+            let cannot = |e: std::io::Error| Failure::io(folder, "cannot read", e);
+            for file in fs::read_dir(folder).map_err(cannot)? {
+                let file = file.map_err(cannot)?;
+                let path = file.path();
+                if path.extension().is_some_and(|extension| extension == "json")
+                    && file.file_name() != IDENTITY
+                {
+                    shards.extend(serde_json::from_str::<ShardRecord>(&files::text(&path, "cannot read")?));
+                }
+            }
+        }
         shards.sort_by_key(|shard| (shard.of, shard.shard));
-        shards
+        Ok(shards)
     }
 
     /// Writes a file of the run beside the journal. Errors: files.
