@@ -29,6 +29,12 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
+/// What is in a folder. Errors: files.
+pub(crate) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    entries.map_err(|e| Failure::io(folder, "cannot read", e))
+}
+
 /// The text of a file. `tried`: what an error says that could not be done. Refused: as [`open`]; more than 64 MiB; what is not UTF-8.
 pub(crate) fn text(path: &Path, tried: &str) -> Result<String> {
     let failed = |e: std::io::Error| Failure::io(path, tried, e);

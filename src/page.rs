@@ -94,6 +94,11 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
+/// A number of things in words, for one that has its plural by an s.
+pub fn counted(n: f64, what: &str) -> String {
+    format!("{} {what}{}", thousands(n), if n == 1.0 { "" } else { "s" })
+}
+
 /// A number of rows in words: by groups of three digits, from a billion on rounded.
 pub fn thousands(n: f64) -> String {
     let grouped = |n: f64| {

@@ -225,7 +225,7 @@ fn parts_of_what_is_computed_once_are_kept() {
     let left = batches(&place, "out.partial");
     let resume = place.command(&["run", "config.toml", "--out", "out", "--resume"]).output().unwrap();
     let message = String::from_utf8_lossy(&resume.stderr);
-    assert!(message.contains(&format!("{left} batches are done already")), "{message}");
+    assert!(message.contains(&format!("batches done already: {left}")), "{message}");
     assert_eq!(place.prints(&["digest", "out"]), want);
     for shard in ["1/3", "2/3", "3/3"] {
         place.prints(&["run", "config.toml", "--out", "merged", "--shard", shard]);
@@ -495,7 +495,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!((lines[0], lines[2]), ("first 1", "second 0"), "{text}{message}");
     assert!(lines[1].trim().parse::<usize>().unwrap() >= 1, "{text}");
     assert!(
-        message.contains("--resume goes on from here") && message.contains("batches are done already"),
+        message.contains("--resume goes on from here") && message.contains("batches done already"),
         "{message}"
     );
     assert_eq!(lines[3..].join("\n") + "\n", place.prints(&["digest", "whole"]));

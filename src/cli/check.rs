@@ -1,6 +1,7 @@
 //! `congenial check`
 
 use crate::failure::Result;
+use crate::page::counted;
 use crate::study::{self, Document};
 use std::path::PathBuf;
 
@@ -19,15 +20,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match study::load(path, &arguments.sets)? {
             Document::Grid(config) => {
-                format!("{}, {} of the grid", config.study, plural(config.blocks.len(), "block"))
+                format!("{}, {} of the grid", config.study, counted(config.blocks.len() as f64, "block"))
             }
-            Document::Worlds(config) => format!("composition, {}", plural(config.settings.len(), "setting")),
+            Document::Worlds(config) => {
+                format!("composition, {}", counted(config.settings.len() as f64, "setting"))
+            }
         };
         super::print(&format!("{}: fine ({what}); the data were not looked at\n", path.display()))?;
     }
     Ok(())
-}
-
-fn plural(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

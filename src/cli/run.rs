@@ -2,7 +2,7 @@
 
 use crate::engine::{self, Manner, Shard};
 use crate::failure::{Failure, Result};
-use crate::page::Format;
+use crate::page::{Format, counted};
 use crate::report::{self, Report};
 use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
 use crate::study::{self, Planned};
@@ -130,7 +130,8 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
     // Read before the run, too.
     let shards = folder.journal().shards()?;
     let manner = making.manner;
-    say!("{}: {} cells on {} threads{expected}", about.name, about.cells, manner.threads);
+    let (cells, threads) = (counted(about.cells as f64, "cell"), counted(manner.threads as f64, "thread"));
+    say!("{}: {cells} on {threads}{expected}", about.name);
     let started = Started::now(manner.threads);
     let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
     let seconds = started.seconds();
@@ -190,7 +191,7 @@ fn claim(making: &Making, name: &str, target: &Path, identity: &Identity) -> Res
 fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     if batches > 0 {
-        say!("{name}: {batches} batches are done already");
+        say!("{name}: batches done already: {batches}");
     }
     let failed = |e: std::io::Error| Failure::Usage(format!("cannot wait for signals: {e}"));
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;

@@ -4,6 +4,7 @@ use super::run;
 use crate::cluster::{self, Job, Pods, Word};
 use crate::engine;
 use crate::failure::{Failure, Result};
+use crate::page::counted;
 use crate::store::{self, Identity};
 use crate::study;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let here = run::threads(None);
     let expected = engine::estimate(&*planned, here);
     expected.fits(&about.name, &out)?;
-    say!("{}: measuring {} cells{expected}", about.name, about.cells);
+    say!("{}: measuring {}{expected}", about.name, counted(about.cells as f64, "cell"));
     let costs = engine::measure(&*planned, here)?;
     let threads = usize::from(arguments.threads);
     let tasks = match arguments.tasks {

@@ -10,6 +10,7 @@ pub use slurm::slurm;
 
 use crate::engine::Task;
 use crate::failure::{Failure, Result};
+use crate::page::counted;
 use std::ffi::OsStr;
 
 /// What a cluster is to do.
@@ -49,14 +50,13 @@ impl Job {
     /// What it is, for the head of a script.
     fn words(&self) -> String {
         let (least, most) = self.seconds();
-        let plural = |n: usize| if n == 1 { "" } else { "s" };
-        let (tasks, threads) = (self.tasks.len(), usize::from(self.threads));
+        let tasks = self.tasks.len();
         format!(
-            "{} ({}): {tasks} task{} of {threads} thread{}, {} by what its cells took where this was written, then the merge.",
+            "{} ({}): {} of {}, {} by what its cells took where this was written, then the merge.",
             self.name,
             self.config_hash,
-            plural(tasks),
-            plural(threads),
+            counted(tasks as f64, "task"),
+            counted(f64::from(self.threads), "thread"),
             if tasks == 1 { minutes(most) } else { format!("{} to {} each", minutes(least), minutes(most)) },
         )
     }

@@ -3,7 +3,7 @@
 use super::{WAITING, Work};
 use crate::failure::{Failure, Result};
 use crate::machine::{free_disk, free_memory};
-use crate::page::{bytes, duration, thousands};
+use crate::page::{bytes, counted, duration};
 use std::fmt;
 use std::path::Path;
 
@@ -73,7 +73,7 @@ impl Estimate {
         };
         match (free_disk(place), free_memory()) {
             (Some(left), _) if self.disk > left as f64 => refuse(
-                &format!("{} rows", thousands(self.rows)),
+                &counted(self.rows, "row"),
                 self.disk,
                 format!("the disk of {}", place.display()),
                 left,
@@ -93,7 +93,7 @@ impl Estimate {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if self.rows > 0.0 {
-            write!(f, "; {} rows and their summaries", thousands(self.rows))?;
+            write!(f, "; {} and summaries", counted(self.rows, "row"))?;
         }
         if self.disk >= 1e6 {
             write!(f, ", at least {}", bytes(self.disk))?;

@@ -1,6 +1,7 @@
 //! What a study is about.
 
 use super::{HierarchyTable, InvariantTable};
+use crate::page::counted;
 
 /// Confidential counts with the structure that every release keeps.
 #[derive(Debug)]
@@ -100,12 +101,11 @@ impl Subject {
             Self::Table(table) => {
                 let rows = table.invariant.rows().len();
                 let parts = table.invariant.component_count();
-                let plural = |n: usize| if n == 1 { "" } else { "s" };
                 format!(
-                    "{} entries under {rows} equation{} ({parts} connected component{})",
+                    "{} entries under {} ({})",
                     table.counts.len(),
-                    plural(rows),
-                    plural(parts)
+                    counted(rows as f64, "equation"),
+                    counted(parts as f64, "connected component")
                 )
             }
         }

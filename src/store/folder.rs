@@ -2,7 +2,7 @@
 
 use super::{FileDigest, Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
-use crate::files::{TEMPORARY, is_taken, replace, sync_folder};
+use crate::files::{TEMPORARY, is_taken, listed, replace, sync_folder};
 use crate::table::{Field, Record, TableDigest, Values, Writer, unwritten};
 use std::collections::BTreeMap;
 use std::fs;
@@ -207,7 +207,7 @@ fn sweep(folder: &Path, kept: &[&str]) {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
         match name.as_ref() {
-            name if kept.contains(&name) => {}
+            name if kept.contains(&name) => sweep(&path, &[]),
             "journal" => drop(fs::remove_dir_all(path)),
             "lock" => drop(fs::remove_file(path)),
             name if name.ends_with(TEMPORARY) => drop(fs::remove_file(path)),
@@ -356,17 +356,15 @@ impl RunFolder {
     }
 }
 
-/// Adds the files of a folder and of all below it, by their names from `top`. Errors: files.
+/// Adds the files of a folder and of all below it that have come to their end, by their names from `top`. Errors: files.
 fn add_files(top: &Path, below: &str, names: &mut Vec<String>) -> Result<()> {
-    let folder = top.join(below);
-    let cannot = |e: std::io::Error| Failure::io(&folder, "cannot read", e);
-    for entry in fs::read_dir(&folder).map_err(cannot)? {
-        let entry = entry.map_err(cannot)?;
+    for entry in listed(&top.join(below))? {
         let name = format!("{below}{}", entry.file_name().to_string_lossy());
-        match entry.file_type().map_err(cannot)? {
-            kind if kind.is_dir() => add_files(top, &format!("{name}/"), names)?,
-            kind if kind.is_file() => names.push(name),
-            _ => {}
+        let kind = entry.file_type().map_err(|e| Failure::io(&entry.path(), "cannot read", e))?;
+        if kind.is_dir() {
+            add_files(top, &format!("{name}/"), names)?;
+        } else if kind.is_file() && !name.ends_with(TEMPORARY) {
+            names.push(name);
         }
     }
     Ok(())

@@ -177,7 +177,7 @@ impl Journal {
 
     /// Takes up the records of all logs of a folder. A good one stands before one with an error.
     fn read_logs(&mut self, folder: &Path) -> Result<()> {
-        for path in logs_in(folder, &self.prefix) {
+        for path in logs_in(folder, &self.prefix)? {
             let mut file = files::open(&path)?;
             let number = locked(&self.logs).len();
             let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
@@ -235,7 +235,7 @@ impl Journal {
     }
 
     fn copy(&self, journal: &Path) -> Result<()> {
-        for path in logs_in(journal, "") {
+        for path in logs_in(journal, "")? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !self.folder.join(&*name).exists() {
                 let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
@@ -268,9 +268,7 @@ impl Journal {
     pub fn shards(&self) -> Result<Vec<ShardRecord>> {
         let mut shards: Vec<ShardRecord> = Vec::new();
         for folder in std::iter::once(&self.folder).chain(&self.others) {
-            let cannot = |e: std::io::Error| Failure::io(folder, "cannot read", e);
-            for file in fs::read_dir(folder).map_err(cannot)? {
-                let file = file.map_err(cannot)?;
+            for file in files::listed(folder)? {
                 let path = file.path();
                 if path.extension().is_some_and(|extension| extension == "json")
                     && file.file_name() != IDENTITY
@@ -474,18 +472,20 @@ fn batch(record: &[u8]) -> Batch {
     Batch { rows: rows.to_vec(), error }
 }
 
-/// In the order of their names.
-fn logs_in(journal: &Path, prefix: &str) -> Vec<PathBuf> {
-    let files = fs::read_dir(journal).into_iter().flatten().flatten();
-    let logs = files.filter(|file| {
-        let name = file.file_name();
+/// In the order of their names. Errors: files.
+fn logs_in(journal: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+    let mut logs = Vec::new();
+    for file in files::listed(journal)? {
+        let (name, path) = (file.file_name(), file.path());
         let name = name.to_string_lossy();
         // What is no file is no log.
-        name.starts_with(prefix) && name.ends_with(".log") && file.path().is_file()
-    });
-    let mut logs: Vec<PathBuf> = logs.map(|file| file.path()).collect();
+        let is_file = file.file_type().map_err(|e| Failure::io(&path, "cannot read", e))?.is_file();
+        if is_file && name.starts_with(prefix) && name.ends_with(".log") {
+            logs.push(path);
+        }
+    }
     logs.sort();
-    logs
+    Ok(logs)
 }
 
 #[cfg(test)]
@@ -517,7 +517,7 @@ mod tests {
         let open = || Journal::open(place.path(), &identity).unwrap();
         assert_eq!((reads(&open(), (1, 0, 1)), reads(&open(), KEY)), (Some(good.clone()), Some(some())));
         assert_eq!(open().batches(), 2);
-        let path = logs_in(&place.path().join("journal"), "").remove(0);
+        let path = logs_in(&place.path().join("journal"), "").unwrap().remove(0);
         let whole = fs::read(&path).unwrap();
         for i in HEAD + 3..whole.len() {
             fs::write(&path, &whole[..i]).unwrap();

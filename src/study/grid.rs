@@ -11,6 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::Shape;
 use crate::input::Subject;
+use crate::page::counted;
 use crate::privacy::LatticeShape;
 use crate::privacy::Statement;
 use crate::store::{About, Lattice, RunFolder};
@@ -235,7 +236,8 @@ impl<K: Kind> Planned for Gridded<K> {
             row.into_iter().chain(paid).chain(pays).collect()
         };
         let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
-        let mut summary = format!("{} cells on {}", plan.cells.len(), plan.subject.summary());
+        let mut summary =
+            format!("{} on {}", counted(plan.cells.len() as f64, "cell"), plan.subject.summary());
         notes.iter().for_each(|note| summary += &format!("; {note}"));
         if plan.cells.iter().any(|cell| cell.paid.is_none() && statements.is_searched(cell)) {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";

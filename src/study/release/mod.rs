@@ -44,7 +44,7 @@ use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::{Keep, KeptNodes};
-use crate::page::Format;
+use crate::page::{Format, counted};
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
@@ -264,7 +264,8 @@ pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> 
     let planned: Gridded<Release> = Gridded::new(plan);
     let expected = engine::estimate(&planned, manner.threads);
     if expected.is_long() {
-        say!("{}: {} cells{expected}", planned.plan.config.name, planned.plan.cells.len());
+        let cells = counted(planned.plan.cells.len() as f64, "cell");
+        say!("{}: {cells}{expected}", planned.plan.config.name);
     }
     let mut kept = Kept(planned.plan.cells.iter().map(|_| Outcome::default()).collect());
     engine::run(&planned, manner, None, &mut kept)?;
