@@ -112,7 +112,9 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
     let _ = fs::remove_file(partial.join("manifest.json"));
     let mut journal = Journal::open(&partial, identity)?;
     if earlier == Earlier::Retried {
-        journal.adopt(target)?;
+        if is_taken(target) {
+            journal.adopt(target)?;
+        }
         journal.forget_failed();
     }
     Ok(Claim::New(Box::new(RunFolder {
