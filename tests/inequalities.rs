@@ -221,7 +221,7 @@ method = "exact"
 #[test]
 fn variances_are_beside_their_closed_forms() {
     let place = place();
-    let text = place.prints(&["run", "equations.toml", "--out", "out"]);
+    let text = place.pages("equations.toml", "out");
     assert!(text.contains("conditioning / least squares"), "{text}");
     let parts = place.with_cells("out", |row: &ComponentRow| row.cell);
     assert_eq!(parts.len(), 2 * 5 * 2);
@@ -243,7 +243,7 @@ fn variances_are_beside_their_closed_forms() {
 #[test]
 fn gamma_is_found_by_a_study_of_privacy() {
     let place = place();
-    let text = place.prints(&["run", "privacy.toml", "--out", "out"]);
+    let text = place.pages("privacy.toml", "out");
     assert!(text.contains("gamma over all pairs of tables"), "{text}");
     assert!(place.failures("out").is_empty());
     let rows: Vec<PaidRow> = place.rows("out");
@@ -265,14 +265,14 @@ fn gamma_is_found_by_a_study_of_privacy() {
 #[test]
 fn the_theory_is_checked_statement_by_statement() {
     let place = place();
-    let text = place.prints(&["run", "theory.toml", "--out", "out"]);
+    let text = place.pages("theory.toml", "out");
     assert!(text.contains("Table 1 of \"Two views\" as computed (4 worlds"), "{text}");
     assert!(text.contains("Theorem 3.5 (2) (conditioning; printed as true)"), "{text}");
     let rows: Vec<FindingRow> = place.rows("out");
     let refuted: Vec<&str> =
         rows.iter().filter(|row| row.claim && !row.holds).map(|row| row.statement.as_str()).collect();
     assert!(refuted.iter().all(|s| s.contains("3.5 (2)") || s.contains("by the letter")), "{refuted:?}");
-    let again = place.prints(&["run", "theory.toml", "--out", "out"]);
+    let again = place.pages("theory.toml", "out");
     assert_eq!(again, text);
     place.prints(&["run", "theory.toml", "--out", "one", "--threads", "1"]);
     assert_eq!(rows, place.rows("one"));

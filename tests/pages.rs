@@ -60,8 +60,9 @@ fn run(place: &Place, config: &str, out: &str, more: &[&str]) -> String {
 /// Pins the report of some runs: both pages, and of the tables that `--out` writes their columns and numbers of rows.
 fn pin_report(place: &Place, kind: &str, folders: &[&str]) -> String {
     let report = |format| place.prints(&[&["report"], folders, &["--format", format]].concat());
-    let [text, markdown, csv] = ["text", "markdown", "csv"].map(report);
-    for (format, page) in [("text", &text), ("markdown", &markdown)] {
+    let [summary, markdown, csv] = ["text", "markdown", "csv"].map(report);
+    let text = place.prints(&[&["report"], folders, &["--full"]].concat());
+    for (format, page) in [("summary", &summary), ("text", &text), ("markdown", &markdown)] {
         pin(&format!("{kind}_{format}"), page);
     }
     let tables = format!("{kind}-tables");
@@ -77,6 +78,7 @@ fn pin_report(place: &Place, kind: &str, folders: &[&str]) -> String {
         match name.as_str() {
             "report.txt" => assert_eq!(content, text),
             "report.md" => assert_eq!(content, markdown),
+            "report.html" => is_a_page(&content),
             "report.json" => drop(serde_json::from_str::<serde_json::Value>(&content).unwrap()),
             _ => {
                 let printed = if content == csv { ", as on standard output" } else { "" };
@@ -86,10 +88,26 @@ fn pin_report(place: &Place, kind: &str, folders: &[&str]) -> String {
         }
     }
     pin(&format!("{kind}_tables"), &others);
-    text
+    summary
 }
 
-/// Runs a config, and pins its report, which is also what the run prints.
+/// A page that stands alone: it asks for nothing, and every tag that is opened is closed.
+fn is_a_page(content: &str) {
+    assert!(content.starts_with("<!doctype html>"));
+    for other in ["src=", "@import", "url(", "http://", "https://"] {
+        assert!(!content.contains(other), "{other}");
+    }
+    for tag in [
+        "html", "head", "body", "main", "section", "table", "thead", "tbody", "tr", "td", "h2", "ul", "li",
+        "p",
+    ] {
+        let opened =
+            content.matches(&format!("<{tag}>")).count() + content.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, content.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+}
+
+/// Runs a config, and pins its report; its summary is also what the run prints.
 fn pin_run(kind: &str, config: &str, files: &[(&str, &str)]) -> Place {
     let place = Place::new(&[&[("config.toml", config)], files].concat());
     let printed = run(&place, "config.toml", "out", &[]);

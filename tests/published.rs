@@ -63,11 +63,11 @@ fn figures_stand_beside_every_study() {
     for (config, keys, met, unmet) in studies() {
         let place =
             place(&config, &format!("{HEADER}{keys}\nA paper,ours,{met}\nA paper,not ours,{unmet}\n"));
-        let page = place.prints(&["run", "config.toml", "--out", "out"]);
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        let page = place.prints(&["report", "out", "--format", "markdown"]);
         let lines: Vec<&str> = page.lines().filter(|line| line.contains("A paper")).collect();
         assert_eq!(lines.len(), 2, "{config}: {page}");
-        let cells =
-            |line: &str| line.split(['│', '┆']).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
         let (ours, not) = (cells(lines[0]), cells(lines[1]));
         assert_eq!(ours[1], "A paper: ours", "{config}");
         assert_ne!(ours[5], "-", "{config}");
@@ -77,7 +77,7 @@ fn figures_stand_beside_every_study() {
         assert_eq!(csv.lines().count(), 3, "{csv}");
         // The config as resolved names the file wherever it is run, and gives the same page.
         place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
-        let again = place.prints(&["report", "again"]);
+        let again = place.prints(&["report", "again", "--format", "markdown"]);
         assert_eq!(again.split_once('\n').unwrap().1, page.split_once('\n').unwrap().1, "{config}");
     }
 }

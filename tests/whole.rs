@@ -218,7 +218,7 @@ fn what_others_wrote_is_shown() {
         "name = \"c\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"table.csv\"\ncount = \"count\"\nentry = [\"cell\"]\n\
          [[invariant]]\nkind = \"total\"\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"exact\"\n",
     );
-    let text = place.prints(&["run", "config.toml", "--out", "out"]);
+    let text = place.pages("config.toml", "out");
     let harmless = |text: &str| !text.chars().any(|c| c.is_control() && c != '\n');
     assert!(text.contains("\\u{1b}[31mEVIL\\u{7}") && harmless(&text), "{text}");
     place.prints(&["report", "out", "--out", "tables"]);

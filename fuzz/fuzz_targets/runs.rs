@@ -7,7 +7,7 @@ mod common;
 use congenial::engine::{self, Manner};
 use congenial::failure::Result;
 use congenial::input::CsvTable;
-use congenial::page::Format;
+use congenial::page::{COLUMNS, Format};
 use congenial::report::{Report, compare, write};
 use congenial::store::{self, Claim, Earlier, FileDigest, Identity, Manifest, Started, sealed};
 use congenial::study;
@@ -138,11 +138,11 @@ fn edited(path: &Path, edits: &[u8]) -> Result<()> {
 }
 
 fn reads(folder: &Path, base: &Path) -> Result<()> {
-    compare(base, folder, |rule| rule).and_then(|comparison| comparison.render(Format::Json)).map(drop)?;
-    compare(folder, base, |rule| rule)?.render(Format::Text)?;
+    compare(base, folder, |rule| rule).and_then(|comparison| comparison.render(Format::Json, COLUMNS)).map(drop)?;
+    compare(folder, base, |rule| rule)?.render(Format::Text, COLUMNS)?;
     let report = Report::open(&[folder.to_owned(), base.to_owned()])?;
-    for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
-        write(&report, format, folder, &mut Vec::new())?;
+    for format in [Format::Text, Format::Markdown, Format::Html, Format::Csv, Format::Json] {
+        write(&report, format.into(), folder, &mut Vec::new())?;
     }
     report.warnings().map(drop)
 }

@@ -2,7 +2,7 @@
 
 use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
-use crate::page::Format;
+use crate::page::{self, Format};
 use crate::report::compare;
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         margins: if margin.is_some() { Default::default() } else { config.margins },
     };
     let comparison = compare(&arguments.base, &arguments.candidate, adjust)?;
-    super::print(&comparison.render(arguments.format)?)?;
+    super::print(&comparison.render(arguments.format, page::terminal())?)?;
     let worse = comparison.worse();
     if worse > 0 {
         return Err(Failure::Changed(format!("{worse} figures or cells changed for the worse")));

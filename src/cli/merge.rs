@@ -1,6 +1,6 @@
 //! `congenial merge`
 
-use super::run::{self, Making};
+use super::run::{self, Judging, Making};
 use crate::engine::Manner;
 use crate::failure::Result;
 use crate::store::Earlier;
@@ -23,17 +23,16 @@ pub(super) struct Arguments {
     /// Overrides, as they were given to the shards
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// End with exit code 5 if chains have not converged
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    judging: Judging,
 }
 
 /// Merges the shards of a run: its rows are those of a run in one piece.
 pub(super) fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { config, out, shards, threads, sets, strict } = arguments;
+    let Arguments { config, out, shards, threads, sets, judging } = arguments;
     let planned = study::plan(study::load(&config, &sets)?)?;
     let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
     let making =
-        Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, strict, merged: Some(&shards) };
+        Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, judging, merged: Some(&shards) };
     run::run_plan(&making, &*planned)
 }

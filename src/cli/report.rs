@@ -1,8 +1,10 @@
 //! `congenial report`
 
 use crate::failure::{Failure, Result};
-use crate::page::Format;
-use crate::report::{self, Report};
+use crate::files::replace_with;
+use crate::page::{self, Format};
+use crate::report::{self, Look, Report};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -13,8 +15,17 @@ pub(super) struct Arguments {
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write the tables in every format into this folder (report.txt, .md and .json, and a CSV file for each table) instead of printing
-    #[arg(long, conflicts_with = "format")]
+    /// Print all pages, where text would be a summary
+    #[arg(long, conflicts_with = "out")]
+    full: bool,
+    /// Write what would be printed to this file, which is replaced
+    #[arg(short, long, value_name = "FILE", conflicts_with = "out")]
+    output: Option<PathBuf>,
+    /// A template of the HTML page, in place of ours (see README)
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+    /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each table) instead of printing
+    #[arg(long, conflicts_with_all = ["format", "template"])]
     out: Option<PathBuf>,
     /// End with exit code 5 if chains have not converged
     #[arg(long)]
@@ -23,11 +34,23 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let report = Report::open(&arguments.folders)?;
-    let Some(out) = &arguments.out else {
-        report::write(&report, arguments.format, Path::new(super::OUTPUT), &mut super::Output)?;
-        return super::warn(&report, arguments.strict);
+    let template = arguments.template.as_deref();
+    if template.is_some() && arguments.format != Format::Html {
+        return Err(Failure::Usage("--template: only with --format html".into()));
+    }
+    let put = |width, place: &Path, out: &mut dyn Write| match arguments.format {
+        Format::Text if !arguments.full => report::summarize(&report, width, place, out),
+        format => report::write(&report, Look { format, width, template }, place, out),
     };
-    std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
-    report::write_files(&report, out, |place| say!("{}", place.display()))?;
+    if let Some(out) = &arguments.out {
+        std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
+        report::write_files(&report, out, |place| say!("{}", place.display()))?;
+    } else if let Some(file) = &arguments.output {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| Failure::io(file, "cannot create", "want the name of a file"))?;
+        replace_with(file.parent().unwrap_or(Path::new("")), name, |out| put(page::COLUMNS, file, out))?;
+    } else {
+        put(page::terminal(), Path::new(super::OUTPUT), &mut super::Output)?;
+    }
     super::warn(&report, arguments.strict)
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::{self, Manner, Shard};
 use crate::failure::{Failure, Result};
-use crate::page::{Format, counted};
+use crate::page::{self, counted};
 use crate::report::{self, Report};
 use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
 use crate::study::{self, Planned};
@@ -27,16 +27,26 @@ pub(super) struct Arguments {
     /// End with the first cell that fails; what is finished stays for --resume
     #[arg(long)]
     fail_fast: bool,
-    /// End with exit code 5 if chains have not converged
-    #[arg(long, conflicts_with = "shard")]
-    strict: bool,
+    #[command(flatten)]
+    judging: Judging,
     /// Draw only the batches of one of n shards, into <out>.partial; `merge` then makes the run. `auto`: from a Slurm job
     /// array or an indexed Kubernetes job
-    #[arg(long, value_name = "M/N|auto", conflicts_with = "resume")]
+    #[arg(long, value_name = "M/N|auto", conflicts_with_all = ["resume", "strict", "allow_failed"])]
     shard: Option<String>,
     /// Override a value of the config (`replicates=10`, `grid.epsilon=[1]`, `grid.0.method="exact"`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+}
+
+/// What decides the exit code of a run that went through.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Judging {
+    /// End with exit code 5 if chains have not converged
+    #[arg(long)]
+    strict: bool,
+    /// End with exit code 0 if cells failed, too
+    #[arg(long)]
+    allow_failed: bool,
 }
 
 /// How a run is made.
@@ -46,21 +56,20 @@ pub(super) struct Making<'a> {
     /// What becomes of what is there.
     pub(super) earlier: Earlier,
     pub(super) manner: Manner,
-    /// Whether chains that have not converged decide the exit code.
-    pub(super) strict: bool,
+    pub(super) judging: Judging,
     /// Whether shards have drawn everything, some of them in folders of their own.
     pub(super) merged: Option<&'a [PathBuf]>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let &Arguments { resume, retry_failed, fail_fast, strict, .. } = arguments;
+    let &Arguments { resume, retry_failed, fail_fast, judging, .. } = arguments;
     let earlier = match (retry_failed, resume) {
         (true, _) => Earlier::Retried,
         (false, true) => Earlier::Resumed,
         (false, false) => Earlier::Refused,
     };
     let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
-    let making = Making { out: arguments.out.as_deref(), earlier, manner, strict, merged: None };
+    let making = Making { out: arguments.out.as_deref(), earlier, manner, judging, merged: None };
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     planned.warning().iter().for_each(|warning| say!("{warning}"));
     match &arguments.shard {
@@ -137,7 +146,7 @@ pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
     let seconds = started.seconds();
     let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
     say!("done in {seconds:.1} s: {}", target.display());
-    finish(&target, making.strict)
+    finish(&target, making.judging)
 }
 
 /// Draws everything into the tables; returns how many cells failed.
@@ -182,7 +191,7 @@ fn claim(making: &Making, name: &str, target: &Path, identity: &Identity) -> Res
                 manifest.revision(),
                 manifest.process.started
             );
-            finish(target, making.strict).map(|()| None)
+            finish(target, making.judging).map(|()| None)
         }
     }
 }
@@ -209,13 +218,14 @@ pub(super) fn threads(given: Option<u16>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Prints the report of a finished run; cells that failed decide the exit code, and chains if it is `strict`.
-fn finish(target: &Path, strict: bool) -> Result<()> {
+/// Prints the report of a finished run; cells that failed decide the exit code unless they are allowed, and chains if it is `strict`.
+fn finish(target: &Path, judging: Judging) -> Result<()> {
     let report = Report::open(&[target.to_owned()])?;
-    report::write(&report, Format::Text, Path::new(super::OUTPUT), &mut super::Output)?;
-    let trusted = super::warn(&report, strict);
+    report::summarize(&report, page::terminal(), Path::new(super::OUTPUT), &mut super::Output)?;
+    let trusted = super::warn(&report, judging.strict);
     match report.failures.first() {
         None => trusted,
+        Some(_) if judging.allow_failed => trusted,
         Some((_, cell, error)) => Err(Failure::CellsFailed {
             failed: report.failures.len(),
             cells: report.runs().map(|named| named.run.manifest.cells).sum(),

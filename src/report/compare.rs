@@ -3,7 +3,7 @@
 use crate::config::Thresholds;
 use crate::diagnostics::{Estimate, student_quantile};
 use crate::failure::{Failure, Result};
-use crate::page::{Format, heading, table, with_error};
+use crate::page::{Format, Page, with_error};
 use crate::store::{RESOLVED, Run};
 use crate::study::privacy::{statement_words, statements};
 use crate::study::{self, Figures, Sample};
@@ -281,17 +281,20 @@ impl Comparison {
         self.figures.iter().filter(|figure| figure.verdict == verdict).count()
     }
 
-    /// The comparison as text, markdown or JSON. Errors: another format.
-    pub fn render(&self, format: Format) -> Result<String> {
+    /// The comparison as text of so many columns, markdown or JSON. Errors: another format.
+    pub fn render(&self, format: Format, width: usize) -> Result<String> {
         match format {
             Format::Json => Ok(serde_json::to_string_pretty(self).expect("plain values") + "\n"),
-            Format::Csv => Err(Failure::Usage("--format csv: want text, markdown or json".into())),
-            Format::Text | Format::Markdown => Ok(self.page(format)),
+            Format::Csv | Format::Html => {
+                Err(Failure::Usage("--format: want text, markdown or json for a comparison".into()))
+            }
+            Format::Text => Ok(self.page().to_text(width)),
+            Format::Markdown => Ok(self.page().to_markdown()),
         }
     }
 
     /// What cells pay; those of the same words together.
-    fn paid_page(&self, format: Format) -> String {
+    fn paid_page(&self) -> Page {
         let mut kinds: BTreeMap<(&[String; 3], &[String; 3]), Vec<&Paid>> = BTreeMap::new();
         self.paid.iter().for_each(|paid| kinds.entry((&paid.base, &paid.candidate)).or_default().push(paid));
         let (mut body, mut notes) = (Vec::new(), Vec::new());
@@ -313,18 +316,14 @@ impl Comparison {
             }
         }
         if body.is_empty() {
-            return String::new();
+            return Page::default();
         }
         let header = ["cells", "run", "record added or removed", "record moved", "smallest change"];
-        let notes: String = notes.iter().map(|note| format!("- {note}\n")).collect();
-        let notes = if notes.is_empty() { notes } else { notes + "\n" };
-        heading("What a release pays", format)
-            + &table(header.map(str::to_owned).to_vec(), body, format)
-            + &notes
+        let notes = notes.into_iter().cloned().collect();
+        Page::headed("What a release pays").table(2, header, body).list(notes)
     }
 
-    fn page(&self, format: Format) -> String {
-        let mut out = heading("Tables", format);
+    fn page(&self) -> Page {
         let tables = self.tables.iter().map(|(name, same)| {
             let words = match same {
                 Some(true) => "identical rows",
@@ -333,11 +332,10 @@ impl Comparison {
             };
             vec![name.clone(), words.to_owned()]
         });
-        out += &table(vec!["table".into(), "rows".into()], tables.collect(), format);
+        let mut page = Page::headed("Tables").table(1, ["table", "rows"], tables.collect());
         let differing: Vec<&Compared> =
             self.figures.iter().filter(|figure| figure.verdict != Verdict::Identical).collect();
         if !differing.is_empty() {
-            out += &heading("Figures that are not identical", format);
             let header = ["cell", "", "", "metric", "base", "candidate", "difference", "±", "verdict"];
             let body = differing.iter().map(|figure| {
                 let difference = Estimate {
@@ -356,34 +354,34 @@ impl Comparison {
                     figure.verdict.name().to_owned(),
                 ]
             });
-            out += &table(header.map(str::to_owned).to_vec(), body.collect(), format);
+            page = page.and(Page::headed("Figures that are not identical").table(4, header, body.collect()));
         }
-        out += &self.paid_page(format);
-        for (cells, whose) in [(&self.only_base, "base"), (&self.only_candidate, "candidate")] {
-            for cell in cells {
-                out += &format!("- only in the {whose}: {cell}\n");
-            }
-        }
-        for (cells, what) in [(&self.failed, "failed now"), (&self.mended, "no longer failed")] {
-            for cell in cells {
-                out += &format!("- {what}: {cell}\n");
-            }
-        }
+        let kinds = [
+            (&self.only_base, "only in the base"),
+            (&self.only_candidate, "only in the candidate"),
+            (&self.failed, "failed now"),
+            (&self.mended, "no longer failed"),
+        ];
+        let line = |(cells, what)| -> Vec<String> {
+            let cells: &Vec<String> = cells;
+            cells.iter().map(|cell| format!("{what}: {cell}")).collect()
+        };
+        page = page.and(self.paid_page()).list(kinds.into_iter().flat_map(line).collect());
         let Thresholds { margin, level, margins } = &self.rule;
         let others: Vec<String> = margins.iter().map(|(metric, x)| format!("{x} for {metric}")).collect();
         let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
-        out += &format!(
-            "{} figures: {} identical, {} equal, {} undecided, {} changed for the better, {} changed for the worse.\n\
+        page = page.text(format!(
+            "{} figures: {} identical, {} equal, {} undecided, {} changed for the better, {} changed for the worse. \
              Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
              together (Welch, Bonferroni): within {margin}{others} times the base's mean they are equal; else changed if it excludes \
-             0; else undecided.\n",
+             0; else undecided.",
             self.figures.len(),
             self.count(Verdict::Identical),
             self.count(Verdict::Equal),
             self.count(Verdict::Undecided),
             self.count(Verdict::Better),
             self.count(Verdict::Worse),
-        );
+        ));
         let [base, candidate] = &self.clocks;
         let clock = |clock: &Clock| {
             let plural = if clock.processes == 1 { "" } else { "es" };
@@ -392,11 +390,10 @@ impl Comparison {
                 "{seconds:.1} s in {processes} process{plural}, on {host} with {threads} threads at the end"
             )
         };
-        out += &format!(
-            "Wall clock, for information and not judged: base {}; candidate {}.\n",
+        page.text(format!(
+            "Wall clock, for information and not judged: base {}; candidate {}.",
             clock(base),
             clock(candidate)
-        );
-        out
+        ))
     }
 }

@@ -1,8 +1,9 @@
 //! Reports of runs: pages, CSV or JSON.
 
+use super::html;
 use crate::failure::{Failure, Result};
 use crate::files::replace_with;
-use crate::page::{Format, finished, heading};
+use crate::page::{COLUMNS, Format, Page};
 use crate::store::Run;
 use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
 use serde::ser::{Error, SerializeSeq};
@@ -12,6 +13,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// Rows of tables in a summary.
+const ROWS: usize = 40;
 
 /// Some finished runs.
 pub struct Report {
@@ -79,48 +83,79 @@ impl Report {
         Ok(all)
     }
 
-    fn pages(&self, format: Format) -> Result<String> {
-        let mut out = String::new();
+    /// What a reader is told of the runs. Errors: their tables.
+    fn page(&self) -> Result<Page> {
+        Ok(self.head().and(self.body()?))
+    }
+
+    /// What the runs are.
+    fn head(&self) -> Page {
+        let mut page = Page::default();
         for Named { run, .. } in self.runs() {
             let (manifest, folder) = (&run.manifest, run.folder.display());
-            out += &format!(
-                "{}: {folder} by {}, seed {}\n\n",
-                manifest.name,
-                manifest.revision(),
-                manifest.seed
-            );
+            let (name, revision, seed) = (&manifest.name, manifest.revision(), manifest.seed);
+            page = page.text(format!("{name}: {folder} by {revision}, seed {seed}"));
             if manifest.cells > PRINTED {
-                out += &format!(
-                    "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in `report {folder} --format csv`.\n\n",
+                page = page.text(format!(
+                    "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in `report {folder} --format csv`.",
                     manifest.cells
-                );
+                ));
             }
         }
+        page
+    }
+
+    /// What they gave. Errors: their tables.
+    pub(super) fn body(&self) -> Result<Page> {
+        let mut page = Page::default();
         for (study, runs) in self.studies() {
-            out += &study.pages(runs, format)?;
-            out += &published::pages(*study, runs, format)?;
+            page = page.and(study.pages(runs)?).and(published::pages(*study, runs)?);
         }
         if !self.failures.is_empty() {
-            out += &heading("Failed cells", format);
-            for (run, cell, error) in self.failures.iter().take(PRINTED) {
-                out += &format!("- {run}: {cell}: {error}\n");
-            }
+            let line = |(run, cell, error): &(String, String, String)| format!("{run}: {cell}: {error}");
+            let mut lines: Vec<String> = self.failures.iter().take(PRINTED).map(line).collect();
             if let Some(more) = self.failures.len().checked_sub(PRINTED).filter(|more| *more > 0) {
-                out += &format!("- and {more} more, in failures.parquet\n");
+                lines.push(format!("and {more} more, in failures.parquet"));
             }
+            page = page.and(Page::main("Failed cells").list(lines));
         }
-        Ok(out)
+        Ok(page)
     }
 }
 
-/// Writes a report. `place`: where to, for errors. Errors: tables; the place.
-pub fn write(report: &Report, format: Format, place: &Path, out: &mut dyn Write) -> Result<()> {
+/// Writes what one wants to see first, in so many columns. `place`: where to, for errors. Errors: tables; the place.
+pub fn summarize(report: &Report, width: usize, place: &Path, out: &mut dyn Write) -> Result<()> {
+    let folders: Vec<String> = report.runs().map(|named| named.run.folder.display().to_string()).collect();
+    let all = format!("congenial report {} --full", folders.join(" "));
+    let page = report.page()?.summary(ROWS, &all).to_text(width);
+    out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e))
+}
+
+/// How a report looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The format.
+    pub format: Format,
+    /// Columns of text.
+    pub width: usize,
+    /// Of HTML: the template, if it is not ours.
+    pub template: Option<&'a Path>,
+}
+
+impl From<Format> for Look<'_> {
+    fn from(format: Format) -> Self {
+        Self { format, width: COLUMNS, template: None }
+    }
+}
+
+/// Writes a report. `place`: where to, for errors. Errors: tables; the template; the place.
+pub fn write(report: &Report, look: Look, place: &Path, out: &mut dyn Write) -> Result<()> {
     let mut out = BufWriter::new(out);
-    match format {
-        Format::Text | Format::Markdown => {
-            let page = finished(&report.pages(format)?, format);
-            out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e))?;
-        }
+    let mut put = |page: String| out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e));
+    match look.format {
+        Format::Text => put(report.page()?.to_text(look.width))?,
+        Format::Html => put(html::of(report, look.template)?)?,
+        Format::Markdown => put(report.page()?.to_markdown())?,
         Format::Csv => {
             // The first table of the first study that has rows.
             let mut firsts = Vec::new();
@@ -203,10 +238,13 @@ pub fn write_files(report: &Report, folder: &Path, mut told: impl FnMut(&Path)) 
         told(&place);
         Ok(())
     };
-    for (name, format) in
-        [("report.txt", Format::Text), ("report.md", Format::Markdown), ("report.json", Format::Json)]
-    {
-        put(name, &mut |place, out| write(report, format, place, out))?;
+    for (name, format) in [
+        ("report.txt", Format::Text),
+        ("report.md", Format::Markdown),
+        ("report.html", Format::Html),
+        ("report.json", Format::Json),
+    ] {
+        put(name, &mut |place, out| write(report, format.into(), place, out))?;
     }
     // Two studies with a table of one name: the rows below each other.
     let mut tables: Vec<(&str, Vec<Records>)> = Vec::new();

@@ -32,6 +32,9 @@ pub struct Manifest {
     pub data_digest: String,
     /// Free dimensions of a table's lattice and `ln sqrt(det(CᵀC))` of a basis C; absent for a hierarchy.
     pub lattice: Option<Lattice>,
+    /// Names of the levels of a hierarchy, the root's first; none of a table.
+    #[serde(default)]
+    pub levels: Vec<String>,
     /// Cells in the grid.
     pub cells: usize,
     /// Cells that failed.
@@ -129,6 +132,8 @@ pub struct About {
     pub data_digest: String,
     /// Lattice of a table.
     pub lattice: Option<Lattice>,
+    /// Names of the levels of a hierarchy.
+    pub levels: Vec<String>,
     /// Cells of the grid.
     pub cells: usize,
 }
@@ -158,6 +163,7 @@ impl Manifest {
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
             data_digest: about.data_digest,
             lattice: about.lattice,
+            levels: about.levels,
             cells: about.cells,
             failed_cells,
             tables: BTreeMap::new(),

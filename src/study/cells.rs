@@ -117,7 +117,7 @@ impl CellRow {
             },
             _ => option.to_owned(),
         };
-        self.options.split(',').map(short).collect::<Vec<_>>().join(",")
+        self.options.split(',').map(short).collect::<Vec<_>>().join(", ")
     }
 
     /// The noise: law, budget and what else belongs to it.

@@ -125,6 +125,7 @@ impl<K: Kind> Planned for Gridded<K> {
                     .ok()
                     .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
             },
+            levels: plan.config.data.level_names().into_iter().map(str::to_owned).collect(),
             cells: plan.cells.len(),
         }
     }

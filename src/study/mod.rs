@@ -20,7 +20,7 @@ use crate::config::{self, Checker, Config, Thresholds};
 use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
-use crate::page::Format;
+use crate::page::Page;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
 pub use figures::{Figures, Sample};
@@ -69,7 +69,7 @@ pub trait Study: Configured {
     /// Its tables.
     fn tables(&self) -> Vec<Declared>;
     /// The pages of some runs of it. Errors: their tables.
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String>;
+    fn pages(&self, runs: &[Named]) -> Result<Page>;
     /// The same as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
     fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>>;
     /// The cells of a run that failed: in words, with their errors. Errors: its tables.

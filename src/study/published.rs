@@ -8,7 +8,7 @@ use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::files;
 use crate::input::CsvTable;
-use crate::page::{Format, heading, table as table_page, with_error};
+use crate::page::{Page, with_error};
 use crate::store::Run;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -306,8 +306,8 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Result<Vec<Besi
 }
 
 /// The published figures of some runs of a study that its own pages do not show. Errors: their files and tables.
-pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result<String> {
-    let mut out = String::new();
+pub(crate) fn pages(study: &dyn Study, runs: &[Named]) -> Result<Page> {
+    let mut page = Page::default();
     for run in runs {
         let mut published = Vec::new();
         for one in of(&run.run)? {
@@ -336,12 +336,12 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named], format: Format) -> Result
             ]
         };
         let rows = beside(&published, &tables)?.iter().map(row).collect();
-        let header = ["source", "of", "figure", "published", "ours", "z"].map(str::to_owned).to_vec();
-        out += &heading(&format!("{}: published figures beside ours", run.name), format);
-        out += &table_page(header, rows, format);
-        out += "z: the published figure less ours, in standard errors of what is known of both. A figure without one is that of one release where our table has the standard deviation of one, else exact.\n\n";
+        let headed = Page::headed(format!("{}: published figures beside ours", run.name));
+        page = page.and(headed.table(3, ["source", "of", "figure", "published", "ours", "z"], rows)).text(
+            "z: the published figure less ours, in standard errors of what is known of both. A figure without one is that of one release where our table has the standard deviation of one, else exact.",
+        );
     }
-    Ok(out)
+    Ok(page)
 }
 
 /// The same as records, all of them.

@@ -3,6 +3,7 @@
 use super::cells::{self, CellRow};
 use super::release::known;
 use crate::failure::{Failure, Result};
+use crate::page::Page;
 use crate::store::Run;
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
@@ -37,6 +38,16 @@ impl Named {
         Ok(Self { name, run, printed })
     }
 
+    /// The name of a level, from 1; a table has one.
+    pub fn level(&self, level: u32) -> String {
+        let levels = &self.run.manifest.levels;
+        match levels.get(level.saturating_sub(1) as usize) {
+            Some(name) => name.clone(),
+            None if levels.is_empty() && level == 1 => "all entries".into(),
+            None => format!("level {level}"),
+        }
+    }
+
     /// The rows of a table with their cells, as far as pages show them: cell by cell. Errors: the tables.
     pub fn by_cell<R: Record>(&self, key: impl Fn(&R) -> Key) -> Result<Vec<(&CellRow, Vec<R>)>> {
         let mut cells: Vec<(&CellRow, Vec<R>)> = self.printed.iter().map(|cell| (cell, Vec::new())).collect();
@@ -57,19 +68,19 @@ impl Named {
         &self,
         cells: &[(&CellRow, Vec<R>)],
         csv: &str,
-        page: impl Fn(&CellRow, &[R]) -> String,
-    ) -> String {
-        let mut out: String = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows)).collect();
-        if cells.len() > PAGES {
-            out += &format!(
-                "{}: pages like these are printed for the first {PAGES} cells. The rows of all cells are in {}, and in {csv} \
-                 of `report {} --out DIRECTORY`.\n\n",
-                self.name,
-                R::FILE,
-                self.run.folder.display()
-            );
+        page: impl Fn(&CellRow, &[R]) -> Page,
+    ) -> Page {
+        let pages: Page = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows)).collect();
+        if cells.len() <= PAGES {
+            return pages;
         }
-        out
+        pages.text(format!(
+            "{}: pages like these are printed for the first {PAGES} cells. The rows of all cells are in {}, and in {csv} \
+                 of `report {} --out DIRECTORY`.",
+            self.name,
+            R::FILE,
+            self.run.folder.display()
+        ))
     }
 }
 

@@ -102,6 +102,12 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs a config into a folder; all pages of its report.
+    pub fn pages(&self, config: &str, out: &str) -> String {
+        self.prints(&["run", config, "--out", out]);
+        self.prints(&["report", out, "--full"])
+    }
+
     /// The command fails with code 2 and a message that holds all of `wanted`.
     pub fn refuses(&self, arguments: &[&str], wanted: &[&str]) {
         let output = self.command(arguments).output().unwrap();

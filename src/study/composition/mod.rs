@@ -14,7 +14,7 @@ use crate::config::Checker;
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::hash;
-use crate::page::Format;
+use crate::page::Page;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{About, Run, RunFolder, TableFile};
 use crate::table;
@@ -141,6 +141,7 @@ impl super::Planned for Planned {
             seed: self.config.seed,
             data_digest: String::new(),
             lattice: None,
+            levels: Vec::new(),
             cells: self.config.settings.len(),
         }
     }
@@ -245,8 +246,8 @@ impl Study for Composition {
         vec![Declared::of::<FindingRow>(), Declared::of::<FailureRow>()]
     }
 
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        runs.iter().map(|run| page::pages(run, format)).collect()
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
+        runs.iter().map(page::pages).collect()
     }
 
     fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {

@@ -3,20 +3,20 @@
 use super::super::records::Named;
 use super::FindingRow;
 use crate::failure::Result;
-use crate::page::{Format, heading, table};
+use crate::page::Page;
 use crate::worlds::{Operator, Property};
 
 /// A table for each setting.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let rows: Vec<FindingRow> = run.run.all()?;
-    Ok(rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| page(&run.name, rows, format)).collect())
+    Ok(rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| page(&run.name, rows)).collect())
 }
 
 fn sign(holds: bool) -> &'static str {
     if holds { "✓" } else { "✗" }
 }
 
-fn page(run: &str, rows: &[FindingRow], format: Format) -> String {
+fn page(run: &str, rows: &[FindingRow]) -> Page {
     let first = &rows[0];
     let title = format!(
         "{run}: Table 1 of \"Two views\" as computed ({} worlds, mechanisms at epsilon {})",
@@ -47,8 +47,7 @@ fn page(run: &str, rows: &[FindingRow], format: Format) -> String {
             line
         })
         .collect();
-    let header_of_all = ["statement", "operator", "claimed", "found", "cases", "worst deviation", "allowed"]
-        .map(str::to_owned);
+    let header_of_all = ["statement", "operator", "claimed", "found", "cases", "worst deviation", "allowed"];
     let all = rows
         .iter()
         .map(|row| {
@@ -63,14 +62,15 @@ fn page(run: &str, rows: &[FindingRow], format: Format) -> String {
             ]
         })
         .collect();
-    let mut out = heading(&title, format)
-        + &table(header, body, format)
-        + "A tick is the largest deviation over all cases within what is allowed; a cross a counterexample.\n\n"
-        + &heading(&format!("{run}: every statement"), format)
-        + &table(header_of_all.to_vec(), all, format);
-    for row in rows.iter().filter(|row| !row.holds) {
+    let counterexample = |row: &FindingRow| {
         let printed = if row.claim { "; printed as true" } else { "" };
-        out += &format!("- ✗ {} ({}{printed}): {}\n", row.statement, row.operator, row.evidence);
-    }
-    out + "\n"
+        format!("✗ {} ({}{printed}): {}", row.statement, row.operator, row.evidence)
+    };
+    let counterexamples = rows.iter().filter(|row| !row.holds).map(counterexample).collect();
+    Page::main(title)
+        .table(1, header, body)
+        .text("A tick is the largest deviation over all cases within what is allowed; a cross a counterexample.")
+        .and(Page::headed(format!("{run}: every statement")))
+        .table(2, header_of_all, all)
+        .list(counterexamples)
 }

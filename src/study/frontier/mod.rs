@@ -15,7 +15,7 @@ use super::{Figures, Study, Tables};
 use crate::engine::{Drawn, Each, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
-use crate::page::Format;
+use crate::page::Page;
 use crate::privacy::ChangeKind;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
@@ -103,9 +103,9 @@ impl Study for Frontier {
         tables
     }
 
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        let pages = runs.iter().map(|run| page::of(run, format)).collect::<Result<String>>()?;
-        Ok(pages + &release::trust(runs, format)?)
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
+        let pages = runs.iter().map(page::of).collect::<Result<Page>>()?;
+        Ok(pages.and(release::trust(runs)?))
     }
 
     fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {

@@ -6,7 +6,7 @@ use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
-use crate::page::{Format, heading, number, table as table_page, with_error};
+use crate::page::{Page, number, with_error};
 use crate::privacy::ChangeKind;
 use crate::table::Key;
 use serde_json::Value;
@@ -168,10 +168,10 @@ fn crossing_words(crossing: &Crossing) -> String {
 }
 
 /// The page of a run.
-pub(super) fn of(run: &Named, format: Format) -> Result<String> {
+pub(super) fn of(run: &Named) -> Result<Page> {
     let (change, all) = curves(run, false)?;
-    let Some(change) = change else { return Ok(String::new()) };
-    let mut out = String::new();
+    let Some(change) = change else { return Ok(Page::default()) };
+    let mut page = Page::default();
     for (integers, kind) in [(true, "integers"), (false, "real numbers")] {
         let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
         if curves.is_empty() {
@@ -183,17 +183,12 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             curves.iter().flat_map(|curve| &curve.points).map(|point| point.level.replicates).collect();
         let (least, most) = (replicates.iter().min().unwrap_or(&0), replicates.iter().max().unwrap_or(&0));
         let drawn = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let root = if run.run.manifest.subject == "table" { "" } else { "; level 1 is the root" };
         let mut laws: Vec<&str> = all.iter().map(|curve| curve.points[0].cell.law.name()).collect();
         laws.dedup();
         let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
-        let line = if format == Format::Markdown { " " } else { "\n" };
-        let title = format!(
-            "{}: releases that are {kind}{law}, by what they pay for{line}{}: mean absolute error of a count ± standard error of {drawn} replicates{root}",
-            run.name,
-            change.words()
-        );
-        out += &heading(&title, format);
+        let title =
+            format!("{}: releases that are {kind}{law}, by what they pay for {}", run.name, change.words());
+        let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.");
         let mut rows = Vec::new();
         // With one release a cell nothing is known of its error.
         let told_apart = curves.len() > 1 && *least > 1;
@@ -210,16 +205,17 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
                     format!("{}{star}{}", with_error(error), point.cell.converged.mark())
                 };
                 rows.push(
-                    [level.to_string(), paid.to_string()].into_iter().chain(here.iter().map(cell)).collect(),
+                    [run.level(level), paid.to_string()].into_iter().chain(here.iter().map(cell)).collect(),
                 );
             }
         }
         let header: Vec<String> =
             ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
-        out += &table_page(header, rows, format);
+        page = page.and(Page::main(title).text(about).table(2, header, rows));
         if told_apart {
-            out +=
-                "*: the smallest error of the row, and those less than 3 standard errors away from it.\n\n";
+            page = page.text(
+                "*: the smallest error of the row, and those less than 3 standard errors away from it.",
+            );
         }
         let noise = |&paid: &f64| {
             let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
@@ -228,9 +224,9 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             };
             std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
         };
-        out += &heading(&format!("{}: the epsilon of the noise that pays it", run.name), format);
-        let header = std::iter::once("paid".to_owned()).chain(names()).collect();
-        out += &table_page(header, paid.iter().map(noise).collect(), format);
+        let header = std::iter::once("paid".to_owned()).chain(names());
+        let headed = Page::headed(format!("{}: the epsilon of the noise that pays it", run.name));
+        page = page.and(headed.table(1, header, paid.iter().map(noise).collect()));
         let contests = contests(&curves);
         if contests.is_empty() {
             continue;
@@ -238,7 +234,7 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
         let row = |contest: &Contest| {
             let crossings: Vec<String> = contest.crossings.iter().map(crossing_words).collect();
             vec![
-                contest.level.to_string(),
+                run.level(contest.level),
                 contest.first.name.clone(),
                 contest.second.name.clone(),
                 ranges(&contest.pairs, -1),
@@ -254,12 +250,13 @@ pub(super) fn of(run: &Named, format: Format) -> Result<String> {
             "second is better\nwhere it pays",
             "they cross at",
         ];
-        out += &heading(&format!("{}: which is better for what is paid", run.name), format);
-        out += &table_page(header.map(str::to_owned).to_vec(), contests.iter().map(row).collect(), format);
-        out += "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
-                logarithms;\nits standard error is that of the releases, and says nothing of how bent the curves are within the range.\n\n";
+        let headed = Page::main(format!("{}: which is better for what is paid", run.name));
+        page = page.and(headed.table(3, header, contests.iter().map(row).collect())).text(
+            "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
+             logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
+        );
     }
-    Ok(out)
+    Ok(page)
 }
 
 /// The points of some runs.

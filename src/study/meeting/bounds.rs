@@ -7,7 +7,7 @@ use super::{half_decades, kernels};
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::page::{Page, finite, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
 use crate::table;
@@ -201,7 +201,7 @@ impl Line<'_> {
 }
 
 /// Pages for each law and budget.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let times = run.by_cell(|row: &TimesRow| row.cell)?;
     let kernels = kernels(&times);
     let mut bounds: HashMap<Key, HashMap<u64, Estimate>> = HashMap::new();
@@ -225,10 +225,9 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
         let bounds = bounds.remove(&cell.cell).unwrap_or_default();
         groups[place].push(Line { cell, times: rows.remove(0), bounds });
     }
-    let mut out = String::new();
+    let mut page = Page::default();
     for lines in groups {
-        out += &summary(&run.name, &lines, format);
-        out += &bound_table(&lines, format);
+        page = page.and(summary(&run.name, &lines)).and(bound_table(&lines));
         for (method, options) in &kernels {
             let same: Vec<&Line> = lines
                 .iter()
@@ -237,26 +236,26 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
             if let Some((line, rows)) =
                 same.iter().find_map(|line| Some((*line, marginals.get(&line.cell.cell)?)))
             {
-                out += &marginal_table(line.cell, rows, &same, format);
+                page = page.and(marginal_table(line.cell, rows, &same));
             }
         }
     }
     // Chains without pairs.
     for cell in run.printed.iter().filter(|cell| cell.lag.is_none()) {
         if let Some(rows) = marginals.get(&cell.cell) {
-            out += &marginal_table(cell, rows, &[], format);
+            page = page.and(marginal_table(cell, rows, &[]));
         }
     }
-    Ok(out)
+    Ok(page)
 }
 
-fn summary(run: &str, lines: &[Line], format: Format) -> String {
+fn summary(run: &str, lines: &[Line]) -> Page {
     let mut header: Vec<String> =
         ["method", "lag", "pairs", "censored", "median τ-L", "max τ-L", "moves / step"]
             .map(str::to_owned)
             .into();
     header.extend(LEVELS.map(|level| format!("first t <= {level}")));
-    let (mut notes, mut few) = (String::new(), false);
+    let (mut notes, mut few) = (Vec::new(), false);
     let within = |t: String, interval: Option<(u64, u64)>| match interval {
         Some((low, high)) => format!("{t} [{low}, {high}]"),
         None => t,
@@ -287,37 +286,33 @@ fn summary(run: &str, lines: &[Line], format: Format) -> String {
                 }
             }));
             if !times.is_bounded() {
-                notes += &format!(
-                    "- {}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there is no bound (raise max-steps)\n",
+                notes.push(format!(
+                    "{}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there is no bound (raise max-steps)",
                     cell.method_words(),
                     times.lag,
                     times.censored,
                     times.pairs
-                );
+                ));
             }
             row
         })
         .collect();
-    let title = format!(
-        "Meeting times of {run}, {} (t in kernel steps, in brackets 95 % intervals)",
-        lines[0].cell.noise_words()
-    );
+    let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
     if few {
-        notes +=
-            &format!("- *: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it\n");
+        notes.push(format!(
+            "*: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it"
+        ));
     }
-    let mut out = heading(&title, format) + &table_page(header, rows, format);
-    if !notes.is_empty() {
-        out += &notes;
-        out.push('\n');
-    }
-    out
+    Page::main(title)
+        .text("t in kernel steps, in brackets 95 % intervals.")
+        .table(2, header, rows)
+        .list(notes)
 }
 
-fn bound_table(lines: &[Line], format: Format) -> String {
+fn bound_table(lines: &[Line]) -> Page {
     let bounded: Vec<&Line> = lines.iter().filter(|line| line.times.is_bounded()).collect();
     let Some(last) = bounded.iter().filter_map(|line| line.times.below_01).max() else {
-        return String::new();
+        return Page::default();
     };
     let mut header = vec!["t".to_owned()];
     header.extend(bounded.iter().map(|line| format!("{} lag={}", line.cell.method_words(), line.times.lag)));
@@ -329,23 +324,22 @@ fn bound_table(lines: &[Line], format: Format) -> String {
             row
         })
         .collect();
-    let title = format!(
-        "Bound on the total variation distance after t steps, {}: mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % limit of the share of pairs that have not)",
-        lines[0].cell.noise_words()
-    );
+    let title =
+        format!("Bound on the total variation distance after t steps, {}", lines[0].cell.noise_words());
+    let about = "Mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % limit of the share of pairs that have not).";
     let note = bounded[0].cell.epsilon_paid().map_or(String::new(), |epsilon| {
         format!(
             "A release after t steps is (epsilon', delta + delta')-private, epsilon' = (1 + gamma) epsilon of all levels together, here {}, \
-             and delta' = (1 + e^epsilon') times the bound, {:.3} times it here, and at most 1; both are in the CSV.\n\n",
+             and delta' = (1 + e^epsilon') times the bound, {:.3} times it here, and at most 1; both are in the CSV.",
             number(epsilon),
             1.0 + libm::exp(epsilon)
         )
     });
-    heading(&title, format) + &table_page(header, rows, format) + &note
+    Page::headed(title).text(about).table(1, header, rows).text(note)
 }
 
 /// The chains' own distance to the exact law by level, under the smallest bound of their lags.
-fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line], format: Format) -> String {
+fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page {
     let mut below = Vec::new();
     let mut times: Vec<u64> = rows.iter().map(|row| row.t).collect();
     times.dedup();
@@ -389,17 +383,18 @@ fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line], format: 
         header.extend([format!("worst entry{of}"), format!("L1 error{of}")]);
     }
     let title = format!(
-        "Distance to the exact law of {}, {}, over {} chains: the largest total variation distance of an entry's marginal, and the Kolmogorov-Smirnov distance of the L1 error; in brackets what as many exact draws show",
+        "Distance to the exact law of {}, {}, over {} chains",
         cell.method_words(),
         cell.noise_words(),
         rows[0].chains
     );
+    let about = "The largest total variation distance of an entry's marginal, and the Kolmogorov-Smirnov distance of the L1 error; in brackets what as many exact draws show.";
     let verdict = if same.iter().all(|line| !line.times.is_bounded()) {
-        "\n".to_owned()
+        String::new()
     } else if below.is_empty() {
-        "The bound lies above the distance at every t (within the noise of both).\n\n".to_owned()
+        "The bound lies above the distance at every t (within the noise of both).".to_owned()
     } else {
-        format!("The bound lies BELOW the distance at t = {below:?}, by more than three standard errors.\n\n")
+        format!("The bound lies BELOW the distance at t = {below:?}, by more than three standard errors.")
     };
-    heading(&title, format) + &table_page(header, body, format) + &verdict
+    Page::headed(title).text(about).table(1, header, body).text(verdict)
 }

@@ -9,7 +9,7 @@ use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
 use crate::engine;
 use crate::grid::Cell;
-use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::page::{Page, finite, with_error};
 use crate::rng::{TaskKey, stream};
 use crate::table;
 use crate::table::Key;
@@ -112,15 +112,15 @@ pub(super) fn rows(
 }
 
 /// A page for each chain with groups.
-pub(super) fn pages(run: &Named, format: Format) -> crate::failure::Result<String> {
+pub(super) fn pages(run: &Named) -> crate::failure::Result<Page> {
     let bounds = run.by_cell(|row: &DivergenceRow| row.cell)?;
     let times = run.by_cell(|row: &DivergenceTimesRow| row.cell)?;
     let both = bounds.iter().zip(&times);
-    Ok(both.map(|((cell, bounds), (_, times))| page(cell, bounds, times, format)).collect())
+    Ok(both.map(|((cell, bounds), (_, times))| page(cell, bounds, times)).collect())
 }
 
-fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow], format: Format) -> String {
-    let header = ["t", "TV", "χ²", "KL", "Hellinger²"].map(str::to_owned);
+fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) -> Page {
+    let header = ["t", "TV", "χ²", "KL", "Hellinger²"];
     let words = |row: &DivergenceRow| {
         with_error(Estimate { mean: row.bound, standard_error: row.bound_se.unwrap_or(f64::NAN) })
     };
@@ -136,32 +136,35 @@ fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow], 
         line.extend(times.iter().map(|row| first(row).map_or("-".to_owned(), |t| t.to_string())));
         body.push(line);
     }
-    let (Some(start), Some(sum)) = (bounds.first(), times.first()) else { return String::new() };
+    let (Some(start), Some(sum)) = (bounds.first(), times.first()) else { return Page::default() };
     let title = format!(
-        "Bounds on divergences from the target after t steps of {}, {}: {} groups of {} chains that share weights, mean ± standard error",
+        "Bounds on divergences from the target after t steps of {}, {}: {} groups of {} chains",
         cell.method_words(),
         cell.noise_words(),
         sum.groups,
         sum.chains
     );
-    let mut notes = String::new();
+    let mut notes = Vec::new();
     if sum.met < sum.groups {
-        notes += &format!(
-            "- In {} of {} groups chains were left apart: the bounds are known as far as they ran (raise harmonized-steps)\n",
+        notes.push(format!(
+            "In {} of {} groups chains were left apart: the bounds are known as far as they ran (raise harmonized-steps)",
             sum.groups - sum.met,
             sum.groups
-        );
+        ));
     } else {
-        notes += &format!(
-            "- All chains of every group have met after {} steps: there the bounds rest, and only larger groups bring them down\n",
+        notes.push(format!(
+            "All chains of every group have met after {} steps: there the bounds rest, and only larger groups bring them down",
             sum.last
-        );
+        ));
     }
     if start.effective < LEAST_EFFECTIVE {
-        notes += &format!(
-            "- The starts are worth {:.1} equal weights: few chains carry all the weight, and the bounds are too low to be relied on\n",
+        notes.push(format!(
+            "The starts are worth {:.1} equal weights: few chains carry all the weight, and the bounds are too low to be relied on",
             start.effective
-        );
+        ));
     }
-    heading(&title, format) + &table_page(header.into(), body, format) + &notes + "\n"
+    Page::headed(title)
+        .text("The chains of a group share weights; mean ± standard error.")
+        .table(1, header, body)
+        .list(notes)
 }

@@ -26,7 +26,7 @@ use crate::diagnostics::Moments;
 use crate::engine::{Drawn, Each, Prepared, Sink, decode};
 use crate::failure::Result;
 use crate::grid::{Cell, Meeting as Asked, Plan};
-use crate::page::Format;
+use crate::page::Page;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
@@ -229,8 +229,8 @@ impl Study for Meeting {
         ]
     }
 
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        let page = |run| Ok(bounds::pages(run, format)? + &divergences::pages(run, format)?);
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
+        let page = |run| Ok(bounds::pages(run)?.and(divergences::pages(run)?));
         runs.iter().map(page).collect()
     }
 

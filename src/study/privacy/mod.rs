@@ -20,7 +20,7 @@ use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
-use crate::page::{Format, heading, number, table as table_page};
+use crate::page::{Page, counted, number};
 use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table;
@@ -124,10 +124,10 @@ impl Study for Privacy {
         ]
     }
 
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
         let of = |run: &Named| {
             let cells = run.by_cell(|row: &PaidRow| row.cell)?;
-            let page = |cell: &CellRow, rows: &[PaidRow]| page(&run.name, cell, rows, format);
+            let page = |cell: &CellRow, rows: &[PaidRow]| page(&run.name, cell, rows);
             Ok(run.pages(&cells, "privacy.csv", page))
         };
         runs.iter().map(of).collect()
@@ -163,8 +163,8 @@ const CHANGES: [&str; 3] = ["added", "moved", "other"];
 const SHOWN: usize = 6;
 
 /// The worst pairs of a cell.
-fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
-    let mut out = String::new();
+fn page(run: &str, cell: &CellRow, rows: &[PaidRow]) -> Page {
+    let mut page = Page::default();
     for (scope, words) in [
         ("table", "the confidential table and its neighbours"),
         (
@@ -180,10 +180,7 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
         }
         let gammas = rows.iter().map(|row| row.gamma);
         let (low, high) = gammas.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
-        let compared = match rows.len() {
-            1 => "1 row".to_owned(),
-            n => format!("{n} rows"),
-        };
+        let compared = counted(rows.len() as f64, "row");
         rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
         rows.truncate(SHOWN);
         let header = [
@@ -217,12 +214,11 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow], format: Format) -> String {
                 ]
             })
             .collect();
-        out += &heading(&format!("{run}: gamma over {words}; {}", cell.noise_words()), format);
-        out += &table_page(header.map(str::to_owned).to_vec(), body, format);
-        out += &format!(
+        let headed = Page::main(format!("{run}: gamma over {words}; {}", cell.noise_words()));
+        page = page.and(headed.table(3, header, body)).text(format!(
             "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
-             that, attained.\n\n"
-        );
+             that, attained."
+        ));
     }
-    out
+    page
 }

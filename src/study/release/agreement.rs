@@ -5,7 +5,7 @@ use super::rows::{Draw, Rows};
 use crate::diagnostics::Agreement;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
-use crate::page::{Format, heading, table as table_page};
+use crate::page::Page;
 use crate::rng::{Role, TaskKey, sign, stream};
 use crate::table;
 use crate::table::Key;
@@ -192,10 +192,10 @@ impl Comparisons {
 const LEVEL: f64 = 1e-3;
 
 /// A line for each pair.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let mut rows: Vec<AgreementRow> = run.run.all()?;
     if rows.is_empty() {
-        return Ok(String::new());
+        return Ok(Page::default());
     }
     let cells: HashMap<Key, _> = run.printed.iter().map(|cell| (cell.cell, cell)).collect();
     rows.retain(|row| cells.contains_key(&row.cell));
@@ -215,8 +215,9 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
             if p < LEVEL { "no" } else { "no difference seen" }.into(),
         ]
     });
-    Ok(heading(&format!("{}: methods with the same noise", run.name), format)
-        + &table_page(header.map(str::to_owned).to_vec(), body.collect(), format)
-        + "Two-sample Kolmogorov-Smirnov distances over entries, sums with random signs and the norms of all errors; p is an \
-           approximate bound for all of them together.\n\n")
+    let page = Page::headed(format!("{}: methods with the same noise", run.name));
+    Ok(page.table(3, header, body.collect()).text(
+        "Two-sample Kolmogorov-Smirnov distances over entries, sums with random signs and the norms of all errors; p is an \
+           approximate bound for all of them together.",
+    ))
 }

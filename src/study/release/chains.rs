@@ -6,7 +6,7 @@ use super::EntryRow;
 use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife, mean_ess};
 use crate::failure::Result;
 use crate::grid::Cell;
-use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::page::{Page, finite, with_error};
 use crate::rng::TaskKey;
 use crate::store::Run;
 use crate::table;
@@ -180,7 +180,7 @@ pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
 }
 
 /// One line for each cell with chains.
-pub(super) fn pages(runs: &[Named], format: Format) -> Result<String> {
+pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     let header = [
         "run",
         "law",
@@ -225,19 +225,19 @@ pub(super) fn pages(runs: &[Named], format: Format) -> Result<String> {
         }
     }
     if rows.is_empty() {
-        return Ok(String::new());
+        return Ok(Page::default());
     }
-    let title = "Chains: effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and rank-normalised split\n\
-                 R-hat, of the levels' L1 errors: the smallest and the largest over the levels";
-    let mut out = heading(title, format) + &table_page(header.map(str::to_owned).to_vec(), rows, format);
+    let about = "Effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and rank-normalised split \
+                 R-hat, of the levels' L1 errors: the smallest and the largest over the levels.";
+    let mut page = Page::headed("Chains").text(about).table(5, header, rows);
     if marks.contains(&Convergence::NotConverged) {
-        out += "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
-                Do not trust its figures.\n\n";
+        page = page.text("† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
+                Do not trust its figures.");
     }
     if marks.contains(&Convergence::Unknown) {
-        out += "‡ A single chain, or few records: nothing tells whether it has converged.\n\n";
+        page = page.text("‡ A single chain, or few records: nothing tells whether it has converged.");
     }
-    Ok(out)
+    Ok(page)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::page::{Format, finite, heading, table as table_page, with_error};
+use crate::page::{Page, finite, with_error};
 use crate::table;
 use crate::table::Key;
 
@@ -156,21 +156,21 @@ impl ComponentRow {
 
 type Parts<'a> = (&'a CellRow, Vec<ComponentRow>);
 
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let parts: Vec<Parts> = run.by_cell(|row: &ComponentRow| row.cell)?;
     let name = &run.name;
-    Ok(distances(name, &parts, format) + &variances(name, &parts, format) + &ratios(name, &parts, format))
+    Ok(distances(name, &parts).and(variances(name, &parts)).and(ratios(name, &parts)))
 }
 
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
-fn distances(run: &str, parts: &[Parts], format: Format) -> String {
+fn distances(run: &str, parts: &[Parts]) -> Page {
     // A box needs comparable components.
     let comparable =
         |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
     if !parts.iter().any(|(_, rows)| comparable(rows)) {
-        return String::new();
+        return Page::default();
     }
-    let mut out = String::new();
+    let mut page = Page::default();
     for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
         let header = ["noise", "method", "mean over components", "whisker", "q1", "median", "q3", "whisker"];
         let body = parts
@@ -197,14 +197,13 @@ fn distances(run: &str, parts: &[Parts], format: Format) -> String {
             rows[0].entries,
             rows[0].draws
         );
-        out += &heading(&title, format);
-        out += &table_page(header.map(str::to_owned).to_vec(), body, format);
+        page = page.and(Page::headed(title).table(2, header, body));
     }
-    out
+    page
 }
 
 /// Mean squared errors beside their closed forms.
-fn variances(run: &str, parts: &[Parts], format: Format) -> String {
+fn variances(run: &str, parts: &[Parts]) -> Page {
     let known = |cell: &CellRow, rows: &[ComponentRow]| {
         cell.method != MethodKind::Unconstrained && rows.iter().any(|row| row.mse_expected.is_some())
     };
@@ -237,14 +236,14 @@ fn variances(run: &str, parts: &[Parts], format: Format) -> String {
         }
     }
     if body.is_empty() {
-        return String::new();
+        return Page::default();
     }
     let title = format!("{run}: variance of the noise of an entry by component, against its closed form");
-    heading(&title, format) + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
+    Page::headed(title).table(3, header, body)
 }
 
 /// Conditioning against least squares, by size of the component.
-fn ratios(run: &str, parts: &[Parts], format: Format) -> String {
+fn ratios(run: &str, parts: &[Parts]) -> Page {
     let mut body = Vec::new();
     for (cell, rows) in parts.iter().filter(|(cell, _)| cell.method == MethodKind::Exact) {
         let noise = |c: &CellRow| (c.law, c.epsilon, c.delta, c.sensitivity, c.nonnegative, c.split.clone());
@@ -265,9 +264,9 @@ fn ratios(run: &str, parts: &[Parts], format: Format) -> String {
         }
     }
     if body.is_empty() {
-        return String::new();
+        return Page::default();
     }
-    let header = ["noise", "entries", "conditioning / least squares", "closed form", "z"].map(str::to_owned);
+    let header = ["noise", "entries", "conditioning / least squares", "closed form", "z"];
     let title = format!("{run}: ratio of the variances of conditioning and imaging, by component");
-    heading(&title, format) + &table_page(header.to_vec(), body, format)
+    Page::headed(title).table(2, header, body)
 }

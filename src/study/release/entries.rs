@@ -10,7 +10,7 @@ use crate::diagnostics::{
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
-use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::page::{Page, finite, number, with_error};
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
@@ -198,10 +198,10 @@ impl EntryRow {
 }
 
 /// Box plots of the first cells, then the release by somebody else.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
-    let page = |cell: &CellRow, rows: &[EntryRow]| boxes(&run.name, cell, rows, format);
-    Ok(run.pages(&cells, "entries.csv", page) + &beside(run, &cells, format)?)
+    let page = |cell: &CellRow, rows: &[EntryRow]| boxes(&run.name, cell, rows);
+    Ok(run.pages(&cells, "entries.csv", page).and(beside(run, &cells)?))
 }
 
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.
@@ -214,7 +214,7 @@ fn printed(counts: &[i64]) -> Vec<usize> {
     (0..SOME).map(|k| order[k * (counts.len() - 1) / (SOME - 1)]).collect()
 }
 
-fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String {
+fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
     let chains = rows.iter().any(|row| row.rhat.is_some());
     let mut header: Vec<&str> = vec![
         "entry", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
@@ -272,10 +272,7 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow], format: Format) -> String
         let most = rhats.iter().copied().fold(0.0, f64::max);
         note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
-    heading(&title, format)
-        + &table_page(header.into_iter().map(str::to_owned).collect(), body, format)
-        + &note
-        + "\n\n"
+    Page::headed(title).table(1, header, body).text(note)
 }
 
 fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
@@ -284,9 +281,9 @@ fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
 }
 
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.
-fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> Result<String> {
+fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
     let theirs = theirs(run)?;
-    let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(String::new()) };
+    let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(Page::default()) };
     let by_name: HashMap<&str, &BesideRow> =
         theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
     // By name, in the order of theirs.
@@ -298,7 +295,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
         })
         .collect();
     let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
-        return Ok(String::new());
+        return Ok(Page::default());
     };
     let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
     header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
@@ -320,29 +317,29 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)], format: Format) -> R
     let n = entries.len() as f64;
     let sizes: Vec<f64> = counts.iter().map(|&x| x as f64).collect();
     let their_errors: Vec<f64> = entries.iter().map(|row| error(&row.name)).collect();
-    let mut notes = format!(
-        "- theirs, one release of {} entries: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
-         {:.2} without any trend)\n",
+    let mut notes = vec![format!(
+        "theirs, one release of {} entries: mean |error| {:.2}, rank correlation of error and count {:+.2} (standard deviation \
+         {:.2} without any trend)",
         entries.len(),
         their_errors.iter().map(|x| x.abs()).sum::<f64>() / n,
         rank_correlation(&sizes, &their_errors),
         1.0 / (n - 1.0).max(1.0).sqrt()
-    );
+    )];
     for (cell, rows) in &ours {
         let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
-        notes += &format!(
-            "- {}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}\n",
+        notes.push(format!(
+            "{}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}",
             cell.method_words(),
             rows.iter().map(|row| row.mean_absolute).sum::<f64>() / n,
             rank_correlation(&sizes, &means)
-        );
+        ));
     }
     let differing = entries.iter().filter(|row| row.count != by_name[row.name.as_str()].confidential).count();
     if differing > 0 {
-        notes += &format!("- the confidential counts of {differing} entries differ between the two\n");
+        notes.push(format!("the confidential counts of {differing} entries differ between the two"));
     }
     let title = format!("{}, beside: {}", run.name, first.note);
-    Ok(heading(&title, format) + &table_page(header, body, format) + &notes + "\n")
+    Ok(Page::headed(title).table(1, header, body).list(notes))
 }
 
 /// Spearman's, with mean ranks for ties.

@@ -5,10 +5,11 @@ use super::super::privacy::{statement_words, statements};
 use super::super::published::{self, Published};
 use super::super::records::{Named, Records};
 use super::CertificateRow;
+use crate::config::SplitSpec;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::law::Value;
-use crate::page::{Format, finite, heading, number, table as table_page, with_error};
+use crate::page::{Page, finite, number, with_error};
 use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
@@ -165,7 +166,7 @@ fn published(run: &Named) -> Result<Vec<Figure>> {
 }
 
 /// The normalised L1 error: a table for each law, budget rule and sensitivity.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &LevelRow| row.cell)?;
     let published = published(run)?;
     // Cells that share a table: everything but epsilon, level and method.
@@ -180,68 +181,76 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
             });
         tables[place].extend(levels.iter().map(|level| (*cell, level)));
     }
-    let mut out = String::new();
-    for lines in tables {
+    let page = |lines: Vec<Line>| {
         let law = lines[0].0.law.name();
         let here: Vec<&Figure> =
             published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
-        out += &error_table(run, &lines, &here, format);
-        out += &against_published(&lines, &here, format);
-    }
-    Ok(out)
+        error_table(run, &lines, &here).and(against_published(&run.name, &lines, &here))
+    };
+    Ok(tables.into_iter().map(page).collect())
 }
 
-/// Cells that share a column of a table.
-fn same_column(a: &CellRow, b: &CellRow) -> bool {
+/// Cells that are told apart by their budget alone.
+fn same_method(a: &CellRow, b: &CellRow) -> bool {
     (a.method, &a.options, a.nonnegative) == (b.method, &b.options, b.nonnegative)
 }
 
-/// Epsilon and level by method, with the published columns beside.
-fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Format) -> String {
-    let mut columns: Vec<&CellRow> = Vec::new();
+/// Levels by epsilon and method; below a method the published figures that stand beside it.
+fn error_table(run: &Named, lines: &[Line], published: &[&Figure]) -> Page {
+    let mut methods: Vec<&CellRow> = Vec::new();
     for (cell, _) in lines {
-        if !columns.iter().any(|column| same_column(column, cell)) {
-            columns.push(cell);
+        if !methods.iter().any(|method| same_method(method, cell)) {
+            methods.push(cell);
         }
     }
-    let mut rows: Vec<(f64, u32)> = lines.iter().map(|(cell, line)| (cell.epsilon, line.level)).collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    rows.dedup();
-    let mut names: Vec<&(String, String)> = published.iter().map(|figure| &figure.column).collect();
-    names.sort_unstable();
-    names.dedup();
-    let mut header = vec!["epsilon".to_owned(), "level".to_owned()];
-    for column in &columns {
-        let twice = columns
-            .iter()
-            .filter(|c| c.method == column.method && c.nonnegative == column.nonnegative)
-            .count();
-        let options = if twice > 1 {
-            format!("\n{}", column.options_words().replace(',', "\n"))
-        } else {
-            String::new()
+    let sorted = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    };
+    let epsilons = sorted(lines.iter().map(|(cell, _)| cell.epsilon).collect());
+    let most = lines.iter().map(|(_, line)| line.level).max().unwrap_or(0);
+    let mut body = Vec::new();
+    for epsilon in epsilons {
+        // A published figure stands behind the last method of its name.
+        let mut theirs: Vec<&&Figure> = published.iter().filter(|figure| figure.epsilon == epsilon).collect();
+        let mut beside = |method: Option<&str>, body: &mut Vec<Vec<String>>| {
+            let (here, others): (Vec<_>, Vec<_>) =
+                theirs.iter().partition(|figure| method.is_none_or(|name| figure.method == name));
+            theirs = others;
+            let mut columns: Vec<&(String, String)> = here.iter().map(|figure| &figure.column).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            for column in columns {
+                let of = |level| here.iter().find(|f| f.column == *column && f.level == level);
+                let value = |level| of(level).map_or("-".into(), |figure| number(figure.value));
+                let words = format!("{}, published", column.1);
+                body.push([epsilon.to_string(), words].into_iter().chain((1..=most).map(value)).collect());
+            }
         };
-        header.push(format!("{}{options}", column.method_name()));
+        for (i, method) in methods.iter().enumerate() {
+            let of = |level: u32| {
+                lines.iter().find(|(cell, line)| {
+                    same_method(method, cell) && cell.epsilon == epsilon && line.level == level
+                })
+            };
+            let Some((cell, _)) = (1..=most).find_map(of) else { continue };
+            let twice =
+                |other: &&CellRow| (other.method, other.nonnegative) == (cell.method, cell.nonnegative);
+            let words = match methods.iter().copied().filter(twice).count() {
+                1 => cell.method_name(),
+                _ => cell.method_words(),
+            };
+            let error = |level| of(level).map_or("-".into(), |(_, line)| with_error(line.estimate()));
+            body.push([epsilon.to_string(), words].into_iter().chain((1..=most).map(error)).collect());
+            if !methods[i + 1..].iter().any(|other| other.method == method.method) {
+                beside(Some(method.method.name()), &mut body);
+            }
+        }
+        beside(None, &mut body);
     }
-    header.extend(names.iter().map(|(_, name)| format!("{name}\npublished")));
-    let body = rows
-        .iter()
-        .map(|&(epsilon, level)| {
-            let mut row = vec![epsilon.to_string(), level.to_string()];
-            for column in &columns {
-                let line = lines.iter().find(|(cell, line)| {
-                    same_column(column, cell) && cell.epsilon == epsilon && line.level == level
-                });
-                row.push(line.map_or("-".into(), |(_, line)| with_error(line.estimate())));
-            }
-            for name in &names {
-                let figure =
-                    published.iter().find(|f| f.column == **name && f.epsilon == epsilon && f.level == level);
-                row.push(figure.map_or("-".into(), |figure| number(figure.value)));
-            }
-            row
-        })
-        .collect();
+    let header =
+        ["epsilon", "method"].map(str::to_owned).into_iter().chain((1..=most).map(|level| run.level(level)));
     let CellRow { law, delta, sensitivity, split, .. } = lines[0].0;
     let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
     let counts = lines.iter().map(|(_, line)| line.replicates);
@@ -252,25 +261,21 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure], format: Forma
     } else {
         (
             "a level / nodes of the whole tree".to_owned(),
-            format!("sensitivity {sensitivity}, split {}{delta}; level 1 is the root", split.label()),
+            format!("sensitivity {sensitivity}, split {}{delta}", split.label()),
         )
     };
-    heading(
-        &format!(
-            "Normalised L1 error of {}, {} noise: sum of |released - confidential| over {sum},\nmean ± standard error of \
-             {replicates} replicates ({which})",
-            run.name,
-            law.name()
-        )
-        .replace(if format == Format::Markdown { '\n' } else { '\0' }, " "),
-        format,
-    ) + &table_page(header, body, format)
+    let split = if *split == SplitSpec::Each { String::new() } else { format!(", split {}", split.label()) };
+    let page = Page::main(format!("{}: normalised L1 error, {} noise{delta}{split}", run.name, law.name()));
+    let page = page.text(format!(
+        "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({which})."
+    ));
+    page.table(2, header, body)
 }
 
 /// How far each published figure lies from ours, and whether it scales as noise must.
-fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> String {
+fn against_published(run: &str, lines: &[Line], published: &[&Figure]) -> Page {
     if published.is_empty() {
-        return String::new();
+        return Page::default();
     }
     let mut rows = Vec::new();
     let mut notes = Vec::new();
@@ -332,25 +337,20 @@ fn against_published(lines: &[Line], published: &[&Figure], format: Format) -> S
     for epsilon in &epsilons {
         header.extend([format!("ε={epsilon}: theirs"), "ours".to_owned(), "z".to_owned()]);
     }
-    let mut out = heading(
-        "Published against ours: error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and\nz = (published - our mean) / standard deviation of one of our releases",
-        format,
-    );
-    out += &table_page(header, rows, format);
-    for note in &notes {
-        out += &format!("- {note}\n");
-    }
-    if !notes.is_empty() {
-        out.push('\n');
-    }
-    out
+    Page::headed(format!("{run}: published against ours, {} noise", lines[0].0.law.name()))
+        .text(
+            "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
+         z = (published - our mean) / standard deviation of one of our releases.",
+        )
+        .table(3, header, rows)
+        .list(notes)
 }
 
 /// What every cell pays.
-pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
+pub(super) fn paid(runs: &[Named]) -> Result<Page> {
     let header = [
         "noise",
-        "method",
+        "methods",
         "record added or removed",
         "record moved",
         "smallest change",
@@ -359,7 +359,9 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
         "TV of sampling",
         "delta of sampling",
     ];
-    let (mut body, mut unknown, mut impossible) = (Vec::new(), Vec::new(), Vec::new());
+    // Methods that pay the same for the same noise stand in one row.
+    let mut body: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
+    let (mut unknown, mut impossible) = (Vec::new(), Vec::new());
     for run in runs {
         let mut certificates = std::collections::HashMap::new();
         run.run.each(|row: CertificateRow| {
@@ -370,7 +372,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
         for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
             let certificate = certificates.get(&cell.cell);
             if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
-                unknown.push(format!("- {}: {}\n", cell.words(), row.unknown));
+                unknown.push(format!("{}: {}", cell.words(), row.unknown));
             }
             let CellRow { delta_total, gamma, gamma_known, .. } = &cell;
             let how = if gamma_known == "bounded" { "at most " } else { "" };
@@ -383,9 +385,7 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
                 Some(0.0) => Some(0.0),
                 _ => deltas.and_then(|deltas| deltas.into_iter().reduce(f64::max)),
             };
-            body.push(vec![
-                cell.noise_words(),
-                cell.method_words(),
+            let pays = vec![
                 added,
                 moved,
                 smallest,
@@ -407,22 +407,39 @@ pub(super) fn paid(runs: &[Named], format: Format) -> Result<String> {
                     (Some(delta), Some(_)) => format!("<= {delta:.1e}"),
                     (None, _) => "unknown".into(),
                 },
-            ]);
+            ];
+            let noise = cell.noise_words();
+            match body.iter_mut().find(|(other, _, same)| *other == noise && *same == pays) {
+                Some((_, methods, _)) => methods.push(cell.method_words()),
+                None => body.push((noise, vec![cell.method_words()], pays)),
+            }
         }
     }
     if body.is_empty() {
-        return Ok(String::new());
+        return Ok(Page::default());
     }
     let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what conditioning on inequalities makes of it. A record \
                 counts once on every level of a hierarchy. gamma, any change: what conditioning on inequalities may add to changes of every length, times their epsilon; of a change in the columns before \
                 it can be less (Theorem 2.1 of \"Congenial differential privacy\"; \
                 Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of \
-                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.\n\n";
-    let page = table_page(header.map(str::to_owned).to_vec(), body, format);
-    let why = if unknown.is_empty() { String::new() } else { format!("Unknown:\n{}\n", unknown.concat()) };
-    let impossible: String = impossible.iter().map(|note| format!("- {note}\n")).collect();
-    let impossible = if impossible.is_empty() { impossible } else { impossible + "\n" };
-    Ok(heading("What a release pays", format) + &page + &impossible + note + &why)
+                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.";
+    let row = |(noise, methods, pays): (String, Vec<String>, Vec<String>)| {
+        [vec![noise, methods.join(", ")], pays].concat()
+    };
+    let body: Vec<Vec<String>> = body.into_iter().map(row).collect();
+    // What is the same everywhere is said once.
+    let alike = |i: usize| i > 1 && body.len() > 1 && body.iter().all(|row| row[i] == body[0][i]);
+    let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
+    let once: Vec<String> = once.into_iter().map(|i| format!("{}: {}", header[i], body[0][i])).collect();
+    let once = if once.is_empty() { String::new() } else { format!("Of all of them: {}.", once.join("; ")) };
+    let some = |row: &Vec<String>| columns.iter().map(|&i| row[i].clone()).collect();
+    let page = Page::main("What a release pays")
+        .table(2, columns.iter().map(|&i| header[i]), body.iter().map(some).collect())
+        .text(once)
+        .list(impossible)
+        .text(note);
+    let why = if unknown.is_empty() { "" } else { "Unknown:" };
+    Ok(page.text(why).list(unknown))
 }
 
 /// The levels of every cell, and the published figures beside.

@@ -44,7 +44,7 @@ use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::{Keep, KeptNodes};
-use crate::page::{Format, counted};
+use crate::page::{Page, counted};
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
@@ -158,28 +158,16 @@ impl Study for Release {
         ]
     }
 
-    fn pages(&self, runs: &[Named], format: Format) -> Result<String> {
-        let mut out = String::new();
-        for run in runs {
-            out += &errors::pages(run, format)?;
-        }
-        for run in runs {
-            out += &components::pages(run, format)?;
-        }
-        for run in runs {
-            out += &agreement::pages(run, format)?;
-        }
-        for run in runs {
-            out += &answers::pages(run, format)?;
-        }
-        out += &errors::paid(runs, format)?;
-        for run in runs {
-            out += &tails::pages(run, format)?;
-        }
-        for run in runs {
-            out += &entries::pages(run, format)?;
-        }
-        Ok(out + &chains::pages(runs, format)?)
+    fn pages(&self, runs: &[Named]) -> Result<Page> {
+        let each = |page: fn(&Named) -> Result<Page>| runs.iter().map(page).collect::<Result<Page>>();
+        Ok(each(errors::pages)?
+            .and(each(components::pages)?)
+            .and(each(agreement::pages)?)
+            .and(each(answers::pages)?)
+            .and(errors::paid(runs)?)
+            .and(each(tails::pages)?)
+            .and(each(entries::pages)?)
+            .and(chains::pages(runs)?))
     }
 
     fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>> {
@@ -223,8 +211,8 @@ impl Study for Release {
 }
 
 /// What releases pay, and whether their chains may be trusted: pages of some runs. Errors: their tables.
-pub(super) fn trust(runs: &[Named], format: Format) -> Result<String> {
-    Ok(errors::paid(runs, format)? + &chains::pages(runs, format)?)
+pub(super) fn trust(runs: &[Named]) -> Result<Page> {
+    Ok(errors::paid(runs)?.and(chains::pages(runs)?))
 }
 
 /// Reads the study that certifies the chains of a plan, if it names one. Errors: that it does not.

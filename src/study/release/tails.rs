@@ -4,7 +4,7 @@ use super::super::records::Named;
 use crate::catalogue::{LawKind, MethodKind};
 use crate::failure::Result;
 use crate::grid::Cell;
-use crate::page::{Format, heading, table as table_page};
+use crate::page::Page;
 use crate::privacy::LatticeShape;
 use crate::table;
 use crate::table::Key;
@@ -79,9 +79,9 @@ pub(super) fn rows(cell: &Cell, shape: &LatticeShape, mut norms: Vec<f64>) -> Ve
 }
 
 /// A table for each cell.
-pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
-    let Some(lattice) = run.run.manifest.lattice else { return Ok(String::new()) };
-    let mut out = String::new();
+pub(super) fn pages(run: &Named) -> Result<Page> {
+    let Some(lattice) = run.run.manifest.lattice else { return Ok(Page::default()) };
+    let mut page = Page::default();
     for (cell, rows) in run.by_cell(|row: &TailRow| row.cell)? {
         let above: Vec<f64> =
             rows.iter().filter(|row| row.share - 3.0 * row.share_se > row.bound).map(|row| row.t).collect();
@@ -95,22 +95,23 @@ pub(super) fn pages(run: &Named, format: Format) -> Result<String> {
             };
             vec![format!("{:.1}", row.t), share, format!("{:.5}", row.bound)]
         });
-        let header = ["t", "P(‖z‖₂ >= t)", "bound"].map(str::to_owned).into();
+        let header = ["t", "P(‖z‖₂ >= t)", "bound"];
         let verdict = if above.is_empty() {
-            "The share lies under the bound at every t.\n\n".to_owned()
+            "The share lies under the bound at every t.".to_owned()
         } else {
-            format!("The share lies ABOVE the bound at t = {above:?}.\n\n")
+            format!("The share lies ABOVE the bound at t = {above:?}.")
         };
         let title = format!(
-            "Tail of {}, {}, {} (scale {:.4}, {} free dimensions): {n} releases under the bound min(1, K t^m exp(-energy)); in \
-             brackets the 95 % limit where none was seen",
+            "Tail of {}, {}, {} (scale {:.4}, {} free dimensions): {n} releases",
             run.name,
             cell.method_words(),
             cell.noise_words(),
             cell.scale,
             lattice.dimension
         );
-        out += &(heading(&title, format) + &table_page(header, body.collect(), format) + &verdict);
+        page = page.and(Page::headed(title)
+            .text("The bound is min(1, K t^m exp(-energy)); in brackets the 95 % limit where none was seen.")
+            .table(1, header, body.collect()).text(verdict));
     }
-    Ok(out)
+    Ok(page)
 }

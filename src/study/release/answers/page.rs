@@ -6,7 +6,7 @@ use super::super::beside::{BesideRow, read_beside};
 use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::page::{Format, heading, table as table_page, with_error};
+use crate::page::{Page, with_error};
 use crate::table::Key;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -43,7 +43,7 @@ impl Shown {
 }
 
 /// The sizes of every query, its largest, smallest and worst groups; then a release by somebody else, by size.
-pub(in super::super) fn pages(run: &Named, format: Format) -> Result<String> {
+pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
     let mut shown: HashMap<(Key, u32), Shown> = HashMap::new();
@@ -58,11 +58,11 @@ pub(in super::super) fn pages(run: &Named, format: Format) -> Result<String> {
     let page = |cell: &CellRow, rows: &[SizeRow]| {
         let of = |query: &QueryRow| {
             let rows: Vec<&SizeRow> = rows.iter().filter(|row| row.query == query.query).collect();
-            one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)), format)
+            one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)))
         };
         queries.iter().map(of).collect()
     };
-    Ok(run.pages(&cells, "answers.csv and sizes.csv", page) + &beside(run, &queries, &wanted, format)?)
+    Ok(run.pages(&cells, "answers.csv and sizes.csv", page).and(beside(run, &queries, &wanted)?))
 }
 
 fn estimate(mean: f64, standard_error: Option<f64>) -> String {
@@ -70,17 +70,9 @@ fn estimate(mean: f64, standard_error: Option<f64>) -> String {
 }
 
 /// One query of one cell.
-fn one(
-    run: &str,
-    cell: &CellRow,
-    query: &QueryRow,
-    rows: &[&SizeRow],
-    shown: Option<&Shown>,
-    format: Format,
-) -> String {
-    let line = if format == Format::Markdown { " " } else { "\n" };
+fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&Shown>) -> Page {
     let title = format!(
-        "{run}, query {}: {} groups by {},{line}{},{line}{}, {} replicates",
+        "{run}, query {}: {} groups by {}, {}, {}, {} replicates",
         query.query,
         query.groups,
         query.columns,
@@ -88,7 +80,7 @@ fn one(
         cell.noise_words(),
         rows.first().map_or(0, |row| row.replicates)
     );
-    let header = ["count", "groups", "bias", "MAE", "RMSE"].map(str::to_owned);
+    let header = ["count", "groups", "bias", "MAE", "RMSE"];
     let body = rows.iter().map(|row| {
         vec![
             row.size.clone(),
@@ -98,15 +90,13 @@ fn one(
             estimate(row.rmse, row.rmse_se),
         ]
     });
-    let mut out = heading(&title, format) + &table_page(header.to_vec(), body.collect(), format);
-    for row in rows.iter().filter(|row| row.coverage.is_some()) {
-        let coverage = estimate(row.coverage.unwrap_or(f64::NAN), row.coverage_se);
-        out += &format!("- counts {}: the stated 95 % intervals hold {coverage} of them\n", row.size);
-    }
-    if rows.iter().any(|row| row.coverage.is_some()) {
-        out.push('\n');
-    }
-    let Some(shown) = shown.filter(|_| query.groups > 1) else { return out };
+    let held = |row: &&SizeRow| {
+        let coverage = estimate(row.coverage?, row.coverage_se);
+        Some(format!("counts {}: the stated 95 % intervals hold {coverage} of them", row.size))
+    };
+    let held = rows.iter().filter_map(held).collect();
+    let page = Page::headed(title).table(1, header, body.collect()).list(held);
+    let Some(shown) = shown.filter(|_| query.groups > 1) else { return page };
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
     let body = KINDS.iter().zip(&shown.kinds).flat_map(|(kind, rows)| {
         rows.iter().enumerate().map(move |(i, row)| {
@@ -119,8 +109,7 @@ fn one(
             ]
         })
     });
-    let header = ["", "group", "count", "bias", "RMSE"].map(str::to_owned);
-    out + &table_page(header.to_vec(), body.collect(), format)
+    page.table(2, ["", "group", "count", "bias", "RMSE"], body.collect())
 }
 
 /// A name of at most [`LETTERS`] letters: of a longer one its end, which tells groups of one parent apart.
@@ -132,10 +121,10 @@ fn trimmed(name: &str) -> String {
 }
 
 /// Their errors and ours on the same groups, by size of the confidential count.
-fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> Result<String> {
+fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
     let path = run.run.folder.join("beside.csv");
     if queries.is_empty() || !path.exists() {
-        return Ok(String::new());
+        return Ok(Page::default());
     }
     let theirs: Vec<BesideRow> = read_beside(&path)?;
     let by_name: HashMap<&str, &BesideRow> = theirs.iter().map(|row| (row.name.as_str(), row)).collect();
@@ -156,15 +145,14 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> R
         }
         Ok(true)
     })?;
-    let mut out = String::new();
+    let mut page = Page::default();
     for query in queries {
         let Some(theirs) = of_theirs.get(&query.query) else { continue };
         let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| theirs[place].count() > 0).collect();
-        let line = if format == Format::Markdown { " " } else { "\n" };
         let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
         header.extend(sizes.iter().map(|&place| {
             let groups = theirs[place].count();
-            format!("{}{line}({groups} groups)", SIZES[place].0)
+            format!("{}\n({groups} groups)", SIZES[place].0)
         }));
         let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
         body[0].extend(sizes.iter().map(|&place| with_error(theirs[place].estimate())));
@@ -175,13 +163,13 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key], format: Format) -> R
             body.push(row);
         }
         let note = by_name.values().next().map_or("", |row| row.note.as_str());
-        let title = format!("{}, query {}, by size of the count, beside:{line}{note}", run.name, query.query);
-        out += &heading(&title, format);
-        out += &table_page(header, body, format);
-        out += "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours\n\
-                is the mean error of the same groups over all replicates.\n\n";
+        let title = format!("{}, query {}, by size of the count, beside: {note}", run.name, query.query);
+        page = page.and(Page::headed(title).table(2, header, body).text(
+            "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours \
+             is the mean error of the same groups over all replicates.",
+        ));
     }
-    Ok(out)
+    Ok(page)
 }
 
 /// Values by the names of their columns.

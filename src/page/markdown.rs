@@ -1,0 +1,62 @@
+//! Pages in markdown.
+
+use super::text::{aligned, widths};
+use super::{Page, Part, Table, shown};
+
+/// A page.
+pub(super) fn of(page: &Page) -> String {
+    let part = |part: &Part| match part {
+        Part::Heading { text, .. } => format!("## {}\n", line(text)),
+        Part::Table(table) => rows(table),
+        Part::Text(text) => format!("{}\n", line(text)),
+        Part::List(entries) => entries.iter().map(|entry| format!("- {}\n", line(entry))).collect(),
+    };
+    page.parts().iter().map(|one| part(one) + "\n").collect()
+}
+
+/// Text on one line, in which nothing is a tag or a link.
+fn line(text: &str) -> String {
+    let text = shown(text).replace('\n', " ");
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let tag = |next: &char| next.is_ascii_alphabetic() || "/!?".contains(*next);
+        match c {
+            '<' if rest.peek().is_some_and(tag) => out += "&lt;",
+            '(' if before == ']' => out += "\\(",
+            _ => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+fn rows(table: &Table) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| line(cell).replace('|', "\\|")).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(&table.header).chain(&table.rows).map(cells).collect();
+    let widths = widths(&lines);
+    let mut out = String::new();
+    for (number, row) in lines.iter().enumerate() {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| aligned(cell, width, true));
+        out += &format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+        if number == 0 {
+            let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
+            out += &format!("|{}|\n", rules.join("|"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_others_acts_on_a_reader() {
+        let hostile = "<script>a|b</script> [l](http://x) 1 < 2 <= 3";
+        assert_eq!(line(hostile), "&lt;script>a|b&lt;/script> [l]\\(http://x) 1 < 2 <= 3");
+        let page = Page::default().table(1, ["h"], vec![vec!["a|b\nc\x07".into()]]);
+        assert_eq!(of(&page), "|           h |\n|-------------|\n| a\\|b c\\u{7} |\n\n");
+    }
+}

@@ -1,0 +1,179 @@
+//! Pages: what a reader is told, part by part, and how the parts are written for whom.
+
+mod escape;
+mod markdown;
+mod text;
+mod words;
+
+pub use escape::{masked, shown};
+pub use text::{COLUMNS, listing, terminal};
+pub use words::{bytes, counted, duration, finite, number, thousands, with_error};
+
+/// How a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For a terminal.
+    Text,
+    /// For a page.
+    Markdown,
+    /// One page that stands alone, for a browser.
+    Html,
+    /// The first table of the study: of releases a line per cell and level, and per published figure; of meetings one per cell and t.
+    Csv,
+    /// All tables of summaries, with the manifests.
+    Json,
+}
+
+/// Headings of what a summary leaves out that it names at most.
+const TITLES: usize = 8;
+
+/// A table of words. The first columns say what a row is about, the others what is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// So many columns say what a row is about.
+    pub keys: usize,
+    /// Names of the columns; one may have several lines.
+    pub header: Vec<String>,
+    /// Row by row.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Whether a column has numbers alone.
+    pub fn numbers(&self) -> Vec<bool> {
+        (0..self.header.len()).map(|i| self.rows.iter().all(|row| is_number(&row[i]))).collect()
+    }
+}
+
+/// Whether a cell is a number, or stands where one would.
+fn is_number(cell: &str) -> bool {
+    let begins = |c: char| c.is_ascii_digit() || "+-−<>=.(".contains(c);
+    cell.is_empty()
+        || cell.starts_with(begins)
+        || ["-", "unknown", "impossible", "inf", "NaN"].contains(&cell)
+}
+
+/// A part of a page. No text is broken to lines: that is done where it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// What the parts behind it are about.
+    Heading {
+        /// In a few words.
+        text: String,
+        /// Whether a reader wants to see it first.
+        main: bool,
+    },
+    /// A table.
+    Table(Table),
+    /// A paragraph.
+    Text(String),
+    /// A list.
+    List(Vec<String>),
+}
+
+/// What a reader is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page(Vec<Part>);
+
+impl Page {
+    /// A page of this heading.
+    pub fn headed(heading: impl Into<String>) -> Self {
+        Self(vec![Part::Heading { text: heading.into(), main: false }])
+    }
+
+    /// The same for what a reader wants to see first.
+    pub fn main(heading: impl Into<String>) -> Self {
+        Self(vec![Part::Heading { text: heading.into(), main: true }])
+    }
+
+    /// The same, and a table; `keys` of its columns say what a row is about.
+    pub fn table<S: Into<String>>(
+        mut self,
+        keys: usize,
+        header: impl IntoIterator<Item = S>,
+        rows: Vec<Vec<String>>,
+    ) -> Self {
+        let header = header.into_iter().map(Into::into).collect();
+        self.0.push(Part::Table(Table { keys, header, rows }));
+        self
+    }
+
+    /// The same, and a paragraph, if there is anything to say.
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.0.push(Part::Text(text));
+        }
+        self
+    }
+
+    /// The same, and a list, if there is anything to say.
+    pub fn list(mut self, entries: Vec<String>) -> Self {
+        if !entries.is_empty() {
+            self.0.push(Part::List(entries));
+        }
+        self
+    }
+
+    /// The same, and another page behind it.
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// What a reader wants to see first, with so many rows of tables in all; of the rest the headings. The first table is cut there, others
+    /// are there whole or not. `rest`: what shows all.
+    pub fn summary(&self, rows: usize, rest: &str) -> Self {
+        let (mut page, mut others, mut left) = (Self::default(), Vec::new(), rows);
+        for section in self.0.chunk_by(|_, next| !matches!(next, Part::Heading { .. })) {
+            let height = |part: &Part| if let Part::Table(table) = part { table.rows.len() } else { 0 };
+            let height: usize = section.iter().map(height).sum();
+            if let Some(Part::Heading { text, main }) = section.first()
+                && !(*main && (height <= left || left == rows))
+            {
+                others.push(text.as_str());
+                continue;
+            }
+            for part in section {
+                let Part::Table(table) = part else {
+                    page.0.push(part.clone());
+                    continue;
+                };
+                let (here, more) = table.rows.split_at(left.min(table.rows.len()));
+                left -= here.len();
+                page.0.push(Part::Table(Table { rows: here.to_vec(), ..table.clone() }));
+                if !more.is_empty() {
+                    page = page.text(format!("… and {}", counted(more.len() as f64, "more row")));
+                }
+            }
+        }
+        let more = others.len().saturating_sub(TITLES);
+        let mut others: Vec<String> = others.into_iter().take(TITLES).map(str::to_owned).collect();
+        if more > 0 {
+            others.push(format!("and {more} more"));
+        }
+        let behind = if others.is_empty() { String::new() } else { format!("All of it, by `{rest}`:") };
+        page.text(behind).list(others)
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.0
+    }
+
+    /// For a terminal of so many columns: no line but a word that has no place to break it is longer.
+    pub fn to_text(&self, width: usize) -> String {
+        text::of(self, width)
+    }
+
+    /// As markdown, in which nothing of others is a tag or a link.
+    pub fn to_markdown(&self) -> String {
+        markdown::of(self)
+    }
+}
+
+impl FromIterator<Self> for Page {
+    fn from_iter<I: IntoIterator<Item = Self>>(pages: I) -> Self {
+        Self(pages.into_iter().flat_map(|page| page.0).collect())
+    }
+}

@@ -1,0 +1,191 @@
+//! Pages for a terminal.
+
+use super::{Page, Part, Table, shown};
+use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_width::UnicodeWidthStr;
+
+/// Columns where nothing says how many there are.
+pub const COLUMNS: usize = 100;
+/// Columns below which no cell of a table is broken to lines.
+const WORDS: usize = 24;
+
+/// Columns of the terminal that standard output is; 100 where it is none.
+pub fn terminal() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => COLUMNS,
+    }
+}
+
+/// A page.
+pub(super) fn of(page: &Page, width: usize) -> String {
+    let entry = |text: &String| broken(&format!("- {text}"), width, "  ") + "\n";
+    let part = |part: &Part| match part {
+        Part::Heading { text, .. } => broken(text, width, "") + "\n",
+        Part::Table(table) => framed(table, width) + "\n",
+        Part::Text(text) => broken(text, width, "") + "\n\n",
+        Part::List(entries) => entries.iter().map(entry).collect::<String>() + "\n",
+    };
+    page.parts().iter().map(part).collect()
+}
+
+/// Text on lines of so many columns; words stay whole.
+fn broken(text: &str, width: usize, indent: &str) -> String {
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(&shown(text), options)
+}
+
+fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// The width of every column.
+pub(super) fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    rows.iter().fold(Vec::new(), |mut widths, row| {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = cell.split('\n').map(width).fold(*widest, usize::max);
+        }
+        widths
+    })
+}
+
+/// Text with spaces, to the right or to the left.
+pub(super) fn aligned(text: &str, to: usize, right: bool) -> String {
+    let spaces = " ".repeat(to.saturating_sub(width(text)));
+    if right { spaces + text } else { text.to_owned() + &spaces }
+}
+
+/// A table without lines, aligned to the left.
+pub fn listing(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|text| shown(text).into_owned()).collect()).collect();
+    let widths = widths(&rows);
+    let line = |row: &Vec<String>| {
+        let cells =
+            row.iter().zip(&widths).map(|(text, &width)| format!(" {} ", aligned(text, width, false)));
+        cells.collect::<String>().trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A table in a frame. One that is too wide has its long cells broken to lines; if that is not enough it comes in several, below each other, each with
+/// the columns that say what a row is about.
+fn framed(table: &Table, most: usize) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|text| shown(text).into_owned()).collect();
+    let mut lines: Vec<Vec<String>> = std::iter::once(&table.header).chain(&table.rows).map(cells).collect();
+    let columns = table.header.len();
+    let numbers = table.numbers();
+    let mut widths = widths(&lines);
+    let longest = |i: usize| lines.iter().flat_map(|row| row[i].split_whitespace()).map(width).max();
+    let least = |i: usize| if numbers[i] { widths[i] } else { longest(i).unwrap_or(0).max(WORDS) };
+    let least: Vec<usize> = (0..columns).map(least).collect();
+    // Of columns with words the widest gives way.
+    while widths.iter().map(|width| width + 3).sum::<usize>() >= most {
+        let widest = (0..columns).filter(|&i| widths[i] > least[i]).max_by_key(|&i| widths[i]);
+        let Some(i) = widest else { break };
+        widths[i] -= 1;
+    }
+    for (cell, &to) in lines.iter_mut().flat_map(|row| row.iter_mut().zip(&widths)) {
+        if cell.split('\n').any(|line| width(line) > to) {
+            *cell = broken(cell, to, "");
+        }
+    }
+    let keys = table.keys.min(columns);
+    let mut out = String::new();
+    let mut first = keys;
+    loop {
+        let mut here: Vec<usize> = (0..keys).collect();
+        let mut used = 1 + here.iter().map(|&i| widths[i] + 3).sum::<usize>();
+        for (i, width) in widths.iter().enumerate().skip(first) {
+            used += width + 3;
+            if used > most && i > first {
+                break;
+            }
+            here.push(i);
+        }
+        out += &frame(&lines, &here, &widths, &numbers, keys);
+        first = here.last().map_or(columns, |last| last + 1).max(first);
+        if first >= columns {
+            return out;
+        }
+    }
+}
+
+/// Some columns of a table.
+fn frame(
+    lines: &[Vec<String>],
+    columns: &[usize],
+    widths: &[usize],
+    numbers: &[bool],
+    keys: usize,
+) -> String {
+    let rule = |fill: &str, [left, between, right]: [&str; 3]| {
+        let lines: Vec<String> = columns.iter().map(|&i| fill.repeat(widths[i] + 2)).collect();
+        format!("{left}{}{right}\n", lines.join(between))
+    };
+    let mut out = rule("─", ["┌", "┬", "┐"]);
+    for (number, row) in lines.iter().enumerate() {
+        // What is as in the row above is said once, but for the last of what a row is about.
+        let said = |i: usize| number > 1 && i + 1 < keys && (0..=i).all(|j| lines[number - 1][j] == row[j]);
+        let text = |i: usize| if said(i) { "" } else { row[i].as_str() };
+        let height = columns.iter().map(|&i| 1 + text(i).matches('\n').count()).max().unwrap_or(0);
+        for line in 0..height {
+            let part = |i: usize| text(i).split('\n').nth(line).unwrap_or_default();
+            let cells = columns.iter().map(|&i| aligned(part(i), widths[i], numbers[i]));
+            out += &format!("│ {} │\n", cells.collect::<Vec<_>>().join(" ┆ "));
+        }
+        if number == 0 {
+            out += &rule("═", ["╞", "╪", "╡"]);
+        }
+    }
+    out + &rule("─", ["└", "┴", "┘"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(columns: usize, cell: &str) -> Page {
+        let header: Vec<String> = (0..columns).map(|i| format!("c{i}")).collect();
+        let row = |n: usize| {
+            (0..columns).map(|i| if i < 2 { format!("k{}", n / 2) } else { cell.into() }).collect()
+        };
+        Page::headed("a heading").table(2, header, (0..3).map(row).collect())
+    }
+
+    /// Whatever the width, nothing is longer, and every cell is there.
+    #[test]
+    fn tables_fit() {
+        for width in [40, 80, 100, 250] {
+            for (columns, cell) in
+                [(3, "1.5 ± 0.25"), (20, "1.5 ± 0.25"), (4, "some words that are long enough to be broken")]
+            {
+                let text = page(columns, cell).to_text(width);
+                assert!(text.lines().all(|line| super::width(line) <= width), "{width}\n{text}");
+                let said = text.replace(['\n', '│', '┆'], " ");
+                let words = cell.split(' ').next().unwrap();
+                assert_eq!(said.matches(words).count(), 3 * (columns - 2), "{width}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_said_above_is_said_once() {
+        let wanted = "\
+            a heading\n\
+            ┌────┬────┬────┐\n\
+            │ c0 ┆ c1 ┆ c2 │\n\
+            ╞════╪════╪════╡\n\
+            │ k0 ┆ k0 ┆  7 │\n\
+            │    ┆ k0 ┆  7 │\n\
+            │ k1 ┆ k1 ┆  7 │\n\
+            └────┴────┴────┘\n\n";
+        assert_eq!(page(3, "7").to_text(80), wanted);
+    }
+}
