@@ -5,7 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// The system's memory; where there is none left the process ends with a message and an exit code of the table, where the standard
-/// library would abort it with a signal.
+/// library would abort it with a signal. Its own hook for that, `std::alloc::set_alloc_error_hook`, is not stable. The check costs 0.4 % of
+/// the instructions of `report --full` on the taxi smoke run (callgrind: 70.8 against 70.5 million), which allocates more than draws do.
 struct Memory;
 
 #[global_allocator]

@@ -9,6 +9,13 @@ pub struct Estimate {
     pub standard_error: f64,
 }
 
+impl Estimate {
+    /// As tables hold it: without a standard error where none is known.
+    pub fn new(mean: f64, standard_error: Option<f64>) -> Self {
+        Self { mean, standard_error: standard_error.unwrap_or(f64::NAN) }
+    }
+}
+
 /// Running mean and variance (Welford 1962).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {

@@ -338,10 +338,7 @@ impl Comparison {
         if !differing.is_empty() {
             let header = ["cell", "", "", "metric", "base", "candidate", "difference", "±", "verdict"];
             let body = differing.iter().map(|figure| {
-                let difference = Estimate {
-                    mean: figure.difference,
-                    standard_error: figure.standard_error.unwrap_or(f64::NAN),
-                };
+                let difference = Estimate::new(figure.difference, figure.standard_error);
                 vec![
                     figure.cell.clone(),
                     figure.words.clone(),

@@ -73,7 +73,7 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
         title: names.join(", "),
         version: env!("CARGO_PKG_VERSION"),
         warnings: report.warnings()?.iter().map(|text| safe(text)).collect(),
-        sections: sections(&report.body()?),
+        sections: sections(report.body()?),
         runs,
     };
     let page = environment.get_template(NAME).and_then(|template| template.render(Serde(content)));

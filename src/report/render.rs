@@ -9,7 +9,7 @@ use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub struct Report {
     order: Vec<(usize, usize)>,
     /// Cells that failed: run, cell in words, error.
     pub failures: Vec<(String, String, String)>,
+    /// What they gave, once it is asked for.
+    body: OnceCell<Page>,
 }
 
 impl Report {
@@ -51,7 +53,7 @@ impl Report {
             order.push((place, studies[place].1.len()));
             studies[place].1.push(Named::new(name, run)?);
         }
-        Ok(Self { studies, order, failures })
+        Ok(Self { studies, order, failures, body: OnceCell::new() })
     }
 
     /// The runs in the order in which they were given.
@@ -85,7 +87,7 @@ impl Report {
 
     /// What a reader is told of the runs. Errors: their tables.
     fn page(&self) -> Result<Page> {
-        Ok(self.head().and(self.body()?))
+        Ok(self.head().and(self.body()?.clone()))
     }
 
     /// What the runs are.
@@ -106,7 +108,14 @@ impl Report {
     }
 
     /// What they gave. Errors: their tables.
-    pub(super) fn body(&self) -> Result<Page> {
+    pub(super) fn body(&self) -> Result<&Page> {
+        if self.body.get().is_none() {
+            let _ = self.body.set(self.told()?);
+        }
+        Ok(self.body.get().expect("it was just set"))
+    }
+
+    fn told(&self) -> Result<Page> {
         let mut page = Page::default();
         for (study, runs) in self.studies() {
             page = page.and(study.pages(runs)?).and(published::pages(*study, runs)?);

@@ -9,6 +9,7 @@ pub mod expected;
 mod figures;
 pub mod frontier;
 mod grid;
+mod groups;
 pub mod meeting;
 pub mod privacy;
 pub mod published;

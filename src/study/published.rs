@@ -247,10 +247,7 @@ fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
 
 impl Beside<'_> {
     fn theirs(&self) -> Estimate {
-        Estimate {
-            mean: self.published.value,
-            standard_error: self.published.standard_error.unwrap_or(f64::NAN),
-        }
+        Estimate::new(self.published.value, self.published.standard_error)
     }
 
     /// Their figure less ours, in standard errors of what is known of both; of a figure without a standard error it is that of one release,
@@ -287,12 +284,12 @@ fn beside<'a>(published: &'a [Published], tables: &[Records]) -> Result<Vec<Besi
         let which = if rows.is_empty() { Vec::new() } else { telling(&rows) };
         for (row, which) in rows.into_iter().zip(which) {
             let field = |name: &str| row.get(name).and_then(Value::as_f64);
-            let standard_error = field(&format!("{}_se", one.figure)).unwrap_or(f64::NAN);
+            let standard_error = field(&format!("{}_se", one.figure));
             let one_release = field(&format!("{}_sd", one.figure));
             if let Some(mean) = field(&one.figure) {
                 all.push(Beside {
                     published: one,
-                    ours: Some(Estimate { mean, standard_error }),
+                    ours: Some(Estimate::new(mean, standard_error)),
                     one_release,
                     which,
                 });

@@ -1,6 +1,7 @@
 //! Errors against what is paid, method by method, and where the better one changes.
 
 use super::super::cells::{self, CellRow};
+use super::super::groups::{distinct, grouped, replicates};
 use super::super::records::{Named, Records, Row, Take, fields, identity};
 use super::super::release::{LevelRow, known};
 use super::FrontierRow;
@@ -25,8 +26,7 @@ struct Point {
 impl Point {
     /// Mean absolute error of a count.
     fn error(&self) -> Estimate {
-        let standard_error = self.level.l1_per_node_se.unwrap_or(f64::NAN);
-        Estimate { mean: self.level.l1_per_node, standard_error }
+        Estimate::new(self.level.l1_per_node, self.level.l1_per_node_se)
     }
 }
 
@@ -54,27 +54,28 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         true => cells::by_key(&run.run)?,
         false => run.printed.iter().map(|cell| (cell.cell, cell.clone())).collect(),
     };
-    let mut curves: Vec<Curve> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut points: Vec<Point> = Vec::new();
     run.run.while_true(|level: LevelRow| {
         if !all && !cells.contains_key(&level.cell) {
             return Ok(false);
         }
         let cell = known(&cells, level.cell, &run.run)?;
         let Some(row) = own.get(&cell.cell) else { return Ok(true) };
-        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = cell;
-        let what = format!("{law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}");
-        let place = *places.entry(what).or_insert_with(|| {
-            curves.push(Curve { name: cell.method_plain(), integers: row.integers, points: Vec::new() });
-            curves.len() - 1
-        });
         // Known levels have no errors.
         if level.scale > 0.0 {
-            curves[place].points.push(Point { cell: cell.clone(), own: row.clone(), level });
+            points.push(Point { cell: cell.clone(), own: row.clone(), level });
         }
         Ok(true)
     })?;
-    curves.retain(|curve| !curve.points.is_empty());
+    let what = |point: &Point| {
+        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = &point.cell;
+        format!("{law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}")
+    };
+    let curve = |points: Vec<Point>| {
+        let Point { cell, own, .. } = &points[0];
+        Curve { name: cell.method_plain(), integers: own.integers, points }
+    };
+    let mut curves: Vec<Curve> = grouped(points, what).into_iter().map(curve).collect();
     type Part = fn(&CellRow) -> String;
     let parts: [(bool, Part); 6] = [
         (true, |cell| cell.law.name().to_owned()),
@@ -100,9 +101,7 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
 /// Losses and levels of some curves, in order.
 fn axes(curves: &[&Curve]) -> (Vec<f64>, Vec<u32>) {
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let mut paid: Vec<f64> = points().map(|point| point.own.paid).collect();
-    paid.sort_by(f64::total_cmp);
-    paid.dedup();
+    let paid = distinct(points().map(|point| point.own.paid));
     let mut levels: Vec<u32> = points().map(|point| point.level.level).collect();
     levels.sort_unstable();
     levels.dedup();
@@ -179,10 +178,8 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         }
         let (paid, levels) = axes(&curves);
         let names = || curves.iter().map(|curve| curve.name.clone());
-        let replicates: Vec<u64> =
-            curves.iter().flat_map(|curve| &curve.points).map(|point| point.level.replicates).collect();
-        let (least, most) = (replicates.iter().min().unwrap_or(&0), replicates.iter().max().unwrap_or(&0));
-        let drawn = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let (least, drawn) = replicates(points.map(|point| point.level.replicates));
         let mut laws: Vec<&str> = all.iter().map(|curve| curve.points[0].cell.law.name()).collect();
         laws.dedup();
         let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
@@ -191,7 +188,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.");
         let mut rows = Vec::new();
         // With one release a cell nothing is known of its error.
-        let told_apart = curves.len() > 1 && *least > 1;
+        let told_apart = curves.len() > 1 && least > 1;
         for &level in &levels {
             for &paid in &paid {
                 let here: Vec<Option<&Point>> = curves.iter().map(|curve| curve.at(level, paid)).collect();

@@ -1,6 +1,7 @@
 //! Meeting times as bounds on the total variation distance.
 
 use super::super::cells::CellRow;
+use super::super::groups::grouped;
 use super::super::records::Named;
 use super::marginals::{self, MarginalRow};
 use super::{half_decades, kernels};
@@ -184,9 +185,7 @@ impl Line<'_> {
         let known = self.bounds.get(&t).copied();
         let before = || self.bounds.iter().filter(|(at, _)| **at < t).max_by_key(|(at, _)| **at);
         // Between two of them the bound is at most that before.
-        known
-            .or_else(|| before().map(|(_, bound)| *bound))
-            .unwrap_or(Estimate { mean: f64::INFINITY, standard_error: f64::NAN })
+        known.or_else(|| before().map(|(_, bound)| *bound)).unwrap_or(Estimate::new(f64::INFINITY, None))
     }
 
     /// The bound with its standard error; where every pair had met, the 95 % limit of the share that had not.
@@ -206,27 +205,22 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     let kernels = kernels(&times);
     let mut bounds: HashMap<Key, HashMap<u64, Estimate>> = HashMap::new();
     run.run.each(|row: BoundRow| {
-        let error = row.bound_se.unwrap_or(f64::NAN);
         if let Some(mean) = row.bound {
-            bounds.entry(row.cell).or_default().insert(row.t, Estimate { mean, standard_error: error });
+            bounds.entry(row.cell).or_default().insert(row.t, Estimate::new(mean, row.bound_se));
         }
         Ok(())
     })?;
     let marginals = marginals::by_cell(run)?;
-    let mut groups: Vec<Vec<Line>> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for (cell, mut rows) in times {
-        let CellRow { law, epsilon, delta, sensitivity, .. } = &cell;
-        let place =
-            *places.entry(format!("{law:?} {epsilon:?} {delta:?} {sensitivity:?}")).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            });
+    let lines = times.into_iter().map(|(cell, mut rows)| {
         let bounds = bounds.remove(&cell.cell).unwrap_or_default();
-        groups[place].push(Line { cell, times: rows.remove(0), bounds });
-    }
+        Line { cell, times: rows.remove(0), bounds }
+    });
+    let noise = |line: &Line| {
+        let CellRow { law, epsilon, delta, sensitivity, .. } = line.cell;
+        format!("{law:?} {epsilon:?} {delta:?} {sensitivity:?}")
+    };
     let mut page = Page::default();
-    for lines in groups {
+    for lines in grouped(lines, noise) {
         page = page.and(summary(&run.name, &lines)).and(bound_table(&lines));
         for (method, options) in &kernels {
             let same: Vec<&Line> = lines
@@ -267,8 +261,6 @@ fn summary(run: &str, lines: &[Line]) -> Page {
             let cut = cell.max_steps.unwrap_or(0).saturating_sub(times.lag);
             let longest = times.longest.filter(|_| times.censored == 0).unwrap_or(cut);
             let or_more = |time: Option<u64>| time.map_or(format!("> {longest}"), |time| time.to_string());
-            let moves =
-                Estimate { mean: times.moves, standard_error: times.moves_se.unwrap_or(f64::NAN) };
             let mut row = vec![
                 cell.method_words(),
                 times.lag.to_string(),
@@ -276,7 +268,7 @@ fn summary(run: &str, lines: &[Line]) -> Page {
                 times.censored.to_string(),
                 within(or_more(times.median), times.median_low.zip(times.median_high)),
                 or_more(times.longest.filter(|_| times.censored == 0)),
-                with_error(moves),
+                with_error(Estimate::new(times.moves, times.moves_se)),
             ];
             row.extend(times.firsts().map(|first| match first {
                 None => "-".to_owned(),

@@ -121,9 +121,7 @@ pub(super) fn pages(run: &Named) -> crate::failure::Result<Page> {
 
 fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) -> Page {
     let header = ["t", "TV", "χ²", "KL", "Hellinger²"];
-    let words = |row: &DivergenceRow| {
-        with_error(Estimate { mean: row.bound, standard_error: row.bound_se.unwrap_or(f64::NAN) })
-    };
+    let words = |row: &DivergenceRow| with_error(Estimate::new(row.bound, row.bound_se));
     let line = |rows: &[DivergenceRow]| -> Vec<String> {
         let t = rows.iter().take(1).map(|row| row.t.to_string());
         t.chain(rows.iter().map(words)).collect()

@@ -202,9 +202,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
                 worst.min_by(|a, b| a.ess_bulk.partial_cmp(&b.ess_bulk).unwrap_or(std::cmp::Ordering::Equal));
             let tail = levels.iter().filter_map(|level| level.ess_tail).reduce(f64::min);
             let most = levels.iter().filter_map(|level| level.rhat).reduce(f64::max);
-            let with = |mean, error: Option<f64>| {
-                with_error(Estimate { mean, standard_error: error.unwrap_or(f64::NAN) })
-            };
+            let with = |mean, error| with_error(Estimate::new(mean, error));
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
             marks.push(cell.converged);
             rows.push(vec![

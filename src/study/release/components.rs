@@ -142,15 +142,15 @@ fn distance(law: &EntryOfTotal, values: &mut [f64]) -> f64 {
 
 impl ComponentRow {
     fn l1(&self) -> Estimate {
-        Estimate { mean: self.l1, standard_error: self.l1_se.unwrap_or(f64::NAN) }
+        Estimate::new(self.l1, self.l1_se)
     }
 
     fn l2(&self) -> Estimate {
-        Estimate { mean: self.l2, standard_error: self.l2_se.unwrap_or(f64::NAN) }
+        Estimate::new(self.l2, self.l2_se)
     }
 
     fn mse(&self) -> Estimate {
-        Estimate { mean: self.mse, standard_error: self.mse_se.unwrap_or(f64::NAN) }
+        Estimate::new(self.mse, self.mse_se)
     }
 }
 

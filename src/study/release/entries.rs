@@ -193,7 +193,7 @@ impl EntryRow {
     }
 
     fn estimate(&self) -> Estimate {
-        Estimate { mean: self.mean, standard_error: self.mean_se.unwrap_or(f64::NAN) }
+        Estimate::new(self.mean, self.mean_se)
     }
 }
 

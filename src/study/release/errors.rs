@@ -1,6 +1,7 @@
 //! Errors of releases: of every one, and summed up by cell and level; what the cells pay.
 
 use super::super::cells::CellRow;
+use super::super::groups::{distinct, grouped, replicates};
 use super::super::privacy::{statement_words, statements};
 use super::super::published::{self, Published};
 use super::super::records::{Named, Records};
@@ -14,7 +15,6 @@ use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
 use serde_json::Map;
-use std::collections::HashMap;
 
 table! {
     /// Errors of one release on one level.
@@ -108,7 +108,7 @@ impl Level {
 
 impl LevelRow {
     fn estimate(&self) -> Estimate {
-        Estimate { mean: self.l1_normalised, standard_error: self.l1_normalised_se.unwrap_or(f64::NAN) }
+        Estimate::new(self.l1_normalised, self.l1_normalised_se)
     }
 
     fn deviation(&self) -> f64 {
@@ -169,25 +169,19 @@ fn published(run: &Named) -> Result<Vec<Figure>> {
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &LevelRow| row.cell)?;
     let published = published(run)?;
+    let lines = cells.iter().flat_map(|(cell, levels)| levels.iter().map(|level| (*cell, level)));
     // Cells that share a table: everything but epsilon, level and method.
-    let mut tables: Vec<Vec<Line>> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for (cell, levels) in &cells {
+    let table = |(cell, _): &Line| {
         let CellRow { law, split, delta, sensitivity, .. } = cell;
-        let place =
-            *places.entry(format!("{law:?} {split:?} {delta:?} {sensitivity:?}")).or_insert_with(|| {
-                tables.push(Vec::new());
-                tables.len() - 1
-            });
-        tables[place].extend(levels.iter().map(|level| (*cell, level)));
-    }
+        format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
+    };
     let page = |lines: Vec<Line>| {
         let law = lines[0].0.law.name();
         let here: Vec<&Figure> =
             published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
         error_table(run, &lines, &here).and(against_published(&run.name, &lines, &here))
     };
-    Ok(tables.into_iter().map(page).collect())
+    Ok(grouped(lines, table).into_iter().map(page).collect())
 }
 
 /// Cells that are told apart by their budget alone.
@@ -203,12 +197,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure]) -> Page {
             methods.push(cell);
         }
     }
-    let sorted = |mut all: Vec<f64>| {
-        all.sort_by(f64::total_cmp);
-        all.dedup();
-        all
-    };
-    let epsilons = sorted(lines.iter().map(|(cell, _)| cell.epsilon).collect());
+    let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
     let most = lines.iter().map(|(_, line)| line.level).max().unwrap_or(0);
     let mut body = Vec::new();
     for epsilon in epsilons {
@@ -253,9 +242,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure]) -> Page {
         ["epsilon", "method"].map(str::to_owned).into_iter().chain((1..=most).map(|level| run.level(level)));
     let CellRow { law, delta, sensitivity, split, .. } = lines[0].0;
     let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
-    let counts = lines.iter().map(|(_, line)| line.replicates);
-    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
-    let replicates = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let (_, replicates) = replicates(lines.iter().map(|(_, line)| line.replicates));
     let (sum, which) = if run.run.manifest.subject == "table" {
         ("all entries / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
     } else {
@@ -283,9 +270,7 @@ fn against_published(run: &str, lines: &[Line], published: &[&Figure]) -> Page {
         published.iter().map(|f| (&f.column, f.method.as_str(), f.level)).collect();
     keys.sort_unstable();
     keys.dedup();
-    let mut epsilons: Vec<f64> = published.iter().map(|f| f.epsilon).collect();
-    epsilons.sort_by(f64::total_cmp);
-    epsilons.dedup();
+    let epsilons = distinct(published.iter().map(|f| f.epsilon));
     for (column, method, level) in keys {
         let ours = |epsilon: f64| {
             let here = || {

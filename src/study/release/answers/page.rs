@@ -66,7 +66,7 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
 }
 
 fn estimate(mean: f64, standard_error: Option<f64>) -> String {
-    with_error(Estimate { mean, standard_error: standard_error.unwrap_or(f64::NAN) })
+    with_error(Estimate::new(mean, standard_error))
 }
 
 /// One query of one cell.
