@@ -78,6 +78,8 @@ pub mod engine;
 #[cfg(feature = "harness")]
 pub mod failure;
 #[cfg(feature = "harness")]
+pub mod figure;
+#[cfg(feature = "harness")]
 mod files;
 #[cfg(feature = "harness")]
 pub mod grid;

@@ -141,7 +141,7 @@ fn reads(folder: &Path, base: &Path) -> Result<()> {
     compare(base, folder, |rule| rule).and_then(|comparison| comparison.render(Format::Json, COLUMNS)).map(drop)?;
     compare(folder, base, |rule| rule)?.render(Format::Text, COLUMNS)?;
     let report = Report::open(&[folder.to_owned(), base.to_owned()])?;
-    for format in [Format::Text, Format::Markdown, Format::Html, Format::Csv, Format::Json] {
+    for format in [Format::Text, Format::Markdown, Format::Html, Format::Latex, Format::Csv, Format::Json] {
         write(&report, format.into(), folder, &mut Vec::new())?;
     }
     report.warnings().map(drop)

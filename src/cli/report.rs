@@ -1,6 +1,7 @@
 //! `congenial report`
 
 use crate::failure::{Failure, Result};
+use crate::figure;
 use crate::files::replace_with;
 use crate::page::{self, Format};
 use crate::report::{self, Look, Report};
@@ -18,9 +19,15 @@ pub(super) struct Arguments {
     /// Print all pages, where text would be a summary
     #[arg(long, conflicts_with = "out")]
     full: bool,
-    /// Write what would be printed to this file, which is replaced
+    /// Write what would be printed to this file, which is replaced; figures (`--format svg`) to this folder
     #[arg(short, long, value_name = "FILE", conflicts_with = "out")]
     output: Option<PathBuf>,
+    /// Width of a figure in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 760, value_parser = clap::value_parser!(u16).range(200..))]
+    figure_width: u16,
+    /// Size of the letters of a figure in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 12, value_parser = clap::value_parser!(u16).range(4..=72))]
+    figure_font: u16,
     /// A template of the HTML page, in place of ours (see README)
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
@@ -30,6 +37,12 @@ pub(super) struct Arguments {
     /// End with exit code 5 if chains have not converged
     #[arg(long)]
     strict: bool,
+}
+
+impl Arguments {
+    fn look(&self) -> figure::Look {
+        figure::Look { width: self.figure_width.into(), font: self.figure_font.into(), ..figure::Look::default() }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
@@ -45,6 +58,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(out) = &arguments.out {
         std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;
         report::write_files(&report, out, |place| say!("{}", place.display()))?;
+    } else if let (Format::Svg, Some(folder)) = (arguments.format, &arguments.output) {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
+        report::write_figures(&report, arguments.look(), folder, |place| say!("{}", place.display()))?;
     } else if let Some(file) = &arguments.output {
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Failure::io(file, "cannot create", "want the name of a file"))?;

@@ -1,6 +1,7 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
+use super::nearest::one_of;
 use super::model::{Beside, Block, Certify, Config, Exclude, Own, Pairs, SplitSpec, Thresholds};
 use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
@@ -215,11 +216,10 @@ impl Checker<'_> {
     /// The change that a study protects. Errors: there is none of this name.
     fn change(&self, name: &Spanned<String>) -> Result<(ChangeKind, Range<usize>)> {
         let kind = ChangeKind::named(name.get_ref()).ok_or_else(|| {
-            let names = ChangeKind::ALL.map(ChangeKind::name).join(", ");
             self.error(
                 format!("change: got `{}`", name.get_ref()),
                 name.span(),
-                format!("want one of {names}"),
+                one_of(name.get_ref(), &ChangeKind::ALL.map(ChangeKind::name)),
             )
         })?;
         Ok((kind, name.span()))
@@ -287,8 +287,7 @@ impl Checker<'_> {
     fn law(&self, name: &str, span: Range<usize>) -> Result<LawKind> {
         LawKind::named(name).ok_or_else(|| {
             let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
-            let names = names.join(", ");
-            self.error(format!("law: got `{name}`"), span, format!("want one of {names}"))
+            self.error(format!("law: got `{name}`"), span, one_of(name, &names))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::SplitSpec;
 use super::model::Config;
+use super::nearest::meant;
 use super::wire::Axis;
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
@@ -103,10 +104,19 @@ impl<'a> Checker<'a> {
     pub(crate) fn parse<T: DeserializeOwned>(&self, elsewhere: impl Fn(&str) -> Option<String>) -> Result<T> {
         toml::from_str(self.text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
-            let key = e.message().strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+            let message = e.message();
+            // The first is what was given, the others are what could be.
+            let names: Vec<&str> = match message.starts_with("unknown ") {
+                true => message.split('`').skip(1).step_by(2).collect(),
+                false => Vec::new(),
+            };
+            let key = names.first().filter(|_| message.starts_with("unknown field"));
             match key.and_then(|key| Some((key, elsewhere(key)?))) {
                 Some((key, why)) => self.error(format!("{key}: not used"), span, why),
-                None => self.error("the config cannot be read", span, e.message().to_owned()),
+                None => {
+                    let meant = names.split_first().map(|(given, names)| meant(given, names));
+                    self.error("the config cannot be read", span, message.to_owned() + &meant.unwrap_or_default())
+                }
             }
         })
     }

@@ -1,6 +1,7 @@
 //! Checks of the method axis, by the catalogue.
 
 use super::checker::Checker;
+use super::nearest::{meant, one_of};
 use super::wire::{Axis, WireMethod};
 use crate::catalogue::{Given, Method, MethodKind, OptionFacts, Value};
 use crate::failure::Result;
@@ -12,7 +13,7 @@ impl Checker<'_> {
     pub(super) fn method_kind(&self, name: &str, span: Range<usize>) -> Result<MethodKind> {
         MethodKind::named(name).ok_or_else(|| {
             let names: Vec<&str> = MethodKind::ALL.iter().map(|kind| kind.name()).collect();
-            self.error(format!("method: got `{name}`"), span, format!("want one of {}", names.join(", ")))
+            self.error(format!("method: got `{name}`"), span, one_of(name, &names))
         })
     }
 
@@ -32,7 +33,7 @@ impl Checker<'_> {
                 let keys: Vec<&str> = options.iter().map(|option| option.key).collect();
                 let label = match &keys[..] {
                     [] => "want it left out".to_owned(),
-                    _ => format!("its options: {}", keys.join(", ")),
+                    _ => format!("its options: {}{}", keys.join(", "), meant(key, &keys)),
                 };
                 return Err(self.error(message, axis.span(), label));
             };

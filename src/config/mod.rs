@@ -9,6 +9,7 @@ mod limits;
 mod methods;
 mod model;
 pub mod names;
+mod nearest;
 mod overrides;
 mod queries;
 mod schema;
@@ -18,6 +19,7 @@ pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
+pub(crate) use nearest::one_of;
 pub use model::{
     Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
     SplitSpec, Thresholds,

@@ -6,12 +6,13 @@ use super::{Page, Part, Table, shown};
 /// A page.
 pub(super) fn of(page: &Page) -> String {
     let part = |part: &Part| match part {
+        Part::Figure(_) => String::new(),
         Part::Heading { text, .. } => format!("## {}\n", line(text)),
         Part::Table(table) => rows(table),
         Part::Text(text) => format!("{}\n", line(text)),
         Part::List(entries) => entries.iter().map(|entry| format!("- {}\n", line(entry))).collect(),
     };
-    page.parts().iter().map(|one| part(one) + "\n").collect()
+    page.parts().iter().filter(|part| !matches!(part, Part::Figure(_))).map(|one| part(one) + "\n").collect()
 }
 
 /// Text on one line, in which nothing is a tag or a link.

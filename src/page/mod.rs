@@ -1,6 +1,7 @@
 //! Pages: what a reader is told, part by part, and how the parts are written for whom.
 
 mod escape;
+mod latex;
 mod markdown;
 mod text;
 mod words;
@@ -8,6 +9,8 @@ mod words;
 pub use escape::{masked, shown};
 pub use text::{COLUMNS, listing, terminal};
 pub use words::{bytes, counted, duration, finite, number, thousands, with_error};
+
+use crate::figure::Figure;
 
 /// How a report is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -18,6 +21,10 @@ pub enum Format {
     Markdown,
     /// One page that stands alone, for a browser.
     Html,
+    /// The tables, for a paper; they want the package booktabs.
+    Latex,
+    /// The figures, each as a file of a folder.
+    Svg,
     /// The first table of the study: of releases a line per cell and level, and per published figure; of meetings one per cell and t.
     Csv,
     /// All tables of summaries, with the manifests.
@@ -54,7 +61,7 @@ fn is_number(cell: &str) -> bool {
 }
 
 /// A part of a page. No text is broken to lines: that is done where it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// What the parts behind it are about.
     Heading {
@@ -69,10 +76,12 @@ pub enum Part {
     Text(String),
     /// A list.
     List(Vec<String>),
+    /// A figure; where none can be shown, the tables beside it say the same.
+    Figure(Box<Figure>),
 }
 
 /// What a reader is told.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page(Vec<Part>);
 
 impl Page {
@@ -113,6 +122,17 @@ impl Page {
             self.0.push(Part::List(entries));
         }
         self
+    }
+
+    /// The same, and a figure.
+    pub fn figure(mut self, figure: Figure) -> Self {
+        self.0.push(Part::Figure(Box::new(figure)));
+        self
+    }
+
+    /// Its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.0.iter().filter_map(|part| if let Part::Figure(figure) = part { Some(&**figure) } else { None })
     }
 
     /// The same, and another page behind it.
@@ -164,6 +184,11 @@ impl Page {
     /// For a terminal of so many columns: no line but a word that has no place to break it is longer.
     pub fn to_text(&self, width: usize) -> String {
         text::of(self, width)
+    }
+
+    /// The tables for a paper.
+    pub fn to_latex(&self) -> String {
+        latex::of(self)
     }
 
     /// As markdown, in which nothing of others is a tag or a link.

@@ -1,6 +1,7 @@
 //! Pages for a terminal.
 
 use super::{Page, Part, Table, shown};
+use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
@@ -21,6 +22,7 @@ pub fn terminal() -> usize {
 pub(super) fn of(page: &Page, width: usize) -> String {
     let entry = |text: &String| broken(&format!("- {text}"), width, "  ") + "\n";
     let part = |part: &Part| match part {
+        Part::Figure(_) => String::new(),
         Part::Heading { text, .. } => broken(text, width, "") + "\n",
         Part::Table(table) => framed(table, width) + "\n",
         Part::Text(text) => broken(text, width, "") + "\n\n",
@@ -98,23 +100,33 @@ fn framed(table: &Table, most: usize) -> String {
     }
     let keys = table.keys.min(columns);
     let mut out = String::new();
-    let mut first = keys;
-    loop {
-        let mut here: Vec<usize> = (0..keys).collect();
-        let mut used = 1 + here.iter().map(|&i| widths[i] + 3).sum::<usize>();
-        for (i, width) in widths.iter().enumerate().skip(first) {
-            used += width + 3;
-            if used > most && i > first {
-                break;
-            }
-            here.push(i);
-        }
+    let room = most.saturating_sub(1 + widths[..keys].iter().map(|width| width + 3).sum::<usize>());
+    for others in shared(&widths[keys..], room) {
+        let here: Vec<usize> = (0..keys).chain(others.map(|i| keys + i)).collect();
         out += &frame(&lines, &here, &widths, &numbers, keys);
-        first = here.last().map_or(columns, |last| last + 1).max(first);
-        if first >= columns {
-            return out;
-        }
     }
+    out
+}
+
+/// Columns of these widths in as few groups as there is room for, the widest group as narrow as it can be.
+fn shared(widths: &[usize], room: usize) -> Vec<Range<usize>> {
+    let within = |room: usize| {
+        let (mut groups, mut used) = (vec![0..0], 0);
+        for (i, width) in widths.iter().enumerate() {
+            used += width + 3;
+            match groups.last_mut() {
+                Some(group) if used <= room || group.start == group.end => group.end = i + 1,
+                _ => {
+                    groups.push(i..i + 1);
+                    used = width + 3;
+                }
+            }
+        }
+        groups
+    };
+    let fewest = within(room).len();
+    let narrowest = (0..=room).find(|&room| within(room).len() == fewest);
+    within(narrowest.unwrap_or(room))
 }
 
 /// Some columns of a table.

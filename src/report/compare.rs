@@ -285,7 +285,7 @@ impl Comparison {
     pub fn render(&self, format: Format, width: usize) -> Result<String> {
         match format {
             Format::Json => Ok(serde_json::to_string_pretty(self).expect("plain values") + "\n"),
-            Format::Csv | Format::Html => {
+            Format::Csv | Format::Html | Format::Latex | Format::Svg => {
                 Err(Failure::Usage("--format: want text, markdown or json for a comparison".into()))
             }
             Format::Text => Ok(self.page().to_text(width)),

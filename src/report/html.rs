@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::failure::{Failure, Result};
+use crate::figure::{Look, svg};
 use crate::files;
 use crate::page::{Page, Part, counted, duration, shown};
 use crate::store::RESOLVED;
@@ -52,6 +53,8 @@ enum Element {
     Table { keys: usize, header: Vec<String>, numbers: Vec<bool>, rows: Vec<Vec<String>> },
     Text { text: String },
     List { entries: Vec<String> },
+    /// Of which nothing is escaped any more.
+    Figure { svg: String },
 }
 
 /// The page of some runs by a template, or by ours. Errors: their tables and configs; the template.
@@ -135,6 +138,7 @@ fn sections(page: &Page) -> Vec<Section> {
                 rows: table.rows.iter().map(cells).collect(),
             },
             Part::Text(text) => Element::Text { text: safe(text) },
+            Part::Figure(figure) => Element::Figure { svg: svg(figure, Look::default()) },
             Part::List(entries) => Element::List { entries: cells(entries) },
         };
         match sections.last_mut() {

@@ -5,4 +5,4 @@ mod html;
 mod render;
 
 pub use compare::{Clock, Compared, Comparison, Verdict, compare};
-pub use render::{Look, Report, summarize, write, write_files};
+pub use render::{Look, Report, summarize, write, write_figures, write_files};

@@ -2,10 +2,11 @@
 
 use super::html;
 use crate::failure::{Failure, Result};
-use crate::files::replace_with;
+use crate::figure;
+use crate::files::{replace, replace_with};
 use crate::page::{COLUMNS, Format, Page};
 use crate::store::Run;
-use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, published};
+use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, lines, published};
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -163,6 +164,10 @@ pub fn write(report: &Report, look: Look, place: &Path, out: &mut dyn Write) -> 
     let mut put = |page: String| out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e));
     match look.format {
         Format::Text => put(report.page()?.to_text(look.width))?,
+        Format::Svg => {
+            return Err(Failure::Usage("--format svg: figures are files; give their folder by --output".into()));
+        }
+        Format::Latex => put(report.body()?.to_latex())?,
         Format::Html => put(html::of(report, look.template)?)?,
         Format::Markdown => put(report.page()?.to_markdown())?,
         Format::Csv => {
@@ -237,6 +242,28 @@ impl Serialize for Part<'_> {
         }
         rows.end()
     }
+}
+
+/// Writes every figure into a folder: the picture, its data, and a specification of Vega-Lite that draws it from them. `told` hears of each file.
+/// Errors: tables; the folder.
+pub fn write_figures(report: &Report, look: figure::Look, folder: &Path, mut told: impl FnMut(&Path)) -> Result<()> {
+    let page = report.body()?;
+    for one in page.figures() {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+        let name: String = one.name.chars().map(plain).collect();
+        let csv = format!("{name}.csv");
+        let specification = serde_json::to_string_pretty(&figure::vega_lite(one, &csv)).expect("plain values") + "\n";
+        let (header, rows) = figure::data(one);
+        for (file, content) in [
+            (format!("{name}.svg"), figure::svg(one, look)),
+            (csv, lines(&header, &rows)),
+            (format!("{name}.vl.json"), specification),
+        ] {
+            replace(folder, &file, content.as_bytes())?;
+            told(&folder.join(file));
+        }
+    }
+    Ok(())
 }
 
 /// Writes every file of a report into a folder; `told` hears of each. Errors: tables; the folder.

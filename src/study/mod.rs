@@ -25,7 +25,7 @@ use crate::page::Page;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
 pub use figures::{Figures, Sample};
-pub use records::{Named, PRINTED, Records};
+pub use records::{Named, PRINTED, Records, lines};
 use schemars::{Schema, SchemaGenerator};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -168,7 +168,7 @@ pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
         None => {
             let names: Vec<&str> = STUDIES.iter().map(|known| known.name()).collect();
             let span = study.as_ref().map_or(0..0, Spanned::span);
-            let label = format!("want one of {}", names.join(", "));
+            let label = config::one_of(name, &names);
             Err(checker.error(format!("study: got `{name}`"), span, label))
         }
     }

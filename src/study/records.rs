@@ -236,6 +236,15 @@ fn each<R: Record>(runs: &[Named], take: Take, mut record: impl FnMut(R, &Run) -
     Ok(())
 }
 
+/// Words as CSV.
+pub fn lines(header: &[String], rows: &[Vec<String>]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in std::iter::once(header).chain(rows.iter().map(Vec::as_slice)) {
+        writer.write_record(row.iter().map(|text| plain(text))).expect("it goes to memory");
+    }
+    String::from_utf8_lossy(&writer.into_inner().expect("it goes to memory")).into_owned()
+}
+
 /// A text that a spreadsheet does not take for a formula: one that begins as such, and is no number, stands behind an apostrophe.
 fn plain(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);

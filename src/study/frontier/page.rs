@@ -7,6 +7,7 @@ use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, number, with_error};
 use crate::privacy::ChangeKind;
 use crate::table::Key;
@@ -208,7 +209,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         }
         let header: Vec<String> =
             ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
-        page = page.and(Page::main(title).text(about).table(2, header, rows));
+        page = page.and(Page::main(title.clone()).text(about).figure(figure(run, title, kind, &curves, &levels)).table(2, header, rows));
         if told_apart {
             page = page.text(
                 "*: the smallest error of the row, and those less than 3 standard errors away from it.",
@@ -254,6 +255,35 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         );
     }
     Ok(page)
+}
+
+/// The curves on logarithmic axes, level by level.
+fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u32]) -> Figure {
+    let panel = |&level: &u32| {
+        let series = curves.iter().map(|curve| {
+            let here = curve.points.iter().filter(|point| point.level.level == level);
+            let mark = |point: &Point| {
+                let Estimate { mean, standard_error } = point.error();
+                let mark = Mark::new(point.own.paid, mean);
+                match standard_error > 0.0 {
+                    true => mark.within(mean - 1.96 * standard_error, mean + 1.96 * standard_error),
+                    false => mark,
+                }
+            };
+            Series { name: curve.name.replace('\n', " "), kind: Kind::DottedLine, marks: here.map(mark).collect() }
+        });
+        Panel { title: run.level(level), series: series.collect() }
+    };
+    Figure {
+        name: format!("{}-{}", run.name, kind.replace(' ', "-")),
+        title,
+        about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a release pays, both on logarithmic axes, level by \
+                level. The table below has the figures."
+            .into(),
+        x: Axis { label: "paid (epsilon)".into(), scale: Scale::Log },
+        y: Axis { label: "error of a count".into(), scale: Scale::Log },
+        panels: levels.iter().map(panel).collect(),
+    }
 }
 
 /// The points of some runs.

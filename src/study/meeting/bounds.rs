@@ -5,9 +5,11 @@ use super::super::groups::grouped;
 use super::super::records::Named;
 use super::marginals::{self, MarginalRow};
 use super::{half_decades, kernels};
+use crate::catalogue::MethodKind;
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, finite, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
@@ -221,7 +223,13 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     };
     let mut page = Page::default();
     for lines in grouped(lines, noise) {
-        page = page.and(summary(&run.name, &lines)).and(bound_table(&lines));
+        // Of chains whose marginals are known, their own distance.
+        let truth = |(method, options): &(MethodKind, String)| {
+            let line = lines.iter().find(|line| line.cell.method == *method && line.cell.options == *options && marginals.contains_key(&line.cell.cell))?;
+            Some((line.cell.method_words(), marginals[&line.cell.cell].as_slice()))
+        };
+        let truths: Vec<Truth> = kernels.iter().filter_map(truth).collect();
+        page = page.and(summary(&run.name, &lines)).and(bound_table(&run.name, &lines, &truths));
         for (method, options) in &kernels {
             let same: Vec<&Line> = lines
                 .iter()
@@ -301,7 +309,7 @@ fn summary(run: &str, lines: &[Line]) -> Page {
         .list(notes)
 }
 
-fn bound_table(lines: &[Line]) -> Page {
+fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
     let bounded: Vec<&Line> = lines.iter().filter(|line| line.times.is_bounded()).collect();
     let Some(last) = bounded.iter().filter_map(|line| line.times.below_01).max() else {
         return Page::default();
@@ -327,7 +335,49 @@ fn bound_table(lines: &[Line]) -> Page {
             1.0 + libm::exp(epsilon)
         )
     });
-    Page::headed(title).text(about).table(1, header, rows).text(note)
+    Page::headed(title.clone()).text(about).figure(figure(run, title, &bounded, truths, last)).table(1, header, rows).text(note)
+}
+
+/// A chain in words, and the distances of its marginals to the exact law.
+type Truth<'a> = (String, &'a [MarginalRow]);
+
+/// The bounds on logarithmic axes with 95 % bands, and where it is known what lies under them.
+fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u64) -> Figure {
+    let bound = |line: &&Line| {
+        let times = half_decades(last.saturating_mul(4)).into_iter().filter(|t| *t > 0);
+        let mark = |t: u64| {
+            let Estimate { mean, standard_error } = line.bound(t);
+            let mark = Mark::new(t as f64, mean);
+            match standard_error > 0.0 {
+                true => mark.within((mean - 1.96 * standard_error).max(0.0), mean + 1.96 * standard_error),
+                false => mark,
+            }
+        };
+        Series {
+            name: format!("bound, {}, lag {}", line.cell.method_words(), line.times.lag),
+            kind: Kind::Line,
+            marks: times.map(mark).filter(|mark| mark.y > 0.0).collect(),
+        }
+    };
+    let truth = |(chain, rows): &Truth| {
+        // The worst entry, as far as it is above what as many exact draws show.
+        let above = rows.iter().filter(|row| row.t > 0 && row.level == 1 && row.tv > row.floor + 2.0 * row.floor_sd);
+        let marks = above.map(|row| Mark::new(row.t as f64, row.tv)).collect();
+        Series { name: format!("worst entry, {chain}"), kind: Kind::Dots, marks }
+    };
+    Figure {
+        name: format!("{run}-tv-bound-{}", bounded[0].cell.cell),
+        title,
+        about: "Upper bounds on the total variation distance to the target by steps, with 95 % bands, for each chain and lag; where it is known, dots for the \
+                distance of the worst entry, which lies under them. The table below has the figures."
+            .into(),
+        x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
+        y: Axis { label: "total variation distance".into(), scale: Scale::Log },
+        panels: vec![Panel {
+            title: String::new(),
+            series: bounded.iter().map(bound).chain(truths.iter().map(truth)).collect(),
+        }],
+    }
 }
 
 /// The chains' own distance to the exact law by level, under the smallest bound of their lags.

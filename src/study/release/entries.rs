@@ -10,6 +10,7 @@ use crate::diagnostics::{
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, finite, number, with_error};
 use crate::table;
 use crate::table::Key;
@@ -272,7 +273,33 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         let most = rhats.iter().copied().fold(0.0, f64::max);
         note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
-    Page::headed(title).table(1, header, body).text(note)
+    Page::headed(title).figure(figure(run, cell, rows)).table(1, header, body).text(note)
+}
+
+/// Box plots of the errors, entry by entry.
+fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
+    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
+    let shown = printed(&counts);
+    let mark = |(place, &i): (usize, &usize)| {
+        let row = &rows[i];
+        let mark = Mark::new(row.median, place as f64).within(row.q1, row.q3);
+        Mark { whiskers: Some((row.whisker_low, row.whisker_high)), ..mark }
+    };
+    let marks = shown.iter().enumerate().map(mark).collect();
+    Figure {
+        name: format!("{run}-entries-{}", cell.cell),
+        title: format!("{run}: errors by entry, {}, {}", cell.method_words(), cell.noise_words()),
+        about: format!(
+            "A box plot for each of {}: median, quartiles and whiskers of the error. The table below has the figures.",
+            match shown.len() { 1 => "one entry".to_owned(), n => format!("{n} entries") }
+        ),
+        x: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
+        y: Axis {
+            label: String::new(),
+            scale: Scale::Names(shown.iter().map(|&i| format!("{} ({})", rows[i].name, rows[i].count)).collect()),
+        },
+        panels: vec![Panel { title: String::new(), series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }] }],
+    }
 }
 
 fn theirs(run: &Named) -> Result<Vec<BesideRow>> {

@@ -10,7 +10,8 @@ use crate::config::SplitSpec;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::law::Value;
-use crate::page::{Page, finite, number, with_error};
+use crate::figure::{self, Axis, Kind, Mark, Panel, Scale, Series};
+use crate::page::{Page, counted, finite, number, with_error};
 use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
@@ -256,7 +257,54 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure]) -> Page {
     let page = page.text(format!(
         "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({which})."
     ));
-    page.table(2, header, body)
+    match figure(run, lines, published, &methods) {
+        Some(figure) => page.figure(figure).table(2, header, body),
+        None => page.table(2, header, body),
+    }
+}
+
+/// The errors by level and method, the published ones beside.
+fn figure(run: &Named, lines: &[Line], published: &[&Figure], methods: &[&CellRow]) -> Option<figure::Figure> {
+    let names: Vec<String> = methods.iter().map(|method| method.method_words()).collect();
+    let most = lines.iter().map(|(_, line)| line.level).max()?;
+    let mut epsilons: Vec<f64> = lines.iter().map(|(cell, _)| cell.epsilon).collect();
+    epsilons.sort_by(f64::total_cmp);
+    epsilons.dedup();
+    let row = |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
+    let panel = |level: u32| {
+        let mut series = Vec::new();
+        for &epsilon in &epsilons {
+            let here = lines.iter().filter(|(cell, line)| cell.epsilon == epsilon && line.level == level);
+            let mark = |(cell, line): &Line| {
+                let Estimate { mean, standard_error } = line.estimate();
+                let mark = Mark::new(mean, row(cell));
+                if standard_error > 0.0 { mark.within(mean - 1.96 * standard_error, mean + 1.96 * standard_error) } else { mark }
+            };
+            series.push(Series { name: format!("epsilon {epsilon}"), kind: Kind::Dots, marks: here.map(mark).collect() });
+            let theirs = published.iter().filter(|figure| figure.epsilon == epsilon && figure.level == level);
+            let theirs = theirs.filter_map(|figure| {
+                let place = methods.iter().rposition(|method| method.method.name() == figure.method)?;
+                Some(Mark::new(figure.value, place as f64))
+            });
+            let marks: Vec<Mark> = theirs.collect();
+            if !published.is_empty() {
+                series.push(Series { name: format!("epsilon {epsilon}, published"), kind: Kind::Dots, marks });
+            }
+        }
+        Panel { title: run.level(level), series }
+    };
+    let CellRow { law, .. } = lines[0].0;
+    Some(figure::Figure {
+        name: format!("{}-l1-error-{}", run.name, law.name()),
+        title: format!("{}: normalised L1 error by method, {} noise", run.name, law.name()),
+        about: format!(
+            "For each of {} the mean error of a release, with its 95 % interval, on a logarithmic axis, by level and epsilon. The table below has the figures.",
+            counted(names.len() as f64, "method")
+        ),
+        x: Axis { label: "normalised L1 error (counts per node)".into(), scale: Scale::Log },
+        y: Axis { label: String::new(), scale: Scale::Names(names) },
+        panels: (1..=most).map(panel).collect(),
+    })
 }
 
 /// How far each published figure lies from ours, and whether it scales as noise must.
@@ -408,6 +456,7 @@ pub(super) fn paid(runs: &[Named]) -> Result<Page> {
                 it can be less (Theorem 2.1 of \"Congenial differential privacy\"; \
                 Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of \
                 the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.";
+    let page = Page::main("What a release pays").list([statements_by_noise(&body), impossible].concat());
     let row = |(noise, methods, pays): (String, Vec<String>, Vec<String>)| {
         [vec![noise, methods.join(", ")], pays].concat()
     };
@@ -418,13 +467,33 @@ pub(super) fn paid(runs: &[Named]) -> Result<Page> {
     let once: Vec<String> = once.into_iter().map(|i| format!("{}: {}", header[i], body[0][i])).collect();
     let once = if once.is_empty() { String::new() } else { format!("Of all of them: {}.", once.join("; ")) };
     let some = |row: &Vec<String>| columns.iter().map(|&i| row[i].clone()).collect();
-    let page = Page::main("What a release pays")
+    let page = page
+        .and(Page::headed("What a release pays, method by method"))
         .table(2, columns.iter().map(|&i| header[i]), body.iter().map(some).collect())
         .text(once)
-        .list(impossible)
         .text(note);
     let why = if unknown.is_empty() { "" } else { "Unknown:" };
     Ok(page.text(why).list(unknown))
+}
+
+/// What changes of one record pay: a line for each noise, or some if its methods pay otherwise. `paid`: noise, methods, and what they pay
+/// for a record that is added, one that is moved, and the smallest change, first.
+fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<String> {
+    let mut kinds: Vec<(&str, &[String], Vec<&str>)> = Vec::new();
+    for (noise, methods, pays) in paid {
+        let methods = methods.iter().map(String::as_str);
+        match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == &pays[..3]) {
+            Some((.., all)) => all.extend(methods),
+            None => kinds.push((noise, &pays[..3], methods.collect())),
+        }
+    }
+    let line = |(noise, pays, methods): &(&str, &[String], Vec<&str>)| {
+        let [added, moved, smallest] = pays else { return String::new() };
+        let alone = kinds.iter().filter(|(other, ..)| other == noise).count() == 1;
+        let whose = if alone { String::new() } else { format!(" ({})", methods.join(", ")) };
+        format!("{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}")
+    };
+    kinds.iter().map(line).collect()
 }
 
 /// The levels of every cell, and the published figures beside.

@@ -1,0 +1,390 @@
+//! Figures as SVG: the one look of all of them. The same figure gives the same bytes.
+
+use super::axis::{Range, words};
+use super::{Figure, Kind, Mark, Panel, Scale};
+use crate::page::shown;
+use std::fmt::Write;
+
+/// Sizes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Of the whole, in pixels.
+    pub width: f64,
+    /// Of a panel, in pixels; with names on the axis y it follows from them.
+    pub height: f64,
+    /// Of letters, in pixels.
+    pub font: f64,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { width: 760.0, height: 320.0, font: 12.0 }
+    }
+}
+
+/// Colours of series (Okabe and Ito), darker on light and lighter on dark; with signs and dashes nothing is told by colour alone.
+const COLOURS: [(&str, &str); 8] = [
+    ("#0060a0", "#5db4f0"),
+    ("#c04a00", "#f09a50"),
+    ("#007a5a", "#3fc79c"),
+    ("#a8437f", "#e79ac4"),
+    ("#7a6a00", "#e6d84a"),
+    ("#2f6f8f", "#8fd0ea"),
+    ("#59626d", "#b3bcc7"),
+    ("#8a1f1f", "#ff8f8f"),
+];
+const DASHES: [&str; 4] = ["none", "6 3", "2 3", "8 3 2 3"];
+/// Panels beside each other at most.
+const ACROSS: usize = 3;
+
+/// A figure.
+pub fn svg(figure: &Figure, look: Look) -> String {
+    let names = series_names(figure);
+    let place = Layout::of(figure, look, &names);
+    let mut out = String::new();
+    let id = identifier(&figure.name);
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{0}\" height=\"{1}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-about\" class=\"figure\">\n<title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-about\">{}</desc>\n",
+        short(look.width),
+        short(place.height),
+        escaped(&figure.title),
+        escaped(&figure.about)
+    );
+    out += &style(look);
+    legend(&mut out, &names, look);
+    for (i, panel) in figure.panels.iter().enumerate() {
+        draw(&mut out, figure, panel, i, &place, look, &names);
+    }
+    let middle = (place.left + look.width) / 2.0;
+    let _ = writeln!(
+        out,
+        "<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+        short(middle),
+        short(place.height - 0.5 * look.font),
+        escaped(&figure.x.label)
+    );
+    if !figure.y.label.is_empty() {
+        let (x, y) = (look.font, (place.top + place.height - place.bottom) / 2.0);
+        let _ = writeln!(
+            out,
+            "<text class=\"label\" transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            short(x),
+            short(y),
+            escaped(&figure.y.label)
+        );
+    }
+    out + "</svg>\n"
+}
+
+fn style(look: Look) -> String {
+    let mut light = String::new();
+    let mut dark = String::new();
+    for (i, (on_light, on_dark)) in COLOURS.iter().enumerate() {
+        let _ = write!(light, "--s{i}:{on_light};");
+        let _ = write!(dark, "--s{i}:{on_dark};");
+    }
+    let font = short(look.font);
+    format!(
+        "<style>\n.figure{{font:{font}px system-ui,sans-serif;--ink:#1b1f24;--faint:#59626d;--line:#d3d8de;--paper:#fff;{light}}}\n\
+         @media (prefers-color-scheme:dark){{.figure{{--ink:#e3e6ea;--faint:#a3acb7;--line:#3a424c;--paper:#14171b;{dark}}}}}\n\
+         .figure text{{fill:var(--ink);stroke:none}}.figure .tick{{fill:var(--faint)}}.figure .grid{{stroke:var(--line);stroke-width:1}}\
+         .figure .frame{{fill:none;stroke:var(--faint);stroke-width:1}}.figure .mark{{stroke-width:1.6;fill:none}}.figure .band{{stroke:none;fill-opacity:.18}}\
+         .figure .sign{{stroke-width:1.4;fill:var(--paper)}}\n</style>\n"
+    )
+}
+
+/// The names of the series in all panels, each once.
+fn series_names(figure: &Figure) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    names
+}
+
+/// Where things are.
+struct Layout {
+    /// Left of the panels, above them, below them.
+    left: f64,
+    top: f64,
+    bottom: f64,
+    /// Of a panel with its margins.
+    step: (f64, f64),
+    /// Of a panel.
+    panel: (f64, f64),
+    across: usize,
+    height: f64,
+}
+
+impl Layout {
+    fn of(figure: &Figure, look: Look, names: &[&str]) -> Self {
+        let font = look.font;
+        let widest = match &figure.y.scale {
+            Scale::Names(names) => names.iter().map(|name| text_width(name, font)).fold(0.0, f64::max),
+            _ => 4.5 * font,
+        };
+        let label = if figure.y.label.is_empty() { 0.0 } else { 1.8 * font };
+        let left = label + widest.min(0.4 * look.width) + font;
+        let lines = legend_lines(names, look);
+        let top = 1.6 * font * lines as f64 + 0.6 * font;
+        let across = figure.panels.len().clamp(1, ACROSS);
+        let rows = figure.panels.len().div_ceil(across).max(1);
+        let title = if figure.panels.iter().all(|panel| panel.title.is_empty()) { 0.0 } else { 1.8 * font };
+        let height = match &figure.y.scale {
+            Scale::Names(names) => 1.7 * font * names.len().max(1) as f64 + font,
+            _ => look.height,
+        };
+        let gap = 1.2 * font;
+        let width = (look.width - left - gap) / across as f64;
+        let step = (width, height + title + 2.2 * font);
+        let bottom = 2.0 * font;
+        Self {
+            left,
+            top: top + title,
+            bottom,
+            step,
+            panel: (width - gap, height),
+            across,
+            height: top + rows as f64 * step.1 + bottom,
+        }
+    }
+
+    /// The left upper corner of a panel.
+    fn corner(&self, panel: usize) -> (f64, f64) {
+        let (column, row) = (panel % self.across, panel / self.across);
+        (self.left + column as f64 * self.step.0, self.top + row as f64 * self.step.1)
+    }
+}
+
+/// Lines of the legend, and where its entries are.
+fn entries(names: &[&str], look: Look) -> Vec<(f64, usize)> {
+    let (mut x, mut line) = (look.font, 0);
+    let place = |name: &&str| {
+        let width = text_width(name, look.font) + 3.5 * look.font;
+        if x + width > look.width && x > look.font {
+            (x, line) = (look.font, line + 1);
+        }
+        let here = (x, line);
+        x += width;
+        here
+    };
+    names.iter().map(place).collect()
+}
+
+fn legend_lines(names: &[&str], look: Look) -> usize {
+    if names.len() < 2 { 0 } else { entries(names, look).last().map_or(0, |(_, line)| line + 1) }
+}
+
+fn legend(out: &mut String, names: &[&str], look: Look) {
+    if names.len() < 2 {
+        return;
+    }
+    for (i, (name, (x, line))) in names.iter().zip(entries(names, look)).enumerate() {
+        let y = 1.1 * look.font + 1.6 * look.font * line as f64;
+        sign(out, i, x, y - 0.35 * look.font, 0.35 * look.font);
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\">{}</text>",
+            short(x + 0.9 * look.font),
+            short(y),
+            escaped(name)
+        );
+    }
+}
+
+/// The sign of a series.
+fn sign(out: &mut String, series: usize, x: f64, y: f64, r: f64) {
+    let shape = match series % 5 {
+        0 => format!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"", short(x), short(y), short(r)),
+        1 => format!("<path d=\"M{} {}h{2}v{2}h-{2}z\"", short(x - 0.85 * r), short(y - 0.85 * r), short(1.7 * r)),
+        2 => format!("<path d=\"M{} {}l{} {}h-{}z\"", short(x), short(y - 1.1 * r), short(1.1 * r), short(1.9 * r), short(2.2 * r)),
+        3 => format!("<path d=\"M{} {}l{2} {2}l-{2} {2}l-{2} -{2}z\"", short(x), short(y - 1.2 * r), short(1.2 * r)),
+        _ => format!("<path d=\"M{} {}l{2} {2}m0 -{2}l-{2} {2}\"", short(x - 0.9 * r), short(y - 0.9 * r), short(1.8 * r)),
+    };
+    let colour = series % COLOURS.len();
+    let _ = writeln!(out, "{shape} class=\"sign\" stroke=\"var(--s{colour})\"/>");
+}
+
+fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: &Layout, look: Look, names: &[&str]) {
+    let marks = || figure.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.marks);
+    let named = matches!(figure.y.scale, Scale::Names(_));
+    let reach = |mark: &Mark| {
+        let [interval, whiskers] = [mark.interval, mark.whiskers].map(|both| both.map_or([f64::NAN; 2], |(a, b)| [a, b]));
+        [interval, whiskers].concat()
+    };
+    let along = |own: fn(&Mark) -> f64, has_intervals: bool| {
+        marks().flat_map(move |mark| {
+            let more = if has_intervals { reach(mark) } else { Vec::new() };
+            more.into_iter().chain([own(mark)])
+        })
+    };
+    let x = Range::of(&figure.x.scale, along(|mark| mark.x, named));
+    let y = Range::of(&figure.y.scale, along(|mark| mark.y, !named));
+    let ((left, top), (width, height)) = (place.corner(number), place.panel);
+    let at_x = |value: f64| x.place(value).map(|p| left + p.clamp(0.0, 1.0) * width);
+    let at_y = |value: f64| y.place(value).map(|p| top + (1.0 - p.clamp(0.0, 1.0)) * height);
+    if !panel.title.is_empty() {
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\" font-weight=\"600\">{}</text>",
+            short(left),
+            short(top - 0.5 * look.font),
+            escaped(&panel.title)
+        );
+    }
+    for tick in x.ticks() {
+        let Some(at) = at_x(tick) else { continue };
+        let _ = writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{0} {1}v{2}\"/><text class=\"tick\" x=\"{0}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>",
+            short(at),
+            short(top),
+            short(height),
+            short(top + height + 1.3 * look.font),
+            words(tick)
+        );
+    }
+    let first = number % place.across == 0;
+    let mut tick = |at: f64, text: &str| {
+        let _ = writeln!(out, "<path class=\"grid\" d=\"M{} {}h{}\"/>", short(left), short(at), short(width));
+        if first {
+            let _ = writeln!(
+                out,
+                "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+                short(left - 0.5 * look.font),
+                short(at + 0.35 * look.font),
+                escaped(text)
+            );
+        }
+    };
+    match &figure.y.scale {
+        Scale::Names(names) => {
+            let room = (0.4 * look.width / (0.56 * look.font)) as usize;
+            for (i, name) in names.iter().enumerate() {
+                let Some(at) = at_y(i as f64) else { continue };
+                tick(at, &cut(name, room));
+            }
+        }
+        _ => y.ticks().into_iter().for_each(|value| {
+            if let Some(at) = at_y(value) {
+                tick(at, &words(value));
+            }
+        }),
+    }
+    let _ = writeln!(
+        out,
+        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+        short(left),
+        short(top),
+        short(width),
+        short(height)
+    );
+    for series in &panel.series {
+        let style = names.iter().position(|name| *name == series.name).unwrap_or(0);
+        let colour = style % COLOURS.len();
+        // Signs of several series at one name stand below each other.
+        let shift = if named && names.len() > 1 {
+            (style as f64 - (names.len() - 1) as f64 / 2.0) * (1.1 * look.font / names.len() as f64).min(0.5 * look.font)
+        } else {
+            0.0
+        };
+        let points: Vec<(&Mark, f64, f64)> =
+            series.marks.iter().filter_map(|mark| Some((mark, at_x(mark.x)?, at_y(mark.y)? + shift))).collect();
+        let ends = |(a, b): (f64, f64)| {
+            let place = |value: f64| if named { at_x(value) } else { at_y(value) };
+            // An interval that begins at 0 goes to the end of a logarithmic axis.
+            let low = place(a).unwrap_or(if named { left } else { top + height });
+            Some((low, place(b)?))
+        };
+        if matches!(series.kind, Kind::Line | Kind::DottedLine) {
+            let upper = points.iter().filter_map(|(mark, x, _)| Some((*x, ends(mark.interval?)?.1)));
+            let lower = points.iter().rev().filter_map(|(mark, x, _)| Some((*x, ends(mark.interval?)?.0)));
+            let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+            if series.kind == Kind::Line && band.len() > 2 {
+                let _ = writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{}z\"/>", path(&band));
+            }
+            let line: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
+            if line.len() > 1 {
+                let dash = DASHES[style / 2 % DASHES.len()];
+                let _ = writeln!(
+                    out,
+                    "<path class=\"mark\" stroke=\"var(--s{colour})\" stroke-dasharray=\"{dash}\" d=\"{}\"/>",
+                    path(&line)
+                );
+            }
+        }
+        if series.kind == Kind::Line {
+            continue;
+        }
+        for (mark, x, y) in points {
+            let along = |(a, b): (f64, f64)| match named {
+                true => format!("M{} {}H{}", short(a), short(y), short(b)),
+                false => format!("M{} {}V{}", short(x), short(a), short(b)),
+            };
+            if let Some(whiskers) = mark.whiskers.and_then(ends) {
+                let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>", along(whiskers));
+            }
+            match (series.kind, mark.interval.and_then(ends)) {
+                (Kind::Boxes, Some((low, high))) => {
+                    let half = 0.35 * look.font;
+                    let (corner, size, middle) = if named {
+                        ((low.min(high), y - half), ((high - low).abs(), 2.0 * half), format!("M{} {}v{}", short(x), short(y - half), short(2.0 * half)))
+                    } else {
+                        ((x - half, low.min(high)), (2.0 * half, (high - low).abs()), format!("M{} {}h{}", short(x - half), short(y), short(2.0 * half)))
+                    };
+                    let _ = writeln!(
+                        out,
+                        "<rect class=\"sign\" stroke=\"var(--s{colour})\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\
+                         <path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{middle}\"/>",
+                        short(corner.0),
+                        short(corner.1),
+                        short(size.0),
+                        short(size.1)
+                    );
+                    continue;
+                }
+                (_, Some(interval)) => {
+                    let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>", along(interval));
+                }
+                (_, None) => {}
+            }
+            sign(out, style, x, y, 0.3 * look.font);
+        }
+    }
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    let part = |(i, (x, y)): (usize, &(f64, f64))| format!("{}{} {}", if i == 0 { "M" } else { "L" }, short(*x), short(*y));
+    points.iter().enumerate().map(part).collect()
+}
+
+/// A place with one decimal.
+fn short(x: f64) -> String {
+    let text = format!("{x:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".into() } else { text.to_owned() }
+}
+
+/// Roughly, of most fonts.
+fn text_width(text: &str, font: f64) -> f64 {
+    0.56 * font * text.chars().count() as f64
+}
+
+/// A name of at most so many letters.
+fn cut(name: &str, most: usize) -> String {
+    if name.chars().count() <= most { name.to_owned() } else { name.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+}
+
+fn escaped(text: &str) -> String {
+    shown(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A name as an identifier.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("f-{}", name.chars().map(plain).collect::<String>())
+}
