@@ -27,8 +27,10 @@ fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figu
 
 fn all() -> Vec<(&'static str, Figure)> {
     let names = || Scale::Names(vec!["exact".into(), "a rather long name of a method".into(), "l2".into()]);
-    let dots = [Mark::new(0.1, 0.0).within(0.05, 0.2), Mark::new(3.0, 1.0), Mark::new(1.0, 2.0).within(0.0, 2.0)];
-    let boxes = [0.0, 1.0].map(|y| Mark { whiskers: Some((-4.0, 9.0)), ..Mark::new(1.0, y).within(-1.0, 2.5) });
+    let dots =
+        [Mark::new(0.1, 0.0).within(0.05, 0.2), Mark::new(3.0, 1.0), Mark::new(1.0, 2.0).within(0.0, 2.0)];
+    let boxes =
+        [0.0, 1.0].map(|y| Mark { whiskers: Some((-4.0, 9.0)), ..Mark::new(1.0, y).within(-1.0, 2.5) });
     let line = [1.0, 10.0, 100.0, 1000.0].map(|t| Mark::new(t, 1.0 / t).within(0.8 / t, 1.2 / t));
     vec![
         ("dots", figure(Kind::Dots, Scale::Log, names(), 2, &dots)),
@@ -62,7 +64,8 @@ fn every_kind_is_drawn_as_it_was() {
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
         insta::assert_snapshot!(format!("svg_{name}"), drawn);
         let (header, rows) = data(&figure);
-        let marks: usize = figure.panels.iter().flat_map(|panel| &panel.series).map(|series| series.marks.len()).sum();
+        let marks: usize =
+            figure.panels.iter().flat_map(|panel| &panel.series).map(|series| series.marks.len()).sum();
         assert_eq!((header.len(), rows.len()), (8, marks));
         insta::assert_snapshot!(
             format!("vega_{name}"),
@@ -78,7 +81,9 @@ fn sizes_can_be_set() {
         for (width, font) in [(300.0, 8.0), (760.0, 12.0), (1600.0, 20.0)] {
             let drawn = svg(&figure, Look { width, font, ..Look::default() });
             is_well_formed(&drawn);
-            assert!(drawn.contains(&format!("width=\"{width}\"")) && drawn.contains(&format!("font:{font}px")));
+            assert!(
+                drawn.contains(&format!("width=\"{width}\"")) && drawn.contains(&format!("font:{font}px"))
+            );
             for (at, _) in drawn.match_indices(" x=\"") {
                 let x: f64 = drawn[at + 4..].split('"').next().unwrap().parse().unwrap();
                 assert!((0.0..=width).contains(&x), "{x} of {width}");

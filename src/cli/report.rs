@@ -41,7 +41,11 @@ pub(super) struct Arguments {
 
 impl Arguments {
     fn look(&self) -> figure::Look {
-        figure::Look { width: self.figure_width.into(), font: self.figure_font.into(), ..figure::Look::default() }
+        figure::Look {
+            width: self.figure_width.into(),
+            font: self.figure_font.into(),
+            ..figure::Look::default()
+        }
     }
 }
 

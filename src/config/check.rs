@@ -1,8 +1,8 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
-use super::nearest::one_of;
 use super::model::{Beside, Block, Certify, Config, Exclude, Own, Pairs, SplitSpec, Thresholds};
+use super::nearest::one_of;
 use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;

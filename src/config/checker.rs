@@ -115,7 +115,11 @@ impl<'a> Checker<'a> {
                 Some((key, why)) => self.error(format!("{key}: not used"), span, why),
                 None => {
                     let meant = names.split_first().map(|(given, names)| meant(given, names));
-                    self.error("the config cannot be read", span, message.to_owned() + &meant.unwrap_or_default())
+                    self.error(
+                        "the config cannot be read",
+                        span,
+                        message.to_owned() + &meant.unwrap_or_default(),
+                    )
                 }
             }
         })

@@ -19,10 +19,10 @@ pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub(crate) use nearest::one_of;
 pub use model::{
     Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
     SplitSpec, Thresholds,
 };
+pub(crate) use nearest::one_of;
 pub use overrides::apply;
 pub use schema::schema;

@@ -22,7 +22,13 @@ impl Range {
         if low > high {
             return Self { log, low: 0.0, high: 1.0 };
         }
-        let room = if high > low { 0.04 * (high - low) } else if log { 0.5 } else { 0.5 * high.abs().max(1.0) };
+        let room = if high > low {
+            0.04 * (high - low)
+        } else if log {
+            0.5
+        } else {
+            0.5 * high.abs().max(1.0)
+        };
         Self { log, low: low - room, high: high + room }
     }
 
@@ -42,9 +48,16 @@ impl Range {
         }
         let decades = high - low;
         let every = ((decades / 7.0).ceil() as i32).max(1);
-        let factors: &[f64] = if decades < 1.5 { &[1.0, 2.0, 5.0] } else if decades < 3.0 { &[1.0, 3.0] } else { &[1.0] };
+        let factors: &[f64] = if decades < 1.5 {
+            &[1.0, 2.0, 5.0]
+        } else if decades < 3.0 {
+            &[1.0, 3.0]
+        } else {
+            &[1.0]
+        };
         let powers = (low.floor() as i32..=high.ceil() as i32).filter(|power| power.rem_euclid(every) == 0);
-        let all = powers.flat_map(|power| factors.iter().map(move |factor| factor * libm::pow(10.0, f64::from(power))));
+        let all = powers
+            .flat_map(|power| factors.iter().map(move |factor| factor * libm::pow(10.0, f64::from(power))));
         all.filter(|x| (low..=high).contains(&libm::log10(*x))).collect()
     }
 }
@@ -52,7 +65,11 @@ impl Range {
 /// The next of 1, 2, 5, 10, … from here.
 fn round_step(x: f64) -> f64 {
     let power = libm::pow(10.0, libm::log10(x).floor());
-    [1.0, 2.0, 5.0].into_iter().map(|factor| factor * power).find(|step| *step >= x * 0.999).unwrap_or(10.0 * power)
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= x * 0.999)
+        .unwrap_or(10.0 * power)
 }
 
 /// A tick in a few letters.

@@ -23,7 +23,16 @@ pub fn data(figure: &Figure) -> (Vec<String>, Vec<Vec<String>>) {
                 let [low, high] = both(mark.interval);
                 let [whisker_low, whisker_high] = both(mark.whiskers);
                 let [panel, series] = [&panel.title, &series.name].map(String::clone);
-                rows.push(vec![panel, series, mark.x.to_string(), y(mark), low, high, whisker_low, whisker_high]);
+                rows.push(vec![
+                    panel,
+                    series,
+                    mark.x.to_string(),
+                    y(mark),
+                    low,
+                    high,
+                    whisker_low,
+                    whisker_high,
+                ]);
             }
         }
     }
@@ -34,7 +43,9 @@ pub fn data(figure: &Figure) -> (Vec<String>, Vec<Vec<String>>) {
 pub fn vega_lite(figure: &Figure, file: &str) -> Value {
     let named = matches!(figure.y.scale, Scale::Names(_));
     let axis = |field: &str, axis: &super::Axis| match &axis.scale {
-        Scale::Names(names) => json!({ "field": field, "type": "nominal", "title": axis.label, "sort": names }),
+        Scale::Names(names) => {
+            json!({ "field": field, "type": "nominal", "title": axis.label, "sort": names })
+        }
         scale => {
             let kind = if *scale == Scale::Log { "log" } else { "linear" };
             json!({ "field": field, "type": "quantitative", "title": axis.label, "scale": { "type": kind, "zero": false } })
@@ -50,7 +61,8 @@ pub fn vega_lite(figure: &Figure, file: &str) -> Value {
         encoding[end] = json!({ "field": high });
         encoding
     };
-    let kinds: Vec<Kind> = figure.panels.iter().flat_map(|panel| &panel.series).map(|series| series.kind).collect();
+    let kinds: Vec<Kind> =
+        figure.panels.iter().flat_map(|panel| &panel.series).map(|series| series.kind).collect();
     let mut layers = Vec::new();
     if kinds.contains(&Kind::Boxes) {
         layers.push(json!({ "mark": "rule", "encoding": span("whisker_low", "whisker_high") }));

@@ -200,20 +200,51 @@ fn legend(out: &mut String, names: &[&str], look: Look) {
 fn sign(out: &mut String, series: usize, x: f64, y: f64, r: f64) {
     let shape = match series % 5 {
         0 => format!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"", short(x), short(y), short(r)),
-        1 => format!("<path d=\"M{} {}h{2}v{2}h-{2}z\"", short(x - 0.85 * r), short(y - 0.85 * r), short(1.7 * r)),
-        2 => format!("<path d=\"M{} {}l{} {}h-{}z\"", short(x), short(y - 1.1 * r), short(1.1 * r), short(1.9 * r), short(2.2 * r)),
-        3 => format!("<path d=\"M{} {}l{2} {2}l-{2} {2}l-{2} -{2}z\"", short(x), short(y - 1.2 * r), short(1.2 * r)),
-        _ => format!("<path d=\"M{} {}l{2} {2}m0 -{2}l-{2} {2}\"", short(x - 0.9 * r), short(y - 0.9 * r), short(1.8 * r)),
+        1 => format!(
+            "<path d=\"M{} {}h{2}v{2}h-{2}z\"",
+            short(x - 0.85 * r),
+            short(y - 0.85 * r),
+            short(1.7 * r)
+        ),
+        2 => format!(
+            "<path d=\"M{} {}l{} {}h-{}z\"",
+            short(x),
+            short(y - 1.1 * r),
+            short(1.1 * r),
+            short(1.9 * r),
+            short(2.2 * r)
+        ),
+        3 => format!(
+            "<path d=\"M{} {}l{2} {2}l-{2} {2}l-{2} -{2}z\"",
+            short(x),
+            short(y - 1.2 * r),
+            short(1.2 * r)
+        ),
+        _ => format!(
+            "<path d=\"M{} {}l{2} {2}m0 -{2}l-{2} {2}\"",
+            short(x - 0.9 * r),
+            short(y - 0.9 * r),
+            short(1.8 * r)
+        ),
     };
     let colour = series % COLOURS.len();
     let _ = writeln!(out, "{shape} class=\"sign\" stroke=\"var(--s{colour})\"/>");
 }
 
-fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: &Layout, look: Look, names: &[&str]) {
+fn draw(
+    out: &mut String,
+    figure: &Figure,
+    panel: &Panel,
+    number: usize,
+    place: &Layout,
+    look: Look,
+    names: &[&str],
+) {
     let marks = || figure.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.marks);
     let named = matches!(figure.y.scale, Scale::Names(_));
     let reach = |mark: &Mark| {
-        let [interval, whiskers] = [mark.interval, mark.whiskers].map(|both| both.map_or([f64::NAN; 2], |(a, b)| [a, b]));
+        let [interval, whiskers] =
+            [mark.interval, mark.whiskers].map(|both| both.map_or([f64::NAN; 2], |(a, b)| [a, b]));
         [interval, whiskers].concat()
     };
     let along = |own: fn(&Mark) -> f64, has_intervals: bool| {
@@ -288,12 +319,16 @@ fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: 
         let colour = style % COLOURS.len();
         // Signs of several series at one name stand below each other.
         let shift = if named && names.len() > 1 {
-            (style as f64 - (names.len() - 1) as f64 / 2.0) * (1.1 * look.font / names.len() as f64).min(0.5 * look.font)
+            (style as f64 - (names.len() - 1) as f64 / 2.0)
+                * (1.1 * look.font / names.len() as f64).min(0.5 * look.font)
         } else {
             0.0
         };
-        let points: Vec<(&Mark, f64, f64)> =
-            series.marks.iter().filter_map(|mark| Some((mark, at_x(mark.x)?, at_y(mark.y)? + shift))).collect();
+        let points: Vec<(&Mark, f64, f64)> = series
+            .marks
+            .iter()
+            .filter_map(|mark| Some((mark, at_x(mark.x)?, at_y(mark.y)? + shift)))
+            .collect();
         let ends = |(a, b): (f64, f64)| {
             let place = |value: f64| if named { at_x(value) } else { at_y(value) };
             // An interval that begins at 0 goes to the end of a logarithmic axis.
@@ -305,7 +340,8 @@ fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: 
             let lower = points.iter().rev().filter_map(|(mark, x, _)| Some((*x, ends(mark.interval?)?.0)));
             let band: Vec<(f64, f64)> = upper.chain(lower).collect();
             if series.kind == Kind::Line && band.len() > 2 {
-                let _ = writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{}z\"/>", path(&band));
+                let _ =
+                    writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{}z\"/>", path(&band));
             }
             let line: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
             if line.len() > 1 {
@@ -326,15 +362,27 @@ fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: 
                 false => format!("M{} {}V{}", short(x), short(a), short(b)),
             };
             if let Some(whiskers) = mark.whiskers.and_then(ends) {
-                let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>", along(whiskers));
+                let _ = writeln!(
+                    out,
+                    "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>",
+                    along(whiskers)
+                );
             }
             match (series.kind, mark.interval.and_then(ends)) {
                 (Kind::Boxes, Some((low, high))) => {
                     let half = 0.35 * look.font;
                     let (corner, size, middle) = if named {
-                        ((low.min(high), y - half), ((high - low).abs(), 2.0 * half), format!("M{} {}v{}", short(x), short(y - half), short(2.0 * half)))
+                        (
+                            (low.min(high), y - half),
+                            ((high - low).abs(), 2.0 * half),
+                            format!("M{} {}v{}", short(x), short(y - half), short(2.0 * half)),
+                        )
                     } else {
-                        ((x - half, low.min(high)), (2.0 * half, (high - low).abs()), format!("M{} {}h{}", short(x - half), short(y), short(2.0 * half)))
+                        (
+                            (x - half, low.min(high)),
+                            (2.0 * half, (high - low).abs()),
+                            format!("M{} {}h{}", short(x - half), short(y), short(2.0 * half)),
+                        )
                     };
                     let _ = writeln!(
                         out,
@@ -348,7 +396,11 @@ fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: 
                     continue;
                 }
                 (_, Some(interval)) => {
-                    let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>", along(interval));
+                    let _ = writeln!(
+                        out,
+                        "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>",
+                        along(interval)
+                    );
                 }
                 (_, None) => {}
             }
@@ -358,7 +410,9 @@ fn draw(out: &mut String, figure: &Figure, panel: &Panel, number: usize, place: 
 }
 
 fn path(points: &[(f64, f64)]) -> String {
-    let part = |(i, (x, y)): (usize, &(f64, f64))| format!("{}{} {}", if i == 0 { "M" } else { "L" }, short(*x), short(*y));
+    let part = |(i, (x, y)): (usize, &(f64, f64))| {
+        format!("{}{} {}", if i == 0 { "M" } else { "L" }, short(*x), short(*y))
+    };
     points.iter().enumerate().map(part).collect()
 }
 
@@ -376,7 +430,11 @@ fn text_width(text: &str, font: f64) -> f64 {
 
 /// A name of at most so many letters.
 fn cut(name: &str, most: usize) -> String {
-    if name.chars().count() <= most { name.to_owned() } else { name.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+    if name.chars().count() <= most {
+        name.to_owned()
+    } else {
+        name.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    }
 }
 
 fn escaped(text: &str) -> String {

@@ -94,7 +94,10 @@ mod tests {
 
     #[test]
     fn nothing_of_others_is_a_command() {
-        assert_eq!(escaped("a_b & 50 % \\input{x} $y$"), "a\\_b \\& 50 \\% \\textbackslash{}input\\{x\\} \\$y\\$");
+        assert_eq!(
+            escaped("a_b & 50 % \\input{x} $y$"),
+            "a\\_b \\& 50 \\% \\textbackslash{}input\\{x\\} \\$y\\$"
+        );
         assert_eq!(escaped("exact >= 0: 1.5 ± 0.2"), "exact $\\ge$ 0: 1.5 $\\pm$ 0.2");
     }
 

@@ -50,11 +50,22 @@ struct Section {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Element {
-    Table { keys: usize, header: Vec<String>, numbers: Vec<bool>, rows: Vec<Vec<String>> },
-    Text { text: String },
-    List { entries: Vec<String> },
+    Table {
+        keys: usize,
+        header: Vec<String>,
+        numbers: Vec<bool>,
+        rows: Vec<Vec<String>>,
+    },
+    Text {
+        text: String,
+    },
+    List {
+        entries: Vec<String>,
+    },
     /// Of which nothing is escaped any more.
-    Figure { svg: String },
+    Figure {
+        svg: String,
+    },
 }
 
 /// The page of some runs by a template, or by ours. Errors: their tables and configs; the template.

@@ -165,7 +165,9 @@ pub fn write(report: &Report, look: Look, place: &Path, out: &mut dyn Write) -> 
     match look.format {
         Format::Text => put(report.page()?.to_text(look.width))?,
         Format::Svg => {
-            return Err(Failure::Usage("--format svg: figures are files; give their folder by --output".into()));
+            return Err(Failure::Usage(
+                "--format svg: figures are files; give their folder by --output".into(),
+            ));
         }
         Format::Latex => put(report.body()?.to_latex())?,
         Format::Html => put(html::of(report, look.template)?)?,
@@ -246,13 +248,19 @@ impl Serialize for Part<'_> {
 
 /// Writes every figure into a folder: the picture, its data, and a specification of Vega-Lite that draws it from them. `told` hears of each file.
 /// Errors: tables; the folder.
-pub fn write_figures(report: &Report, look: figure::Look, folder: &Path, mut told: impl FnMut(&Path)) -> Result<()> {
+pub fn write_figures(
+    report: &Report,
+    look: figure::Look,
+    folder: &Path,
+    mut told: impl FnMut(&Path),
+) -> Result<()> {
     let page = report.body()?;
     for one in page.figures() {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
         let name: String = one.name.chars().map(plain).collect();
         let csv = format!("{name}.csv");
-        let specification = serde_json::to_string_pretty(&figure::vega_lite(one, &csv)).expect("plain values") + "\n";
+        let specification =
+            serde_json::to_string_pretty(&figure::vega_lite(one, &csv)).expect("plain values") + "\n";
         let (header, rows) = figure::data(one);
         for (file, content) in [
             (format!("{name}.svg"), figure::svg(one, look)),

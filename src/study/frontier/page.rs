@@ -209,7 +209,12 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         }
         let header: Vec<String> =
             ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
-        page = page.and(Page::main(title.clone()).text(about).figure(figure(run, title, kind, &curves, &levels)).table(2, header, rows));
+        page = page.and(
+            Page::main(title.clone())
+                .text(about)
+                .figure(figure(run, title, kind, &curves, &levels))
+                .table(2, header, rows),
+        );
         if told_apart {
             page = page.text(
                 "*: the smallest error of the row, and those less than 3 standard errors away from it.",
@@ -270,7 +275,11 @@ fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u
                     false => mark,
                 }
             };
-            Series { name: curve.name.replace('\n', " "), kind: Kind::DottedLine, marks: here.map(mark).collect() }
+            Series {
+                name: curve.name.replace('\n', " "),
+                kind: Kind::DottedLine,
+                marks: here.map(mark).collect(),
+            }
         });
         Panel { title: run.level(level), series: series.collect() }
     };

@@ -225,7 +225,11 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     for lines in grouped(lines, noise) {
         // Of chains whose marginals are known, their own distance.
         let truth = |(method, options): &(MethodKind, String)| {
-            let line = lines.iter().find(|line| line.cell.method == *method && line.cell.options == *options && marginals.contains_key(&line.cell.cell))?;
+            let line = lines.iter().find(|line| {
+                line.cell.method == *method
+                    && line.cell.options == *options
+                    && marginals.contains_key(&line.cell.cell)
+            })?;
             Some((line.cell.method_words(), marginals[&line.cell.cell].as_slice()))
         };
         let truths: Vec<Truth> = kernels.iter().filter_map(truth).collect();
@@ -335,7 +339,11 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
             1.0 + libm::exp(epsilon)
         )
     });
-    Page::headed(title.clone()).text(about).figure(figure(run, title, &bounded, truths, last)).table(1, header, rows).text(note)
+    Page::headed(title.clone())
+        .text(about)
+        .figure(figure(run, title, &bounded, truths, last))
+        .table(1, header, rows)
+        .text(note)
 }
 
 /// A chain in words, and the distances of its marginals to the exact law.
@@ -361,7 +369,8 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
     };
     let truth = |(chain, rows): &Truth| {
         // The worst entry, as far as it is above what as many exact draws show.
-        let above = rows.iter().filter(|row| row.t > 0 && row.level == 1 && row.tv > row.floor + 2.0 * row.floor_sd);
+        let above =
+            rows.iter().filter(|row| row.t > 0 && row.level == 1 && row.tv > row.floor + 2.0 * row.floor_sd);
         let marks = above.map(|row| Mark::new(row.t as f64, row.tv)).collect();
         Series { name: format!("worst entry, {chain}"), kind: Kind::Dots, marks }
     };

@@ -8,9 +8,9 @@ use crate::diagnostics::{
     BoxPlot, Estimate, Mixing, Moments, QuantileError, bulk_ess, jackknife, mean_ess, quantile_ess,
 };
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
-use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, finite, number, with_error};
 use crate::table;
 use crate::table::Key;
@@ -291,14 +291,22 @@ fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
         title: format!("{run}: errors by entry, {}, {}", cell.method_words(), cell.noise_words()),
         about: format!(
             "A box plot for each of {}: median, quartiles and whiskers of the error. The table below has the figures.",
-            match shown.len() { 1 => "one entry".to_owned(), n => format!("{n} entries") }
+            match shown.len() {
+                1 => "one entry".to_owned(),
+                n => format!("{n} entries"),
+            }
         ),
         x: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
         y: Axis {
             label: String::new(),
-            scale: Scale::Names(shown.iter().map(|&i| format!("{} ({})", rows[i].name, rows[i].count)).collect()),
+            scale: Scale::Names(
+                shown.iter().map(|&i| format!("{} ({})", rows[i].name, rows[i].count)).collect(),
+            ),
         },
-        panels: vec![Panel { title: String::new(), series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }] }],
+        panels: vec![Panel {
+            title: String::new(),
+            series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
+        }],
     }
 }
 

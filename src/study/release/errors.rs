@@ -9,8 +9,8 @@ use super::CertificateRow;
 use crate::config::SplitSpec;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::law::Value;
 use crate::figure::{self, Axis, Kind, Mark, Panel, Scale, Series};
+use crate::law::Value;
 use crate::page::{Page, counted, finite, number, with_error};
 use crate::rng::TaskKey;
 use crate::table;
@@ -264,13 +264,19 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Figure]) -> Page {
 }
 
 /// The errors by level and method, the published ones beside.
-fn figure(run: &Named, lines: &[Line], published: &[&Figure], methods: &[&CellRow]) -> Option<figure::Figure> {
+fn figure(
+    run: &Named,
+    lines: &[Line],
+    published: &[&Figure],
+    methods: &[&CellRow],
+) -> Option<figure::Figure> {
     let names: Vec<String> = methods.iter().map(|method| method.method_words()).collect();
     let most = lines.iter().map(|(_, line)| line.level).max()?;
     let mut epsilons: Vec<f64> = lines.iter().map(|(cell, _)| cell.epsilon).collect();
     epsilons.sort_by(f64::total_cmp);
     epsilons.dedup();
-    let row = |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
+    let row =
+        |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
     let panel = |level: u32| {
         let mut series = Vec::new();
         for &epsilon in &epsilons {
@@ -278,9 +284,17 @@ fn figure(run: &Named, lines: &[Line], published: &[&Figure], methods: &[&CellRo
             let mark = |(cell, line): &Line| {
                 let Estimate { mean, standard_error } = line.estimate();
                 let mark = Mark::new(mean, row(cell));
-                if standard_error > 0.0 { mark.within(mean - 1.96 * standard_error, mean + 1.96 * standard_error) } else { mark }
+                if standard_error > 0.0 {
+                    mark.within(mean - 1.96 * standard_error, mean + 1.96 * standard_error)
+                } else {
+                    mark
+                }
             };
-            series.push(Series { name: format!("epsilon {epsilon}"), kind: Kind::Dots, marks: here.map(mark).collect() });
+            series.push(Series {
+                name: format!("epsilon {epsilon}"),
+                kind: Kind::Dots,
+                marks: here.map(mark).collect(),
+            });
             let theirs = published.iter().filter(|figure| figure.epsilon == epsilon && figure.level == level);
             let theirs = theirs.filter_map(|figure| {
                 let place = methods.iter().rposition(|method| method.method.name() == figure.method)?;
@@ -288,7 +302,11 @@ fn figure(run: &Named, lines: &[Line], published: &[&Figure], methods: &[&CellRo
             });
             let marks: Vec<Mark> = theirs.collect();
             if !published.is_empty() {
-                series.push(Series { name: format!("epsilon {epsilon}, published"), kind: Kind::Dots, marks });
+                series.push(Series {
+                    name: format!("epsilon {epsilon}, published"),
+                    kind: Kind::Dots,
+                    marks,
+                });
             }
         }
         Panel { title: run.level(level), series }
@@ -491,7 +509,9 @@ fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<Strin
         let [added, moved, smallest] = pays else { return String::new() };
         let alone = kinds.iter().filter(|(other, ..)| other == noise).count() == 1;
         let whose = if alone { String::new() } else { format!(" ({})", methods.join(", ")) };
-        format!("{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}")
+        format!(
+            "{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}"
+        )
     };
     kinds.iter().map(line).collect()
 }
