@@ -16,7 +16,7 @@ fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figu
     };
     let axis = |label: &str, scale| Axis { label: label.into(), scale };
     Figure {
-        name: "a name, 1".into(),
+        name: Figure::named("a name, 1"),
         title: "A <title>".into(),
         about: "What is seen & what not".into(),
         x: axis("x (counts)", x),

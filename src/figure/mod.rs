@@ -4,13 +4,14 @@ mod axis;
 mod data;
 mod svg;
 
+use crate::diagnostics::Estimate;
 pub use data::{data, vega_lite};
 pub use svg::{Look, svg};
 
 /// A figure: panels beside each other that share both axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name among the figures of a report, and of its files.
+    /// Its name among the figures of a report: letters, digits, `-` and `_`, as [`Figure::named`] makes it.
     pub name: String,
     /// In a few words.
     pub title: String,
@@ -22,6 +23,15 @@ pub struct Figure {
     pub y: Axis,
     /// In their order.
     pub panels: Vec<Panel>,
+}
+
+impl Figure {
+    /// A name that can be that of a file and of an element of a page.
+    pub fn named(words: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let parts = words.split(|c| !plain(c)).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("-")
+    }
 }
 
 /// An axis.
@@ -99,5 +109,11 @@ impl Mark {
     /// The same with an interval.
     pub fn within(self, low: f64, high: f64) -> Self {
         Self { interval: Some((low, high)), ..self }
+    }
+
+    /// The same with the 95 % interval of an estimate of what is never negative, if its standard error is known.
+    pub fn estimated(self, Estimate { mean, standard_error }: Estimate) -> Self {
+        let half = 1.96 * standard_error;
+        if half > 0.0 { self.within((mean - half).max(0.0), mean + half) } else { self }
     }
 }

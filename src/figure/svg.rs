@@ -42,7 +42,7 @@ pub fn svg(figure: &Figure, look: Look) -> String {
     let names = series_names(figure);
     let place = Layout::of(figure, look, &names);
     let mut out = String::new();
-    let id = identifier(&figure.name);
+    let id = &figure.name;
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{0}\" height=\"{1}\" role=\"img\" \
@@ -53,7 +53,7 @@ pub fn svg(figure: &Figure, look: Look) -> String {
         escaped(&figure.about)
     );
     out += &style(look);
-    legend(&mut out, &names, look);
+    legend(&mut out, figure, &names, look);
     for (i, panel) in figure.panels.iter().enumerate() {
         draw(&mut out, figure, panel, i, &place, look, &names);
     }
@@ -179,13 +179,22 @@ fn legend_lines(names: &[&str], look: Look) -> usize {
     if names.len() < 2 { 0 } else { entries(names, look).last().map_or(0, |(_, line)| line + 1) }
 }
 
-fn legend(out: &mut String, names: &[&str], look: Look) {
+fn legend(out: &mut String, figure: &Figure, names: &[&str], look: Look) {
     if names.len() < 2 {
         return;
     }
-    for (i, (name, (x, line))) in names.iter().zip(entries(names, look)).enumerate() {
-        let y = 1.1 * look.font + 1.6 * look.font * line as f64;
-        sign(out, i, x, y - 0.35 * look.font, 0.35 * look.font);
+    let is_line = |name: &str| {
+        let mut series = figure.panels.iter().flat_map(|panel| &panel.series);
+        series.any(|series| series.name == name && series.kind == Kind::Line)
+    };
+    for (i, (name, (x, row))) in names.iter().zip(entries(names, look)).enumerate() {
+        let y = 1.1 * look.font + 1.6 * look.font * row as f64;
+        let (middle, r) = (y - 0.35 * look.font, 0.35 * look.font);
+        if is_line(name) {
+            line(out, i, &[(x - r, middle), (x + 2.0 * r, middle)]);
+        } else {
+            sign(out, i, x, middle, r);
+        }
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{}\">{}</text>",
@@ -194,6 +203,16 @@ fn legend(out: &mut String, names: &[&str], look: Look) {
             escaped(name)
         );
     }
+}
+
+/// The line of a series.
+fn line(out: &mut String, series: usize, points: &[(f64, f64)]) {
+    let (colour, dash) = (series % COLOURS.len(), DASHES[series / 2 % DASHES.len()]);
+    let _ = writeln!(
+        out,
+        "<path class=\"mark\" stroke=\"var(--s{colour})\" stroke-dasharray=\"{dash}\" d=\"{}\"/>",
+        path(points)
+    );
 }
 
 /// The sign of a series.
@@ -343,14 +362,9 @@ fn draw(
                 let _ =
                     writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{}z\"/>", path(&band));
             }
-            let line: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
-            if line.len() > 1 {
-                let dash = DASHES[style / 2 % DASHES.len()];
-                let _ = writeln!(
-                    out,
-                    "<path class=\"mark\" stroke=\"var(--s{colour})\" stroke-dasharray=\"{dash}\" d=\"{}\"/>",
-                    path(&line)
-                );
+            let along: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
+            if along.len() > 1 {
+                line(out, style, &along);
             }
         }
         if series.kind == Kind::Line {
@@ -439,10 +453,4 @@ fn cut(name: &str, most: usize) -> String {
 
 fn escaped(text: &str) -> String {
     shown(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// A name as an identifier.
-fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("f-{}", name.chars().map(plain).collect::<String>())
 }

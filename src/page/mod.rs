@@ -135,6 +135,22 @@ impl Page {
         self.0.iter().filter_map(|part| if let Part::Figure(figure) = part { Some(&**figure) } else { None })
     }
 
+    /// The same; of figures of one name the later ones are numbered.
+    pub fn told_apart(mut self) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for part in &mut self.0 {
+            let Part::Figure(figure) = part else { continue };
+            let own = figure.name.clone();
+            let mut number = 1;
+            while names.contains(&figure.name) {
+                number += 1;
+                figure.name = format!("{own}-{number}");
+            }
+            names.push(figure.name.clone());
+        }
+        self
+    }
+
     /// The same, and another page behind it.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);

@@ -129,7 +129,7 @@ impl Report {
             }
             page = page.and(Page::main("Failed cells").list(lines));
         }
-        Ok(page)
+        Ok(page.told_apart())
     }
 }
 
@@ -256,8 +256,7 @@ pub fn write_figures(
 ) -> Result<()> {
     let page = report.body()?;
     for one in page.figures() {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
-        let name: String = one.name.chars().map(plain).collect();
+        let name = &one.name;
         let csv = format!("{name}.csv");
         let specification =
             serde_json::to_string_pretty(&figure::vega_lite(one, &csv)).expect("plain values") + "\n";

@@ -22,8 +22,7 @@ fn page(run: &str, rows: &[FindingRow]) -> Page {
         "{run}: Table 1 of \"Two views\" as computed ({} worlds, mechanisms at epsilon {})",
         first.worlds, first.epsilon
     );
-    let mut header = vec!["operator".to_owned()];
-    header.extend(Property::COLUMNS.iter().map(|property| property.name().to_owned()));
+    let header = std::iter::once("property").chain(Operator::ALL.map(Operator::name));
     let cell = |operator: Operator, property: Property| {
         let all =
             rows.iter().filter(|row| row.operator == operator.name() && row.property == property.name());
@@ -39,14 +38,11 @@ fn page(run: &str, rows: &[FindingRow]) -> Page {
         words.dedup();
         words.join(" ")
     };
-    let body = Operator::ALL
-        .into_iter()
-        .map(|operator| {
-            let mut line = vec![operator.name().to_owned()];
-            line.extend(Property::COLUMNS.into_iter().map(|property| cell(operator, property)));
-            line
-        })
-        .collect();
+    let line = |property: Property| {
+        let cells = Operator::ALL.map(|operator| cell(operator, property));
+        std::iter::once(property.name().to_owned()).chain(cells).collect()
+    };
+    let body = Property::COLUMNS.map(line).into();
     let header_of_all = ["statement", "operator", "claimed", "found", "cases", "worst deviation", "allowed"];
     let all = rows
         .iter()

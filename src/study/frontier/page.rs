@@ -268,12 +268,8 @@ fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u
         let series = curves.iter().map(|curve| {
             let here = curve.points.iter().filter(|point| point.level.level == level);
             let mark = |point: &Point| {
-                let Estimate { mean, standard_error } = point.error();
-                let mark = Mark::new(point.own.paid, mean);
-                match standard_error > 0.0 {
-                    true => mark.within(mean - 1.96 * standard_error, mean + 1.96 * standard_error),
-                    false => mark,
-                }
+                let error = point.error();
+                Mark::new(point.own.paid, error.mean).estimated(error)
             };
             Series {
                 name: curve.name.replace('\n', " "),
@@ -284,7 +280,7 @@ fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u
         Panel { title: run.level(level), series: series.collect() }
     };
     Figure {
-        name: format!("{}-{}", run.name, kind.replace(' ', "-")),
+        name: Figure::named(&format!("{}-{kind}", run.name)),
         title,
         about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a release pays, both on logarithmic axes, level by \
                 level. The table below has the figures."

@@ -354,12 +354,8 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
     let bound = |line: &&Line| {
         let times = half_decades(last.saturating_mul(4)).into_iter().filter(|t| *t > 0);
         let mark = |t: u64| {
-            let Estimate { mean, standard_error } = line.bound(t);
-            let mark = Mark::new(t as f64, mean);
-            match standard_error > 0.0 {
-                true => mark.within((mean - 1.96 * standard_error).max(0.0), mean + 1.96 * standard_error),
-                false => mark,
-            }
+            let bound = line.bound(t);
+            Mark::new(t as f64, bound.mean).estimated(bound)
         };
         Series {
             name: format!("bound, {}, lag {}", line.cell.method_words(), line.times.lag),
@@ -375,7 +371,7 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
         Series { name: format!("worst entry, {chain}"), kind: Kind::Dots, marks }
     };
     Figure {
-        name: format!("{run}-tv-bound-{}", bounded[0].cell.cell),
+        name: Figure::named(&format!("{run}-tv-bound-{}", bounded[0].cell.cell)),
         title,
         about: "Upper bounds on the total variation distance to the target by steps, with 95 % bands, for each chain and lag; where it is known, dots for the \
                 distance of the worst entry, which lies under them. The table below has the figures."

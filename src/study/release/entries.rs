@@ -287,7 +287,7 @@ fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
     };
     let marks = shown.iter().enumerate().map(mark).collect();
     Figure {
-        name: format!("{run}-entries-{}", cell.cell),
+        name: Figure::named(&format!("{run}-entries-{}", cell.cell)),
         title: format!("{run}: errors by entry, {}, {}", cell.method_words(), cell.noise_words()),
         about: format!(
             "A box plot for each of {}: median, quartiles and whiskers of the error. The table below has the figures.",

@@ -11,6 +11,7 @@ mod draw;
 mod entries;
 mod errors;
 mod nodes;
+mod paid;
 mod rows;
 mod tables;
 mod tails;
@@ -164,7 +165,7 @@ impl Study for Release {
             .and(each(components::pages)?)
             .and(each(agreement::pages)?)
             .and(each(answers::pages)?)
-            .and(errors::paid(runs)?)
+            .and(paid::pages(runs)?)
             .and(each(tails::pages)?)
             .and(each(entries::pages)?)
             .and(chains::pages(runs)?))
@@ -212,7 +213,7 @@ impl Study for Release {
 
 /// What releases pay, and whether their chains may be trusted: pages of some runs. Errors: their tables.
 pub(super) fn trust(runs: &[Named]) -> Result<Page> {
-    Ok(errors::paid(runs)?.and(chains::pages(runs)?))
+    Ok(paid::pages(runs)?.and(chains::pages(runs)?))
 }
 
 /// Reads the study that certifies the chains of a plan, if it names one. Errors: that it does not.

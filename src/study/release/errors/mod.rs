@@ -1,0 +1,112 @@
+//! Errors of releases: of every one, and summed up by cell and level.
+
+mod page;
+
+pub(super) use page::{pages, records, shows};
+
+use crate::diagnostics::{Estimate, Moments};
+use crate::law::Value;
+use crate::page::finite;
+use crate::rng::TaskKey;
+use crate::table;
+use crate::table::Key;
+
+table! {
+    /// Errors of one release on one level.
+    #[derive(Copy, serde::Deserialize)]
+    pub struct ErrorRow in "errors.parquet", "Studies `release` and `frontier`: one row per cell, replicate and level." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        level: u32, "", "1 = root; a table has the level 1 only: all its entries";
+        replicate: u64, "", "from 0";
+        l1: f64, "counts", "sum of abs(released - confidential) over the level";
+        l2: f64, "counts", "root of the sum of squared errors over the level";
+        bias: f64, "counts", "mean of (released - confidential) over the level";
+        invariant_ok: bool, "", "the whole release meets the invariant (integers `==`, reals to rounding), and is >= 0 where promised";
+    }
+}
+
+table! {
+    /// Errors of a cell on one level, summed up over its releases.
+    pub struct LevelRow in "levels.parquet", "Studies `release` and `frontier`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
+        cell: Key, "", "the cell, in `cells.parquet`";
+        level: u32, "", "1 = root";
+        scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known";
+        nodes: u64, "nodes", "of the level; entries of a table";
+        replicates: u64, "", "releases";
+        l1_normalised: f64, "counts per node", "mean of `l1` / nodes of the whole tree, as \"Two views\" normalises";
+        l1_normalised_se: Option<f64>, "counts per node", "its standard error";
+        l1_normalised_sd: Option<f64>, "counts per node", "standard deviation of one release";
+        l1_per_node: f64, "counts per node", "mean of `l1` / nodes of the level";
+        l1_per_node_se: Option<f64>, "counts per node", "its standard error";
+        l2: f64, "counts", "mean of `l2`";
+        l2_se: Option<f64>, "counts", "its standard error";
+        bias: f64, "counts", "mean of `bias`";
+        bias_se: Option<f64>, "counts", "its standard error";
+    }
+}
+
+impl ErrorRow {
+    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    pub(super) fn of<V: Value>(key: TaskKey, level: u32, errors: &[V], kept: bool) -> Self {
+        let (mut l1, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        for z in errors {
+            let z = z.to_f64();
+            l1 += z.abs();
+            squares += z * z;
+            sum += z;
+        }
+        let bias = sum / errors.len() as f64;
+        let TaskKey { cell, replicate, .. } = key;
+        Self { cell: Key(cell), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+    }
+}
+
+/// Errors of a level as they come.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Level {
+    normalised: Moments,
+    per_node: Moments,
+    l2: Moments,
+    bias: Moments,
+}
+
+impl Level {
+    /// Adds a release; `all`: nodes of the whole tree.
+    pub(super) fn push(&mut self, row: &ErrorRow, nodes: u64, all: u64) {
+        self.normalised.push(row.l1 / all as f64);
+        self.per_node.push(row.l1 / nodes as f64);
+        self.l2.push(row.l2);
+        self.bias.push(row.bias);
+    }
+
+    /// The row; `None` without a release.
+    pub(super) fn row(&self, cell: Key, level: u32, scale: f64, nodes: u64) -> Option<LevelRow> {
+        let se = |moments: &Moments| finite(moments.estimate().standard_error);
+        (self.normalised.count() > 0).then(|| LevelRow {
+            cell,
+            level,
+            scale,
+            nodes,
+            replicates: self.normalised.count(),
+            l1_normalised: self.normalised.mean(),
+            l1_normalised_se: se(&self.normalised),
+            l1_normalised_sd: finite(self.normalised.deviation()),
+            l1_per_node: self.per_node.mean(),
+            l1_per_node_se: se(&self.per_node),
+            l2: self.l2.mean(),
+            l2_se: se(&self.l2),
+            bias: self.bias.mean(),
+            bias_se: se(&self.bias),
+        })
+    }
+}
+
+impl LevelRow {
+    fn estimate(&self) -> Estimate {
+        Estimate::new(self.l1_normalised, self.l1_normalised_se)
+    }
+
+    fn deviation(&self) -> f64 {
+        self.l1_normalised_sd.unwrap_or(f64::NAN)
+    }
+}

@@ -1,0 +1,129 @@
+//! What releases pay.
+
+use super::super::cells::CellRow;
+use super::super::privacy::{statement_words, statements};
+use super::super::records::Named;
+use super::CertificateRow;
+use super::errors::LevelRow;
+use crate::failure::Result;
+use crate::page::Page;
+use std::collections::HashMap;
+
+/// What every cell of some runs pays.
+pub(super) fn pages(runs: &[Named]) -> Result<Page> {
+    let header = [
+        "noise",
+        "methods",
+        "record added or removed",
+        "record moved",
+        "smallest change",
+        "delta",
+        "gamma, any change",
+        "TV of sampling",
+        "delta of sampling",
+    ];
+    // Methods that pay the same for the same noise stand in one row.
+    let mut body: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
+    let (mut unknown, mut impossible) = (Vec::new(), Vec::new());
+    for run in runs {
+        let mut certificates = HashMap::new();
+        run.run.each(|row: CertificateRow| {
+            certificates.insert(row.cell, row);
+            Ok(())
+        })?;
+        let statements = statements(&run.run)?;
+        for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
+            let certificate = certificates.get(&cell.cell);
+            if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
+                unknown.push(format!("{}: {}", cell.words(), row.unknown));
+            }
+            let CellRow { delta_total, gamma, gamma_known, .. } = &cell;
+            let how = if gamma_known == "bounded" { "at most " } else { "" };
+            let changes = statements.get(&cell.cell).map_or(&[][..], Vec::as_slice);
+            let [added, moved, smallest] = statement_words(changes, &mut impossible);
+            let eta = cell.tv_error.or(certificate.and_then(|row| row.bound_high));
+            let prices = changes.iter().filter_map(|(_, change)| change.price());
+            let deltas: Option<Vec<f64>> = prices.map(|price| price.sampling_delta(eta?)).collect();
+            let delta_sampling = match eta {
+                Some(0.0) => Some(0.0),
+                _ => deltas.and_then(|deltas| deltas.into_iter().reduce(f64::max)),
+            };
+            let pays = vec![
+                added,
+                moved,
+                smallest,
+                if *delta_total == 0.0 { "0".into() } else { format!("{delta_total:e}") },
+                match gamma {
+                    Some(gamma) if *gamma == 0.0 => format!("0 ({gamma_known})"),
+                    Some(gamma) => format!("{how}{gamma:.6} ({gamma_known})"),
+                    None => "unknown".into(),
+                },
+                match (cell.tv_error, certificate) {
+                    (Some(0.0), _) => "0".into(),
+                    (Some(error), _) => format!("{error:.1e}"),
+                    (None, Some(row)) => row.words(),
+                    (None, None) => "unknown".into(),
+                },
+                match (delta_sampling, certificate) {
+                    (Some(0.0), _) => "0".into(),
+                    (Some(delta), None) => format!("{delta:.1e}"),
+                    (Some(delta), Some(_)) => format!("<= {delta:.1e}"),
+                    (None, _) => "unknown".into(),
+                },
+            ];
+            let noise = cell.noise_words();
+            match body.iter_mut().find(|(other, _, same)| *other == noise && *same == pays) {
+                Some((_, methods, _)) => methods.push(cell.method_words()),
+                None => body.push((noise, vec![cell.method_words()], pays)),
+            }
+        }
+    }
+    if body.is_empty() {
+        return Ok(Page::default());
+    }
+    let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what conditioning on inequalities makes of it. A record \
+                counts once on every level of a hierarchy. gamma, any change: what conditioning on inequalities may add to changes of every length, times their epsilon; of a change in the columns before \
+                it can be less (Theorem 2.1 of \"Congenial differential privacy\"; \
+                Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs, in brackets the upper limit at 95 % of \
+                the lag whose limit is smallest. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.";
+    let page = Page::main("What a release pays").list([statements_by_noise(&body), impossible].concat());
+    let row = |(noise, methods, pays): (String, Vec<String>, Vec<String>)| {
+        [vec![noise, methods.join(", ")], pays].concat()
+    };
+    let body: Vec<Vec<String>> = body.into_iter().map(row).collect();
+    // What is the same everywhere is said once.
+    let alike = |i: usize| i > 1 && body.len() > 1 && body.iter().all(|row| row[i] == body[0][i]);
+    let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
+    let once: Vec<String> = once.into_iter().map(|i| format!("{}: {}", header[i], body[0][i])).collect();
+    let once = if once.is_empty() { String::new() } else { format!("Of all of them: {}.", once.join("; ")) };
+    let some = |row: &Vec<String>| columns.iter().map(|&i| row[i].clone()).collect();
+    let page = page
+        .and(Page::headed("What a release pays, method by method"))
+        .table(2, columns.iter().map(|&i| header[i]), body.iter().map(some).collect())
+        .text(once)
+        .text(note);
+    let why = if unknown.is_empty() { "" } else { "Unknown:" };
+    Ok(page.text(why).list(unknown))
+}
+
+/// What changes of one record pay: a line for each noise, or some if its methods pay otherwise. `paid`: noise, methods, and what they pay
+/// for a record that is added, one that is moved, and the smallest change, first.
+fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<String> {
+    let mut kinds: Vec<(&str, &[String], Vec<&str>)> = Vec::new();
+    for (noise, methods, pays) in paid {
+        let methods = methods.iter().map(String::as_str);
+        match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == &pays[..3]) {
+            Some((.., all)) => all.extend(methods),
+            None => kinds.push((noise, &pays[..3], methods.collect())),
+        }
+    }
+    let line = |(noise, pays, methods): &(&str, &[String], Vec<&str>)| {
+        let [added, moved, smallest] = pays else { return String::new() };
+        let alone = kinds.iter().filter(|(other, ..)| other == noise).count() == 1;
+        let whose = if alone { String::new() } else { format!(" ({})", methods.join(", ")) };
+        format!(
+            "{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}"
+        )
+    };
+    kinds.iter().map(line).collect()
+}
