@@ -1,4 +1,4 @@
-//! The catalogue against what is built: all methods under all laws, and the tables of the README.
+//! The catalogue against what is built: all methods under all laws, and the tables of the reference.
 
 use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
 use congenial::catalogue::{laws_on, methods_on};
@@ -92,11 +92,11 @@ fn every_method_serves_the_laws_that_are_listed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The README's tables of laws and methods are those of the catalogue. `CONGENIAL_README=write` writes them anew.
+/// The reference's tables of laws and methods are those of the catalogue. `CONGENIAL_DOCS=write` writes them anew.
 #[test]
-fn the_readme_lists_the_catalogue() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let mut text = std::fs::read_to_string(&path).expect("the README");
+fn the_reference_lists_the_catalogue() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/config.md");
+    let mut text = std::fs::read_to_string(&path).expect("the reference");
     let row = |cells: &[String]| format!("| {} |\n", cells.join(" | ").trim_end());
     let table = |header: &str, rows: Vec<String>| {
         let columns = header.matches('|').count() - 1;
@@ -110,14 +110,14 @@ fn the_readme_lists_the_catalogue() {
             let (from, to) = (format!("<!-- {what} of {name} -->\n"), format!("<!-- end of {what} -->"));
             let begin = text.find(&from).unwrap_or_else(|| panic!("no {from}")) + from.len();
             let end = begin + text[begin..].find(&to).expect("an end");
-            if std::env::var_os("CONGENIAL_README").is_some() {
+            if std::env::var_os("CONGENIAL_DOCS").is_some() {
                 text.replace_range(begin..end, &wanted);
             }
             let end = begin + text[begin..].find(&to).expect("an end");
-            assert_eq!(&text[begin..end], wanted, "CONGENIAL_README=write cargo test --test catalogue");
+            assert_eq!(&text[begin..end], wanted, "CONGENIAL_DOCS=write cargo test --test catalogue");
         }
     }
-    if std::env::var_os("CONGENIAL_README").is_some() {
+    if std::env::var_os("CONGENIAL_DOCS").is_some() {
         std::fs::write(&path, text).expect("space");
     }
 }

@@ -526,3 +526,41 @@ fn simulate_expands_a_layout() {
         &["cannot create"],
     );
 }
+
+/// What `init` guesses is a config that runs as it is, whatever the columns are called.
+#[test]
+fn a_guessed_config_runs() {
+    let hostile = "\"a \"\"b\"\" = [1]\",c\x1b[31md,n\nx,1,5\nx,2,0\ny,3,7\ny,4,1\n";
+    let large: String = (0..30).map(|i| format!("r{},c{},{i}\n", i / 6, i % 6)).collect();
+    let tables = [
+        (
+            "tree",
+            "state,fips,county,population\nA,1,x,1\nA,1,y,2\nB,2,z,3\nB,2,w,3\n",
+            "levels = [\"state\", \"county\"]",
+        ),
+        ("margins", "age,sex,n\n1,f,0\n1,m,3\n2,f,1\n2,m,9\n", "kind = \"margins\""),
+        ("total", "age,sex,n\n1,f,0\n1,m,3\n2,f,1\n2,m,9\n3,f,7\n", "kind = \"total\""),
+        ("large", &format!("row,column,count\n{large}"), "line-gibbs"),
+        ("one", "name,count\na,1\nb,2\n", "levels = [\"name\"]"),
+        ("hostile", hostile, "levels"),
+    ];
+    for (name, table, wanted) in tables {
+        let place = Place::new(&[("counts.csv", table)]);
+        let config = place.prints(&["init", "counts.csv"]);
+        assert!(config.contains(wanted), "{name}: {config}");
+        assert!(!config.contains('\x1b'), "{name}");
+        place.write("mine.toml", &config);
+        place.prints(&["check", "mine.toml"]);
+        place.prints(&["run", "mine.toml", "--set", "replicates=5", "--out", "out"]);
+    }
+    let place = Place::new(&[("words.csv", "a,b\nx,y\n")]);
+    place.refuses(&["init", "words.csv"], &["words.csv", "no column of integers >= 0"]);
+    place.refuses(&["init", "none.csv"], &["none.csv"]);
+}
+
+#[test]
+fn manual_pages_of_verbs() {
+    let place = Place::new(&[]);
+    assert!(place.prints(&["man", "run"]).contains("congenial\\-run"));
+    place.refuses(&["man", "runn"], &["man: got `runn`", "did you mean `run`?"]);
+}

@@ -1,5 +1,5 @@
 //! What a config can ask for: one row of facts for each noise law ([`laws`]) and each method ([`methods`]). The parser, the JSON
-//! schema, the resolved config, `congenial methods`, the tables of the README, fuzzing, `verify` and the test that tries all
+//! schema, the resolved config, `congenial methods`, the tables of the reference, fuzzing, `verify` and the test that tries all
 //! methods with all laws read these rows.
 
 pub mod laws;

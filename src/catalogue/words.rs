@@ -1,4 +1,4 @@
-//! The catalogue in words: rows of `congenial methods`, and of the README's tables.
+//! The catalogue in words: rows of `congenial methods`, and of the reference's tables.
 
 use super::laws::{LawKind, Laws};
 use super::methods::{Facts, MethodKind, NONNEGATIVE_KEY, Place};

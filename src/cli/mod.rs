@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod completions;
 mod digest;
+mod init;
 mod man;
 mod merge;
 mod methods;
@@ -37,35 +38,59 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run the grid of a config, write its results, print its table
+    /// Write a config for a table of counts, by a guess
+    #[command(after_help = "Example: congenial init counts.csv >study.toml")]
+    Init(init::Arguments),
+    /// Run the grid of a config, write its results, print a summary
+    #[command(after_help = "Example: congenial run configs/taxi/quick.toml --threads 4 --set replicates=200")]
     Run(run::Arguments),
     /// Merge the shards of a run
+    #[command(after_help = "Example: congenial merge study.toml --from machine-1 --from machine-2")]
     Merge(merge::Arguments),
     /// Print a script or manifest that draws the shards on a cluster and merges them
+    #[command(after_help = "Example: congenial submit study.toml --engine slurm --threads 8 >study.sh")]
     Submit(submit::Arguments),
     /// Check configs, without their data
+    #[command(after_help = "Example: congenial check study.toml")]
     Check(check::Arguments),
     /// List the cells of a config without running them
+    #[command(after_help = "Example: congenial plan study.toml --set grid.epsilon=[0.1]")]
     Plan(plan::Arguments),
     /// Draw each method of a config briefly, and check its invariant and its law
+    #[command(after_help = "Example: congenial verify study.toml")]
     Verify(verify::Arguments),
-    /// Print the tables of finished runs again
+    /// Print what finished runs gave: text, markdown, HTML, LaTeX, figures or all rows
+    #[command(after_help = "Example: congenial report results/taxi-quick-* --format html -o taxi.html")]
     Report(report::Arguments),
     /// Compare two finished runs, cell by cell
+    #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]
     Compare(compare::Arguments),
     /// Print rows and a hash of what they hold for every table of finished runs
+    #[command(after_help = "Example: congenial digest results/taxi-quick-*")]
     Digest(digest::Arguments),
     /// Count raw records by a key and join a lookup: makes the data table of a config
+    #[command(
+        after_help = "Example: congenial aggregate trips.parquet --key zone --lookup zones.csv --lookup-key id --out counts.csv"
+    )]
     Aggregate(aggregate::Arguments),
     /// Simulate tables of negative binomial counts on the cells of a layout
+    #[command(
+        after_help = "Example: congenial simulate layout.csv --size 2 --mean 10 --seed 1 --out counts.csv"
+    )]
     Simulate(simulate::Arguments),
     /// List the noise laws and methods that a config can name, with their options
+    #[command(after_help = "Example: congenial methods")]
     Methods,
     /// Print the JSON schema of configs, for editors
+    #[command(after_help = "Example: congenial schema >congenial.schema.json")]
     Schema,
-    /// Print the manual page
+    /// Show the manual page, or that of a verb
+    #[command(after_help = "Example: congenial man run")]
     Man(man::Arguments),
     /// Print a shell's completion script
+    #[command(
+        after_help = "Example: congenial completions bash >~/.local/share/bash-completion/completions/congenial"
+    )]
     Completions(completions::Arguments),
 }
 
@@ -89,6 +114,7 @@ pub fn main() -> ExitCode {
 
 fn act(verb: Verb) -> crate::failure::Result<()> {
     match verb {
+        Verb::Init(arguments) => init::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Merge(arguments) => merge::run(arguments),
         Verb::Submit(arguments) => submit::run(&arguments),

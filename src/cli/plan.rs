@@ -2,7 +2,7 @@
 
 use crate::engine;
 use crate::failure::Result;
-use crate::page::listing;
+use crate::page::{self, Page};
 use crate::study::{self, Listing};
 use serde_json::json;
 use std::path::PathBuf;
@@ -36,8 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
     let expected = engine::estimate(&*planned, super::run::threads(None));
-    let header = header.into_iter().map(str::to_owned).collect();
-    super::print(&listing(&[vec![header], rows].concat()))?;
+    super::print(&Page::default().table_once(1, header, rows).to_text(page::terminal()))?;
     say!("{summary}{expected}; config hash {}", about.config_hash);
     expected.fits(&about.name, &super::run::target(None, &about.name, &about.config_hash))
 }

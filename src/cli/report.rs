@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     /// Size of the letters of a figure in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 12, value_parser = clap::value_parser!(u16).range(4..=72))]
     figure_font: u16,
-    /// A template of the HTML page, in place of ours (see README)
+    /// A template of the HTML page, in place of ours (see docs/how-to/pages.md)
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each table) instead of printing

@@ -2,7 +2,7 @@
 
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
-use crate::page::listing;
+use crate::page::{self, Page};
 use crate::study::composition;
 use crate::study::{self, Document};
 use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
@@ -32,10 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let checked = verify::verify(plan, threads)?;
-    let mut table = vec![Vec::from(
-        ["law", "epsilon", "method", "releases", "invariant", "against", "p", "computed laws", "p", ""]
-            .map(str::to_owned),
-    )];
+    let mut rows = Vec::new();
     for one in &checked {
         let (oracle, p) = match &one.oracle {
             Oracle::None(_) => ("-".to_owned(), "-".to_owned()),
@@ -47,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let computed: Vec<f64> = one.computed.iter().filter_map(OnSystem::p).collect();
         let least = computed.iter().copied().min_by(f64::total_cmp);
         let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
-        table.push(vec![
+        rows.push(vec![
             one.cell.law.name().to_owned(),
             one.cell.epsilon.to_string(),
             format!("{}{nonnegative} {}", one.cell.method.name(), one.cell.method.options())
@@ -72,7 +69,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             },
         ]);
     }
-    super::print(&listing(&table))?;
+    let header = [
+        "law",
+        "epsilon",
+        "method",
+        "releases",
+        "invariant",
+        "against",
+        "p",
+        "computed laws",
+        "least p",
+        "finding",
+    ];
+    super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {

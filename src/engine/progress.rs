@@ -1,21 +1,25 @@
-//! Progress on stderr: a bar with the time left on a terminal, a line at every tenth and every minute otherwise.
+//! Progress on stderr: a bar with the time left on a terminal, else a line at every tenth and every minute.
 
 use crate::page::duration;
+use crate::store::locked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Seconds after which a line is due.
-const EVERY: u64 = 60;
+const DUE: f64 = 60.0;
+/// Seconds between two lines at least, and before the first estimate of the time left.
+const APART: f64 = 2.0;
 
 pub(super) struct Progress {
     bar: ProgressBar,
     lines: bool,
     total: u64,
     done: AtomicU64,
-    /// Seconds after which the last line was printed.
-    said: AtomicU64,
+    /// The last line: after so many seconds, at so many tenths.
+    said: Mutex<(f64, u64)>,
     start: Instant,
 }
 
@@ -27,34 +31,34 @@ impl Progress {
         let target =
             if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = ProgressStyle::with_template("{bar:40} {percent:>3}%, {eta} left");
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3}%{msg}");
         bar.set_style(style.expect("a constant template"));
         // Seen at once, and the time goes on before anything is done.
         if terminal && !quiet {
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        Self { bar, lines, total, done: AtomicU64::new(0), said: AtomicU64::new(0), start: Instant::now() }
+        Self { bar, lines, total, done: AtomicU64::new(0), said: Mutex::default(), start: Instant::now() }
     }
 
     /// Reports work that is done.
     pub fn add(&self, count: u64) {
-        self.bar.inc(count);
-        let before = self.done.fetch_add(count, Ordering::Relaxed);
-        if !self.lines {
-            return;
-        }
-        let share = |n: u64| n as f64 / self.total.max(1) as f64;
-        let (seconds, here) = (self.start.elapsed().as_secs_f64(), share(before + count));
-        let tenths = |share: f64| (share * 10.0) as u64;
-        let due = self.said.load(Ordering::Relaxed) + EVERY <= seconds as u64;
-        if tenths(here) > tenths(share(before)) || due {
-            self.said.store(seconds as u64, Ordering::Relaxed);
-            let left = if here < 1.0 {
-                format!(", about {} left", duration(seconds / here - seconds))
-            } else {
-                String::new()
-            };
-            say!("{:.0}% after {}{left}", 100.0 * here, duration(seconds));
+        let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
+        let (seconds, here) = (self.start.elapsed().as_secs_f64(), done as f64 / self.total.max(1) as f64);
+        let left = match here < 1.0 && seconds >= APART {
+            true => format!(", about {} left", duration(seconds / here - seconds)),
+            false => String::new(),
+        };
+        if self.lines {
+            let mut said = locked(&self.said);
+            let (before, tenths) = *said;
+            let now = (here * 10.0) as u64;
+            if seconds >= before + DUE || (now > tenths && seconds >= before + APART) {
+                *said = (seconds, now);
+                say!("{:.0}% after {}{left}", 100.0 * here, duration(seconds));
+            }
+        } else {
+            self.bar.set_message(left);
+            self.bar.inc(count);
         }
     }
 

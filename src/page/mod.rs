@@ -107,6 +107,24 @@ impl Page {
         self
     }
 
+    /// The same table; what is the same in all of several rows is said once, below it, but for what a row is about.
+    pub fn table_once<S: Into<String>>(
+        self,
+        keys: usize,
+        header: impl IntoIterator<Item = S>,
+        rows: Vec<Vec<String>>,
+    ) -> Self {
+        let header: Vec<String> = header.into_iter().map(Into::into).collect();
+        let alike = |i: usize| i >= keys && rows.len() > 1 && rows.iter().all(|row| row[i] == rows[0][i]);
+        let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
+        let told = once.iter().filter(|&&i| !rows[0][i].is_empty());
+        let told: Vec<String> = told.map(|&i| format!("{}: {}", header[i], rows[0][i])).collect();
+        let told =
+            if told.is_empty() { String::new() } else { format!("Of all of them: {}.", told.join("; ")) };
+        let some = |row: &Vec<String>| -> Vec<String> { columns.iter().map(|&i| row[i].clone()).collect() };
+        self.table(keys, some(&header), rows.iter().map(some).collect()).text(told)
+    }
+
     /// The same, and a paragraph, if there is anything to say.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         let text = text.into();

@@ -3,10 +3,10 @@
 use crate::config::Thresholds;
 use crate::diagnostics::{Estimate, student_quantile};
 use crate::failure::{Failure, Result};
-use crate::page::{Format, Page, with_error};
+use crate::page::{Format, Page, thousands, with_error};
 use crate::store::{RESOLVED, Run};
 use crate::study::privacy::{statement_words, statements};
-use crate::study::{self, Figures, Sample};
+use crate::study::{self, Figures, Sample, cells};
 use crate::table::Key;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -65,6 +65,13 @@ pub struct Compared {
     pub half_width: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
+    /// Of what is undecided: replicates of each run with which the interval would be narrow enough to tell, if means and spreads stay as they are.
+    pub replicates: Option<u64>,
+    /// Of the cell, and of the replicates of the run that has more.
+    #[serde(skip)]
+    key: Key,
+    #[serde(skip)]
+    count: u64,
 }
 
 /// Wall-clock time of a run: for information, since two runs are not drawn in turns on one machine.
@@ -198,9 +205,16 @@ pub fn compare(
         } else if figure.difference.abs() > half {
             if figure.difference > 0.0 { Verdict::Worse } else { Verdict::Better }
         } else {
+            // Either within the margin, or beyond 0: what asks for less. The width falls as the root of the replicates.
+            let wanted = (margin - figure.difference.abs()).max(figure.difference.abs());
+            let times = (half / wanted) * (half / wanted);
+            figure.replicates = times.is_finite().then(|| (figure.count as f64 * times).ceil() as u64);
             Verdict::Undecided
         };
     }
+    // As in the base's config.
+    let order = cells::order(runs[0])?;
+    figures.sort_by_key(|figure| order.get(&figure.key).copied());
     let clocks = [a, b].map(|manifest| Clock {
         seconds: manifest.process.seconds
             + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>(),
@@ -262,6 +276,9 @@ fn figure(
         freedom,
         half_width: None,
         verdict: if same { Verdict::Identical } else { Verdict::Undecided },
+        replicates: None,
+        key: cell,
+        count: counts[0].max(counts[1]),
     }
 }
 
@@ -281,16 +298,51 @@ impl Comparison {
         self.figures.iter().filter(|figure| figure.verdict == verdict).count()
     }
 
-    /// The comparison as text of so many columns, markdown or JSON. Errors: another format.
+    /// The comparison as text of so many columns, markdown, CSV (its figures) or JSON. Errors: another format.
     pub fn render(&self, format: Format, width: usize) -> Result<String> {
         match format {
             Format::Json => Ok(serde_json::to_string_pretty(self).expect("plain values") + "\n"),
-            Format::Csv | Format::Html | Format::Latex | Format::Svg => {
-                Err(Failure::Usage("--format: want text, markdown or json for a comparison".into()))
+            Format::Csv => Ok(self.csv()),
+            Format::Html | Format::Latex | Format::Svg => {
+                Err(Failure::Usage("--format: want text, markdown, csv or json for a comparison".into()))
             }
             Format::Text => Ok(self.page().to_text(width)),
             Format::Markdown => Ok(self.page().to_markdown()),
         }
+    }
+
+    fn csv(&self) -> String {
+        let header = [
+            "cell",
+            "words",
+            "place",
+            "metric",
+            "base",
+            "candidate",
+            "difference",
+            "difference_se",
+            "half_width",
+            "verdict",
+            "replicates",
+        ];
+        let known = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        let row = |figure: &Compared| {
+            vec![
+                figure.cell.clone(),
+                figure.words.clone(),
+                figure.place.clone(),
+                figure.metric.to_owned(),
+                figure.base.to_string(),
+                figure.candidate.to_string(),
+                figure.difference.to_string(),
+                known(figure.standard_error),
+                known(figure.half_width),
+                figure.verdict.name().to_owned(),
+                figure.replicates.map_or(String::new(), |n| n.to_string()),
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        study::lines(&header.map(str::to_owned), &rows)
     }
 
     /// What cells pay; those of the same words together.
@@ -336,7 +388,17 @@ impl Comparison {
         let differing: Vec<&Compared> =
             self.figures.iter().filter(|figure| figure.verdict != Verdict::Identical).collect();
         if !differing.is_empty() {
-            let header = ["cell", "", "", "metric", "base", "candidate", "difference", "±", "verdict"];
+            let header = [
+                "cell",
+                "what it is",
+                "where in it",
+                "metric",
+                "base",
+                "candidate",
+                "difference",
+                "±",
+                "verdict",
+            ];
             let body = differing.iter().map(|figure| {
                 let difference = Estimate::new(figure.difference, figure.standard_error);
                 vec![
@@ -348,7 +410,10 @@ impl Comparison {
                     format!("{:.6}", figure.candidate),
                     with_error(difference),
                     figure.half_width.map_or("-".into(), |half| format!("{half:.6}")),
-                    figure.verdict.name().to_owned(),
+                    figure.verdict.name().to_owned()
+                        + &figure.replicates.map_or(String::new(), |n| {
+                            format!(" (about {} replicates would tell)", thousands(n as f64))
+                        }),
                 ]
             });
             page = page.and(Page::headed("Figures that are not identical").table(4, header, body.collect()));

@@ -8,7 +8,7 @@ use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
-use crate::table::Key;
+use crate::table::{Key, Record};
 use crate::{table, text_value};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ table! {
         sensitivity: f64, "counts", "of the counts of one level: L1 (pure laws) or L2 (Gaussian laws)";
         split: SplitSpec, "", "`each`, `even`, or shares joined by `/`, the root's first";
         law: LawKind, "", "trees: `laplace`, `double-geometric`, `gaussian`, `discrete-gaussian`; tables: all of these, `l1`, `l2`, `generalized-gaussian`";
-        method: MethodKind, "", "see the README";
+        method: MethodKind, "", "see `docs/reference/config.md`";
         options: String, "", "of the method: `name=value`, joined by commas; empty if none";
         nonnegative: bool, "", "whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the method keeps inequalities (tables)";
         chain: Option<Key>, "", "of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings certifies releases";
@@ -247,6 +247,18 @@ pub fn by_key(run: &Run) -> Result<HashMap<Key, CellRow>> {
         Ok(())
     })?;
     Ok(cells)
+}
+
+/// The place of every cell in the config of a run; none of a study without a grid. Errors: its tables.
+pub fn order(run: &Run) -> Result<HashMap<Key, usize>> {
+    let mut order = HashMap::new();
+    if run.manifest.tables.contains_key(CellRow::FILE) {
+        run.each(|row: CellRow| {
+            order.insert(row.cell, order.len());
+            Ok(())
+        })?;
+    }
+    Ok(order)
 }
 
 /// The cells of a run that failed: in words, with their errors. Errors: its tables.

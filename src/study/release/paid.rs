@@ -9,6 +9,9 @@ use crate::failure::Result;
 use crate::page::Page;
 use std::collections::HashMap;
 
+/// What sampling adds to delta, below which a statement is silent.
+const NEGLIGIBLE: f64 = 1e-9;
+
 /// What every cell of some runs pays.
 pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     let header = [
@@ -90,39 +93,39 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     let row = |(noise, methods, pays): (String, Vec<String>, Vec<String>)| {
         [vec![noise, methods.join(", ")], pays].concat()
     };
-    let body: Vec<Vec<String>> = body.into_iter().map(row).collect();
-    // What is the same everywhere is said once.
-    let alike = |i: usize| i > 1 && body.len() > 1 && body.iter().all(|row| row[i] == body[0][i]);
-    let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
-    let once: Vec<String> = once.into_iter().map(|i| format!("{}: {}", header[i], body[0][i])).collect();
-    let once = if once.is_empty() { String::new() } else { format!("Of all of them: {}.", once.join("; ")) };
-    let some = |row: &Vec<String>| columns.iter().map(|&i| row[i].clone()).collect();
     let page = page
         .and(Page::headed("What a release pays, method by method"))
-        .table(2, columns.iter().map(|&i| header[i]), body.iter().map(some).collect())
-        .text(once)
+        .table_once(2, header, body.into_iter().map(row).collect())
         .text(note);
     let why = if unknown.is_empty() { "" } else { "Unknown:" };
     Ok(page.text(why).list(unknown))
 }
 
 /// What changes of one record pay: a line for each noise, or some if its methods pay otherwise. `paid`: noise, methods, and what they pay
-/// for a record that is added, one that is moved, and the smallest change, first.
+/// for a record that is added, one that is moved, and the smallest change, first; what sampling adds to delta, last.
 fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<String> {
-    let mut kinds: Vec<(&str, &[String], Vec<&str>)> = Vec::new();
+    let mut kinds: Vec<(&str, [&str; 4], Vec<&str>)> = Vec::new();
     for (noise, methods, pays) in paid {
         let methods = methods.iter().map(String::as_str);
-        match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == &pays[..3]) {
+        let [added, moved, smallest, .., sampling] = &pays[..] else { continue };
+        // What exact sampling adds is in the table.
+        let sampling =
+            if sampling.parse().is_ok_and(|delta: f64| delta < NEGLIGIBLE) { "" } else { sampling };
+        let pays = [added, moved, smallest, sampling];
+        match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == pays) {
             Some((.., all)) => all.extend(methods),
-            None => kinds.push((noise, &pays[..3], methods.collect())),
+            None => kinds.push((noise, pays, methods.collect())),
         }
     }
-    let line = |(noise, pays, methods): &(&str, &[String], Vec<&str>)| {
-        let [added, moved, smallest] = pays else { return String::new() };
+    let line = |(noise, [added, moved, smallest, sampling], methods): &(&str, [&str; 4], Vec<&str>)| {
         let alone = kinds.iter().filter(|(other, ..)| other == noise).count() == 1;
         let whose = if alone { String::new() } else { format!(" ({})", methods.join(", ")) };
+        let sampling = match *sampling {
+            "" => String::new(),
+            known => format!("; what sampling adds to delta: {known}"),
+        };
         format!(
-            "{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}"
+            "{noise}{whose}: record added or removed: {added}; record moved: {moved}; smallest change: {smallest}{sampling}"
         )
     };
     kinds.iter().map(line).collect()
