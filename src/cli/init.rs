@@ -31,7 +31,7 @@ fn config(path: &Path, guess: &Guess) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
     let name: String = path.file_stem().unwrap_or_default().to_string_lossy().chars().map(plain).collect();
     let mut out = format!(
-        "# What this says of the data is a guess. `congenial check FILE` looks at the config, `congenial plan FILE` also at the data; neither draws anything.\n\
+        "# What this says of the data is a guess. `congenial plan FILE` shows what it would draw.\n\
          name = {}\n\
          seed = 1            # the same seed gives the same bits\n\
          replicates = {}   # releases of every cell\n\n\

@@ -41,12 +41,19 @@ impl Range {
     /// Some seven round values.
     pub(super) fn ticks(&self) -> Vec<f64> {
         let (low, high) = (self.low.min(self.high), self.low.max(self.high));
-        if !self.log {
+        let even = |low: f64, high: f64| {
             let step = round_step((high - low) / 5.0);
             let first = (low / step).ceil() as i64;
-            return (first..).map(|k| k as f64 * step).take_while(|x| *x <= high).collect();
-        }
+            (first..).map(|k| k as f64 * step).take_while(|x| *x <= high).collect()
+        };
         let decades = high - low;
+        if !self.log {
+            return even(low, high);
+        }
+        // So little of a logarithm is nearly straight.
+        if decades < 0.7 {
+            return even(libm::pow(10.0, low), libm::pow(10.0, high));
+        }
         let every = ((decades / 7.0).ceil() as i32).max(1);
         let factors: &[f64] = if decades < 1.5 {
             &[1.0, 2.0, 5.0]
@@ -95,7 +102,8 @@ mod tests {
         let ticks = |scale: Scale, values: &[f64]| Range::of(&scale, values.iter().copied()).ticks();
         assert_eq!(ticks(Scale::Linear, &[0.0, 10.0]), [0.0, 5.0, 10.0][..].to_vec());
         assert_eq!(ticks(Scale::Log, &[1.0, 1e4]), [1.0, 10.0, 100.0, 1e3, 1e4]);
-        assert_eq!(ticks(Scale::Log, &[0.5, 2.0]), [0.5, 1.0, 2.0]);
+        assert_eq!(ticks(Scale::Log, &[0.5, 2.0]), [0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(ticks(Scale::Log, &[0.47, 0.53]), [0.48, 0.5, 0.52]);
         assert!(ticks(Scale::Log, &[1e-30, 1e30]).len() <= 9);
         assert!(ticks(Scale::Log, &[]).len() > 1);
         assert_eq!([0.25, 1500.0, 2e-7, -3.0, 1e6].map(words), ["0.25", "1500", "2e-7", "-3", "1e6"]);

@@ -191,7 +191,7 @@ fn legend(out: &mut String, figure: &Figure, names: &[&str], look: Look) {
         let y = 1.1 * look.font + 1.6 * look.font * row as f64;
         let (middle, r) = (y - 0.35 * look.font, 0.35 * look.font);
         if is_line(name) {
-            line(out, i, &[(x - r, middle), (x + 2.0 * r, middle)]);
+            line(out, i, &[(x - r, middle), (x + 1.4 * r, middle)]);
         } else {
             sign(out, i, x, middle, r);
         }
@@ -298,7 +298,7 @@ fn draw(
             words(tick)
         );
     }
-    let first = number % place.across == 0;
+    let first = number.is_multiple_of(place.across);
     let mut tick = |at: f64, text: &str| {
         let _ = writeln!(out, "<path class=\"grid\" d=\"M{} {}h{}\"/>", short(left), short(at), short(width));
         if first {

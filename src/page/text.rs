@@ -111,7 +111,7 @@ fn framed(table: &Table, most: usize) -> String {
 /// Columns of these widths in as few groups as there is room for, the widest group as narrow as it can be.
 fn shared(widths: &[usize], room: usize) -> Vec<Range<usize>> {
     let within = |room: usize| {
-        let (mut groups, mut used) = (vec![0..0], 0);
+        let (mut groups, mut used) = (vec![Range::default()], 0);
         for (i, width) in widths.iter().enumerate() {
             used += width + 3;
             match groups.last_mut() {

@@ -366,7 +366,7 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
     let truth = |(chain, rows): &Truth| {
         // The worst entry, as far as it is above what as many exact draws show.
         let above =
-            rows.iter().filter(|row| row.t > 0 && row.level == 1 && row.tv > row.floor + 2.0 * row.floor_sd);
+            rows.iter().filter(|row| row.t > 0 && row.level == 1 && row.tv > row.floor + 4.0 * row.floor_sd);
         let marks = above.map(|row| Mark::new(row.t as f64, row.tv)).collect();
         Series { name: format!("worst entry, {chain}"), kind: Kind::Dots, marks }
     };

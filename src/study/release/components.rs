@@ -2,16 +2,18 @@
 
 use super::super::cells::CellRow;
 use super::super::expected;
+use super::super::groups::distinct;
 use super::super::records::Named;
 use super::rows::Draw;
 use crate::catalogue::MethodKind;
 use crate::closed_form::{EntryOfTotal, Noise, Operation};
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::page::{Page, finite, with_error};
+use crate::page::{Page, counted, finite, with_error};
 use crate::table;
 use crate::table::Key;
 
@@ -171,8 +173,13 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
         return Page::default();
     }
     let mut page = Page::default();
+    let mut laws: Vec<&str> = parts.iter().map(|(cell, _)| cell.law.name()).collect();
+    laws.sort_unstable();
+    laws.dedup();
+    let laws = laws.len();
     for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
         let header = ["noise", "method", "mean over components", "whisker", "q1", "median", "q3", "whisker"];
+        let (mut names, mut marks) = (Vec::new(), Vec::new());
         let body = parts
             .iter()
             .filter(|(_, rows)| comparable(rows))
@@ -184,6 +191,10 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
                 let mean: Moments = means.iter().copied().collect();
                 let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
                 let plot = BoxPlot::of(&mut means);
+                let mark = Mark::new(plot.median, names.len() as f64).within(plot.q1, plot.q3);
+                marks.push(Mark { whiskers: Some((plot.whisker_low, plot.whisker_high)), ..mark });
+                let law = if laws > 1 { format!("{}, ", cell.law.name()) } else { String::new() };
+                names.push(format!("{}, {law}epsilon {}", cell.method_words(), cell.epsilon));
                 let mut line = vec![cell.noise_words(), cell.method_words(), with_error(mean)];
                 let quantiles = [plot.whisker_low, plot.q1, plot.median, plot.q3, plot.whisker_high];
                 line.extend(quantiles.map(|x| format!("{x:.3}")));
@@ -197,7 +208,21 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
             rows[0].entries,
             rows[0].draws
         );
-        page = page.and(Page::headed(title).table(2, header, body));
+        let figure = Figure {
+            name: Figure::named(&format!("{run}-distances-{name}")),
+            title: title.clone(),
+            about: format!(
+                "A box plot for each of {}: over the components, the mean {name} distance of a release to its table. The table below has the figures.",
+                counted(names.len() as f64, "method")
+            ),
+            x: Axis { label: format!("{name} distance (counts)"), scale: Scale::Linear },
+            y: Axis { label: String::new(), scale: Scale::Names(names) },
+            panels: vec![Panel {
+                title: String::new(),
+                series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
+            }],
+        };
+        page = page.and(Page::headed(title).figure(figure).table(2, header, body));
     }
     page
 }
@@ -239,7 +264,36 @@ fn variances(run: &str, parts: &[Parts]) -> Page {
         return Page::default();
     }
     let title = format!("{run}: variance of the noise of an entry by component, against its closed form");
-    Page::headed(title).table(3, header, body)
+    let sizes = distinct(parts.iter().flat_map(|(_, rows)| rows).map(|row| row.entries as f64));
+    let page = Page::headed(title.clone());
+    let known: Vec<&Parts> = parts.iter().filter(|(cell, rows)| known(cell, rows)).collect();
+    let page = if sizes.len() > 2 { page.figure(variance_figure(run, title, &known)) } else { page };
+    page.table(3, header, body)
+}
+
+/// Variances against the size of a component, and their closed forms.
+fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
+    let series = parts.iter().flat_map(|(cell, rows)| {
+        let mut rows: Vec<&ComponentRow> = rows.iter().filter(|row| row.mse_expected.is_some()).collect();
+        rows.sort_by_key(|row| row.entries);
+        let drawn = |row: &&ComponentRow| Mark::new(row.entries as f64, row.mse).estimated(row.mse());
+        let exact = |row: &&ComponentRow| Some(Mark::new(row.entries as f64, row.mse_expected?));
+        let of = |name, kind, marks| Series { name, kind, marks };
+        [
+            of(cell.words(), Kind::Dots, rows.iter().map(drawn).collect()),
+            of(format!("{}, closed form", cell.words()), Kind::Line, rows.iter().filter_map(exact).collect()),
+        ]
+    });
+    Figure {
+        name: Figure::named(&format!("{run}-variance")),
+        title,
+        about: "Dots with 95 % intervals for the variance of the noise of an entry, against the number of entries that share a total, on logarithmic axes; lines \
+                for closed forms. The table below has the figures."
+            .into(),
+        x: Axis { label: "entries of the component".into(), scale: Scale::Log },
+        y: Axis { label: "variance (counts²)".into(), scale: Scale::Log },
+        panels: vec![Panel { title: String::new(), series: series.collect() }],
+    }
 }
 
 /// Conditioning against least squares, by size of the component.

@@ -374,7 +374,50 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
         notes.push(format!("the confidential counts of {differing} entries differ between the two"));
     }
     let title = format!("{}, beside: {}", run.name, first.note);
-    Ok(Page::headed(title).table(1, header, body).list(notes))
+    let figure = beside_figure(&run.name, title.clone(), &ours, error);
+    Ok(Page::headed(title).figure(figure).table(1, header, body).list(notes))
+}
+
+/// Entries in a figure at most; of more some, spread evenly over increasing counts.
+const DRAWN: usize = 200;
+/// Methods in it at most.
+const METHODS: usize = 3;
+
+/// Errors against the counts, theirs and ours.
+fn beside_figure(
+    run: &str,
+    title: String,
+    ours: &[(&CellRow, Vec<&EntryRow>)],
+    error: impl Fn(&str) -> f64,
+) -> Figure {
+    let some = |entries: &[&EntryRow]| -> Vec<usize> {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(|&i| entries[i].count);
+        order.into_iter().step_by(entries.len().div_ceil(DRAWN).max(1)).collect()
+    };
+    let series = |name: String, entries: &[&EntryRow], mark: &dyn Fn(&EntryRow) -> Mark| Series {
+        name,
+        kind: Kind::Dots,
+        marks: some(entries).into_iter().map(|i| mark(entries[i])).collect(),
+    };
+    let theirs = ours.first().map(|(_, entries)| {
+        series("theirs, one release".into(), entries, &|row| Mark::new(row.count as f64, error(&row.name)))
+    });
+    let own = ours.iter().take(METHODS).map(|(cell, entries)| {
+        series(cell.method_words(), entries, &|row| {
+            Mark::new(row.count as f64, row.mean).within(row.q1, row.q3)
+        })
+    });
+    Figure {
+        name: Figure::named(&format!("{run}-beside")),
+        title,
+        about: "Errors of entries against their confidential counts: of one release by somebody else, and the mean of ours with quartiles, of the first methods. The table below has \
+                some of the figures, the CSV all of them."
+            .into(),
+        x: Axis { label: "confidential count".into(), scale: Scale::Log },
+        y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
+        panels: vec![Panel { title: String::new(), series: own.chain(theirs).collect() }],
+    }
 }
 
 /// Spearman's, with mean ranks for ties.

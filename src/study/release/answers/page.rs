@@ -6,6 +6,7 @@ use super::super::beside::{BesideRow, read_beside};
 use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, with_error};
 use crate::table::Key;
 use serde_json::Value;
@@ -58,11 +59,52 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     let page = |cell: &CellRow, rows: &[SizeRow]| {
         let of = |query: &QueryRow| {
             let rows: Vec<&SizeRow> = rows.iter().filter(|row| row.query == query.query).collect();
-            one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)))
+            let page = one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)));
+            // Of all cells together, at the first.
+            match by_size(&run.name, query, &cells).filter(|_| wanted.first() == Some(&cell.cell)) {
+                Some(figure) => page.figure(figure),
+                None => page,
+            }
         };
         queries.iter().map(of).collect()
     };
     Ok(run.pages(&cells, "answers.csv and sizes.csv", page).and(beside(run, &queries, &wanted)?))
+}
+
+/// Methods in a figure at most.
+const METHODS: usize = 8;
+
+/// The bias of a query's answers by size of the count, of the first cells.
+fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Option<Figure> {
+    let sizes: Vec<&str> = SIZES.iter().map(|(words, ..)| *words).collect();
+    let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
+        let mark = |row: &SizeRow| {
+            let place = sizes.iter().position(|size| *size == row.size)?;
+            let half = 1.96 * row.mean_se.unwrap_or(f64::NAN);
+            let mark = Mark::new(row.mean, place as f64);
+            Some(if half > 0.0 { mark.within(row.mean - half, row.mean + half) } else { mark })
+        };
+        let rows = rows.iter().filter(|row| row.query == query.query);
+        Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
+    };
+    let series: Vec<Series> = cells.iter().take(METHODS).map(series).collect();
+    if query.groups < 2 || series.iter().all(|series| series.marks.len() < 2) {
+        return None;
+    }
+    let title = format!(
+        "{run}, query {}: bias by size of the count, {} groups by {}",
+        query.query, query.groups, query.columns
+    );
+    Some(Figure {
+        name: Figure::named(&format!("{run}-bias-{}", query.query)),
+        title,
+        about: "For each size of the confidential count, from 0 up, the mean error of the answers with its 95 % interval, method by method. The tables of the \
+                cells have the figures."
+            .into(),
+        x: Axis { label: "mean error (counts)".into(), scale: Scale::Linear },
+        y: Axis { label: "confidential count".into(), scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()) },
+        panels: vec![Panel { title: String::new(), series }],
+    })
 }
 
 fn estimate(mean: f64, standard_error: Option<f64>) -> String {
