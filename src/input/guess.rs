@@ -69,15 +69,15 @@ impl Guess {
         let mut columns: Vec<Numbered> = Vec::new();
         let is_real = |text: &str| text.parse::<f64>().is_ok() && text.parse::<i64>().is_err();
         for place in (0..table.columns.len()).filter(|&place| place != count) {
-            let column = Numbered { place, numbers: table.numbers(place) };
-            let why = if column.values() == 1 && table.len() > 1 {
+            let column = Numbered::of(table, place);
+            let why = if column.values == 1 && table.len() > 1 {
                 "one value only"
             } else if rows.clone().any(|row| is_real(table.text(row, place))) {
                 "measures something"
             } else if columns.iter().any(|other| {
-                other.values() == column.values()
-                    && other.pairs(&column) == column.values()
-                    && column.values() < table.len()
+                other.values == column.values
+                    && other.pairs(&column) == column.values
+                    && column.values < table.len()
             }) {
                 "says the same as another column"
             } else {
@@ -87,9 +87,9 @@ impl Guess {
             left_out.push((table.columns[place].clone(), why));
         }
         // Coarse to fine; of as many values in the order of the file.
-        columns.sort_by_key(Numbered::values);
+        columns.sort_by_key(|column| column.values);
         // A column of which every row has another value names the rows; what stands beside it in the same way says no more.
-        let naming = columns.iter().filter(|column| column.values() == table.len()).count();
+        let naming = columns.iter().filter(|column| column.values == table.len()).count();
         for column in columns.drain(columns.len() - naming.saturating_sub(1)..) {
             left_out.push((table.columns[column.place].clone(), "says the same as another column"));
         }
@@ -104,10 +104,10 @@ impl Guess {
             }
         }
         let nested = columns.windows(2).all(|two| {
-            let (pairs, finer) = (two[0].pairs(&two[1]), two[1].values());
-            pairs == finer || (pairs as f64) < CROSSED * two[0].values() as f64 * finer as f64
+            let (pairs, finer) = (two[0].pairs(&two[1]), two[1].values);
+            pairs == finer || (pairs as f64) < CROSSED * two[0].values as f64 * finer as f64
         });
-        let margins = columns.len() == 2 && columns[0].values() * columns[1].values() == table.len();
+        let margins = columns.len() == 2 && columns[0].values * columns[1].values == table.len();
         Ok(Self {
             count: table.columns[count].clone(),
             keys: columns.iter().map(|column| table.columns[column.place].clone()).collect(),
@@ -123,12 +123,15 @@ impl Guess {
 struct Numbered {
     place: usize,
     numbers: Vec<u32>,
+    /// How many values.
+    values: usize,
 }
 
 impl Numbered {
-    /// How many values.
-    fn values(&self) -> usize {
-        self.numbers.iter().max().map_or(0, |most| *most as usize + 1)
+    fn of(table: &CsvTable, place: usize) -> Self {
+        let numbers = table.numbers(place);
+        let values = numbers.iter().max().map_or(0, |most| *most as usize + 1);
+        Self { place, numbers, values }
     }
 
     /// How many pairs of values stand in a row.

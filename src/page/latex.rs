@@ -28,18 +28,19 @@ pub(super) fn of(page: &Page) -> String {
 
 fn tabular(table: &Table, caption: &str) -> String {
     let columns: String = table.numbers().iter().map(|number| if *number { 'r' } else { 'l' }).collect();
-    let line = |row: &[String], above: Option<&Vec<String>>| {
-        // What is as in the row above is said once, but for the last of what a row is about.
-        let said = |i: usize| i + 1 < table.keys && above.is_some_and(|above| above[..=i] == row[..=i]);
-        let cell = |(i, text): (usize, &String)| if said(i) { String::new() } else { escaped(text) };
-        format!("  {} \\\\\n", row.iter().enumerate().map(cell).collect::<Vec<_>>().join(" & "))
+    let line = |cells: Vec<String>| format!("  {} \\\\\n", cells.join(" & "));
+    let row = |number: usize| {
+        let cell = |(i, text): (usize, &String)| match table.is_said_above(number, i) {
+            true => String::new(),
+            false => escaped(text),
+        };
+        line(table.rows[number].iter().enumerate().map(cell).collect())
     };
-    let above = std::iter::once(None).chain(table.rows.iter().map(Some));
-    let rows: String = table.rows.iter().zip(above).map(|(row, above)| line(row, above)).collect();
+    let rows: String = (0..table.rows.len()).map(row).collect();
     format!(
         "\\begin{{table}}\n  \\centering\n  \\caption{{{caption}}}\n  \\begin{{tabular}}{{{columns}}}\n  \\toprule\n{}  \\midrule\n{rows}  \
          \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n\n",
-        line(&table.header, None)
+        line(table.header.iter().map(|name| escaped(name)).collect())
     )
 }
 

@@ -46,6 +46,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether a cell and all before it are as in the row above: it need not be said again, but for the last of what a row is about.
+    pub fn is_said_above(&self, row: usize, column: usize) -> bool {
+        row > 0 && column + 1 < self.keys && self.rows[row - 1][..=column] == self.rows[row][..=column]
+    }
+
     /// Whether a column has numbers alone.
     pub fn numbers(&self) -> Vec<bool> {
         (0..self.header.len()).map(|i| self.rows.iter().all(|row| is_number(&row[i]))).collect()

@@ -103,7 +103,7 @@ fn framed(table: &Table, most: usize) -> String {
     let room = most.saturating_sub(1 + widths[..keys].iter().map(|width| width + 3).sum::<usize>());
     for others in shared(&widths[keys..], room) {
         let here: Vec<usize> = (0..keys).chain(others.map(|i| keys + i)).collect();
-        out += &frame(&lines, &here, &widths, &numbers, keys);
+        out += &frame(table, &lines, &here, &widths, &numbers);
     }
     out
 }
@@ -129,13 +129,13 @@ fn shared(widths: &[usize], room: usize) -> Vec<Range<usize>> {
     within(narrowest.unwrap_or(room))
 }
 
-/// Some columns of a table.
+/// Some columns of a table, of which `lines` has the header and the rows as they are shown.
 fn frame(
+    table: &Table,
     lines: &[Vec<String>],
     columns: &[usize],
     widths: &[usize],
     numbers: &[bool],
-    keys: usize,
 ) -> String {
     let rule = |fill: &str, [left, between, right]: [&str; 3]| {
         let lines: Vec<String> = columns.iter().map(|&i| fill.repeat(widths[i] + 2)).collect();
@@ -143,8 +143,7 @@ fn frame(
     };
     let mut out = rule("─", ["┌", "┬", "┐"]);
     for (number, row) in lines.iter().enumerate() {
-        // What is as in the row above is said once, but for the last of what a row is about.
-        let said = |i: usize| number > 1 && i + 1 < keys && (0..=i).all(|j| lines[number - 1][j] == row[j]);
+        let said = |i: usize| number > 0 && table.is_said_above(number - 1, i);
         let text = |i: usize| if said(i) { "" } else { row[i].as_str() };
         let height = columns.iter().map(|&i| 1 + text(i).matches('\n').count()).max().unwrap_or(0);
         for line in 0..height {

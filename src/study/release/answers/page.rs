@@ -61,7 +61,8 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
             let rows: Vec<&SizeRow> = rows.iter().filter(|row| row.query == query.query).collect();
             let page = one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)));
             // Of all cells together, at the first.
-            match by_size(&run.name, query, &cells).filter(|_| wanted.first() == Some(&cell.cell)) {
+            let first = wanted.first() == Some(&cell.cell);
+            match first.then(|| by_size(&run.name, query, &cells)).flatten() {
                 Some(figure) => page.figure(figure),
                 None => page,
             }
