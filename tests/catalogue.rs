@@ -3,7 +3,7 @@
 use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
 use congenial::catalogue::{laws_on, methods_on};
 use congenial::engine::Manner;
-use congenial::grid::{Cell, Plan};
+use congenial::grid::{Cell, Plan, check};
 use congenial::input::CsvTable;
 use congenial::study::release::draw_all;
 use congenial::study::{Document, read};
@@ -90,6 +90,66 @@ fn every_method_serves_the_laws_that_are_listed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What `check` refuses without the data, and what a plan refuses with them, are the same: all methods under all laws and kinds of
+/// invariants, coupled or not.
+#[test]
+fn what_a_plan_refuses_is_seen_without_the_data() {
+    let table = "a,b,count,low,none\nx,1,3,0,\nx,2,0,0,\ny,3,5,0,\ny,4,2,0,\n";
+    let total = "entry = [\"a\", \"b\"]\n[[invariant]]\nkind = \"total\"\n";
+    let bounds = |bounds: &str| format!("{total}[[invariant]]\nkind = \"bounds\"\n{bounds}\n");
+    let shapes = [
+        "levels = [\"a\", \"b\"]\n".to_owned(),
+        total.to_owned(),
+        format!("{total}[[invariant]]\nkind = \"nonnegative\"\n"),
+        bounds("lower = 0"),
+        format!("{total}[[invariant]]\nkind = \"at-least\"\nrows = [[1, 1, 0, 0]]\nvalues = [0]\n"),
+    ];
+    let (mut refused, mut fine) = (0, 0);
+    for shape in &shapes {
+        for law in LawKind::ALL {
+            for kind in MethodKind::ALL {
+                for (study, own) in
+                    [("release", ""), ("meeting", "lag = 5\n"), ("meeting", "harmonized-groups = 2\n")]
+                {
+                    for nonnegative in [false, true] {
+                        let delta = if law.needs_delta() { "delta = 1e-3\n" } else { "" };
+                        let options = if nonnegative { ", nonnegative = true" } else { "" };
+                        let text = format!(
+                            "name = \"n\"\nseed = 1\nstudy = \"{study}\"\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n\
+                             {shape}[[grid]]\nepsilon = 0.2\nlaw = \"{}\"\n{delta}{own}method = {{ kind = \"{}\"{options} }}\n",
+                            law.name(),
+                            kind.name()
+                        );
+                        // What the text alone refuses, both do.
+                        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { continue };
+                        let seen = check(&config).map_err(|e| e.to_string());
+                        let data = CsvTable::from_reader(Path::new("t.csv"), table.as_bytes()).expect("a table");
+                        let planned = Plan::on(*config, data).map(drop).map_err(|e| e.to_string());
+                        assert_eq!(seen, planned, "{text}");
+                        if seen.is_err() { refused += 1 } else { fine += 1 }
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 100 && fine > 100, "{refused} and {fine}");
+}
+
+/// Columns of bounds may be empty: what only bounds would rule out waits for the data.
+#[test]
+fn bounds_in_columns_wait_for_the_data() {
+    let read = |bounds: &str, method: &str| {
+        let text = format!(
+            "name = \"n\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\nentry = [\"a\"]\n[[invariant]]\n\
+             kind = \"total\"\n[[invariant]]\nkind = \"bounds\"\n{bounds}\n[[grid]]\nepsilon = 0.2\nlaw = \"laplace\"\nmethod = \"{method}\"\n"
+        );
+        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
+        check(&config).is_ok()
+    };
+    assert!(read("lower = \"low\"", "l2") && !read("lower = 0", "l2"));
+    assert!(!read("lower = \"low\"", "lattice-metropolis"));
 }
 
 /// The reference's tables of laws and methods are those of the catalogue. `CONGENIAL_DOCS=write` writes them anew.

@@ -1,6 +1,7 @@
 //! `congenial check`
 
 use crate::failure::Result;
+use crate::grid;
 use crate::page::counted;
 use crate::study::{self, Document};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match study::load(path, &arguments.sets)? {
             Document::Grid(config) => {
+                grid::check(&config)?;
                 format!("{}, {} of the grid", config.study, counted(config.blocks.len() as f64, "block"))
             }
             Document::Worlds(config) => {

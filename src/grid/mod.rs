@@ -6,8 +6,7 @@ mod resolved;
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::config::{Block, Certify, Config, Exclude, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
-use crate::input::Shape;
-use crate::input::{Asked, CsvTable, Refusal, Subject, Wanted, read_subject};
+use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
 use std::cell::OnceCell;
@@ -159,14 +158,12 @@ impl Plan {
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         for block in &config.blocks {
             for cell in expand(&config, block, &subject, &shape)? {
-                let serves = servable(&cell, &subject).and_then(|()| couples(&cell, &subject));
-                serves.map_err(|reason| {
-                    config.error(
-                        format!("method: `{}` cannot serve this grid", cell.method.name()),
-                        block.method_span.clone(),
-                        format!("{reason} (or leave the combination out by an [[exclude]])"),
-                    )
-                })?;
+                let place = place(&subject);
+                let lagged = cell.lag().is_some();
+                let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
+                let serves = cell.method.serves(cell.law, place);
+                let serves = serves.and_then(|()| couples(cell.method, place, lagged, harmonized));
+                serves.map_err(|reason| unserved(&config, block, cell.method, &reason))?;
                 if !keys.insert((cell.key, cell.paid.map(f64::to_bits))) {
                     return Err(config.error(
                         format!(
@@ -358,18 +355,91 @@ fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensi
         && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
 }
 
-/// Whether chains can be coupled as asked for. Errors: why not.
-fn couples(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
-    let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
-    if (cell.lag().is_some() || harmonized) && !cell.method.kind().facts().coupled {
+/// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it.
+pub fn check(config: &Config) -> Result<()> {
+    let places = places(&config.data.shape);
+    for block in &config.blocks {
+        let (lagged, harmonized) = match &block.own {
+            Own::Meetings(meetings) => (!meetings.lag.is_empty(), meetings.harmonized.is_some()),
+            _ => (false, false),
+        };
+        for &law in &block.law {
+            for &method in &block.method {
+                let excluded = |epsilon: f64, sensitivity: f64| {
+                    config.excludes.iter().any(|e| matches(e, epsilon, law, &method, sensitivity))
+                };
+                let all_of = |epsilon: &f64| block.sensitivity.iter().all(|&s| excluded(*epsilon, s));
+                if block.budget.iter().all(all_of) {
+                    continue;
+                }
+                let why = |&place: &Place| {
+                    let serves = method.serves(law, place);
+                    serves.and_then(|()| couples(method, place, lagged, harmonized)).err()
+                };
+                let refused: Vec<String> = places.iter().filter_map(why).collect();
+                if refused.len() == places.len() {
+                    return Err(unserved(config, block, method, &refused[0]));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the noise of a config may be, as far as it tells without the data: columns of bounds may be empty.
+fn places(shape: &Shape) -> Vec<Place> {
+    let Shape::Table { invariants, .. } = shape else { return vec![Place::Tree] };
+    let bounded = |spec: &InvariantSpec| match spec {
+        InvariantSpec::Nonnegative | InvariantSpec::AtLeast(..) => Some(true),
+        InvariantSpec::Bounds(lower, upper) => {
+            let given = [lower, upper].map(|bound| matches!(bound, Some(Bound::Value(_))));
+            given.contains(&true).then_some(true)
+        }
+        _ => Some(false),
+    };
+    let kinds: Vec<Option<bool>> = invariants.iter().map(|(spec, _)| bounded(spec)).collect();
+    let with = |inequalities| Place::Table { inequalities };
+    if kinds.contains(&Some(true)) {
+        vec![with(true)]
+    } else if kinds.contains(&None) {
+        vec![with(false), with(true)]
+    } else {
+        vec![with(false)]
+    }
+}
+
+/// Where the noise of a subject is.
+fn place(subject: &Subject) -> Place {
+    match subject {
+        Subject::Hierarchy(_) => Place::Tree,
+        Subject::Table(table) => Place::Table { inequalities: !table.region.is_everything() },
+    }
+}
+
+fn unserved(config: &Config, block: &Block, method: Method, reason: &str) -> Failure {
+    config.error(
+        format!("method: `{}` cannot serve this grid", method.name()),
+        block.method_span.clone(),
+        format!("{reason} (or leave the combination out by an [[exclude]])"),
+    )
+}
+
+/// Whether chains can be coupled as asked for: with a lag, or with weights. Errors: why not.
+fn couples(
+    method: Method,
+    place: Place,
+    lagged: bool,
+    harmonized: bool,
+) -> std::result::Result<(), String> {
+    if (lagged || harmonized) && !method.kind().facts().coupled {
         return Err(
             "no coupling of two of its chains is known: leave out `lag` and `harmonized-groups`, and ask for `marginal-chains`"
                 .into(),
         );
     }
-    let moved = match subject {
-        Subject::Hierarchy(_) => cell.method.nonnegative(),
-        Subject::Table(table) => !table.region.is_everything() && cell.method.kind() != MethodKind::Mis,
+    let moved = match place {
+        Place::Tree => method.nonnegative(),
+        Place::Table { inequalities } => inequalities && method.kind() != MethodKind::Mis,
     };
     if harmonized && moved {
         return Err("under inequalities its starts are moved into them, so that their law, and with it the weight of a chain, is \
@@ -381,9 +451,5 @@ fn couples(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.
 pub(crate) fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
-    let place = match subject {
-        Subject::Hierarchy(_) => Place::Tree,
-        Subject::Table(table) => Place::Table { inequalities: !table.region.is_everything() },
-    };
-    cell.method.serves(cell.law, place)
+    cell.method.serves(cell.law, place(subject))
 }
