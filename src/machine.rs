@@ -14,17 +14,24 @@ pub(crate) fn free_disk(path: &Path) -> Option<u64> {
 /// known.
 pub(crate) fn free_memory() -> Option<u64> {
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let field = |path: &str, name: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| 1024 * kb)
-    };
     let machine = field("/proc/meminfo", "MemAvailable:");
     let group = number("/sys/fs/cgroup/memory.max")
         .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
     let space = limit.map(|most| most.saturating_sub(field("/proc/self/status", "VmSize:").unwrap_or(0)));
     [machine, group, space].into_iter().flatten().min()
+}
+
+/// The most bytes of memory that this process has held at once; `None` if that is not known.
+pub(crate) fn peak_memory() -> Option<u64> {
+    field("/proc/self/status", "VmHWM:")
+}
+
+/// A size in a file of the kernel's, in bytes.
+fn field(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| 1024 * kb)
 }
 
 #[cfg(test)]
@@ -37,5 +44,6 @@ mod tests {
             assert!(free_disk(Path::new(place)).is_some_and(|free| free > 1 << 20), "{place}");
         }
         assert!(free_memory().is_some_and(|free| free > 1 << 20));
+        assert!(peak_memory().is_some_and(|most| most > 1 << 20));
     }
 }

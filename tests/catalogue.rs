@@ -123,9 +123,12 @@ fn what_a_plan_refuses_is_seen_without_the_data() {
                             kind.name()
                         );
                         // What the text alone refuses, both do.
-                        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { continue };
+                        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else {
+                            continue;
+                        };
                         let seen = check(&config).map_err(|e| e.to_string());
-                        let data = CsvTable::from_reader(Path::new("t.csv"), table.as_bytes()).expect("a table");
+                        let data =
+                            CsvTable::from_reader(Path::new("t.csv"), table.as_bytes()).expect("a table");
                         let planned = Plan::on(*config, data).map(drop).map_err(|e| e.to_string());
                         assert_eq!(seen, planned, "{text}");
                         if seen.is_err() { refused += 1 } else { fine += 1 }

@@ -424,6 +424,16 @@ fn the_other_verbs_say_what_they_are_asked() {
         assert_eq!(cell["epsilon"].as_f64(), Some(row.epsilon));
     }
     assert_eq!(plan["folder"], format!("results/tiny-{}", &plan["config_hash"].as_str().unwrap()[..8]));
+    // Time is measured, and nothing is left behind.
+    let before = std::fs::read_dir(place.path(".")).unwrap().count();
+    let timed: serde_json::Value =
+        serde_json::from_str(&place.prints(&["plan", "config.toml", "--time", "--json"])).unwrap();
+    let measured = timed["measured"]["cells"].as_array().unwrap();
+    assert_eq!(measured.len(), cells.len());
+    assert!(measured.iter().all(|cell| cell["replicate"].as_f64() > Some(0.0) && cell["error"].is_null()));
+    assert!(timed["measured"]["seconds"].as_f64() > Some(0.0));
+    assert!(place.prints(&["plan", "config.toml", "--time"]).contains(" time "));
+    assert_eq!(std::fs::read_dir(place.path(".")).unwrap().count(), before);
     let schema: serde_json::Value = serde_json::from_str(&place.prints(&["schema"])).unwrap();
     assert!(schema["$defs"]["LawName"]["enum"].as_array().unwrap().contains(&"laplace".into()));
     assert!(place.prints(&["man"]).contains("congenial\\-verify(1)"));

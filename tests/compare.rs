@@ -48,11 +48,11 @@ fn the_same_rows_are_identical_and_another_seed_is_equal() {
     place.prints(&["run", "config.toml", "--out", "same", "--threads", "1"]);
     let (code, text, _) = compare(&place, &["base", "same", "--identical"]);
     assert_eq!(code, 0);
-    assert!(text.contains("8 figures: 8 identical, 0 equal"), "{text}");
+    assert!(text.contains("12 figures: 12 identical, 0 equal"), "{text}");
     place.prints(&["run", "config.toml", "--out", "other", "--set", "seed=2"]);
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.2"]);
     assert_eq!(code, 0);
-    assert!(text.contains("8 figures: 0 identical, 8 equal"), "{text}");
+    assert!(text.contains("12 figures: 4 identical, 8 equal"), "{text}");
     // A margin that 3,000 releases cannot reach leaves everything undecided; nothing has changed.
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.001"]);
     assert!(code == 0 && text.contains("0 equal, 8 undecided, 0 changed for the better"), "{text}");
@@ -60,7 +60,7 @@ fn the_same_rows_are_identical_and_another_seed_is_equal() {
     assert!(code == 3 && message.contains("do not hold the same rows"), "{message}");
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.2", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert!(code == 0 && json["figures"].as_array().unwrap().len() == 8, "{text}");
+    assert!(code == 0 && json["figures"].as_array().unwrap().len() == 12, "{text}");
     let (code, text, _) = compare(&place, &["base", "other", "--format", "markdown"]);
     assert!(code == 0 && text.contains("## Tables") && text.contains("|"), "{text}");
 }
@@ -79,13 +79,65 @@ fn changes_have_a_direction() {
     }
 }
 
+/// A bias is judged by its size, against the error of a count.
+#[test]
+fn a_bias_is_a_change() {
+    let place = place();
+    // The total has none.
+    let edited = |folder: &str, by: f64| {
+        place.edit(folder, |row: &mut ErrorRow| row.bias = by + 0.1 * (row.replicate % 7) as f64 - 0.3)
+    };
+    edited("base", 0.0);
+    for (folder, bias, code) in [("biased", 3.0, 3), ("the-other-way", -3.0, 3), ("hardly", 1e-3, 0)] {
+        place.prints(&["run", "config.toml", "--out", folder, "--set", "seed=2"]);
+        edited(folder, bias);
+        let (got, text, _) = compare(&place, &["base", folder, "--margin", "0.2"]);
+        assert_eq!(got, code, "{text}");
+        let changed = if code == 3 { "4 changed for the worse" } else { "0 changed for the worse" };
+        assert!(text.contains(changed), "{text}");
+    }
+    // Back to none is for the better.
+    let (code, text, _) = compare(&place, &["biased", "base", "--margin", "0.2"]);
+    assert!(code == 0 && text.contains("4 changed for the better"), "{text}");
+}
+
+/// Methods of one run against the first of each noise, and laws, by what each of them is.
+#[test]
+fn methods_of_one_run_are_compared() {
+    let place = place();
+    let (code, text, _) = compare(&place, &["base", "--by", "method", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let figures = json["figures"].as_array().unwrap();
+    assert!(code == 0 && figures.len() == 6, "{text}");
+    let of = |field: &str| figures.iter().map(|figure| figure[field].as_str().unwrap()).collect::<Vec<_>>();
+    assert!(of("against").iter().all(|method| *method == "exact"), "{text}");
+    assert!(of("words").iter().all(|method| *method == "l2"), "{text}");
+    assert_eq!(of("among")[0], "double-geometric noise, epsilon 0.5");
+    // Both keep the total; conditioning has the smaller error, by far more than 3,000 releases leave open.
+    let of_errors = figures.iter().filter(|figure| figure["metric"] == "l1");
+    assert!(
+        of_errors.clone().count() == 2 && of_errors.clone().all(|figure| figure["verdict"] == "worse"),
+        "{text}"
+    );
+    assert_eq!(json["paid"].as_array().unwrap().len(), 2);
+    let (code, text, _) = compare(&place, &["base", "--by", "method"]);
+    assert!(
+        code == 0 && text.contains("6 figures: 2 identical") && text.contains("smaller or larger"),
+        "{text}"
+    );
+    let (code, _, message) = compare(&place, &["base", "--by", "law"]);
+    assert!(code == 4 && message.contains("base: no two cells differ by law alone"), "{message}");
+    place.refuses(&["compare", "base", "base", "--by", "method"], &["cannot be used with"]);
+    place.refuses(&["compare", "base"], &["required"]);
+}
+
 #[test]
 fn what_does_not_go_together_is_said() {
     let place = place();
     place.prints(&["run", "config.toml", "--out", "part", "--set", "grid.epsilon=[0.5, 2.0]"]);
     let (code, text, _) = compare(&place, &["base", "part"]);
     assert_eq!(code, 0);
-    assert!(text.contains("4 figures: 4 identical") && text.contains("only in the base"), "{text}");
+    assert!(text.contains("6 figures: 6 identical") && text.contains("only in the base"), "{text}");
     assert!(text.contains("only in the candidate"), "{text}");
     place.prints(&["run", "config.toml", "--out", "apart", "--set", "grid.epsilon=[2.0]"]);
     let (code, _, message) = compare(&place, &["base", "apart"]);
@@ -172,7 +224,7 @@ fn cells_that_fail_are_changes() {
     let (code, text, message) = compare(&place, &["base", "failed"]);
     assert!(code == 3 && message.contains("1 figures or cells changed for the worse"), "{text}{message}");
     assert!(
-        text.contains("failed now") && text.contains("no memory") && text.contains("6 identical"),
+        text.contains("failed now") && text.contains("no memory") && text.contains("9 identical"),
         "{text}"
     );
     let (code, text, _) = compare(&place, &["failed", "base"]);

@@ -3,7 +3,7 @@
 mod place;
 
 use congenial::figure::{Axis, Figure, Kind, Look, Mark, Panel, Scale, Series, data, svg, vega_lite};
-use place::{Place, TREE, TREE_DATA};
+use place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
 
 fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figure {
     let series = |name: &str, shift: f64| {
@@ -130,4 +130,77 @@ fn runs_have_figures() {
     let page = place.prints(&["report", "out", "--format", "html"]);
     assert!(page.contains(files[1].1.trim_end()));
     place.refuses(&["report", "out", "--format", "svg"], &["--format svg", "--output"]);
+}
+
+/// The figures of a run by name: their data, line by line.
+fn data_of(place: &Place, folders: &[&str], name: &str) -> Vec<Vec<String>> {
+    place.prints(&[&["report"], folders, &["--format", "svg", "-o", "figures"]].concat());
+    let files = std::fs::read_dir(place.path("figures")).unwrap().map(|file| file.unwrap().path());
+    let is_it = |path: &std::path::PathBuf| {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        file.contains(name) && file.ends_with(".csv")
+    };
+    let path = files.into_iter().find(is_it).unwrap_or_else(|| panic!("no figure {name}"));
+    let mut csv = csv::Reader::from_path(path).unwrap();
+    csv.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+/// Moves per step against an option, with a published point where the options are the same; traces of the draws that were kept.
+#[test]
+fn chains_have_figures() {
+    let published = "source,name,table,figure,value,method,options\n\
+                     P,here,chains,acceptance,0.5,mis,\"steps=6000,proposal-epsilon=0.6\"\n\
+                     P,elsewhere,chains,acceptance,0.4,mis,\"steps=7000,proposal-epsilon=0.6\"\n";
+    let config = format!(
+        "name = \"f\"\nseed = 1\nreplicates = 3\nkeep-draws = true\n{TABLE_DATA}{}{NONNEGATIVE}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\n\
+         records = 600\nmethod = {{ kind = \"mis\", steps = 6000, proposal-epsilon = [0.7, 0.5, 0.6] }}\n[report]\npublished = \"p.csv\"\n",
+        partition(&["row"])
+    );
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config), ("p.csv", published)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let moves = data_of(&place, &["out"], "moves-proposal-epsilon");
+    let points: Vec<[&str; 2]> = moves.iter().map(|row| [row[1].as_str(), row[2].as_str()]).collect();
+    let ours = points[0][0];
+    assert_eq!(points, [[ours, "0.5"], [ours, "0.6"], [ours, "0.7"], ["P, published", "0.6"]]);
+    assert_eq!(moves[3][3], "0.5");
+    // At most 500 draws of each of two entries, from the first to the last.
+    let trace = data_of(&place, &["out"], "trace");
+    assert_eq!(trace.len(), 1000);
+    assert_eq!((trace[0][2].as_str(), trace[499][2].as_str()), ("1", "600"));
+    assert_ne!(trace[0][0], trace[999][0]);
+    assert!(trace.iter().all(|row| row[3].parse::<i64>().is_ok()));
+}
+
+/// Steps until a bound, chain by chain; time and memory of runs of three sizes.
+#[test]
+fn steps_and_sizes_have_figures() {
+    let config = format!(
+        "name = \"m\"\nseed = 1\nstudy = \"meeting\"\nreplicates = 60\n{TABLE_DATA}{MARGINS}[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\n\
+         method = [\"line-gibbs\", \"lattice-metropolis\"]\nlag = 100\nmax-steps = 100_000\n"
+    );
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let steps = data_of(&place, &["out"], "steps");
+    assert_eq!(steps.len(), 2 * 3);
+    // Fewer steps for a weaker bound; Gibbs needs fewer than Metropolis.
+    let t = |i: usize| steps[i][2].parse::<f64>().unwrap();
+    assert!(t(0) <= t(2) && t(2) <= t(4) && t(0) < t(1), "{steps:?}");
+    let tree = format!(
+        "name = \"s\"\nseed = 1\nreplicates = 5\n{TREE_DATA}[[grid]]\nepsilon = 0.5\nlaw = \"laplace\"\nmethod = \"l2\"\n"
+    );
+    place.write("tree.toml", &tree);
+    for rows in [2, 4, 6] {
+        let some: Vec<&str> = TREE.lines().take(1 + rows).collect();
+        place.write("tree.csv", &(some.join("\n") + "\n"));
+        place.prints(&["run", "tree.toml", "--out", &format!("of-{rows}"), "--threads", "1"]);
+    }
+    let folders = ["of-2", "of-4", "of-6"];
+    let memory = data_of(&place, &folders, "memory-by-size");
+    // With their parents.
+    let counts: Vec<&str> = memory.iter().map(|row| row[2].as_str()).collect();
+    assert_eq!(counts, ["4", "7", "10"]);
+    assert!(memory.iter().all(|row| row[3].parse::<f64>().unwrap() > 1.0));
+    assert_eq!(data_of(&place, &folders, "time-by-size").len(), 3);
+    let page = place.prints(&["report", "of-2", "--format", "html"]);
+    assert!(page.contains("each count is the sum of those below it"), "{page}");
 }

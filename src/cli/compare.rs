@@ -3,7 +3,7 @@
 use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
 use crate::page::{self, Format};
-use crate::report::compare;
+use crate::report::{By, compare, compare_within};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -11,7 +11,11 @@ pub(super) struct Arguments {
     /// Folder of the run to compare with
     base: PathBuf,
     /// Folder of the run that is judged
-    candidate: PathBuf,
+    #[arg(required_unless_present = "by")]
+    candidate: Option<PathBuf>,
+    /// Compare cells of one run that differ by this alone, with the first of them in the config; nothing is judged as a change
+    #[arg(long, value_enum, conflicts_with_all = ["candidate", "identical"])]
+    by: Option<By>,
     /// Share of the base's mean within which a difference does not matter, of every metric [default: `compare` of the base's
     /// config, or 0.05]
     #[arg(long)]
@@ -22,7 +26,7 @@ pub(super) struct Arguments {
     /// Want the same rows in every table: the gate for commits that change no number
     #[arg(long)]
     identical: bool,
-    /// How to print: text, markdown or json
+    /// How to print: text, markdown, csv or json
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }
@@ -40,8 +44,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         margin: margin.unwrap_or(config.margin),
         margins: if margin.is_some() { Default::default() } else { config.margins },
     };
-    let comparison = compare(&arguments.base, &arguments.candidate, adjust)?;
+    let comparison = match (&arguments.candidate, arguments.by) {
+        (Some(candidate), None) => compare(&arguments.base, candidate, adjust)?,
+        (_, by) => compare_within(&arguments.base, by.unwrap_or(By::Method), adjust)?,
+    };
     super::print(&comparison.render(arguments.format, page::terminal())?)?;
+    if arguments.by.is_some() {
+        return Ok(());
+    }
     let worse = comparison.worse();
     if worse > 0 {
         return Err(Failure::Changed(format!("{worse} figures or cells changed for the worse")));

@@ -2,7 +2,7 @@
 
 use crate::engine;
 use crate::failure::Result;
-use crate::page::{self, Page};
+use crate::page::{self, Page, duration};
 use crate::study::{self, Listing};
 use serde_json::json;
 use std::path::PathBuf;
@@ -14,6 +14,9 @@ pub(super) struct Arguments {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Tell how long it will take: draws every cell for a moment, and keeps nothing
+    #[arg(long)]
+    time: bool,
     /// Override a value of the config
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -24,19 +27,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     // A mistake in the files that a report adds.
     planned.copies()?;
     planned.warning().iter().for_each(|warning| say!("{warning}"));
-    let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
+    let (about, listing) = (planned.about(), planned.listing());
+    let Listing { mut header, mut rows, summary, mut json } = listing;
+    let threads = super::run::threads(None);
+    let expected = engine::estimate(&*planned, threads);
+    let folder = super::run::target(None, &about.name, &about.config_hash);
+    let mut told = format!("{summary}{expected}");
+    if arguments.time {
+        expected.fits(&about.name, &folder)?;
+        let costs = engine::measure(&*planned, threads)?;
+        let seconds = engine::shards(&*planned, &costs, threads, 1)[0].seconds;
+        header.push("time");
+        for ((row, cost), unit) in rows.iter_mut().zip(&costs).zip(planned.units()) {
+            row.push(match &cost.error {
+                None => duration(cost.whole(unit)),
+                Some(error) => format!("fails: {error}"),
+            });
+        }
+        told = format!(
+            "{summary}{}; about {} on {threads} threads, as the cells were drawn just now (time: of one thread)",
+            expected.written(),
+            duration(seconds)
+        );
+        json["measured"] = json!({ "seconds": seconds, "threads": threads, "cells": costs });
+    }
     if arguments.json {
-        let folder = super::run::target(None, &about.name, &about.config_hash);
         json["name"] = json!(about.name);
         json["study"] = json!(about.study);
         json["seed"] = json!(about.seed);
         json["config_hash"] = json!(about.config_hash);
         json["folder"] = json!(folder);
-        json["estimate"] = json!(engine::estimate(&*planned, super::run::threads(None)));
+        json["estimate"] = json!(expected);
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
-    let expected = engine::estimate(&*planned, super::run::threads(None));
     super::print(&Page::default().table_once(1, header, rows).to_text(page::terminal()))?;
-    say!("{summary}{expected}; config hash {}", about.config_hash);
-    expected.fits(&about.name, &super::run::target(None, &about.name, &about.config_hash))
+    say!("{told}; config hash {}", about.config_hash);
+    expected.fits(&about.name, &folder)
 }

@@ -274,6 +274,7 @@ impl Checker<'_> {
         for (metric, given) in [
             ("l1", &wire.margins.l1),
             ("l2", &wire.margins.l2),
+            ("bias", &wire.margins.bias),
             ("tau", &wire.margins.tau),
             ("gamma", &wire.margins.gamma),
         ] {

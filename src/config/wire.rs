@@ -193,6 +193,9 @@ pub struct WireMargins {
     /// Of the mean L2 error.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub l2: Option<Spanned<f64>>,
+    /// Of the bias, as a share of the mean absolute error of a count.
+    #[schemars(with = "Option<f64>", range(min = 0))]
+    pub bias: Option<Spanned<f64>>,
     /// Of the mean meeting time.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub tau: Option<Spanned<f64>>,

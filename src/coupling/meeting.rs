@@ -90,6 +90,27 @@ pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
 }
 
 /// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
+///
+/// ```
+/// use congenial::coupling::{MeetingTimes, meet};
+/// use congenial::invariant::Linear;
+/// use congenial::kernel::{LatticeGibbs, Start};
+/// use congenial::law::DoubleGeometric;
+/// use congenial::rng::{Role, TaskKey, stream};
+///
+/// // A 3 x 3 table of which both margins are kept.
+/// let kernel = LatticeGibbs::new(&Linear::margins(3, 3)?, None, DoubleGeometric::new(1.0)?)?;
+/// let mut times = MeetingTimes::new(50);
+/// for pair in 0..200 {
+///     let rng = |role| stream(TaskKey { seed: 1, cell: 0, replicate: pair, role });
+///     let rngs = (&mut rng(Role::Start), &mut rng(Role::Moves));
+///     times.push(meet(&kernel, 50, 100_000, Start::default(), rngs)?.tau);
+/// }
+/// assert!(times.is_bounded());
+/// // After 500 steps the chain is close to its law, in total variation.
+/// assert!(times.bound(500).mean < 0.01);
+/// # Ok::<(), congenial::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "harness", derive(serde::Serialize, serde::Deserialize))]
 pub struct MeetingTimes {

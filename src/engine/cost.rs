@@ -7,15 +7,22 @@ use rayon::prelude::*;
 use std::time::Instant;
 
 /// What one cell takes of one thread, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct CellCost {
     /// Before the first replicate, once in every process.
     pub prepare: f64,
     /// Each replicate, on average.
     pub replicate: f64,
+    /// Why it cannot be drawn, if it cannot.
+    pub error: Option<String>,
 }
 
 impl CellCost {
+    /// All of a cell.
+    pub fn whole(&self, unit: &Unit) -> f64 {
+        self.prepare + self.replicate * unit.work() as f64 / unit.each.work.max(1) as f64
+    }
+
     /// Of a batch; of a part by its rough cost beside that of a replicate.
     fn of(&self, unit: &Unit, key: BatchKey) -> f64 {
         self.replicate * unit.cost(key) as f64 / unit.each.work.max(1) as f64
@@ -33,17 +40,18 @@ pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
         let cells = units.par_iter().enumerate().with_max_len(1);
         let costs = cells.map(|(cell, unit)| {
             let clock = Instant::now();
-            let Ok(prepared) = attempt(|| work.prepare(cell)) else {
-                return CellCost { prepare: 0.0, replicate: 0.0 };
+            let prepared = match attempt(|| work.prepare(cell)) {
+                Ok(prepared) => prepared,
+                Err(error) => return CellCost { error: Some(error), ..CellCost::default() },
             };
             let prepare = clock.elapsed().as_secs_f64();
-            let (clock, mut drawn) = (Instant::now(), 0);
-            while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED {
+            let (clock, mut drawn, mut error) = (Instant::now(), 0, None);
+            while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED && error.is_none() {
                 let next = (2 * drawn).clamp(1, unit.replicates);
-                let _ = attempt(|| prepared.draw(drawn..next).1);
+                error = attempt(|| prepared.draw(drawn..next).1).err();
                 drawn = next;
             }
-            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn.max(1) as f64 }
+            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn.max(1) as f64, error }
         });
         costs.collect()
     }))

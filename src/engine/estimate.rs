@@ -57,6 +57,18 @@ impl Estimate {
         }
     }
 
+    /// What will be written, in words behind a semicolon.
+    pub fn written(&self) -> String {
+        let mut words = String::new();
+        if self.rows > 0.0 {
+            words += &format!("; {} and summaries", counted(self.rows, "row"));
+        }
+        if self.disk >= 1e6 {
+            words += &format!(", at least {}", bytes(self.disk));
+        }
+        words
+    }
+
     /// Whether people will wait for it.
     pub fn is_long(&self) -> bool {
         self.seconds >= 60.0
@@ -92,14 +104,13 @@ impl Estimate {
 /// In words, each behind a semicolon: what can be told.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.rows > 0.0 {
-            write!(f, "; {} and summaries", counted(self.rows, "row"))?;
-        }
-        if self.disk >= 1e6 {
-            write!(f, ", at least {}", bytes(self.disk))?;
-        }
+        f.write_str(&self.written())?;
         match self.is_long() {
-            true => write!(f, "; roughly {}, if not several times more or less", duration(self.seconds)),
+            true => write!(
+                f,
+                "; roughly {}, if not several times more or less (`plan --time` measures)",
+                duration(self.seconds)
+            ),
             false => Ok(()),
         }
     }

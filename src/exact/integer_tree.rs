@@ -25,6 +25,27 @@ use crate::rng::Rng;
 /// draw to `q` in either case (beside rounding, near 1e-15 a node), and a sampler whose bound is above 1e-9 is refused.
 ///
 /// A draw costs O(nodes + Σ |z|) for the double geometric law and O(nodes · sigma) otherwise.
+///
+/// ```
+/// use congenial::exact::{IntegerTree, PartsScratch};
+/// use congenial::invariant::Hierarchy;
+/// use congenial::law::DoubleGeometric;
+/// use congenial::rng::{Role, TaskKey, stream};
+///
+/// // A state, two counties, and two towns in each.
+/// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 2, 2])?;
+/// let counts = [30, 12, 18, 12, 0, 11, 7];
+/// let law = DoubleGeometric::new(1.0)?;
+/// let sampler = IntegerTree::new(&tree, &[law; 3], Some(&counts))?;
+///
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0; 7];
+/// sampler.draw(&mut rng, &mut PartsScratch::default(), &mut noise);
+/// tree.check(&noise)?; // every sum holds
+/// assert!(counts.iter().zip(&noise).all(|(x, z)| x + z >= 0));
+/// assert!(sampler.tv_error() < 1e-12);
+/// # Ok::<(), congenial::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct IntegerTree {
     parts: Parts,

@@ -35,6 +35,21 @@ pub trait ExactLattice: LatticeLaw {
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
 /// | with inequalities | [`Truncated`] | [`Truncated`] | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
+///
+/// ```
+/// use congenial::exact::{LatticeExact, LatticeScratch};
+/// use congenial::invariant::Linear;
+/// use congenial::law::DoubleGeometric;
+/// use congenial::rng::{Role, TaskKey, stream};
+///
+/// let invariant = Linear::margins(3, 4)?;
+/// let sampler = LatticeExact::new(&invariant, None, DoubleGeometric::new(2.0)?)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0; 12];
+/// sampler.draw(&mut rng, &mut LatticeScratch::default(), &mut noise);
+/// assert!(invariant.holds(&noise));
+/// # Ok::<(), congenial::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LatticeExact {
     samplers: Vec<ComponentSampler>,

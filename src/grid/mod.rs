@@ -425,12 +425,7 @@ fn unserved(config: &Config, block: &Block, method: Method, reason: &str) -> Fai
 }
 
 /// Whether chains can be coupled as asked for: with a lag, or with weights. Errors: why not.
-fn couples(
-    method: Method,
-    place: Place,
-    lagged: bool,
-    harmonized: bool,
-) -> std::result::Result<(), String> {
+fn couples(method: Method, place: Place, lagged: bool, harmonized: bool) -> std::result::Result<(), String> {
     if (lagged || harmonized) && !method.kind().facts().coupled {
         return Err(
             "no coupling of two of its chains is known: leave out `lag` and `harmonized-groups`, and ask for `marginal-chains`"

@@ -31,6 +31,33 @@ impl DataSource {
             Shape::Table { .. } => Vec::new(),
         }
     }
+
+    /// The equations that every release keeps, in words.
+    pub fn equation_words(&self) -> String {
+        let Shape::Table { invariants, .. } = &self.shape else { return "the hierarchy".into() };
+        let known = (self.known != Known::default()).then(|| "the known counts".to_owned());
+        let words = invariants.iter().filter_map(|(spec, _)| spec.equation_words());
+        words.chain(known).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// All that every release keeps, in words.
+    pub fn invariant_words(&self) -> String {
+        let invariants = match &self.shape {
+            Shape::Hierarchy { .. } => {
+                return format!("each count is the sum of those below it: {}", self.level_names().join(", "))
+                    + if self.known == Known::default() { "" } else { "; the known counts" };
+            }
+            Shape::Table { invariants, .. } => invariants,
+        };
+        let bounds = invariants.iter().filter_map(|(spec, _)| match spec {
+            InvariantSpec::Nonnegative => Some("counts >= 0".to_owned()),
+            InvariantSpec::Bounds(..) => Some("bounds of entries".into()),
+            InvariantSpec::AtLeast(rows, _) => Some(format!("linear inequalities ({})", rows.len())),
+            _ => None,
+        });
+        let equations = Some(self.equation_words()).filter(|words| !words.is_empty());
+        equations.into_iter().chain(bounds).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// What is released, and what every release keeps.
@@ -83,6 +110,22 @@ pub enum InvariantSpec {
     Bounds(Option<Bound>, Option<Bound>),
     /// Rows of explicit coefficients and the least values.
     AtLeast(Vec<Vec<i64>>, Vec<i64>),
+}
+
+impl InvariantSpec {
+    /// In words, if it is of equations.
+    fn equation_words(&self) -> Option<String> {
+        match self {
+            Self::Total => Some("the total".to_owned()),
+            Self::Partition(by) => Some(format!("the partition by {}", by.join(", "))),
+            Self::Margins { rows, columns } => Some(format!("the margins of {rows} and {columns}")),
+            Self::Sets(_) => Some("the subsets".into()),
+            Self::Indicators(columns) => Some(format!("the subsets {}", columns.join(", "))),
+            Self::Hierarchy(levels) => Some(format!("the hierarchy {}", levels.join(", "))),
+            Self::Matrix { .. } => Some("the matrix".into()),
+            Self::Nonnegative | Self::Bounds(..) | Self::AtLeast(..) => None,
+        }
+    }
 }
 
 /// A number or a column.

@@ -31,6 +31,8 @@ pub enum Format {
     Json,
 }
 
+/// Entries of a list in a summary.
+const ENTRIES: usize = 20;
 /// Headings of what a summary leaves out that it names at most.
 const TITLES: usize = 8;
 
@@ -194,9 +196,17 @@ impl Page {
                 continue;
             }
             for part in section {
-                let Part::Table(table) = part else {
-                    page.0.push(part.clone());
-                    continue;
+                let table = match part {
+                    Part::Table(table) => table,
+                    Part::List(entries) if entries.len() > ENTRIES => {
+                        let more = format!("and {} more", entries.len() - ENTRIES);
+                        page = page.list(entries[..ENTRIES].iter().cloned().chain([more]).collect());
+                        continue;
+                    }
+                    _ => {
+                        page.0.push(part.clone());
+                        continue;
+                    }
                 };
                 let (here, more) = table.rows.split_at(left.min(table.rows.len()));
                 left -= here.len();

@@ -6,6 +6,9 @@ use crate::diagnostics::Estimate;
 pub fn duration(seconds: f64) -> String {
     const YEAR: f64 = 365.25 * 86400.0;
     match seconds {
+        s if s > 0.0 && s < 9.995e-4 => format!("{:.0} µs", s * 1e6),
+        s if s > 0.0 && s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s if s > 0.0 && s < 9.95 => format!("{s:.1} s"),
         s if s < 100.0 => format!("{s:.0} s"),
         s if s < 6000.0 => format!("{:.0} min", s / 60.0),
         s if s < 2.0 * 86400.0 => format!("{:.0} h", s / 3600.0),
@@ -78,8 +81,11 @@ mod tests {
 
     #[test]
     fn numbers_in_words() {
-        let all = [0.0, 99.4, 150.0, 7200.0, 260000.0, 3e9, 1e18].map(duration);
-        assert_eq!(all, ["0 s", "99 s", "2 min", "2 h", "3 days", "95 years", "centuries"]);
+        let all = [0.0, 2e-5, 0.05, 3.2, 99.4, 150.0, 7200.0, 260000.0, 3e9, 1e18].map(duration);
+        assert_eq!(
+            all,
+            ["0 s", "20 µs", "50 ms", "3.2 s", "99 s", "2 min", "2 h", "3 days", "95 years", "centuries"]
+        );
         let all = [0.0, 999.0, 1234.0, 45_600_000.0, 9.96e9, 2e22].map(bytes);
         assert_eq!(all, ["0 bytes", "999 bytes", "1.2 kB", "46 MB", "10 GB", "20000 EB"]);
         let all = [0.0, 999.0, 1000.0, 1_234_567.0, 2.5e9, 1.2e13, 3e18].map(thousands);

@@ -23,6 +23,8 @@ struct Content {
     title: String,
     version: &'static str,
     warnings: Vec<String>,
+    /// How published figures differ.
+    published: Vec<String>,
     runs: Vec<Run>,
     sections: Vec<Section>,
 }
@@ -87,6 +89,7 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
         title: names.join(", "),
         version: env!("CARGO_PKG_VERSION"),
         warnings: report.warnings()?.iter().map(|text| safe(text)).collect(),
+        published: report.published()?.iter().map(|text| safe(text)).collect(),
         sections: sections(report.body()?),
         runs,
     };
@@ -113,6 +116,10 @@ fn run(named: &Named) -> Result<Run> {
         0 => String::new(),
         n => format!(", {n} of them failed"),
     };
+    let digest = match &manifest.data_digest[..] {
+        "" => String::new(),
+        digest => format!("SHA-256 {digest}"),
+    };
     let about = [
         ("run", format!("{}: {}", named.name, named.run.folder.display())),
         ("study", format!("{} on a {}", manifest.study, manifest.subject)),
@@ -122,12 +129,14 @@ fn run(named: &Named) -> Result<Run> {
         ("machine", format!("{}, {}", process.cpu, counted(process.threads as f64, "thread"))),
         ("tool", manifest.revision()),
         ("config", format!("hash {}", manifest.config_hash)),
-        ("data", format!("SHA-256 {}", manifest.data_digest)),
+        ("data", [manifest.data.as_str(), &digest].join(if manifest.data.is_empty() { "" } else { "; " })),
+        ("invariant", manifest.invariant.clone()),
         ("notice", manifest.notice.clone()),
     ];
+    let about = about.into_iter().filter(|(_, value)| !value.is_empty());
     Ok(Run {
         name: safe(&named.name),
-        about: about.into_iter().map(|(name, value)| (name, safe(&value))).collect(),
+        about: about.map(|(name, value)| (name, safe(&value))).collect(),
         config: whole(&files::text(&named.run.folder.join(RESOLVED), "cannot read")?, RESOLVED),
         manifest: whole(&manifest.text(), "manifest.json"),
     })

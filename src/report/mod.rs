@@ -3,6 +3,7 @@
 mod compare;
 mod html;
 mod render;
+mod sizes;
 
-pub use compare::{Clock, Compared, Comparison, Verdict, compare};
+pub use compare::{By, Clock, Compared, Comparison, Verdict, compare, compare_within};
 pub use render::{Look, Report, summarize, write, write_figures, write_files};

@@ -1,6 +1,6 @@
 //! Reports of runs: pages, CSV or JSON.
 
-use super::html;
+use super::{html, sizes};
 use crate::failure::{Failure, Result};
 use crate::figure;
 use crate::files::{replace, replace_with};
@@ -73,6 +73,17 @@ impl Report {
         Ok(warnings)
     }
 
+    /// How published figures differ from those of runs, a sentence for each run that stands beside some. Errors: their files and tables.
+    pub fn published(&self) -> Result<Vec<String>> {
+        let mut sentences = Vec::new();
+        for (study, runs) in self.studies() {
+            for run in runs {
+                sentences.extend(published::summary(*study, run)?);
+            }
+        }
+        Ok(sentences)
+    }
+
     fn studies(&self) -> impl Iterator<Item = &(&'static dyn Study, Vec<Named>)> {
         self.studies.iter().filter(|(_, runs)| !runs.is_empty())
     }
@@ -121,6 +132,8 @@ impl Report {
         for (study, runs) in self.studies() {
             page = page.and(study.pages(runs)?).and(published::pages(*study, runs)?);
         }
+        let runs: Vec<&Named> = self.runs().collect();
+        page = page.and(sizes::page(&runs));
         if !self.failures.is_empty() {
             let line = |(run, cell, error): &(String, String, String)| format!("{run}: {cell}: {error}");
             let mut lines: Vec<String> = self.failures.iter().take(PRINTED).map(line).collect();

@@ -35,6 +35,15 @@ pub struct Manifest {
     /// Names of the levels of a hierarchy, the root's first; none of a table.
     #[serde(default)]
     pub levels: Vec<String>,
+    /// The data in words; empty without.
+    #[serde(default)]
+    pub data: String,
+    /// What every release keeps, in words; empty without data.
+    #[serde(default)]
+    pub invariant: String,
+    /// Counts of a release, all levels together; 0 without data.
+    #[serde(default)]
+    pub counts: usize,
     /// Cells in the grid.
     pub cells: usize,
     /// Cells that failed.
@@ -134,6 +143,12 @@ pub struct About {
     pub lattice: Option<Lattice>,
     /// Names of the levels of a hierarchy.
     pub levels: Vec<String>,
+    /// The data, and what every release keeps, in words.
+    pub data: String,
+    /// See `data`.
+    pub invariant: String,
+    /// Counts of a release.
+    pub counts: usize,
     /// Cells of the grid.
     pub cells: usize,
 }
@@ -151,6 +166,15 @@ struct Version {
 }
 
 impl Manifest {
+    /// The name of a level, from 1; a table has one.
+    pub fn level(&self, level: u32) -> String {
+        match self.levels.get(level.saturating_sub(1) as usize) {
+            Some(name) => name.clone(),
+            None if self.levels.is_empty() && level == 1 => "all entries".into(),
+            None => format!("level {level}"),
+        }
+    }
+
     /// Describes a finished run.
     pub fn new(about: About, failed_cells: usize, process: Process, shards: Vec<ShardRecord>) -> Self {
         Self {
@@ -164,6 +188,9 @@ impl Manifest {
             data_digest: about.data_digest,
             lattice: about.lattice,
             levels: about.levels,
+            data: about.data,
+            invariant: about.invariant,
+            counts: about.counts,
             cells: about.cells,
             failed_cells,
             tables: BTreeMap::new(),

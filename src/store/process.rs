@@ -1,5 +1,6 @@
 //! What a process was that drew rows: where it ran, on what, how long.
 
+use crate::machine::peak_memory;
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +21,9 @@ pub struct Process {
     pub finished: String,
     /// Wall-clock time by a clock that nobody sets.
     pub seconds: f64,
+    /// The most bytes of memory that it held at once; `None` if unknown.
+    #[serde(default)]
+    pub peak_memory: Option<u64>,
 }
 
 /// A process that has begun to draw.
@@ -57,6 +61,7 @@ impl Started {
             started: utc(self.at),
             finished: utc(SystemTime::now()),
             seconds: self.seconds(),
+            peak_memory: peak_memory(),
         }
     }
 }

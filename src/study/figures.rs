@@ -25,12 +25,19 @@ pub struct Sample {
     pub bits: u64,
     /// Whether no chance had a part in it.
     pub computed: bool,
+    /// What margins are shares of, if not its mean.
+    pub unit: Option<f64>,
 }
 
 impl Sample {
     /// Of values that are drawn, replicate by replicate.
     pub fn drawn() -> Self {
-        Self { moments: Moments::default(), bits: 0xcbf2_9ce4_8422_2325, computed: false }
+        Self { moments: Moments::default(), bits: 0xcbf2_9ce4_8422_2325, computed: false, unit: None }
+    }
+
+    /// The same with a unit of its margins.
+    pub fn in_units_of(self, unit: f64) -> Self {
+        Self { unit: Some(unit), ..self }
     }
 
     /// Of a value that is computed.
@@ -67,7 +74,7 @@ impl Figures {
         place: impl Fn() -> String,
         metric: &'static str,
         value: f64,
-        empty: fn() -> Sample,
+        empty: impl FnOnce() -> Sample,
     ) {
         let sample = self.samples.entry((cell, number, metric)).or_insert_with(|| (place(), empty()));
         sample.1.push(value);

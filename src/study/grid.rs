@@ -126,6 +126,12 @@ impl<K: Kind> Planned for Gridded<K> {
                     .map(|LatticeShape { dimension, log_volume }| Lattice { dimension, log_volume }),
             },
             levels: plan.config.data.level_names().into_iter().map(str::to_owned).collect(),
+            data: match plan.config.data.table.file_name() {
+                Some(file) => format!("{}: {}", file.to_string_lossy(), plan.subject.summary()),
+                None => plan.subject.summary(),
+            },
+            invariant: plan.config.data.invariant_words(),
+            counts: plan.subject.nodes(),
             cells: plan.cells.len(),
         }
     }

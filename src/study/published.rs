@@ -341,6 +341,50 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named]) -> Result<Page> {
     Ok(page)
 }
 
+/// From here on, in standard errors, a published figure is another than ours.
+const APART: f64 = 4.0;
+
+/// How many published figures a run stands beside, and how many of them are others than ours, in a sentence; `None` without any. Errors: its files and tables.
+pub(crate) fn summary(study: &dyn Study, run: &Named) -> Result<Option<String>> {
+    let published = of(&run.run)?;
+    if published.is_empty() {
+        return Ok(None);
+    }
+    let tables = study.records(std::slice::from_ref(run))?;
+    let all = beside(&published, &tables)?;
+    let judged: Vec<(f64, &Beside)> = all.iter().filter_map(|one| Some((one.apart()?, one))).collect();
+    let apart: Vec<&(f64, &Beside)> = judged.iter().filter(|(z, _)| z.abs() > APART).collect();
+    let begin = format!(
+        "{}: {} beside ours",
+        run.name,
+        match judged.len() {
+            1 => "1 published figure stands".to_owned(),
+            n => format!("{n} published figures stand"),
+        }
+    );
+    let unjudged = match all.len() - judged.len() {
+        0 => String::new(),
+        n => format!(", {n} more without a standard error or without a row of ours"),
+    };
+    let farthest = apart.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    Ok(Some(match farthest {
+        None => format!("{begin}{unjudged}; none of them is more than {APART} standard errors away."),
+        Some((z, one)) => {
+            let Published { source, name, keys, .. } = one.published;
+            let name = [source.as_str(), name].join(if name.is_empty() { "" } else { ": " });
+            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
+            format!(
+                "{begin}{unjudged}; {} of them {} more than {APART} standard errors away. The farthest: {name} ({}), theirs {}, ours {}, {z:+.1} standard errors.",
+                apart.len(),
+                if apart.len() == 1 { "is" } else { "are" },
+                keys.join(", "),
+                with_error(one.theirs()),
+                one.ours.map_or("-".into(), with_error)
+            )
+        }
+    }))
+}
+
 /// The same as records, all of them.
 pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records<'static>> {
     let header = [

@@ -38,14 +38,9 @@ impl Named {
         Ok(Self { name, run, printed })
     }
 
-    /// The name of a level, from 1; a table has one.
+    /// The name of a level, from 1.
     pub fn level(&self, level: u32) -> String {
-        let levels = &self.run.manifest.levels;
-        match levels.get(level.saturating_sub(1) as usize) {
-            Some(name) => name.clone(),
-            None if levels.is_empty() && level == 1 => "all entries".into(),
-            None => format!("level {level}"),
-        }
+        self.run.manifest.level(level)
     }
 
     /// The rows of a table with their cells, as far as pages show them: cell by cell. Errors: the tables.
@@ -68,19 +63,20 @@ impl Named {
         &self,
         cells: &[(&CellRow, Vec<R>)],
         csv: &str,
-        page: impl Fn(&CellRow, &[R]) -> Page,
-    ) -> Page {
-        let pages: Page = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows)).collect();
+        page: impl Fn(&CellRow, &[R]) -> Result<Page>,
+    ) -> Result<Page> {
+        let pages = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows));
+        let pages: Page = pages.collect::<Result<_>>()?;
         if cells.len() <= PAGES {
-            return pages;
+            return Ok(pages);
         }
-        pages.text(format!(
+        Ok(pages.text(format!(
             "{}: pages like these are printed for the first {PAGES} cells. The rows of all cells are in {}, and in {csv} \
                  of `report {} --out DIRECTORY`.",
             self.name,
             R::FILE,
             self.run.folder.display()
-        ))
+        )))
     }
 }
 

@@ -142,6 +142,9 @@ impl super::Planned for Planned {
             data_digest: String::new(),
             lattice: None,
             levels: Vec::new(),
+            data: String::new(),
+            invariant: String::new(),
+            counts: 0,
             cells: self.config.settings.len(),
         }
     }

@@ -307,10 +307,44 @@ fn summary(run: &str, lines: &[Line]) -> Page {
             "*: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it"
         ));
     }
-    Page::main(title)
-        .text("t in kernel steps, in brackets 95 % intervals.")
-        .table(2, header, rows)
-        .list(notes)
+    let page = Page::main(title.clone()).text("t in kernel steps, in brackets 95 % intervals.");
+    let is_bounded = |line: &Line| line.times.firsts().iter().any(Option::is_some);
+    let page = match lines.len() > 1 && lines.iter().any(is_bounded) {
+        true => page.figure(steps_figure(run, title, lines)),
+        false => page,
+    };
+    page.table(2, header, rows).list(notes)
+}
+
+/// The steps that chains need, chain by chain.
+fn steps_figure(run: &str, title: String, lines: &[Line]) -> Figure {
+    let names =
+        lines.iter().map(|line| format!("{} lag={}", line.cell.method_words(), line.times.lag)).collect();
+    let series = |(i, level): (usize, &f64)| {
+        let mark = |(place, line): (usize, &Line)| {
+            let First { t, interval, .. } = line.times.firsts().into_iter().nth(i).flatten()?;
+            let mark = Mark::new(t as f64, place as f64);
+            Some(interval.map_or(mark, |(low, high)| mark.within(low as f64, high as f64)))
+        };
+        Series {
+            name: format!("TV bound at most {level}"),
+            kind: Kind::Dots,
+            marks: lines.iter().enumerate().filter_map(mark).collect(),
+        }
+    };
+    Figure {
+        name: Figure::named(&format!("{run}-steps-{}", lines[0].cell.cell)),
+        title,
+        about: "For each chain and lag the kernel steps after which the bound on the total variation distance is at most 0.1, 0.01 and 0.001, with 95 % \
+                intervals, on a logarithmic axis. A step of one sampler may take longer than one of another. The table below has the figures."
+            .into(),
+        x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
+        y: Axis { label: String::new(), scale: Scale::Names(names) },
+        panels: vec![Panel {
+            title: String::new(),
+            series: LEVELS.iter().enumerate().map(series).collect(),
+        }],
+    }
 }
 
 fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {

@@ -127,8 +127,8 @@ impl Study for Privacy {
     fn pages(&self, runs: &[Named]) -> Result<Page> {
         let of = |run: &Named| {
             let cells = run.by_cell(|row: &PaidRow| row.cell)?;
-            let page = |cell: &CellRow, rows: &[PaidRow]| page(&run.name, cell, rows);
-            Ok(run.pages(&cells, "privacy.csv", page))
+            let page = |cell: &CellRow, rows: &[PaidRow]| Ok(page(&run.name, cell, rows));
+            run.pages(&cells, "privacy.csv", page)
         };
         runs.iter().map(of).collect()
     }

@@ -3,7 +3,7 @@
 use super::draw::{gamma, is_paid, quick_gamma};
 use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
-use crate::input::{DataSource, InvariantSpec, Known, Shape, Subject};
+use crate::input::Subject;
 use crate::privacy::{
     Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges, longest_step,
 };
@@ -148,7 +148,12 @@ impl<'a> Statements<'a> {
             Subject::Hierarchy(_) => None,
             Subject::Table(table) => {
                 let name = |entry: u32| table.names[entry as usize].to_owned();
-                Some(TableChanges::new(&table.invariant, &table.region, &invariants(&plan.config.data), name))
+                Some(TableChanges::new(
+                    &table.invariant,
+                    &table.region,
+                    &plan.config.data.equation_words(),
+                    name,
+                ))
             }
         };
         Self { subject: &plan.subject, changes, longest: OnceCell::new() }
@@ -208,21 +213,4 @@ impl<'a> Statements<'a> {
     pub fn is_searched(&self, cell: &Cell) -> bool {
         matches!(self.subject, Subject::Table(_)) && is_paid(cell, self.subject)
     }
-}
-
-/// The equations of a config in words.
-fn invariants(data: &DataSource) -> String {
-    let Shape::Table { invariants, .. } = &data.shape else { return "the hierarchy".into() };
-    let known = (data.known != Known::default()).then(|| "the known counts".to_owned());
-    let words = |spec: &InvariantSpec| match spec {
-        InvariantSpec::Total => Some("the total".to_owned()),
-        InvariantSpec::Partition(by) => Some(format!("the partition by {}", by.join(", "))),
-        InvariantSpec::Margins { rows, columns } => Some(format!("the margins of {rows} and {columns}")),
-        InvariantSpec::Sets(_) => Some("the subsets".into()),
-        InvariantSpec::Indicators(columns) => Some(format!("the subsets {}", columns.join(", "))),
-        InvariantSpec::Hierarchy(levels) => Some(format!("the hierarchy {}", levels.join(", "))),
-        InvariantSpec::Matrix { .. } => Some("the matrix".into()),
-        InvariantSpec::Nonnegative | InvariantSpec::Bounds(..) | InvariantSpec::AtLeast(..) => None,
-    };
-    invariants.iter().filter_map(|(spec, _)| words(spec)).chain(known).collect::<Vec<_>>().join(" and ")
 }

@@ -1,10 +1,13 @@
 //! Chains: every one, and how well they mix by cell and level.
 
 use super::super::cells::{CellRow, Convergence};
+use super::super::groups::grouped;
+use super::super::published::{self, Published};
 use super::super::records::Named;
 use super::EntryRow;
 use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife, mean_ess};
 use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::page::{Page, finite, with_error};
 use crate::rng::TaskKey;
@@ -227,7 +230,11 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     }
     let about = "Effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and rank-normalised split \
                  R-hat, of the levels' L1 errors: the smallest and the largest over the levels.";
-    let mut page = Page::headed("Chains").text(about).table(5, header, rows);
+    let mut page = Page::headed("Chains").text(about);
+    for run in runs {
+        page = acceptance(run)?.into_iter().fold(page, Page::figure);
+    }
+    let mut page = page.table(5, header, rows);
     if marks.contains(&Convergence::NotConverged) {
         page = page.text("† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
                 Do not trust its figures.");
@@ -236,6 +243,84 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
         page = page.text("‡ A single chain, or few records: nothing tells whether it has converged.");
     }
     Ok(page)
+}
+
+/// Values of an option from which on moves per step are drawn against it.
+const VALUES: usize = 3;
+
+/// An option that is a number: its name and value, and the others.
+fn numbers(options: &str) -> Vec<(&str, f64, String)> {
+    let mut all = Vec::new();
+    for (name, value) in options.split(',').filter_map(|option| option.split_once('=')) {
+        let Ok(value) = value.parse() else { continue };
+        let others =
+            options.split(',').filter(|other| other.split_once('=').is_none_or(|other| other.0 != name));
+        all.push((name, value, others.collect::<Vec<_>>().join(", ")));
+    }
+    all
+}
+
+/// Moves per step against every option of which at least three values differ by nothing else, published ones beside. Errors: the tables.
+fn acceptance(run: &Named) -> Result<Vec<Figure>> {
+    struct One<'a> {
+        option: &'a str,
+        value: f64,
+        others: (String, String),
+        cell: &'a CellRow,
+        share: Estimate,
+    }
+    let cells = run.by_cell(|row: &MixingRow| row.cell)?;
+    let mut all = Vec::new();
+    for (cell, levels) in &cells {
+        let Some(first) = levels.first() else { continue };
+        let share = Estimate::new(first.acceptance, first.acceptance_se);
+        for (option, value, others) in numbers(&cell.options) {
+            all.push(One { option, value, others: (cell.method.name().to_owned(), others), cell, share });
+        }
+    }
+    let published = published::of(&run.run)?;
+    let mut figures = Vec::new();
+    for same in grouped(all, |one| one.option.to_owned()) {
+        let option = same[0].option.to_owned();
+        let lines = grouped(same, |one| format!("{:?} {}", one.others, one.cell.noise_words()));
+        let lines: Vec<Vec<One>> = lines.into_iter().filter(|line| line.len() >= VALUES).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let ours = |line: &Vec<One>| {
+            let words = format!("{} {}", line[0].cell.method_plain(), line[0].others.1);
+            let mut marks: Vec<Mark> =
+                line.iter().map(|one| Mark::new(one.value, one.share.mean).estimated(one.share)).collect();
+            marks.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let name = format!("{}, {}", words.trim_end(), line[0].cell.noise_words());
+            Series { name, kind: Kind::DottedLine, marks }
+        };
+        let theirs = |one: &Published| {
+            let method = one.key("method").filter(|_| one.figure == "acceptance")?.to_owned();
+            let (_, value, others) =
+                numbers(one.key("options")?).into_iter().find(|number| number.0 == option)?;
+            let others = (method, others);
+            lines.iter().any(|line| line[0].others == others).then(|| Series {
+                name: format!("{}, published", one.source),
+                kind: Kind::Dots,
+                marks: vec![Mark::new(value, one.value)],
+            })
+        };
+        figures.push(Figure {
+            name: Figure::named(&format!("{}-moves-{option}", run.name)),
+            title: format!("{}: moves per step against {option}", run.name),
+            about: format!(
+                "The share of kernel steps that changed the state, with its 95 % interval over the chains, against the option {option}. The table below has the figures."
+            ),
+            x: Axis { label: option.clone(), scale: Scale::Linear },
+            y: Axis { label: "moves / step".into(), scale: Scale::Linear },
+            panels: vec![Panel {
+                title: String::new(),
+                series: lines.iter().map(ours).chain(published.iter().filter_map(theirs)).collect(),
+            }],
+        });
+    }
+    Ok(figures)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::super::cells::CellRow;
 use super::super::records::{Named, Records};
 use super::beside::{BesideRow, read_beside};
 use super::rows::Draw;
+use super::traces;
 use crate::diagnostics::{
     BoxPlot, Estimate, Mixing, Moments, QuantileError, bulk_ess, jackknife, mean_ess, quantile_ess,
 };
@@ -201,8 +202,11 @@ impl EntryRow {
 /// Box plots of the first cells, then the release by somebody else.
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
-    let page = |cell: &CellRow, rows: &[EntryRow]| boxes(&run.name, cell, rows);
-    Ok(run.pages(&cells, "entries.csv", page).and(beside(run, &cells)?))
+    let page = |cell: &CellRow, rows: &[EntryRow]| {
+        let page = boxes(&run.name, cell, rows);
+        Ok(traces::figure(run, cell, rows)?.into_iter().fold(page, Page::figure))
+    };
+    Ok(run.pages(&cells, "entries.csv", page)?.and(beside(run, &cells)?))
 }
 
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.

@@ -15,6 +15,7 @@ mod paid;
 mod rows;
 mod tables;
 mod tails;
+mod traces;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
@@ -49,6 +50,7 @@ use crate::page::{Page, counted};
 use crate::store::{Run, RunFolder};
 use crate::table::{Declared, Key};
 use rows::Releases;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The study.
@@ -198,11 +200,19 @@ impl Study for Release {
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
             let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
+            // A bias is small beside the error of a count.
+            let mut units: HashMap<(Key, u32), f64> = HashMap::new();
+            run.each(|row: LevelRow| {
+                units.insert((row.cell, row.level), row.l1_per_node);
+                Ok(())
+            })?;
             run.each(|row: ErrorRow| {
-                let place = || format!("level {}", row.level);
-                for (metric, value) in [("l1", row.l1), ("l2", row.l2)] {
-                    figures.add(row.cell, row.level.into(), place, metric, value, Sample::drawn);
-                }
+                let place = || run.manifest.level(row.level);
+                let unit = units.get(&(row.cell, row.level)).copied().unwrap_or(f64::NAN);
+                let bias = || Sample::drawn().in_units_of(unit);
+                figures.add(row.cell, row.level.into(), place, "l1", row.l1, Sample::drawn);
+                figures.add(row.cell, row.level.into(), place, "l2", row.l2, Sample::drawn);
+                figures.add(row.cell, row.level.into(), place, "bias", row.bias, bias);
                 Ok(())
             })?;
             Ok(figures)
@@ -262,10 +272,6 @@ pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> 
 }
 
 /// The cell of a row, which the tables of a run must have. Errors: it has not.
-pub(super) fn known<'a>(
-    cells: &'a std::collections::HashMap<Key, CellRow>,
-    key: Key,
-    run: &Run,
-) -> Result<&'a CellRow> {
+pub(super) fn known<'a>(cells: &'a HashMap<Key, CellRow>, key: Key, run: &Run) -> Result<&'a CellRow> {
     cells.get(&key).ok_or_else(|| Failure::data(&run.folder, format!("cells.parquet has no cell {key}")))
 }

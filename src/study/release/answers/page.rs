@@ -67,9 +67,9 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
                 None => page,
             }
         };
-        queries.iter().map(of).collect()
+        Ok(queries.iter().map(of).collect())
     };
-    Ok(run.pages(&cells, "answers.csv and sizes.csv", page).and(beside(run, &queries, &wanted)?))
+    Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &wanted)?))
 }
 
 /// Methods in a figure at most.

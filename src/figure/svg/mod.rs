@@ -1,7 +1,8 @@
 //! Figures as SVG: the one look of all of them. The same figure gives the same bytes.
 
-use super::axis::{Range, words};
-use super::{Figure, Kind, Mark, Panel, Scale};
+mod panel;
+
+use super::{Figure, Kind, Scale};
 use crate::page::shown;
 use std::fmt::Write;
 
@@ -55,7 +56,7 @@ pub fn svg(figure: &Figure, look: Look) -> String {
     out += &style(look);
     legend(&mut out, figure, &names, look);
     for (i, panel) in figure.panels.iter().enumerate() {
-        draw(&mut out, figure, panel, i, &place, look, &names);
+        panel::Frame::of(figure, &place, look, i).draw(&mut out, panel, &names);
     }
     let middle = (place.left + look.width) / 2.0;
     let _ = writeln!(
@@ -248,179 +249,6 @@ fn sign(out: &mut String, series: usize, x: f64, y: f64, r: f64) {
     };
     let colour = series % COLOURS.len();
     let _ = writeln!(out, "{shape} class=\"sign\" stroke=\"var(--s{colour})\"/>");
-}
-
-fn draw(
-    out: &mut String,
-    figure: &Figure,
-    panel: &Panel,
-    number: usize,
-    place: &Layout,
-    look: Look,
-    names: &[&str],
-) {
-    let marks = || figure.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.marks);
-    let named = matches!(figure.y.scale, Scale::Names(_));
-    let reach = |mark: &Mark| {
-        let [interval, whiskers] =
-            [mark.interval, mark.whiskers].map(|both| both.map_or([f64::NAN; 2], |(a, b)| [a, b]));
-        [interval, whiskers].concat()
-    };
-    let along = |own: fn(&Mark) -> f64, has_intervals: bool| {
-        marks().flat_map(move |mark| {
-            let more = if has_intervals { reach(mark) } else { Vec::new() };
-            more.into_iter().chain([own(mark)])
-        })
-    };
-    let x = Range::of(&figure.x.scale, along(|mark| mark.x, named));
-    let y = Range::of(&figure.y.scale, along(|mark| mark.y, !named));
-    let ((left, top), (width, height)) = (place.corner(number), place.panel);
-    let at_x = |value: f64| x.place(value).map(|p| left + p.clamp(0.0, 1.0) * width);
-    let at_y = |value: f64| y.place(value).map(|p| top + (1.0 - p.clamp(0.0, 1.0)) * height);
-    if !panel.title.is_empty() {
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" font-weight=\"600\">{}</text>",
-            short(left),
-            short(top - 0.5 * look.font),
-            escaped(&panel.title)
-        );
-    }
-    for tick in x.ticks() {
-        let Some(at) = at_x(tick) else { continue };
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{0} {1}v{2}\"/><text class=\"tick\" x=\"{0}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>",
-            short(at),
-            short(top),
-            short(height),
-            short(top + height + 1.3 * look.font),
-            words(tick)
-        );
-    }
-    let first = number.is_multiple_of(place.across);
-    let mut tick = |at: f64, text: &str| {
-        let _ = writeln!(out, "<path class=\"grid\" d=\"M{} {}h{}\"/>", short(left), short(at), short(width));
-        if first {
-            let _ = writeln!(
-                out,
-                "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-                short(left - 0.5 * look.font),
-                short(at + 0.35 * look.font),
-                escaped(text)
-            );
-        }
-    };
-    match &figure.y.scale {
-        Scale::Names(names) => {
-            let room = (0.4 * look.width / (0.56 * look.font)) as usize;
-            for (i, name) in names.iter().enumerate() {
-                let Some(at) = at_y(i as f64) else { continue };
-                tick(at, &cut(name, room));
-            }
-        }
-        _ => y.ticks().into_iter().for_each(|value| {
-            if let Some(at) = at_y(value) {
-                tick(at, &words(value));
-            }
-        }),
-    }
-    let _ = writeln!(
-        out,
-        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-        short(left),
-        short(top),
-        short(width),
-        short(height)
-    );
-    for series in &panel.series {
-        let style = names.iter().position(|name| *name == series.name).unwrap_or(0);
-        let colour = style % COLOURS.len();
-        // Signs of several series at one name stand below each other.
-        let shift = if named && names.len() > 1 {
-            (style as f64 - (names.len() - 1) as f64 / 2.0)
-                * (1.1 * look.font / names.len() as f64).min(0.5 * look.font)
-        } else {
-            0.0
-        };
-        let points: Vec<(&Mark, f64, f64)> = series
-            .marks
-            .iter()
-            .filter_map(|mark| Some((mark, at_x(mark.x)?, at_y(mark.y)? + shift)))
-            .collect();
-        let ends = |(a, b): (f64, f64)| {
-            let place = |value: f64| if named { at_x(value) } else { at_y(value) };
-            // An interval that begins at 0 goes to the end of a logarithmic axis.
-            let low = place(a).unwrap_or(if named { left } else { top + height });
-            Some((low, place(b)?))
-        };
-        if matches!(series.kind, Kind::Line | Kind::DottedLine) {
-            let upper = points.iter().filter_map(|(mark, x, _)| Some((*x, ends(mark.interval?)?.1)));
-            let lower = points.iter().rev().filter_map(|(mark, x, _)| Some((*x, ends(mark.interval?)?.0)));
-            let band: Vec<(f64, f64)> = upper.chain(lower).collect();
-            if series.kind == Kind::Line && band.len() > 2 {
-                let _ =
-                    writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{}z\"/>", path(&band));
-            }
-            let along: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
-            if along.len() > 1 {
-                line(out, style, &along);
-            }
-        }
-        if series.kind == Kind::Line {
-            continue;
-        }
-        for (mark, x, y) in points {
-            let along = |(a, b): (f64, f64)| match named {
-                true => format!("M{} {}H{}", short(a), short(y), short(b)),
-                false => format!("M{} {}V{}", short(x), short(a), short(b)),
-            };
-            if let Some(whiskers) = mark.whiskers.and_then(ends) {
-                let _ = writeln!(
-                    out,
-                    "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>",
-                    along(whiskers)
-                );
-            }
-            match (series.kind, mark.interval.and_then(ends)) {
-                (Kind::Boxes, Some((low, high))) => {
-                    let half = 0.35 * look.font;
-                    let (corner, size, middle) = if named {
-                        (
-                            (low.min(high), y - half),
-                            ((high - low).abs(), 2.0 * half),
-                            format!("M{} {}v{}", short(x), short(y - half), short(2.0 * half)),
-                        )
-                    } else {
-                        (
-                            (x - half, low.min(high)),
-                            (2.0 * half, (high - low).abs()),
-                            format!("M{} {}h{}", short(x - half), short(y), short(2.0 * half)),
-                        )
-                    };
-                    let _ = writeln!(
-                        out,
-                        "<rect class=\"sign\" stroke=\"var(--s{colour})\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\
-                         <path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{middle}\"/>",
-                        short(corner.0),
-                        short(corner.1),
-                        short(size.0),
-                        short(size.1)
-                    );
-                    continue;
-                }
-                (_, Some(interval)) => {
-                    let _ = writeln!(
-                        out,
-                        "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{}\"/>",
-                        along(interval)
-                    );
-                }
-                (_, None) => {}
-            }
-            sign(out, style, x, y, 0.3 * look.font);
-        }
-    }
 }
 
 fn path(points: &[(f64, f64)]) -> String {

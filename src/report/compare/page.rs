@@ -1,0 +1,301 @@
+//! A comparison as text, tables and numbers for programs.
+
+use super::{Clock, Compared, Comparison, Paid, Verdict};
+use crate::config::Thresholds;
+use crate::failure::{Failure, Result};
+use crate::page::{Format, Page, thousands};
+use crate::study;
+use std::collections::BTreeMap;
+
+/// What a table of differences shows.
+const JUDGED: &str = "In brackets the interval by which a difference is judged. n: about how many replicates would decide it, if means and spreads stay as they are.";
+
+impl Verdict {
+    /// In words; of cells of one run nothing has changed.
+    fn name(self, within: bool) -> &'static str {
+        match self {
+            Self::Identical => "identical",
+            Self::Equal => "equal",
+            Self::Undecided => "undecided",
+            Self::Better if within => "smaller",
+            Self::Worse if within => "larger",
+            Self::Better => "changed for the better",
+            Self::Worse => "changed for the worse",
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether it is of cells of one run.
+    fn is_within(&self) -> bool {
+        self.clocks.is_empty()
+    }
+
+    /// Whether every table of both holds the same rows.
+    pub fn is_identical(&self) -> bool {
+        self.tables.values().all(|same| *same == Some(true))
+    }
+
+    /// What changed for the worse: figures, and cells that fail now.
+    pub fn worse(&self) -> usize {
+        self.count(Verdict::Worse) + self.failed.len()
+    }
+
+    /// Figures with a verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.figures.iter().filter(|figure| figure.verdict == verdict).count()
+    }
+
+    /// The comparison as text of so many columns, markdown, CSV (its figures) or JSON. Errors: another format.
+    pub fn render(&self, format: Format, width: usize) -> Result<String> {
+        match format {
+            Format::Json => Ok(serde_json::to_string_pretty(self).expect("plain values") + "\n"),
+            Format::Csv => Ok(self.csv()),
+            Format::Html | Format::Latex | Format::Svg => {
+                Err(Failure::Usage("--format: want text, markdown, csv or json for a comparison".into()))
+            }
+            Format::Text => Ok(self.page().to_text(width)),
+            Format::Markdown => Ok(self.page().to_markdown()),
+        }
+    }
+
+    fn csv(&self) -> String {
+        let header = [
+            "cell",
+            "words",
+            "among",
+            "against",
+            "place",
+            "metric",
+            "base",
+            "candidate",
+            "difference",
+            "difference_se",
+            "half_width",
+            "verdict",
+            "replicates",
+        ];
+        let known = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        let row = |figure: &Compared| {
+            vec![
+                figure.cell.clone(),
+                figure.words.clone(),
+                figure.among.clone(),
+                figure.against.clone(),
+                figure.place.clone(),
+                figure.metric.to_owned(),
+                figure.base.to_string(),
+                figure.candidate.to_string(),
+                figure.difference.to_string(),
+                known(figure.standard_error),
+                known(figure.half_width),
+                figure.verdict.name(self.is_within()).to_owned(),
+                figure.replicates.map_or(String::new(), |n| n.to_string()),
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        study::lines(&header.map(str::to_owned), &rows)
+    }
+
+    /// What cells pay; those of the same words together.
+    fn paid_page(&self) -> Page {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.paid.iter().flat_map(|paid| &paid.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        let (what, body) = match self.is_within() {
+            true => (["among", "cells"], self.paid_within()),
+            false => (["cells", "run"], self.paid_between()),
+        };
+        if body.is_empty() {
+            return Page::default();
+        }
+        let header = [&what[..], &["record added or removed", "record moved", "smallest change"]].concat();
+        Page::headed("What a release pays").table(2, header, body).list(notes)
+    }
+
+    fn paid_between(&self) -> Vec<Vec<String>> {
+        let mut kinds: BTreeMap<(&[String; 3], &[String; 3]), Vec<&Paid>> = BTreeMap::new();
+        self.paid.iter().for_each(|paid| kinds.entry((&paid.base, &paid.candidate)).or_default().push(paid));
+        let mut body = Vec::new();
+        for ((base, candidate), cells) in kinds {
+            let words = match cells[..] {
+                [one] => one.words.clone(),
+                _ => format!("{} and {} more", cells[0].words, cells.len() - 1),
+            };
+            let row = |run: &str, pays: &[String; 3]| [&[words.clone(), run.to_owned()][..], pays].concat();
+            if base == candidate {
+                body.push(row("both", base));
+            } else {
+                body.extend([row("base", base), row("candidate", candidate)]);
+            }
+        }
+        body
+    }
+
+    fn paid_within(&self) -> Vec<Vec<String>> {
+        let mut kinds: Vec<(&str, Vec<&str>, &[String; 3])> = Vec::new();
+        let mut add =
+            |among, words, pays| match kinds.iter_mut().find(|kind| (kind.0, kind.2) == (among, pays)) {
+                Some((_, cells, _)) if cells.contains(&words) => {}
+                Some((_, cells, _)) => cells.push(words),
+                None => kinds.push((among, vec![words], pays)),
+            };
+        for paid in &self.paid {
+            add(paid.among.as_str(), paid.against.as_str(), &paid.base);
+            add(&paid.among, &paid.words, &paid.candidate);
+        }
+        let row = |(among, cells, pays): &(&str, Vec<&str>, &[String; 3])| {
+            [&[among.to_string(), cells.join(", ")][..], &pays[..]].concat()
+        };
+        kinds.iter().map(row).collect()
+    }
+
+    fn page(&self) -> Page {
+        let tables = self.tables.iter().map(|(name, same)| {
+            let words = match same {
+                Some(true) => "identical rows",
+                Some(false) => "other rows",
+                None => "in one of the two only",
+            };
+            vec![name.clone(), words.to_owned()]
+        });
+        let mut page = match self.is_within() {
+            true => Page::default(),
+            false => Page::headed("Tables").table(1, ["table", "rows"], tables.collect()),
+        };
+        page = page.and(if self.is_within() { self.methods_page() } else { self.changes_page() });
+        let kinds = [
+            (&self.only_base, "only in the base"),
+            (&self.only_candidate, "only in the candidate"),
+            (&self.failed, if self.is_within() { "failed" } else { "failed now" }),
+            (&self.mended, "no longer failed"),
+        ];
+        let line = |(cells, what)| -> Vec<String> {
+            let cells: &Vec<String> = cells;
+            cells.iter().map(|cell| format!("{what}: {cell}")).collect()
+        };
+        page = page.and(self.paid_page()).list(kinds.into_iter().flat_map(line).collect()).text(self.rule());
+        let clock = |clock: &Clock| {
+            let plural = if clock.processes == 1 { "" } else { "es" };
+            let Clock { seconds, host, threads, processes } = clock;
+            format!(
+                "{seconds:.1} s in {processes} process{plural}, on {host} with {threads} threads at the end"
+            )
+        };
+        match &self.clocks[..] {
+            [base, candidate] => page.text(format!(
+                "Wall clock, for information and not judged: base {}; candidate {}.",
+                clock(base),
+                clock(candidate)
+            )),
+            _ => page,
+        }
+    }
+
+    /// What is not identical.
+    fn changes_page(&self) -> Page {
+        let row = |figure: &Compared| {
+            let Compared { cell, words, place, metric, .. } = figure;
+            let [base, candidate] = [figure.base, figure.candidate].map(mean);
+            let what = [cell.clone(), words.clone(), place.clone(), metric.to_string(), base, candidate];
+            [&what[..], &self.judged(figure)].concat()
+        };
+        let differing = self.figures.iter().filter(|figure| figure.verdict != Verdict::Identical);
+        let rows: Vec<Vec<String>> = differing.map(row).collect();
+        if rows.is_empty() {
+            return Page::default();
+        }
+        let header =
+            ["cell", "what it is", "where in it", "metric", "base", "candidate", "difference", "verdict"];
+        Page::headed("Figures that are not identical").table(4, header, rows).text(JUDGED)
+    }
+
+    /// Cells of one run: those that have something in common below each other, behind the one that they are compared with.
+    fn methods_page(&self) -> Page {
+        let mut among: Vec<&str> = self.figures.iter().map(|figure| figure.among.as_str()).collect();
+        among.dedup();
+        let page = |among: &str| {
+            let here: Vec<&Compared> = self.figures.iter().filter(|figure| figure.among == among).collect();
+            let mut places: Vec<(&str, &str)> = Vec::new();
+            for figure in &here {
+                let place = (figure.place.as_str(), figure.metric);
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            let mut rows = Vec::new();
+            for (place, metric) in places {
+                let row = |words: &str, x: f64, judged: [String; 2]| {
+                    let what = [place.to_owned(), metric.to_owned(), words.to_owned(), mean(x)];
+                    [&what[..], &judged].concat()
+                };
+                let all =
+                    || here.iter().filter(|figure| (figure.place.as_str(), figure.metric) == (place, metric));
+                rows.extend(all().next().map(|first| row(&first.against, first.base, Default::default())));
+                rows.extend(all().map(|figure| row(&figure.words, figure.candidate, self.judged(figure))));
+            }
+            let header =
+                ["where in it", "metric", "", "mean", &format!("less {}", here[0].against), "verdict"]
+                    .map(str::to_owned);
+            Page::headed(among).table(3, header, rows)
+        };
+        let pages: Page = among.into_iter().map(page).collect();
+        pages.text(JUDGED)
+    }
+
+    /// The difference with its interval, and the verdict.
+    fn judged(&self, figure: &Compared) -> [String; 2] {
+        let Compared { difference, half_width, .. } = *figure;
+        let difference = match half_width.filter(|half| *half > 0.0) {
+            None => mean(difference),
+            Some(half) => {
+                // Two digits of the width.
+                let decimals = (1.0 - libm::log10(half).floor()).max(0.0) as usize;
+                let shown = |x: f64| match decimals {
+                    0..10 => format!("{x:+.decimals$}"),
+                    _ => format!("{x:+.1e}"),
+                };
+                let [low, high] = [difference - half, difference + half].map(shown);
+                format!("{} [{low}, {high}]", shown(difference))
+            }
+        };
+        let tell = |n: u64| format!(", n {}", thousands(n as f64));
+        let verdict = figure.verdict.name(self.is_within()).to_owned();
+        [difference, verdict + &figure.replicates.map_or(String::new(), tell)]
+    }
+
+    /// How it was judged, and how often with which verdict.
+    fn rule(&self) -> String {
+        let Thresholds { margin, level, margins } = &self.rule;
+        let others: Vec<String> = margins.iter().map(|(metric, x)| format!("{x} for {metric}")).collect();
+        let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+        let verdicts =
+            [Verdict::Identical, Verdict::Equal, Verdict::Undecided, Verdict::Better, Verdict::Worse];
+        let counted =
+            verdicts.map(|verdict| format!("{} {}", self.count(verdict), verdict.name(self.is_within())));
+        let bias = match self.figures.iter().any(|figure| figure.metric == "bias") {
+            true => " (of a bias: times the base's mean absolute error of a count)",
+            false => "",
+        };
+        format!(
+            "{} figures: {}. Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
+             together (Welch, Bonferroni): within {margin}{others} times the base's mean{bias} they are equal; else {} if it excludes \
+             0; else undecided.",
+            self.figures.len(),
+            counted.join(", "),
+            if self.is_within() { "smaller or larger" } else { "changed" },
+        )
+    }
+}
+
+/// A mean with six decimals; what is less is written as it is.
+fn mean(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".into(),
+        size if size < 1e-5 => format!("{x:.1e}"),
+        _ => format!("{x:.6}"),
+    }
+}

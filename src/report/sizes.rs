@@ -1,0 +1,83 @@
+//! What runs of one kind took, against the size of what they are about.
+
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
+use crate::page::{Page, bytes, counted, duration, thousands};
+use crate::store::Manifest;
+use crate::study::Named;
+
+/// Sizes from which on runs are shown against them.
+const SIZES: usize = 3;
+
+/// Time and memory of runs against the counts of their data: of runs with one study, subject and number of cells, if they have at least three sizes.
+pub(super) fn page(runs: &[&Named]) -> Page {
+    let mut groups: Vec<Vec<&Named>> = Vec::new();
+    let kind = |manifest: &Manifest| (manifest.study.clone(), manifest.subject.clone(), manifest.cells);
+    for run in runs.iter().filter(|run| run.run.manifest.counts > 0) {
+        let same = |group: &&mut Vec<&Named>| kind(&group[0].run.manifest) == kind(&run.run.manifest);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    let sizes = |group: &Vec<&Named>| {
+        let mut sizes: Vec<usize> = group.iter().map(|run| run.run.manifest.counts).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes.len()
+    };
+    groups.iter().filter(|group| sizes(group) >= SIZES).map(|group| of(group)).collect()
+}
+
+/// Seconds of all processes of a run.
+fn seconds(manifest: &Manifest) -> f64 {
+    manifest.process.seconds + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>()
+}
+
+/// The most bytes of any of them.
+fn memory(manifest: &Manifest) -> Option<u64> {
+    let shards = manifest.shards.iter().map(|shard| shard.process.peak_memory);
+    shards.chain([manifest.process.peak_memory]).max().flatten()
+}
+
+fn of(runs: &[&Named]) -> Page {
+    let mut sorted: Vec<&Manifest> = runs.iter().map(|run| &run.run.manifest).collect();
+    sorted.sort_by_key(|manifest| (manifest.process.threads, manifest.counts));
+    let row = |manifest: &&Manifest| {
+        vec![
+            counted(manifest.process.threads as f64, "thread"),
+            thousands(manifest.counts as f64),
+            duration(seconds(manifest)),
+            memory(manifest).map_or("-".into(), |most| bytes(most as f64)),
+        ]
+    };
+    let first = sorted[0];
+    let title = format!("{}: time and memory against size", first.name);
+    let figure = |what: &str, label: &str, value: fn(&Manifest) -> Option<f64>| {
+        let mut threads: Vec<usize> = sorted.iter().map(|manifest| manifest.process.threads).collect();
+        threads.dedup();
+        let series = |threads: usize| {
+            let here = sorted.iter().filter(|manifest| manifest.process.threads == threads);
+            Series {
+                name: counted(threads as f64, "thread"),
+                kind: Kind::DottedLine,
+                marks: here.filter_map(|one| Some(Mark::new(one.counts as f64, value(one)?))).collect(),
+            }
+        };
+        Figure {
+            name: Figure::named(&format!("{}-{what}-by-size", first.name)),
+            title: format!("{}: {what} against size", first.name),
+            about: format!(
+                "The {what} of a run with {} against the counts of a release, on logarithmic axes, by threads. The table below has the figures.",
+                counted(first.cells as f64, "cell")
+            ),
+            x: Axis { label: "counts of a release".into(), scale: Scale::Log },
+            y: Axis { label: label.into(), scale: Scale::Log },
+            panels: vec![Panel { title: String::new(), series: threads.into_iter().map(series).collect() }],
+        }
+    };
+    Page::headed(title)
+        .text("Wall clock from the first cell to the last row, and the most memory that the process held, reading included.")
+        .figure(figure("time", "seconds", |one| Some(seconds(one))))
+        .figure(figure("memory", "MB", |one| Some(memory(one)? as f64 / 1e6)))
+        .table(1, ["threads", "counts", "time", "memory"], sorted.iter().map(row).collect())
+}

@@ -1,0 +1,72 @@
+//! Traces of recorded chains.
+
+use super::super::cells::CellRow;
+use super::super::records::Named;
+use super::EntryRow;
+use crate::failure::Result;
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
+use crate::table::{Reader, Value};
+
+/// Points of a trace at most; of longer ones so many are drawn, evenly apart.
+const POINTS: usize = 500;
+
+/// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size; `None` where no draws were kept, or nothing
+/// varies. Errors: the file.
+pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Result<Option<Figure>> {
+    let path = run.run.folder.join(format!("cells/{}/draws.parquet", cell.cell));
+    let size = |entry: &&EntryRow| entry.ess;
+    let known = || entries.iter().filter(|entry| entry.ess.is_some());
+    let by_size =
+        |a: &&EntryRow, b: &&EntryRow| size(a).partial_cmp(&size(b)).unwrap_or(std::cmp::Ordering::Equal);
+    let (Some(slowest), Some(fastest)) = (known().min_by(by_size), known().max_by(by_size)) else {
+        return Ok(None);
+    };
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut shown = vec![slowest, fastest];
+    shown.dedup_by_key(|entry| entry.name.clone());
+    let reader = Reader::open(&path)?;
+    let place = |name: &str| reader.fields().iter().position(|field| field.name == name);
+    let places: Vec<Option<usize>> = shown.iter().map(|entry| place(&entry.name)).collect();
+    let (Some(chain), Some(iteration)) = (place(".chain"), place(".iteration")) else { return Ok(None) };
+    let mut marks: Vec<Vec<Mark>> = vec![Vec::new(); shown.len()];
+    reader.groups(|columns| {
+        for row in 0..columns[chain].len() {
+            if u64::get(&columns[chain], row) != Some(1) {
+                return Ok(false);
+            }
+            let at = u64::get(&columns[iteration], row).unwrap_or_default();
+            for (marks, place) in marks.iter_mut().zip(&places) {
+                let Some(column) = place.map(|place| &columns[place]) else { continue };
+                let error = i64::get(column, row).map(|x| x as f64).or_else(|| f64::get(column, row));
+                marks.extend(error.map(|error| Mark::new(at as f64, error)));
+            }
+        }
+        Ok(true)
+    })?;
+    let panel = |(entry, marks): (&&EntryRow, Vec<Mark>)| {
+        let n = marks.len();
+        let some: Vec<Mark> = match n > POINTS {
+            true => (0..POINTS).map(|k| marks[k * (n - 1) / (POINTS - 1)]).collect(),
+            false => marks,
+        };
+        let size = entry.ess.map_or(String::new(), |size| format!(", ESS {size:.0}"));
+        Panel {
+            title: format!("{}{size}", entry.name),
+            series: vec![Series { name: String::new(), kind: Kind::Line, marks: some }],
+        }
+    };
+    let (method, noise) = (cell.method_words(), cell.noise_words());
+    Ok(Some(Figure {
+        name: Figure::named(&format!("{}-trace-{}", run.name, cell.cell)),
+        title: format!("{}: trace of the first chain, {method}, {noise}", run.name),
+        about: format!(
+            "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest effective sample size (ESS) of all chains together, and \
+             that with the largest."
+        ),
+        x: Axis { label: "recorded draw".into(), scale: Scale::Linear },
+        y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
+        panels: shown.iter().zip(marks).map(panel).collect(),
+    }))
+}
