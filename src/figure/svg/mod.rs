@@ -270,13 +270,15 @@ fn text_width(text: &str, font: f64) -> f64 {
     0.56 * font * text.chars().count() as f64
 }
 
-/// A name of at most so many letters.
+/// A name of at most so many letters: what stands at its ends tells it from others.
 fn cut(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
-        name.to_owned()
-    } else {
-        name.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= most {
+        return name.to_owned();
     }
+    let end = most.saturating_sub(1).div_ceil(2);
+    let begin = most.saturating_sub(1 + end);
+    letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
 }
 
 fn escaped(text: &str) -> String {
