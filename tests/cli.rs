@@ -197,6 +197,8 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
         ("epsilon = [0.5, 7.0]", "epsilon: no block has 7"),
         ("law = \"gaussian\"\nsensitivity = 3.0", "sensitivity: no block has 3"),
         ("method = \"bluedown\"", "method: no block has bluedown"),
+        ("method = { kind = \"line-gibbs\", sweeps = 11 }", "method: no block has line-gibbs sweeps=11"),
+        ("split = \"even\"\ndelta = 0.5", "split: no block has even"),
     ] {
         place.write("idle.toml", &format!("{CONFIG}\n[[exclude]]\n{exclude}\n"));
         let told = place.command(&["plan", "idle.toml"]).assert().success();
@@ -351,6 +353,80 @@ fn write_parquet(path: &Path, keys: &[Option<i64>]) {
         1.5f64.put(&mut columns[1]);
     }
     writer.finish().unwrap();
+}
+
+/// Axes that go together, and combinations that are left out, axis by axis.
+#[test]
+fn grids_need_not_be_products() {
+    let place = tiny();
+    let cells = |grid: &str| -> Vec<(f64, f64, String, String)> {
+        let at = CONFIG.find("[[grid]]").unwrap();
+        place.write("grid.toml", &format!("{}{grid}", &CONFIG[..at]));
+        let plan: serde_json::Value =
+            serde_json::from_str(&place.prints(&["plan", "grid.toml", "--json"])).unwrap();
+        let text = |cell: &serde_json::Value, field: &str| cell[field].as_str().unwrap().to_owned();
+        let number = |cell: &serde_json::Value, field: &str| cell[field].as_f64().unwrap();
+        let cells = plan["cells"].as_array().unwrap().iter();
+        let words = |cell| (text(cell, "method") + " " + &text(cell, "options")).trim_end().to_owned();
+        cells
+            .map(|cell| (number(cell, "epsilon"), number(cell, "sensitivity"), text(cell, "law"), words(cell)))
+            .collect()
+    };
+    let head = "[[grid]]\nepsilon = [0.5, 1.0]\nsensitivity = [1, 2]\nlaw = \"laplace\"\n";
+    let methods = "method = [\"exact\", \"l2\"]\n";
+    assert_eq!(cells(&format!("{head}{methods}")).len(), 8);
+    let of = |zip: &str| {
+        let all = cells(&format!("{head}{methods}zip = {zip}\n"));
+        all.into_iter().map(|cell| (cell.0, cell.1, cell.3)).collect::<Vec<_>>()
+    };
+    let cell = |epsilon, sensitivity, method: &str| (epsilon, sensitivity, method.to_owned());
+    assert_eq!(
+        of("[\"epsilon\", \"sensitivity\"]"),
+        [cell(0.5, 1.0, "exact"), cell(0.5, 1.0, "l2"), cell(1.0, 2.0, "exact"), cell(1.0, 2.0, "l2")]
+    );
+    assert_eq!(
+        of("[[\"method\", \"epsilon\", \"sensitivity\"]]"),
+        [cell(0.5, 1.0, "exact"), cell(1.0, 2.0, "l2")]
+    );
+    // A law without a delta takes no part in what goes with it.
+    let gaussian = "[[grid]]\nepsilon = [0.5, 1.0]\ndelta = [1e-5, 1e-6]\nlaw = [\"laplace\", \"gaussian\"]\nmethod = \"l2\"\n";
+    assert_eq!(cells(gaussian).len(), 2 + 4);
+    assert_eq!(cells(&format!("{gaussian}zip = [\"epsilon\", \"delta\"]\n")).len(), 2 + 2);
+    // The same cells have the same keys.
+    let keys = |grid: &str| {
+        let at = CONFIG.find("[[grid]]").unwrap();
+        place.write("keys.toml", &format!("{}{grid}", &CONFIG[..at]));
+        let plan: serde_json::Value =
+            serde_json::from_str(&place.prints(&["plan", "keys.toml", "--json"])).unwrap();
+        let key = |cell: &serde_json::Value| cell["cell"].as_str().unwrap().to_owned();
+        plan["cells"].as_array().unwrap().iter().map(key).collect::<Vec<_>>()
+    };
+    let (all, some) = (
+        keys(&format!("{head}{methods}")),
+        keys(&format!("{head}{methods}zip = [\"epsilon\", \"sensitivity\"]\n")),
+    );
+    assert!(some.iter().all(|key| all.contains(key)));
+    for (zip, wanted) in [
+        ("[\"epsilon\", \"sensitivty\"]", &["zip: got `sensitivty`", "sensitivity"][..]),
+        ("[\"epsilon\"]", &["zip: got [\"epsilon\"]", "two axes or more"]),
+        ("[\"epsilon\", \"law\"]", &["zip: epsilon has 2, law has 1", "as many values of each"]),
+        ("[[\"epsilon\", \"method\"], [\"method\", \"sensitivity\"]]", &["zip: got `method` twice"]),
+        ("[\"epsilon\", \"delta\"]", &["zip: got `delta`", "only Gaussian laws"]),
+        ("[\"epsilon\", \"lag\"]", &["zip: got `lag`", "want one of"]),
+    ] {
+        let at = CONFIG.find("[[grid]]").unwrap();
+        place.write("wrong.toml", &format!("{}{head}{methods}zip = {zip}\n", &CONFIG[..at]));
+        place.refuses(&["plan", "wrong.toml"], &[&["wrong.toml"], wanted].concat());
+    }
+    // Left out by options, by delta, by split.
+    let chains = "[[grid]]\nepsilon = 1.0\nlaw = \"gaussian\"\ndelta = [1e-5, 1e-6]\nsplit = [\"each\", \"even\"]\n\
+                  method = [\"l2\", { kind = \"line-gibbs\", sweeps = [5, 10, 20] }]\n";
+    let left = |exclude: &str| cells(&format!("{chains}[[exclude]]\n{exclude}\n")).len();
+    assert_eq!(cells(chains).len(), 16);
+    assert_eq!(left("method = \"line-gibbs\""), 4);
+    assert_eq!(left("method = { kind = \"line-gibbs\", sweeps = [5, 20] }"), 8);
+    assert_eq!(left("method = { kind = \"line-gibbs\", sweeps = 5 }\ndelta = 1e-6"), 14);
+    assert_eq!(left("split = \"even\"\ndelta = 1e-5"), 12);
 }
 
 /// The project's own configs plan.

@@ -1,9 +1,11 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
-use super::model::{Beside, Block, Certify, Config, Exclude, Own, Pairs, SplitSpec, Thresholds};
+use super::model::{
+    AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
+};
 use super::nearest::one_of;
-use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit};
+use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::Shape;
@@ -178,9 +180,71 @@ impl Checker<'_> {
             ("delta", delta.len().max(1), place(axes.delta.map(Spanned::span))),
             ("lag", lags, axes.method.span()),
         ];
+        let zip = axes.zip.map(|zip| self.zip(zip, &lengths, needs_delta)).transpose()?.unwrap_or_default();
+        // Of axes that go together the first counts.
+        let counts = |(key, ..): &&(&str, usize, Range<usize>)| {
+            zip.iter().all(|group| group.iter().position(|axis| axis.is(key)).is_none_or(|place| place == 0))
+        };
+        let lengths: Vec<_> = lengths.iter().filter(counts).cloned().collect();
         *cells = self.product(*cells, &lengths)?;
         let method_span = axes.method.span();
-        Ok(Block { budget, law, method, sensitivity, split, delta, replicates, own, method_span, split_span })
+        Ok(Block {
+            budget,
+            law,
+            method,
+            sensitivity,
+            split,
+            delta,
+            zip,
+            replicates,
+            own,
+            method_span,
+            split_span,
+        })
+    }
+
+    /// Axes that go together; `lengths`: of all axes. Errors: what is no axis, an axis twice or alone, axes of different lengths.
+    fn zip(
+        &self,
+        wire: &Spanned<WireZip>,
+        lengths: &[(&str, usize, Range<usize>)],
+        needs_delta: bool,
+    ) -> Result<Vec<Vec<AxisName>>> {
+        let refuse = |message: String, label: String| Err(self.error(message, wire.span(), label));
+        let groups: Vec<&Vec<String>> = match wire.get_ref() {
+            WireZip::One(group) => vec![group],
+            WireZip::Several(groups) => groups.iter().collect(),
+        };
+        let known: Vec<&str> =
+            lengths.iter().map(|axis| axis.0).filter(|key| AxisName::of(key).is_some()).collect();
+        let (mut seen, mut zip) = (Vec::new(), Vec::new());
+        for group in groups {
+            let mut axes = Vec::new();
+            for name in group {
+                let axis = AxisName::of(name).filter(|_| known.contains(&name.as_str()));
+                let Some(axis) = axis else {
+                    return refuse(format!("zip: got `{name}`"), one_of(name, &known));
+                };
+                if axis == AxisName::Delta && !needs_delta {
+                    return refuse("zip: got `delta`".into(), "only Gaussian laws take a delta".into());
+                }
+                if seen.contains(&axis) {
+                    return refuse(format!("zip: got `{name}` twice"), "want every axis once".into());
+                }
+                seen.push(axis);
+                axes.push(axis);
+            }
+            let length = |name: &String| lengths.iter().find(|(key, ..)| key == name).map_or(0, |axis| axis.1);
+            let of: Vec<String> = group.iter().map(|name| format!("{name} has {}", length(name))).collect();
+            if group.len() < 2 {
+                return refuse(format!("zip: got {group:?}"), "want two axes or more that go together".into());
+            }
+            if group.iter().any(|name| length(name) != length(&group[0])) {
+                return refuse(format!("zip: {}", of.join(", ")), "want as many values of each".into());
+            }
+            zip.push(axes);
+        }
+        Ok(zip)
     }
 
     /// The method axis: every method serves what is released, and the study.
@@ -237,16 +301,24 @@ impl Checker<'_> {
         };
         let budget = budgets.into_iter().find_map(|(key, axis)| Some((key, axis.as_ref()?)));
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
-        let method = wire
-            .method
-            .as_ref()
-            .map(|axis| self.axis("method", axis, |name, span| self.method_kind(name, span)));
+        let mut methods = Vec::new();
+        for axis in wire.method.iter() {
+            self.not_empty("method", axis)?;
+            for wire in &axis.get_ref().0 {
+                let options: Vec<String> = wire.options.iter().map(|(key, _)| key.clone()).collect();
+                let all = self.method(wire, axis.span(), true)?.into_iter();
+                methods.extend(all.map(|method| ExcludedMethod { method, options: options.clone() }));
+            }
+        }
+        let split = wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
         Ok(Exclude {
             budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
             law: law.transpose()?,
-            method: method.transpose()?,
+            method: wire.method.is_some().then_some(methods),
             nonnegative: wire.nonnegative,
             sensitivity: wire.sensitivity.as_ref().map(|axis| positive("sensitivity", axis)).transpose()?,
+            split: split.transpose()?,
+            delta: wire.delta.as_ref().map(|axis| positive("delta", axis)).transpose()?,
         })
     }
 

@@ -20,7 +20,7 @@ pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
 pub use model::{
-    Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
+    AxisName, Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
     SplitSpec, Thresholds,
 };
 pub(crate) use nearest::one_of;

@@ -1,6 +1,6 @@
 //! What a checked config says.
 
-use crate::catalogue::{LawKind, Method, MethodKind};
+use crate::catalogue::{LawKind, Method};
 use crate::input::{DataSource, Keep};
 use crate::privacy::ChangeKind;
 use std::ops::Range;
@@ -95,8 +95,20 @@ impl Config {
                 idle(
                     "method",
                     &exclude.method,
-                    |kind| any(&|block| block.method.iter().any(|method| method.kind() == *kind)),
-                    |kind| kind.name().into(),
+                    |excluded| any(&|block| block.method.iter().any(|method| excluded.has(method))),
+                    ExcludedMethod::words,
+                ),
+                idle(
+                    "split",
+                    &exclude.split,
+                    |split| any(&|block| block.split.contains(split)),
+                    SplitSpec::label,
+                ),
+                idle(
+                    "delta",
+                    &exclude.delta,
+                    |x| any(&|block| block.delta.contains(x)),
+                    f64::to_string,
                 ),
                 idle(
                     "sensitivity",
@@ -150,6 +162,8 @@ pub struct Block {
     pub split: Vec<SplitSpec>,
     /// Deltas; empty if no law of the block needs one.
     pub delta: Vec<f64>,
+    /// Axes that go together: of each group values of one place alone.
+    pub zip: Vec<Vec<AxisName>>,
     /// Replicates of each cell.
     pub replicates: u64,
     /// What the study adds.
@@ -158,6 +172,43 @@ pub struct Block {
     pub method_span: Range<usize>,
     /// Place of the split axis.
     pub split_span: Range<usize>,
+}
+
+/// An axis of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AxisName {
+    /// Budgets: `epsilon`, or `paid`.
+    Budget,
+    /// Laws.
+    Law,
+    /// Methods, each combination of its options by itself.
+    Method,
+    /// Sensitivities.
+    Sensitivity,
+    /// Splits.
+    Split,
+    /// Deltas; an axis of the laws that need one.
+    Delta,
+}
+
+impl AxisName {
+    /// That of a key.
+    pub fn of(key: &str) -> Option<Self> {
+        Some(match key {
+            "epsilon" | "paid" => Self::Budget,
+            "law" => Self::Law,
+            "method" => Self::Method,
+            "sensitivity" => Self::Sensitivity,
+            "split" => Self::Split,
+            "delta" => Self::Delta,
+            _ => return None,
+        })
+    }
+
+    /// Whether a key is it.
+    pub fn is(self, key: &str) -> bool {
+        Self::of(key) == Some(self)
+    }
 }
 
 /// What a study adds to a block.
@@ -259,9 +310,58 @@ pub struct Exclude {
     /// Laws.
     pub law: Option<Vec<LawKind>>,
     /// Methods.
-    pub method: Option<Vec<MethodKind>>,
+    pub method: Option<Vec<ExcludedMethod>>,
     /// Non-negativity.
     pub nonnegative: Option<bool>,
     /// Sensitivities.
     pub sensitivity: Option<Vec<f64>>,
+    /// Splits.
+    pub split: Option<Vec<SplitSpec>>,
+    /// Deltas.
+    pub delta: Option<Vec<f64>>,
+}
+
+impl Exclude {
+    /// Whether it leaves out a cell.
+    pub fn has(
+        &self,
+        (budget, delta): (f64, Option<f64>),
+        law: LawKind,
+        method: &Method,
+        sensitivity: f64,
+        split: &SplitSpec,
+    ) -> bool {
+        self.budget.as_ref().is_none_or(|axis| axis.contains(&budget))
+            && self.delta.as_ref().is_none_or(|axis| delta.is_some_and(|delta| axis.contains(&delta)))
+            && self.law.as_ref().is_none_or(|axis| axis.contains(&law))
+            && self.method.as_ref().is_none_or(|axis| axis.iter().any(|excluded| excluded.has(method)))
+            && self.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
+            && self.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
+            && self.split.as_ref().is_none_or(|axis| axis.contains(split))
+    }
+}
+
+/// A method of which cells are left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExcludedMethod {
+    /// With options.
+    pub method: Method,
+    /// The keys of those that must agree.
+    pub options: Vec<String>,
+}
+
+impl ExcludedMethod {
+    /// Whether a method is it.
+    pub fn has(&self, method: &Method) -> bool {
+        let value = |method: &Method, key: &str| {
+            method.values().into_iter().find(|(option, _)| option.key == key).map(|(_, value)| value)
+        };
+        method.kind() == self.method.kind()
+            && self.options.iter().all(|key| value(method, key) == value(&self.method, key))
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        if self.options.is_empty() { self.method.name().to_owned() } else { self.method.words() }
+    }
 }

@@ -1,6 +1,6 @@
 //! The shape of a config file. Unknown keys are refused; every checked value keeps its place in the file.
 
-use super::names::{LawName, MethodName};
+use super::names::{LawName, SplitAxis};
 use crate::catalogue::Given;
 use crate::input::Bound;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -70,6 +70,8 @@ pub struct Axes<'a> {
     pub split: Option<&'a Spanned<Axis<WireSplit>>>,
     /// Deltas.
     pub delta: Option<&'a Spanned<Axis<f64>>>,
+    /// Axes that go together.
+    pub zip: Option<&'a Spanned<WireZip>>,
 }
 
 /// The file of one study of a grid and its block: what all have in common, and what is its own, at the top and in a block.
@@ -147,6 +149,10 @@ macro_rules! study {
             /// Deltas, for the Gaussian laws.
             #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
             delta: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
+            /// Names of axes that go together, the first value of one with the first of the others, instead of every value of one with every value of the
+            /// others; several such lists in a list.
+            #[schemars(with = "Option<crate::config::wire::WireZip>")]
+            zip: Option<toml::Spanned<$crate::config::wire::WireZip>>,
             $($(#[$own_meta])* $own: $own_type,)*
         }
 
@@ -161,6 +167,7 @@ macro_rules! study {
                     sensitivity: self.sensitivity.as_ref(),
                     split: self.split.as_ref(),
                     delta: self.delta.as_ref(),
+                    zip: self.zip.as_ref(),
                 }
             }
         }
@@ -315,6 +322,16 @@ pub enum WireSplit {
     Shares(Vec<f64>),
 }
 
+/// Names of axes, or lists of them.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum WireZip {
+    /// Axes that go together.
+    One(Vec<String>),
+    /// Several such.
+    Several(Vec<Vec<String>>),
+}
+
 /// `true`, `false`, or names of levels.
 #[derive(Debug, schemars::JsonSchema)]
 #[schemars(untagged)]
@@ -338,14 +355,20 @@ pub struct WireExclude {
     /// Laws.
     #[schemars(with = "Option<Axis<LawName>>")]
     pub law: Option<Spanned<Axis<String>>>,
-    /// Names of methods.
-    #[schemars(with = "Option<Axis<MethodName>>")]
-    pub method: Option<Spanned<Axis<String>>>,
+    /// Methods: by their names all of them, by a table those with these options.
+    #[schemars(with = "Option<Axis<WireMethod>>")]
+    pub method: Option<Spanned<Axis<WireMethod>>>,
     /// Non-negativity.
     pub nonnegative: Option<bool>,
     /// Sensitivities.
     #[schemars(with = "Option<Axis<f64>>")]
     pub sensitivity: Option<Spanned<Axis<f64>>>,
+    /// Splits of the budget.
+    #[schemars(with = "Option<SplitAxis>")]
+    pub split: Option<Spanned<Axis<WireSplit>>>,
+    /// Deltas.
+    #[schemars(with = "Option<Axis<f64>>")]
+    pub delta: Option<Spanned<Axis<f64>>>,
 }
 
 /// `[report]` of a study that draws no releases.

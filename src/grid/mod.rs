@@ -1,14 +1,16 @@
 //! From a config and its data to the cells of the run, each with a key of what it is.
 
+mod axes;
 mod key;
 mod resolved;
 
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
-use crate::config::{Block, Certify, Config, Exclude, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
+use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
+use axes::Noise;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -229,57 +231,43 @@ fn expand(
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
-    for &law in &block.law {
-        let deltas: Vec<Option<f64>> =
-            if law.needs_delta() { block.delta.iter().copied().map(Some).collect() } else { vec![None] };
-        for split in &block.split {
-            for &sensitivity in &block.sensitivity {
-                for &delta in &deltas {
-                    for &epsilon in &block.budget {
-                        // What is excluded need not calibrate.
-                        let excluded = |method: &&Method| {
-                            config.excludes.iter().any(|e| matches(e, epsilon, law, method, sensitivity))
-                        };
-                        let mut methods = block.method.iter().filter(|method| !excluded(method)).peekable();
-                        if methods.peek().is_none() {
-                            continue;
-                        }
-                        let at = |epsilon: f64| {
-                            let noise = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
-                            noise.map(|noise| (epsilon, noise))
-                        };
-                        let paid = config.change.as_ref().map(|_| epsilon);
-                        // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
-                        let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
-                        let or_from = |found: crate::Result<_>, &start: &f64| {
-                            found.or_else(|e| at(start).map_err(|_| e))
-                        };
-                        let calibrated = starts.iter().fold(at(epsilon), or_from);
-                        let (epsilon, calibration) = calibrated.map_err(|e| {
-                            let label = "want a budget that fits the law and the levels";
-                            config.error(e.to_string(), block.split_span.clone(), label)
-                        })?;
-                        for &method in methods {
-                            let cell = Cell {
-                                key: 0,
-                                epsilon,
-                                paid,
-                                delta,
-                                sensitivity,
-                                split: split.clone(),
-                                law,
-                                method,
-                                nonnegative: nonnegative(method, subject),
-                                calibration: calibration.clone(),
-                                meeting: None,
-                                records: 0,
-                                replicates: block.replicates,
-                            };
-                            own(cell, &block.own, subject, &mut cells);
-                        }
-                    }
-                }
-            }
+    for noise in axes::noises(block) {
+        // What is excluded need not calibrate.
+        let methods = noise.methods(config, block);
+        if methods.is_empty() {
+            continue;
+        }
+        let Noise { law, split, sensitivity, delta, budget, .. } = noise;
+        let at = |epsilon: f64| {
+            let noise = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
+            noise.map(|noise| (epsilon, noise))
+        };
+        let paid = config.change.as_ref().map(|_| budget);
+        // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
+        let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
+        let or_from = |found: crate::Result<_>, &start: &f64| found.or_else(|e| at(start).map_err(|_| e));
+        let calibrated = starts.iter().fold(at(budget), or_from);
+        let (epsilon, calibration) = calibrated.map_err(|e| {
+            let label = "want a budget that fits the law and the levels";
+            config.error(e.to_string(), block.split_span.clone(), label)
+        })?;
+        for (_, method) in methods {
+            let cell = Cell {
+                key: 0,
+                epsilon,
+                paid,
+                delta,
+                sensitivity,
+                split: split.clone(),
+                law,
+                method,
+                nonnegative: nonnegative(method, subject),
+                calibration: calibration.clone(),
+                meeting: None,
+                records: 0,
+                replicates: block.replicates,
+            };
+            own(cell, &block.own, subject, &mut cells);
         }
     }
     Ok(cells)
@@ -347,14 +335,6 @@ fn calibrate(
     }
 }
 
-fn matches(exclude: &Exclude, epsilon: f64, law: LawKind, method: &Method, sensitivity: f64) -> bool {
-    exclude.budget.as_ref().is_none_or(|axis| axis.contains(&epsilon))
-        && exclude.law.as_ref().is_none_or(|axis| axis.contains(&law))
-        && exclude.method.as_ref().is_none_or(|axis| axis.contains(&method.kind()))
-        && exclude.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
-        && exclude.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
-}
-
 /// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it.
 pub fn check(config: &Config) -> Result<()> {
     let places = places(&config.data.shape);
@@ -363,17 +343,14 @@ pub fn check(config: &Config) -> Result<()> {
             Own::Meetings(meetings) => (!meetings.lag.is_empty(), meetings.harmonized.is_some()),
             _ => (false, false),
         };
-        for &law in &block.law {
-            for &method in &block.method {
-                let excluded = |epsilon: f64, sensitivity: f64| {
-                    config.excludes.iter().any(|e| matches(e, epsilon, law, &method, sensitivity))
-                };
-                let all_of = |epsilon: &f64| block.sensitivity.iter().all(|&s| excluded(*epsilon, s));
-                if block.budget.iter().all(all_of) {
+        let mut seen = HashSet::new();
+        for noise in axes::noises(block) {
+            for (place, method) in noise.methods(config, block) {
+                if !seen.insert((noise.law, place)) {
                     continue;
                 }
                 let why = |&place: &Place| {
-                    let serves = method.serves(law, place);
+                    let serves = method.serves(noise.law, place);
                     serves.and_then(|()| couples(method, place, lagged, harmonized)).err()
                 };
                 let refused: Vec<String> = places.iter().filter_map(why).collect();

@@ -1,0 +1,66 @@
+//! The product of a block's axes, in the order of its cells, but for axes that go together.
+
+use crate::catalogue::{LawKind, Method};
+use crate::config::{AxisName, Block, Config, Exclude, SplitSpec};
+
+/// The noise of some cells: one value of every axis but that of methods.
+pub(super) struct Noise<'a> {
+    pub(super) law: LawKind,
+    pub(super) split: &'a SplitSpec,
+    pub(super) sensitivity: f64,
+    pub(super) delta: Option<f64>,
+    /// As given: epsilon, or what is to be paid.
+    pub(super) budget: f64,
+    /// The place of each value on its axis; of a law without a delta that has none.
+    places: Vec<(AxisName, usize)>,
+}
+
+/// Every noise of a block.
+pub(super) fn noises(block: &Block) -> Vec<Noise<'_>> {
+    let mut noises = Vec::new();
+    for (of_law, &law) in block.law.iter().enumerate() {
+        let deltas: Vec<Option<f64>> =
+            if law.needs_delta() { block.delta.iter().copied().map(Some).collect() } else { vec![None] };
+        for (of_split, split) in block.split.iter().enumerate() {
+            for (of_sensitivity, &sensitivity) in block.sensitivity.iter().enumerate() {
+                for (of_delta, &delta) in deltas.iter().enumerate() {
+                    for (of_budget, &budget) in block.budget.iter().enumerate() {
+                        let mut places = vec![
+                            (AxisName::Law, of_law),
+                            (AxisName::Split, of_split),
+                            (AxisName::Sensitivity, of_sensitivity),
+                            (AxisName::Budget, of_budget),
+                        ];
+                        places.extend(delta.map(|_| (AxisName::Delta, of_delta)));
+                        if go_together(block, &places) {
+                            noises.push(Noise { law, split, sensitivity, delta, budget, places });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    noises
+}
+
+impl Noise<'_> {
+    /// The methods that it is drawn for, with their places on their axis.
+    pub(super) fn methods(&self, config: &Config, block: &Block) -> Vec<(usize, Method)> {
+        let noise = (self.budget, self.delta);
+        let wanted = |(place, method): &(usize, Method)| {
+            let places: Vec<_> = self.places.iter().copied().chain([(AxisName::Method, *place)]).collect();
+            let excluded = |e: &Exclude| e.has(noise, self.law, method, self.sensitivity, self.split);
+            go_together(block, &places) && !config.excludes.iter().any(excluded)
+        };
+        block.method.iter().copied().enumerate().filter(wanted).collect()
+    }
+}
+
+/// Whether values have one place on all axes of each group.
+fn go_together(block: &Block, places: &[(AxisName, usize)]) -> bool {
+    block.zip.iter().all(|group| {
+        let mut here = places.iter().filter(|(axis, _)| group.contains(axis)).map(|(_, place)| place);
+        let first = here.next();
+        here.all(|place| Some(place) == first)
+    })
+}
