@@ -140,13 +140,13 @@ macro_rules! study {
             /// Methods.
             #[schemars(with = "crate::config::wire::Axis<crate::config::wire::WireMethod>")]
             method: toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireMethod>>,
-            /// Sensitivities of one level's counts; default 1.
+            /// Sensitivities of one level's counts, in counts: what one change does to them, in the law's norm; default 1.
             #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
             sensitivity: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
             /// Splits of the budget over the levels; default "each".
             #[schemars(with = "Option<crate::config::names::SplitAxis>")]
             split: Option<toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireSplit>>>,
-            /// Deltas, for the Gaussian laws.
+            /// Deltas, for the Gaussian laws: probabilities in (0, 1).
             #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
             delta: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
             /// Names of axes that go together, the first value of one with the first of the others, instead of every value of one with every value of the
@@ -185,7 +185,7 @@ pub struct WireCompare {
     /// Share of the base's mean within which a difference does not matter; default 0.05.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub margin: Option<Spanned<f64>>,
-    /// The same for single metrics.
+    /// The same for single metrics: `l1`, `l2`, `bias`, `tau`, `gamma`.
     #[serde(default)]
     pub margins: WireMargins,
 }
@@ -412,10 +412,10 @@ pub struct WireCertify {
     /// Coupled pairs of every chain and lag.
     #[schemars(with = "i64", range(min = 1))]
     pub pairs: Spanned<i64>,
-    /// Lags of the pairs.
+    /// Lags of the pairs, in kernel steps.
     #[schemars(with = "Axis<i64>")]
     pub lag: Spanned<Axis<i64>>,
-    /// Steps after which a pair is cut short; default 10,000,000.
+    /// Kernel steps after which a pair is cut short; default 10,000,000.
     #[schemars(with = "Option<i64>", range(min = 1))]
     pub max_steps: Option<Spanned<i64>>,
 }

@@ -18,20 +18,20 @@ study! {
         report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
-    MeetingBlock by epsilon: "Privacy budgets." {
+    MeetingBlock by epsilon: "Privacy budgets: epsilon of pure differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {
         /// Coupled pairs of the block's cells.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
-        /// Lags of coupled pairs; none where the chains' marginals alone are compared.
+        /// Lags of coupled pairs, in kernel steps; none where the chains' marginals alone are compared.
         #[schemars(with = "Option<Axis<i64>>")]
         lag: Option<Spanned<Axis<i64>>>,
-        /// Steps after which a coupled pair is cut short; default 10,000,000.
+        /// Kernel steps after which a coupled pair is cut short; default 10,000,000.
         #[schemars(with = "Option<i64>", range(min = 1))]
         max_steps: Option<Spanned<i64>>,
         /// Chains whose marginals are compared with the exact law, up to `marginal-steps`.
         #[schemars(with = "Option<i64>", range(min = 1))]
         marginal_chains: Option<Spanned<i64>>,
-        /// The last step at which they are; default 1000.
+        /// The last kernel step at which they are; default 1000.
         #[schemars(with = "Option<i64>", range(min = 1))]
         marginal_steps: Option<Spanned<i64>>,
         /// Groups of chains that share weights, for bounds on f-divergences without a lag.
@@ -40,7 +40,7 @@ study! {
         /// Chains of each group; default 64.
         #[schemars(with = "Option<i64>", range(min = 2, max = 65536))]
         harmonized_chains: Option<Spanned<i64>>,
-        /// Steps after which a group is left; default 10,000,000.
+        /// Kernel steps after which a group is left; default 10,000,000.
         #[schemars(with = "Option<i64>", range(min = 1))]
         harmonized_steps: Option<Spanned<i64>>,
     }
