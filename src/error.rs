@@ -59,6 +59,9 @@ pub enum Error {
         /// By how much.
         residual: String,
     },
+    /// A method of one's own failed.
+    #[error("{0}")]
+    Own(String),
     /// A solver found no answer that passes its own check.
     #[error("{what} did not converge: {residuals}")]
     NotConverged {

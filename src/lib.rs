@@ -90,6 +90,8 @@ pub mod input;
 #[cfg(feature = "harness")]
 mod machine;
 #[cfg(feature = "harness")]
+pub mod own;
+#[cfg(feature = "harness")]
 pub mod page;
 #[cfg(feature = "harness")]
 pub mod report;

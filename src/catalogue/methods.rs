@@ -5,6 +5,7 @@ use super::options::{Kind, OptionFacts, OptionValue, SolveFor, Value};
 use crate::exact::{NO_CONTINUOUS_FLOORS, Source};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
+use crate::own::{Own, Promises};
 
 /// What is known of a method.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +88,8 @@ macro_rules! methods {
         pub enum Method { $($(#[$doc])* $kind $({ $($(#[$field_doc])* $field: $type,)* })?,)* }
 
         impl MethodKind {
-            /// Every method.
-            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+            /// Every method, that of others included.
+            const EVERY: &'static [Self] = &[$(Self::$kind,)*];
 
             /// What is known of it.
             pub fn facts(self) -> &'static Facts {
@@ -165,6 +166,8 @@ static SOLVE_FOR: OptionFacts = option(
 );
 static FROM: OptionFacts =
     option("from", "what proposals satisfy", Kind::Name(&["equations", "unconstrained"]));
+
+static OWN: OptionFacts = option("own", "the method", Kind::Own);
 
 const START: &str = "where the chain begins: twice as wide as the law's own noise, or as wide";
 static STARTS: OptionFacts = option("start", START, Kind::Name(&["over-dispersed", "free-noise"]));
@@ -410,9 +413,22 @@ methods! {
         words: 5_000,
         ..IMAGING
     };
+    /// A method of one's own.
+    External {
+        /// Which one.
+        own: Option<Own> = OWN,
+    } = "external", Facts {
+        on_trees: on_trees("a method of one's own: a program, or a type that was registered", FOUR, FOUR),
+        on_tables: on_tables("a method of one's own: a program, or a type that was registered", PRODUCTS, PRODUCTS),
+        words: 1_000,
+        ..IMAGING
+    };
 }
 
 impl MethodKind {
+    /// Every method of ours.
+    pub const ALL: &'static [Self] = Self::EVERY.split_at(Self::EVERY.len() - 1).0;
+
     /// The name in configs and results.
     pub fn name(self) -> &'static str {
         self.facts().name
@@ -420,7 +436,7 @@ impl MethodKind {
 
     /// The method of a name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+        Self::EVERY.iter().copied().find(|kind| kind.name() == name)
     }
 
     /// Whether it runs a Markov chain.
@@ -457,7 +473,17 @@ impl Method {
         let given = |(option, value): &(&OptionFacts, Value)| {
             option.key == NONNEGATIVE_KEY && *value == Value::Flag(true)
         };
-        matches!(self, Self::TopDown | Self::BlueDown) || self.values().iter().any(given)
+        matches!(self, Self::TopDown | Self::BlueDown)
+            || self.promises().is_some_and(|promises| promises.nonnegative)
+            || self.values().iter().any(given)
+    }
+
+    /// Of a method of one's own: what it promised.
+    fn promises(&self) -> Option<Promises> {
+        match self {
+            Self::External { own } => Some(own.map_or(Promises::default(), Own::promises)),
+            _ => None,
+        }
     }
 
     /// Whether it runs a Markov chain.
@@ -482,24 +508,26 @@ impl Method {
 
     /// Whether it promises the equations.
     pub fn keeps_equations(&self) -> bool {
-        self.facts().how != How::Free
+        self.promises().map_or(self.facts().how != How::Free, |promises| promises.invariant)
     }
 
     /// Whether it keeps inequalities of a table; else it keeps equations only, or nothing.
     pub fn keeps_inequalities(&self) -> bool {
         let some = |on: &OnTables| LawKind::ALL.iter().any(|law| (on.inequalities.has)(*law));
-        self.keeps_equations() && self.facts().on_tables.as_ref().is_some_and(some)
+        let ours = || self.facts().on_tables.as_ref().is_some_and(some);
+        self.keeps_equations() && self.promises().map_or_else(ours, |promises| promises.inequalities)
     }
 
     /// Whether its releases are integers if the noise is.
     pub fn keeps_integers(&self) -> bool {
-        self.facts().integers
+        self.promises().map_or(self.facts().integers, |promises| promises.integers)
     }
 
     /// Whether its releases are integers under a law: it keeps the noise's, or ends with a rounding.
     pub fn releases_integers(&self, law: LawKind) -> bool {
         let rounds = matches!(self, Self::TopDown | Self::BlueDown | Self::L2Integer | Self::Nnl2Integer);
-        rounds || (self.keeps_integers() && !law.is_continuous())
+        let promised = self.promises().is_some_and(|promises| promises.integers);
+        rounds || promised || (self.keeps_integers() && !law.is_continuous())
     }
 
     /// Length of its chain, in sweeps or steps: `None` if it runs none, or until chains meet.
@@ -556,7 +584,11 @@ impl Method {
     pub fn options(&self) -> String {
         let values = self.values();
         let others = values.iter().filter(|(option, _)| option.key != NONNEGATIVE_KEY);
-        others.map(|(option, value)| format!("{}={value}", option.key)).collect::<Vec<_>>().join(",")
+        let words = |(option, value): &(&OptionFacts, Value)| match value {
+            Value::Own(own) => own.words().to_owned(),
+            value => format!("{}={value}", option.key),
+        };
+        others.map(words).collect::<Vec<_>>().join(",")
     }
 }
 

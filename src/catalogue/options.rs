@@ -4,6 +4,7 @@ use crate::exact::Source;
 use crate::invariant::{Linear, dependent_entries};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
+use crate::own::Own;
 use std::fmt;
 
 /// What is known of an option.
@@ -39,6 +40,8 @@ pub enum Kind {
     },
     /// One of these names, the default first.
     Name(&'static [&'static str]),
+    /// A method of one's own with all that belongs to it; none by default.
+    Own,
 }
 
 /// A value of an option.
@@ -52,6 +55,8 @@ pub enum Value {
     Number(f64),
     /// A name.
     Name(&'static str),
+    /// A method of one's own.
+    Own(Own),
 }
 
 impl fmt::Display for Value {
@@ -62,6 +67,7 @@ impl fmt::Display for Value {
             // The fewest digits that give it back: part of a cell's key.
             Self::Number(x) => write!(f, "{x:?}"),
             Self::Name(name) => f.write_str(name),
+            Self::Own(own) => own.fmt(f),
         }
     }
 }
@@ -74,6 +80,7 @@ impl OptionFacts {
             Kind::Count(n) => Some(Value::Count(n)),
             Kind::Number { default, .. } => default.map(Value::Number),
             Kind::Name(names) => Some(Value::Name(names[0])),
+            Kind::Own => None,
         }
     }
 
@@ -108,6 +115,7 @@ impl OptionFacts {
                 format!("want a number in {}{above}, {most}]", if closed { '[' } else { '(' })
             }
             Kind::Name(names) => format!("want {}", either(names)),
+            Kind::Own => "want a command, or the name of a method that was registered".into(),
         }
     }
 }
@@ -183,6 +191,15 @@ impl OptionValue for f64 {
     }
     fn value(self) -> Option<Value> {
         Some(Value::Number(self))
+    }
+}
+
+impl OptionValue for Option<Own> {
+    fn read(value: Option<Value>) -> Self {
+        if let Some(Value::Own(own)) = value { Some(own) } else { None }
+    }
+    fn value(self) -> Option<Value> {
+        self.map(Value::Own)
     }
 }
 

@@ -11,6 +11,9 @@ pub(super) struct Arguments {
     /// The config files
     #[arg(required = true)]
     configs: Vec<PathBuf>,
+    /// Start the programs of methods that are not ours, and ask what they promise
+    #[arg(long)]
+    commands: bool,
     /// Override a value of the configs
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -21,6 +24,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match study::load(path, &arguments.sets)? {
             Document::Grid(config) => {
+                if arguments.commands {
+                    grid::meet(&config)?;
+                }
                 grid::check(&config)?;
                 format!("{}, {} of the grid", config.study, counted(config.blocks.len() as f64, "block"))
             }

@@ -87,6 +87,13 @@ enum Verb {
     /// Show the manual page, or that of a verb
     #[command(after_help = "Example: congenial man run")]
     Man(man::Arguments),
+    /// Become a method's program, which ends with this one
+    #[command(name = crate::own::process::VERB, hide = true)]
+    OwnMethod {
+        /// The program with its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
     /// Print a shell's completion script
     #[command(
         after_help = "Example: congenial completions bash >~/.local/share/bash-completion/completions/congenial"
@@ -97,6 +104,7 @@ enum Verb {
 /// Parses the arguments, does what they ask, and returns the exit code ([`crate::failure::Failure::exit_code`]).
 pub fn main() -> ExitCode {
     let verb = Cli::parse().verb;
+    crate::own::process::supervise();
     // A panic is a bug, and has said so by itself.
     match std::panic::catch_unwind(AssertUnwindSafe(|| act(verb))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
@@ -129,6 +137,9 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Methods => methods::run(),
         Verb::Schema => schema::run(),
         Verb::Man(arguments) => man::run(&arguments),
+        Verb::OwnMethod { command } => {
+            Err(crate::failure::Failure::Wrong(crate::own::process::become_program(&command)))
+        }
         Verb::Completions(arguments) => completions::run(&arguments),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::checker::Checker;
 use super::nearest::{meant, one_of};
+use super::own::EXTERNAL;
 use super::wire::{Axis, WireMethod};
 use crate::catalogue::{Given, Method, MethodKind, OptionFacts, Value};
 use crate::failure::Result;
@@ -12,7 +13,7 @@ impl Checker<'_> {
     /// The method of a name. Errors: there is none.
     pub(super) fn method_kind(&self, name: &str, span: Range<usize>) -> Result<MethodKind> {
         MethodKind::named(name).ok_or_else(|| {
-            let names: Vec<&str> = MethodKind::ALL.iter().map(|kind| kind.name()).collect();
+            let names: Vec<&str> = MethodKind::ALL.iter().map(|kind| kind.name()).chain([EXTERNAL]).collect();
             self.error(format!("method: got `{name}`"), span, one_of(name, &names))
         })
     }
@@ -25,6 +26,9 @@ impl Checker<'_> {
         span: Range<usize>,
         lengths: bool,
     ) -> Result<Vec<Method>> {
+        if wire.kind == EXTERNAL {
+            return self.external(wire, wire.place.clone().unwrap_or(span));
+        }
         let kind = self.method_kind(&wire.kind, wire.place.clone().unwrap_or(span))?;
         let options = kind.facts().options;
         for (i, (key, axis)) in wire.options.iter().enumerate() {

@@ -11,6 +11,7 @@ mod model;
 pub mod names;
 mod nearest;
 mod overrides;
+mod own;
 mod queries;
 mod schema;
 pub mod wire;

@@ -75,6 +75,22 @@ impl JsonSchema for WireMethod {
                 "type": "object", "properties": properties, "required": ["kind"], "additionalProperties": false,
             }));
         }
+        let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
+        let scalar = json!({ "type": ["boolean", "number", "string"] });
+        choices.push(json!({
+            "type": "object",
+            "description": "A method of one's own; other keys are its options, of which lists are axes.",
+            "properties": {
+                "kind": { "const": super::own::EXTERNAL },
+                "command": texts,
+                "name": { "type": "string" },
+                "depends": { "anyOf": [{ "type": "string" }, texts] },
+                "timeout": { "type": "number", "exclusiveMinimum": 0 },
+                "folder": { "type": "string" },
+            },
+            "required": ["kind"],
+            "additionalProperties": { "anyOf": [scalar, { "type": "array", "items": scalar, "minItems": 1 }] },
+        }));
         json_schema!({ "anyOf": choices })
     }
 }
@@ -93,6 +109,7 @@ fn axis(option: &OptionFacts) -> Value {
             one
         }
         Kind::Name(names) => json!({ "type": "string", "enum": names }),
+        Kind::Own => json!({}),
     };
     let mut axis = json!({
         "description": option.meaning,
@@ -104,6 +121,7 @@ fn axis(option: &OptionFacts) -> Value {
             crate::catalogue::Value::Count(n) => json!(n),
             crate::catalogue::Value::Number(x) => json!(x),
             crate::catalogue::Value::Name(name) => json!(name),
+            crate::catalogue::Value::Own(own) => json!(own.words()),
         };
     }
     axis

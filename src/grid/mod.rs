@@ -150,6 +150,7 @@ impl Plan {
 
     /// The same on a table that was read.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
+        meet(&config)?;
         let (subject, asked) = subject(&config, table)?;
         let certified_by = match &config.certify {
             Some(Certify::Run(folder)) => Some(Run::open(folder)?.manifest.config_hash),
@@ -195,6 +196,20 @@ impl Plan {
     pub fn hash(&self) -> String {
         format!("{:016x}", key::plan(self))
     }
+}
+
+/// Asks the methods that are not ours what they promise. Errors: one that cannot be used.
+pub fn meet(config: &Config) -> Result<()> {
+    for block in &config.blocks {
+        for method in &block.method {
+            if let Method::External { own: Some(own) } = method {
+                own.meet().map_err(|why| {
+                    config.error(format!("method: {why}"), block.method_span.clone(), "this method cannot be used")
+                })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The confidential counts with their structure, and what the config asks of single ones.

@@ -131,6 +131,7 @@ impl Plan {
         for (option, value) in cell.method.values() {
             match value {
                 catalogue::Value::Name(name) => write!(text, ", {} = \"{name}\"", option.key)?,
+                catalogue::Value::Own(own) => write!(text, ", {}", own.config())?,
                 value => write!(text, ", {} = {value}", option.key)?,
             }
         }

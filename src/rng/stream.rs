@@ -19,6 +19,8 @@ pub enum Role {
     Moves = 2,
     /// A group of coupled chains: all their starts, then their moves.
     Group = 3,
+    /// The seed of a method of one's own.
+    Own = 4,
 }
 
 /// Names one random stream.

@@ -2,10 +2,10 @@
 
 use super::super::rows::{RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::super::{ChainRow, ErrorRow};
-use super::unsupported;
+use super::{own, unsupported};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::chain::{self, ChainRecord};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::TreeSampler;
 use crate::grid::Cell;
 use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
@@ -18,16 +18,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Prepares a cell: everything that does not depend on the replicate.
-pub(super) fn prepare(cell: &Cell, seed: u64, table: &HierarchyTable) -> Result<Box<dyn Releases>> {
+/// `keys`: the seed of the run, and the key of the cell's noise.
+pub(super) fn prepare(cell: &Cell, keys: (u64, u64), table: &HierarchyTable) -> Result<Box<dyn Releases>> {
     if !cell.law.on_hierarchies() {
         return Err(unsupported(cell.method.name(), cell.law.name()));
     }
-    cell.law.on(OnTree { cell, seed, table })
+    cell.law.on(OnTree { cell, keys, table })
 }
 
 struct OnTree<'a> {
     cell: &'a Cell,
-    seed: u64,
+    keys: (u64, u64),
     table: &'a HierarchyTable,
 }
 
@@ -49,9 +50,9 @@ impl OnLaw for OnTree<'_> {
 
 impl OnTree<'_> {
     fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Releases>> {
-        let Self { cell, seed, table } = self;
+        let Self { cell, keys: (seed, noise_key), table } = self;
         let laws = cell.calibration.laws(law).collect::<Result<Vec<_>>>()?;
-        let (draws, tv_error) = sampler(&cell.method, &laws, table)?;
+        let (draws, tv_error) = sampler(cell, &laws, table)?;
         let tree = Tree {
             hierarchy: table.hierarchy.clone(),
             counts: table.counts.clone(),
@@ -59,6 +60,7 @@ impl OnTree<'_> {
             nonnegative: cell.method.nonnegative(),
             promised: cell.method.keeps_equations(),
             key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+            noise_key,
         };
         Ok(Box::new(Ready { tree, draws, tv_error }))
     }
@@ -68,7 +70,8 @@ impl OnTree<'_> {
 type Drawing<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Rows) -> Result<()> + Send + Sync>;
 
 /// The method, and what its draws are off in total variation; NaN if that is unknown.
-fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) -> Result<(Drawing<L>, f64)> {
+fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Result<(Drawing<L>, f64)> {
+    let method = &cell.method;
     let (hierarchy, start) = (&table.hierarchy, method.start());
     let counts = method.nonnegative().then_some(&table.counts[..]);
     let variances = || laws.iter().map(|law| law.variance()).collect::<Vec<_>>();
@@ -156,6 +159,41 @@ fn sampler<L: TreeNoise>(method: &Method, laws: &[L], table: &HierarchyTable) ->
             });
             (draws, 0.0)
         }
+        Method::External { own: Some(own) } => {
+            let mut by_count = vec![0.0; hierarchy.nodes()];
+            for (level, variance) in variances().into_iter().enumerate() {
+                let nodes = hierarchy.level_nodes(level);
+                nodes.filter(|&v| !hierarchy.is_known(v)).for_each(|v| by_count[v] = variance);
+            }
+            let (releases, promises) = (own::ready(own, cell, own::tree(hierarchy), by_count)?, own.promises());
+            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                let nodes = tree.hierarchy.nodes();
+                let mut noise = tree.zeros();
+                for batch in own::batches(range, nodes) {
+                    let mut counts = Vec::with_capacity(nodes * (batch.end - batch.start) as usize);
+                    for replicate in batch.clone() {
+                        let key = TaskKey { replicate, cell: tree.noise_key, ..tree.key };
+                        tree.fill(&mut stream(key), &mut noise);
+                        counts.extend(noise.iter().zip(&*tree.counts).map(|(z, &x)| z.to_f64() + x as f64));
+                    }
+                    let seeds: Vec<u64> =
+                        batch.clone().map(|replicate| own::seed(tree.key, replicate)).collect();
+                    releases.release(&seeds, &mut counts).map_err(Error::Own)?;
+                    for (replicate, released) in batch.zip(counts.chunks(nodes)) {
+                        if promises.integers {
+                            tree.record_integers(replicate, &own::integers(released)?, rows)?;
+                            continue;
+                        }
+                        own::finite(released)?;
+                        let errors: Vec<f64> =
+                            released.iter().zip(&*tree.counts).map(|(y, &x)| y - x as f64).collect();
+                        tree.record(replicate, &errors, released, rows)?;
+                    }
+                }
+                Ok(())
+            });
+            (draws, 0.0)
+        }
         _ => return Err(unsupported(method.name(), "a hierarchy")),
     })
 }
@@ -195,6 +233,8 @@ struct Tree<L> {
     /// Whether the method promises the invariant.
     promised: bool,
     key: TaskKey,
+    /// Of the streams of the noise.
+    noise_key: u64,
 }
 
 impl<L: TreeNoise> Tree<L> {

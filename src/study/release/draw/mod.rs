@@ -3,6 +3,7 @@
 mod conditioning;
 mod hierarchy;
 mod imaging;
+mod own;
 mod table;
 
 use super::rows::Releases;
@@ -12,10 +13,10 @@ use crate::input::Subject;
 
 /// Everything of a cell that does not depend on the replicate.
 pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Releases>> {
-    let seed = plan.config.seed;
+    let keys = (plan.config.seed, own::noise_key(plan, cell));
     match &plan.subject {
-        Subject::Hierarchy(table) => hierarchy::prepare(cell, seed, table),
-        Subject::Table(table) => table::prepare(cell, seed, table),
+        Subject::Hierarchy(table) => hierarchy::prepare(cell, keys, table),
+        Subject::Table(table) => table::prepare(cell, keys, table),
     }
 }
 

@@ -1,0 +1,204 @@
+//! Methods that are not ours: what they are given, what they promise, and how they are named.
+//!
+//! A method of one's own moves noisy counts to what is released. It is given the counts with the noise that the harness drew, and so shares it with
+//! `unconstrained`, the invariant, the variances of the noise and a seed of its own by replicate; confidential counts it is not given. It is a program that
+//! speaks a protocol ([`process`]), or a type that implements [`OwnMethod`].
+
+pub mod process;
+mod protocol;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a method promises of every release. What it promises is checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// Integers, if the noise is or not.
+    pub integers: bool,
+    /// The equations of the invariant.
+    pub invariant: bool,
+    /// Its inequalities, on tables.
+    pub inequalities: bool,
+    /// No count below 0, on trees.
+    pub nonnegative: bool,
+}
+
+impl Promises {
+    const NAMES: [&'static str; 4] = ["integers", "invariant", "inequalities", "nonnegative"];
+
+    /// Those of some names. Errors: a name that is none.
+    fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut promises = Self::default();
+        for name in names {
+            *match name {
+                "integers" => &mut promises.integers,
+                "invariant" => &mut promises.invariant,
+                "inequalities" => &mut promises.inequalities,
+                "nonnegative" => &mut promises.nonnegative,
+                _ => return Err(format!("it promises `{name}`, want {}", Self::NAMES.join(", "))),
+            } = true;
+        }
+        Ok(promises)
+    }
+}
+
+/// What a release keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Structure {
+    /// All nodes of a tree, each the sum of its children.
+    Tree {
+        /// By node its parent; of the root, which comes first, 0.
+        parents: Vec<i64>,
+        /// By level the first of its nodes, and the number of all.
+        levels: Vec<i64>,
+    },
+    /// The entries of a table under equations `A y = b` and inequalities `B y >= c`.
+    Table {
+        /// How many entries.
+        entries: usize,
+        /// The equations: entries and coefficients of each, and what they give.
+        equations: Vec<(Vec<(u32, i64)>, i64)>,
+        /// The inequalities: the same, and the least value.
+        inequalities: Vec<(Vec<(u32, i64)>, i64)>,
+    },
+}
+
+impl Structure {
+    /// Counts of a release.
+    pub fn counts(&self) -> usize {
+        match self {
+            Self::Tree { parents, .. } => parents.len(),
+            Self::Table { entries, .. } => *entries,
+        }
+    }
+}
+
+/// A cell of the grid, as a method is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// What a release keeps.
+    pub structure: Arc<Structure>,
+    /// The noise law.
+    pub law: &'static str,
+    /// The budget as given.
+    pub epsilon: f64,
+    /// By count the variance of its noise; 0 of one that is known.
+    pub variances: Vec<f64>,
+    /// The method's options: names and values.
+    pub options: Vec<(String, String)>,
+}
+
+/// A method of one's own.
+pub trait OwnMethod: Send + Sync {
+    /// What it promises. Errors: why it cannot be used.
+    fn promises(&self) -> Result<Promises, String>;
+    /// Everything of a cell that does not depend on the replicate. Errors: why it does not serve it.
+    fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String>;
+}
+
+/// A method that is ready for a cell.
+pub trait OwnReleases: Send + Sync {
+    /// Replaces the noisy counts of some replicates, one behind the other, by what is released. `seeds`: of each, for what the method draws itself. Errors: why
+    /// it failed.
+    fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String>;
+}
+
+/// A method with its options, by a handle: the same for the same.
+#[derive(Clone, Copy)]
+pub struct Own(&'static Named);
+
+struct Named {
+    /// Name, options and what else decides its releases, as it stands in results and keys.
+    words: String,
+    /// As it stands in a config: keys and values of TOML.
+    config: String,
+    options: Vec<(String, String)>,
+    method: Arc<dyn OwnMethod>,
+    promises: OnceLock<Promises>,
+}
+
+/// Every method that was named.
+static NAMED: Mutex<BTreeMap<String, &'static Named>> = Mutex::new(BTreeMap::new());
+
+impl Own {
+    /// A method with its options. `identity`: what else decides its releases; `config`: as it stands in a config.
+    pub fn new(
+        name: &str,
+        identity: &str,
+        config: String,
+        options: Vec<(String, String)>,
+        method: impl FnOnce() -> Arc<dyn OwnMethod>,
+    ) -> Self {
+        let parts = options.iter().map(|(key, value)| format!("{key}={value}"));
+        let identity = Some(identity).filter(|text| !text.is_empty()).map(|text| format!("files={text}"));
+        let words = std::iter::once(format!("name={name}")).chain(parts).chain(identity).collect::<Vec<_>>().join(",");
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        Self(named.entry(format!("{words} {config}")).or_insert_with(|| {
+            // Configs name few, and a process reads few configs.
+            Box::leak(Box::new(Named { words, config, options, method: method(), promises: OnceLock::new() }))
+        }))
+    }
+
+    /// Name, options and what else decides its releases.
+    pub fn words(self) -> &'static str {
+        &self.0.words
+    }
+
+    /// As it stands in a config.
+    pub fn config(self) -> &'static str {
+        &self.0.config
+    }
+
+    /// Asks what it promises, once. Errors: why it cannot be used.
+    pub fn meet(self) -> Result<Promises, String> {
+        if let Some(promises) = self.0.promises.get() {
+            return Ok(*promises);
+        }
+        let promises = self.0.method.promises()?;
+        Ok(*self.0.promises.get_or_init(|| promises))
+    }
+
+    /// What it promised; nothing before it was met.
+    pub fn promises(self) -> Promises {
+        self.0.promises.get().copied().unwrap_or_default()
+    }
+
+    /// See [`OwnMethod::prepare`].
+    pub fn prepare(self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
+        self.0.method.prepare(Task { options: self.0.options.clone(), ..task })
+    }
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+impl fmt::Display for Own {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// Methods of the caller's, by their names.
+static REGISTERED: OnceLock<BTreeMap<String, Arc<dyn OwnMethod>>> = OnceLock::new();
+
+/// Registers methods for configs: `method = { kind = "external", name = "…" }`. Once, before any config is read; what comes later is left out.
+pub fn register(methods: impl IntoIterator<Item = (String, Arc<dyn OwnMethod>)>) {
+    let _ = REGISTERED.set(methods.into_iter().collect());
+}
+
+/// A method that was registered, and the names of all.
+pub fn registered(name: &str) -> Result<Arc<dyn OwnMethod>, Vec<&'static str>> {
+    let all = REGISTERED.get();
+    let names = || all.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
+    all.and_then(|all| all.get(name).cloned()).ok_or_else(names)
+}

@@ -1,0 +1,335 @@
+//! A method that is a program: started once for every thread that draws, kept for all its batches, spoken to by its standard input and output.
+//!
+//! What it does wrong is the error of the cell, with its last words on standard error: it ends, it takes longer than it may, it answers something else. It is
+//! ended then, and another one begins with the next batch.
+
+use super::protocol::{self, Wrong};
+use super::{OwnMethod, OwnReleases, Promises, Structure, Task};
+use std::collections::VecDeque;
+use std::io::{BufReader, BufWriter, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Cells that a program is to remember at the same time.
+const CELLS: usize = 16;
+/// Bytes of its standard error that are kept.
+const LAST_WORDS: usize = 2000;
+
+/// A program that speaks the protocol.
+pub struct Program(Arc<Shared>);
+
+struct Shared {
+    command: Vec<String>,
+    folder: PathBuf,
+    timeout: Duration,
+    /// Those that nobody speaks to.
+    idle: Mutex<Vec<Talk>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Program {
+    /// A command with its arguments, run in a folder. `timeout`: for each of its answers.
+    pub fn new(command: Vec<String>, folder: PathBuf, timeout: Duration) -> Self {
+        Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default() }))
+    }
+}
+
+impl OwnMethod for Program {
+    fn promises(&self) -> Result<Promises, String> {
+        let (talk, promises) = Talk::begin(&self.0)?;
+        locked(&self.0.idle).push(talk);
+        Ok(promises)
+    }
+
+    fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
+        let ready = Ready { shared: self.0.clone(), task: Arc::new(task) };
+        ready.talk(|_, _| Ok(()))?;
+        Ok(Box::new(ready))
+    }
+}
+
+/// A cell that a program was told of.
+struct Ready {
+    shared: Arc<Shared>,
+    task: Arc<Task>,
+}
+
+impl Ready {
+    /// Speaks with one of the programs that knows the cell, or is told of it.
+    fn talk(&self, speak: impl FnOnce(&mut Talk, u64) -> Result<(), Wrong>) -> Result<(), String> {
+        let waiting = {
+            let mut idle = locked(&self.shared.idle);
+            let knows = idle.iter().position(|talk| talk.number(&self.task).is_some());
+            knows.or(idle.len().checked_sub(1)).map(|place| idle.swap_remove(place))
+        };
+        let mut talk = match waiting {
+            Some(talk) => talk,
+            None => Talk::begin(&self.shared)?.0,
+        };
+        let said = talk.tell(&self.task).and_then(|number| speak(&mut talk, number));
+        talk.hurry(None);
+        match said {
+            Ok(()) => {
+                locked(&self.shared.idle).push(talk);
+                Ok(())
+            }
+            Err(Wrong::Said(words)) => {
+                // It does not serve the cell; it may serve others.
+                talk.forget(&self.task);
+                locked(&self.shared.idle).push(talk);
+                Err(format!("`{}` says: {words}", self.shared.command.join(" ")))
+            }
+            Err(Wrong::Ended(why)) => Err(talk.end(&why)),
+        }
+    }
+}
+
+impl OwnReleases for Ready {
+    fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String> {
+        self.talk(|talk, number| {
+            talk.hurry(Some(talk.timeout));
+            let sent = protocol::release(&mut talk.input, number, seeds, counts);
+            sent.map_err(|e| Wrong::Ended(format!("does not listen: {e}")))?;
+            protocol::released(&mut talk.output, seeds.len(), counts)
+        })
+    }
+}
+
+/// A program that runs.
+struct Talk {
+    name: String,
+    timeout: Duration,
+    input: BufWriter<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    watched: Arc<(Mutex<Watched>, Condvar)>,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    structure: Option<Arc<Structure>>,
+    cells: Vec<Option<Arc<Task>>>,
+    /// The place of the next cell.
+    next: usize,
+}
+
+/// What the watch of a program knows.
+struct Watched {
+    child: Child,
+    /// When it must have answered.
+    until: Option<Instant>,
+    late: bool,
+    ended: bool,
+}
+
+impl Talk {
+    /// Starts a program and asks what it promises.
+    fn begin(shared: &Shared) -> Result<(Self, Promises), String> {
+        let name = shared.command.join(" ");
+        let mut child = spawn(shared).map_err(|e| format!("`{name}` cannot be started: {e}"))?;
+        let (Some(input), Some(output), Some(mut errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(format!("`{name}` has no standard input and output"));
+        };
+        let last_words: Arc<Mutex<VecDeque<u8>>> = Arc::default();
+        let heard = last_words.clone();
+        let listen = move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = errors.read(&mut bytes) {
+                let mut heard = locked(&heard);
+                heard.extend(&bytes[..n]);
+                let more = heard.len().saturating_sub(LAST_WORDS);
+                heard.drain(..more);
+            }
+        };
+        let watched = Watched { child, until: None, late: false, ended: false };
+        let watched = Arc::new((Mutex::new(watched), Condvar::new()));
+        let seen = watched.clone();
+        let thread = |what: &str, run: Box<dyn FnOnce() + Send>| {
+            let built = std::thread::Builder::new().name(what.into()).spawn(run);
+            built.map(drop).map_err(|e| format!("cannot start a thread: {e}"))
+        };
+        thread("last words", Box::new(listen))?;
+        thread("watch", Box::new(move || watch(&seen)))?;
+        let mut talk = Self {
+            name,
+            timeout: shared.timeout,
+            input: BufWriter::with_capacity(1 << 16, input),
+            output: BufReader::with_capacity(1 << 16, output),
+            watched,
+            last_words,
+            structure: None,
+            cells: vec![None; CELLS],
+            next: 0,
+        };
+        talk.hurry(Some(talk.timeout));
+        let answered = protocol::hello(&mut talk.input)
+            .map_err(|e| Wrong::Ended(format!("does not listen: {e}")))
+            .and_then(|()| protocol::answer(&mut talk.output, "method"));
+        talk.hurry(None);
+        match answered {
+            Ok(words) => match protocol::promises(&words) {
+                Ok(promises) => Ok((talk, promises)),
+                Err(why) => Err(talk.end(&why)),
+            },
+            Err(Wrong::Said(words)) => Err(format!("`{}` says: {words}", talk.name)),
+            Err(Wrong::Ended(why)) => Err(talk.end(&why)),
+        }
+    }
+
+    /// The number by which it knows a cell.
+    fn number(&self, task: &Arc<Task>) -> Option<u64> {
+        let is_it = |known: &Option<Arc<Task>>| known.as_ref().is_some_and(|known| Arc::ptr_eq(known, task));
+        self.cells.iter().position(is_it).map(|place| place as u64)
+    }
+
+    /// Tells it of a cell, if it does not know it.
+    fn tell(&mut self, task: &Arc<Task>) -> Result<u64, Wrong> {
+        if let Some(number) = self.number(task) {
+            return Ok(number);
+        }
+        let deaf = |e: std::io::Error| Wrong::Ended(format!("does not listen: {e}"));
+        self.hurry(Some(self.timeout));
+        if self.structure.as_ref().is_none_or(|known| **known != *task.structure) {
+            self.cells.fill(None);
+            protocol::structure(&mut self.input, &task.structure).map_err(deaf)?;
+            self.structure = Some(task.structure.clone());
+        }
+        let place = self.next;
+        self.next = (place + 1) % CELLS;
+        self.cells[place] = None;
+        protocol::cell(&mut self.input, place as u64, task).map_err(deaf)?;
+        protocol::answer(&mut self.output, "ready")?;
+        self.cells[place] = Some(task.clone());
+        Ok(place as u64)
+    }
+
+    fn forget(&mut self, task: &Arc<Task>) {
+        if let Some(number) = self.number(task) {
+            self.cells[number as usize] = None;
+        }
+    }
+
+    /// From now on it has so long to answer.
+    fn hurry(&self, time: Option<Duration>) {
+        let (watched, changed) = &*self.watched;
+        locked(watched).until = time.map(|time| Instant::now() + time);
+        changed.notify_all();
+    }
+
+    /// Ends it; what happened, with its last words.
+    fn end(self, why: &str) -> String {
+        let late = locked(&self.watched.0).late;
+        let why = if late { format!("took more than {:?} for an answer", self.timeout) } else { why.to_owned() };
+        let (name, last_words) = (self.name.clone(), self.last_words.clone());
+        drop(self);
+        // What it wrote last may still be on its way.
+        std::thread::sleep(Duration::from_millis(20));
+        let bytes: Vec<u8> = locked(&last_words).iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+        let last = if last.is_empty() { String::new() } else { format!("; its last words: {last}") };
+        format!("`{name}` {why}{last}")
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let (watched, changed) = &*self.watched;
+        let mut watched = locked(watched);
+        watched.ended = true;
+        let _ = watched.child.kill();
+        let _ = watched.child.wait();
+        changed.notify_all();
+    }
+}
+
+/// Ends a program that is late.
+fn watch(watched: &(Mutex<Watched>, Condvar)) {
+    let (watched, changed) = watched;
+    let mut now = locked(watched);
+    while !now.ended {
+        let wait = match now.until {
+            Some(until) if Instant::now() >= until => {
+                now.late = true;
+                now.until = None;
+                let _ = now.child.kill();
+                continue;
+            }
+            Some(until) => until.saturating_duration_since(Instant::now()),
+            None => Duration::from_secs(3600),
+        };
+        now = changed.wait_timeout(now, wait).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// The program through which others are started, so that they end with this one.
+static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
+/// The hidden verb of it.
+pub const VERB: &str = "own-method";
+
+/// From now on programs are started through this one's hidden verb, and end when it ends, however it does.
+pub fn supervise() {
+    if cfg!(target_os = "linux")
+        && let Ok(program) = std::env::current_exe()
+    {
+        let _ = SUPERVISOR.set(program);
+    }
+}
+
+type Spawned = std::io::Result<Child>;
+
+/// Starts a program. It would end with the thread that started it: that is one which does not end.
+fn spawn(shared: &Shared) -> Spawned {
+    static SPAWNER: OnceLock<Mutex<Sender<(Command, Sender<Spawned>)>>> = OnceLock::new();
+    let spawner = SPAWNER.get_or_init(|| {
+        let (sender, commands) = channel::<(Command, Sender<Spawned>)>();
+        let run = move || {
+            for (mut command, answer) in commands {
+                let _ = answer.send(command.spawn());
+            }
+        };
+        let _ = std::thread::Builder::new().name("programs".into()).spawn(run);
+        Mutex::new(sender)
+    });
+    let mut command = match SUPERVISOR.get() {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.arg(VERB).arg("--").args(&shared.command);
+            command
+        }
+        None => {
+            let mut command = Command::new(&shared.command[0]);
+            command.args(&shared.command[1..]);
+            command
+        }
+    };
+    command.current_dir(&shared.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (sender, answer) = channel();
+    let gone = || std::io::Error::other("the thread that starts programs has ended");
+    locked(spawner).send((command, sender)).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
+}
+
+/// What the hidden verb does: it asks to end with its parent, and becomes the program. Returns only if that fails, with why.
+pub fn become_program(command: &[String]) -> String {
+    use std::os::unix::process::CommandExt;
+    let Some((program, arguments)) = command.split_first() else { return "no command".into() };
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+        let parent = getppid();
+        if let Err(e) = set_parent_process_death_signal(Some(Signal::KILL)) {
+            return format!("cannot ask to end with its parent: {e}");
+        }
+        // It may have ended before that.
+        if getppid() != parent {
+            return "its parent has ended".into();
+        }
+    }
+    format!("{program}: {}", Command::new(program).args(arguments).exec())
+}
