@@ -1,0 +1,289 @@
+//! Methods of one's own. This program is the method too: `own method KIND` speaks the protocol, or does what a method must not do.
+
+mod place;
+
+use congenial::study::cells::CellRow;
+use congenial::study::release::{ErrorRow, LevelRow};
+use place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA};
+use std::io::{BufRead, Read, Write};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|first| first == "method") {
+        return method(&arguments[2]);
+    }
+    // As the harness of tests: names, and a filter.
+    let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
+    let tests: [(&str, fn()); 6] = [
+        ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
+        ("tables_are_served", tables_are_served),
+        ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
+        ("bad_configs_are_refused", bad_configs_are_refused),
+        ("no_program_stays", no_program_stays),
+        ("keys_are_of_command_options_and_files", keys_are_of_command_options_and_files),
+    ];
+    if arguments.iter().any(|word| word == "--list") {
+        tests.iter().for_each(|(name, _)| println!("{name}: test"));
+        return;
+    }
+    for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
+        test();
+        println!("test {name} ... ok");
+    }
+}
+
+/// A method: `copy` releases what it is given; the others fail, each in its way.
+fn method(kind: &str) {
+    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let (mut counts, mut line) = (0usize, String::new());
+    let mut take = |input: &mut std::io::StdinLock, n: usize| {
+        let mut bytes = vec![0; 8 * n];
+        input.read_exact(&mut bytes).unwrap();
+        bytes
+    };
+    let mut said = 0;
+    loop {
+        line.clear();
+        if input.read_line(&mut line).unwrap() == 0 {
+            return;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |i: usize| words[i].parse::<usize>().unwrap();
+        let answer = match words[0] {
+            "congenial" => match kind {
+                "mute" => std::process::exit(3),
+                "slow-start" => loop {
+                    std::thread::sleep(std::time::Duration::from_secs(1));
+                },
+                "boaster" => "method own 1 miracles".into(),
+                "old" => "error it speaks version 0".into(),
+                "integers" | "half" => "method own 1 integers".into(),
+                "liar" => "method own 1 integers invariant".into(),
+                _ => "method own 1".to_owned(),
+            },
+            "structure" if words[1] == "tree" => {
+                counts = number(2);
+                take(&mut input, counts + number(3) + 1);
+                continue;
+            }
+            "structure" => {
+                counts = number(2);
+                for (rows, terms) in [(3, 4), (5, 6)].map(|(a, b)| (number(a), number(b))) {
+                    take(&mut input, rows + 1 + 2 * terms + rows);
+                }
+                continue;
+            }
+            "cell" => {
+                take(&mut input, counts);
+                if kind == "picky" { "error it wants another law".into() } else { "ready".into() }
+            }
+            _ => {
+                let n = number(2);
+                take(&mut input, n);
+                let mut bytes = take(&mut input, n * counts);
+                said += 1;
+                match kind {
+                    "dies" => {
+                        eprintln!("my disk is full");
+                        std::process::exit(1);
+                    }
+                    "hangs" => loop {
+                        std::thread::sleep(std::time::Duration::from_secs(1));
+                    },
+                    "floods" => {
+                        for i in 0..20_000 {
+                            eprintln!("line {i} of what nobody reads");
+                        }
+                    }
+                    "garbage" => {
+                        output.write_all(&[b'x'; 100]).unwrap();
+                        output.write_all(b"\n").unwrap();
+                        output.flush().unwrap();
+                        continue;
+                    }
+                    "short" => bytes.truncate(8),
+                    "nan" => bytes[..8].copy_from_slice(&f64::NAN.to_le_bytes()),
+                    "half" => bytes[..8].copy_from_slice(&0.5f64.to_le_bytes()),
+                    "once" if said > 1 => std::process::exit(0),
+                    _ => {}
+                }
+                let n = if kind == "shapes" { n + 1 } else { n };
+                writeln!(output, "released {n}").unwrap();
+                output.write_all(&bytes).unwrap();
+                output.flush().unwrap();
+                if kind == "short" {
+                    return;
+                }
+                continue;
+            }
+        };
+        writeln!(output, "{answer}").unwrap();
+        output.flush().unwrap();
+    }
+}
+
+/// The command of a method of this program, as a config has it.
+fn command(kind: &str) -> String {
+    format!("command = [{:?}, \"method\", \"{kind}\"]", std::env::current_exe().unwrap().display().to_string())
+}
+
+fn tree(methods: &str, replicates: u64) -> String {
+    format!(
+        "name = \"own\"\nseed = 1\nreplicates = {replicates}\n{TREE_DATA}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = [{methods}]\n"
+    )
+}
+
+/// It has the noise of `unconstrained`, and its rows are those of any other method: for any number of threads, in shards, after a stop.
+fn noise_is_shared_and_rows_are_kept() {
+    let own = format!("{{ kind = \"external\", {}, name = \"copy\", alpha = [1, 2.5], mode = \"x\" }}", command("copy"));
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"unconstrained\", {own}"), 300))]);
+    place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
+    place.prints(&["run", "config.toml", "--out", "two", "--threads", "2"]);
+    let (_, digest) = (place.prints(&["compare", "one", "two", "--identical"]), ());
+    let _ = digest;
+    for shard in ["1/3", "2/3", "3/3"] {
+        place.prints(&["run", "config.toml", "--out", "merged", "--shard", shard]);
+    }
+    place.prints(&["merge", "config.toml", "--out", "merged"]);
+    place.prints(&["compare", "one", "merged", "--identical"]);
+    let cells: Vec<CellRow> = place.rows("one");
+    let options: Vec<&str> = cells.iter().map(|cell| cell.options.as_str()).collect();
+    assert_eq!(options[0], "");
+    assert!(options[1].starts_with("name=copy,alpha=1,mode=x,files="), "{options:?}");
+    assert!(options[2].starts_with("name=copy,alpha=2.5,mode=x,files="), "{options:?}");
+    let rows: Vec<ErrorRow> = place.rows("one");
+    let of = |i: usize| -> Vec<(f64, f64, f64)> {
+        rows.iter().filter(|row| row.cell == cells[i].cell).map(|row| (row.l1, row.l2, row.bias)).collect()
+    };
+    assert!(of(0).len() == 900 && of(0) == of(1) && of(1) == of(2));
+    // The resolved config is the same run.
+    let (again, _) = ("one/config.resolved.toml", ());
+    place.prints(&["run", again, "--out", "again"]);
+    place.prints(&["compare", "one", "again", "--identical"]);
+    assert!(place.prints(&["report", "one"]).contains("external"));
+    let levels: Vec<LevelRow> = place.rows("one");
+    assert_eq!(levels.len(), 3 * 3);
+}
+
+fn tables_are_served() {
+    let own = format!("{{ kind = \"external\", {} }}", command("integers"));
+    let config = format!(
+        "name = \"own\"\nseed = 1\nreplicates = 50\n{TABLE_DATA}{MARGINS}{NONNEGATIVE}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\n\
+         method = [\"unconstrained\", {own}]\n"
+    );
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows: Vec<ErrorRow> = place.rows("out");
+    let (free, own) = rows.split_at(50);
+    assert!(free.iter().zip(own).all(|(a, b)| (a.l1, a.l2, a.bias, a.invariant_ok) == (b.l1, b.l2, b.bias, b.invariant_ok)));
+    assert!(own.iter().any(|row| !row.invariant_ok));
+}
+
+/// A cell that fails quotes what happened and the last words; the other cells go on.
+fn what_goes_wrong_is_the_cells_error() {
+    for (kind, wanted) in [
+        ("dies", "my disk is full"),
+        ("hangs", "took more than 300ms for an answer"),
+        ("garbage", "answered `xxxxx"),
+        ("shapes", "replicates, want"),
+        ("short", "sent too few counts"),
+        ("nan", "it released NaN as count 1"),
+        ("half", "it promises integers, and released 0.5 as count 1"),
+        ("liar", "violates its invariant"),
+        ("picky", "it wants another law"),
+    ] {
+        let own = format!("{{ kind = \"external\", {}, timeout = 0.3 }}", command(kind));
+        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"l2\", {own}, \"exact\""), 20))]);
+        let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{kind}: {message}");
+        let failures = place.failures("out");
+        assert!(failures.len() == 1 && failures[0].contains(wanted), "{kind}: {failures:?}");
+        let rows: Vec<LevelRow> = place.rows("out");
+        assert!(rows.iter().filter(|row| row.replicates == 20).count() >= 6, "{kind}");
+    }
+    // What it writes to its standard error keeps nobody; one that ends between two batches is another then.
+    for kind in ["floods", "once"] {
+        let own = format!("{{ kind = \"external\", {} }}", command(kind));
+        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 20))]);
+        let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 5)), "{kind}");
+    }
+}
+
+/// Before a run begins.
+fn bad_configs_are_refused() {
+    let place = Place::new(&[("tree.csv", TREE)]);
+    let refused = |method: &str, wanted: &[&str]| {
+        place.write("config.toml", &tree(&format!("{{ kind = \"external\", {method} }}"), 5));
+        place.refuses(&["run", "config.toml", "--out", "out"], wanted);
+        assert!(!place.path("out").exists() && !place.path("out.partial").exists());
+    };
+    refused("alpha = 1", &["an external one without a command"]);
+    refused("command = []", &["command"]);
+    refused("command = [1]", &["command: got 1", "want texts"]);
+    refused("command = [\"/no/such/program\"]", &["/no/such/program", "cannot be used"]);
+    refused("name = \"clip\"", &["name: got `clip`", "no methods of its own"]);
+    refused(&format!("{}, timeout = -1", command("copy")), &["timeout"]);
+    refused(&format!("{}, depends = \"nowhere.py\"", command("copy")), &["depends: cannot read `nowhere.py`"]);
+    refused(&format!("{}, alpha = \"a b\"", command("copy")), &["alpha: got `a b`", "without blanks"]);
+    refused(&command("mute"), &["cannot be used"]);
+    refused(&command("boaster"), &["it promises `miracles`", "integers"]);
+    refused(&command("old"), &["it speaks version 0"]);
+    refused(&format!("{}, timeout = 0.2", command("slow-start")), &["took more than 200ms"]);
+    // Without the commands a config can be checked.
+    place.write("config.toml", &tree(&format!("{{ kind = \"external\", {} }}", command("old")), 5));
+    place.prints(&["check", "config.toml"]);
+    place.refuses(&["check", "config.toml", "--commands"], &["it speaks version 0"]);
+}
+
+/// Programs of this test that run.
+fn running(kind: &str) -> usize {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_it = |entry: &std::fs::DirEntry| {
+        let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        words.contains(&format!("method\0{kind}\0"))
+    };
+    folders.filter(is_it).count()
+}
+
+/// Neither after a run, nor after one that is killed.
+fn no_program_stays() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let own = format!("{{ kind = \"external\", {}, timeout = 1000 }}", command("hangs"));
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 20))]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_congenial"))
+        .args(["run", "config.toml", "--out", "out"])
+        .current_dir(place.path("."))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait = |wanted: &dyn Fn(usize) -> bool| {
+        (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            wanted(running("hangs"))
+        })
+    };
+    assert!(wait(&|n| n > 0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait(&|n| n == 0));
+}
+
+fn keys_are_of_command_options_and_files() {
+    let own = format!("{{ kind = \"external\", {}, depends = \"mine.txt\" }}", command("copy"));
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 5)), ("mine.txt", "1")]);
+    let key = || {
+        let plan: serde_json::Value =
+            serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
+        plan["cells"][0]["cell"].as_str().unwrap().to_owned()
+    };
+    let first = key();
+    assert_eq!(first, key());
+    place.write("mine.txt", "2");
+    assert_ne!(first, key());
+}
