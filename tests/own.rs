@@ -36,7 +36,7 @@ fn main() {
 fn method(kind: &str) {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let (mut counts, mut line) = (0usize, String::new());
-    let mut take = |input: &mut std::io::StdinLock, n: usize| {
+    let take = |input: &mut std::io::StdinLock, n: usize| {
         let mut bytes = vec![0; 8 * n];
         input.read_exact(&mut bytes).unwrap();
         bytes

@@ -40,7 +40,8 @@ impl Checker<'_> {
             }
         };
         let (command, name, depends) = (texts("command")?, one("name")?, texts("depends")?.unwrap_or_default());
-        let beside = self.path.parent().unwrap_or(Path::new("."));
+        let beside = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let beside = beside.unwrap_or(Path::new("."));
         let folder = beside.join(one("folder")?.unwrap_or_default());
         let folder = std::path::absolute(&folder).unwrap_or(folder);
         let timeout = match find("timeout") {

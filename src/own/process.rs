@@ -128,7 +128,8 @@ impl Talk {
     /// Starts a program and asks what it promises.
     fn begin(shared: &Shared) -> Result<(Self, Promises), String> {
         let name = shared.command.join(" ");
-        let mut child = spawn(shared).map_err(|e| format!("`{name}` cannot be started: {e}"))?;
+        let mut child = spawn(shared)
+            .map_err(|e| format!("`{name}` cannot be started in {}: {e}", shared.folder.display()))?;
         let (Some(input), Some(output), Some(mut errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
