@@ -2,8 +2,11 @@
 
 mod place;
 
+use congenial::imaging::L2;
+use congenial::invariant::Hierarchy;
+use congenial::law::{DoubleGeometric, Law};
 use congenial::study::cells::CellRow;
-use congenial::study::release::{ErrorRow, LevelRow};
+use congenial::study::release::{ErrorRow, LevelRow, NodeDrawRow};
 use place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA};
 use std::io::{BufRead, Read, Write};
 
@@ -14,13 +17,15 @@ fn main() {
     }
     // As the harness of tests: names, and a filter.
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 8] = [
         ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
         ("tables_are_served", tables_are_served),
         ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
         ("bad_configs_are_refused", bad_configs_are_refused),
         ("no_program_stays", no_program_stays),
         ("keys_are_of_command_options_and_files", keys_are_of_command_options_and_files),
+        ("least_squares_in_python_are_l2", least_squares_in_python_are_l2),
+        ("sums_in_c_are_sums", sums_in_c_are_sums),
     ];
     if arguments.iter().any(|word| word == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -286,4 +291,58 @@ fn keys_are_of_command_options_and_files() {
     assert_eq!(first, key());
     place.write("mine.txt", "2");
     assert_ne!(first, key());
+}
+
+/// Errors by node of `unconstrained` and of a method of one's own in the same releases.
+fn draws(place: &Place, own: &str) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
+    let config = tree(&format!("\"unconstrained\", {own}"), 50).replace("seed = 1", "seed = 1\nkeep-draws = true");
+    place.write("config.toml", &config);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let draws: Vec<NodeDrawRow> = place.rows("out");
+    assert_eq!(draws.len(), 2 * 50 * 10);
+    let errors = |rows: &[NodeDrawRow]| rows.chunks(10).map(|rows| rows.iter().map(|row| row.error).collect()).collect();
+    let (free, own) = draws.split_at(50 * 10);
+    (errors(free), errors(own))
+}
+
+/// The tree of `TREE`.
+const PARENTS: [usize; 10] = [0, 0, 0, 0, 1, 1, 2, 2, 2, 3];
+
+/// The method in C of `examples/methods`, where there is a compiler.
+fn sums_in_c_are_sums() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/methods/bottom_up.c");
+    let place = Place::new(&[("tree.csv", TREE)]);
+    let built = std::process::Command::new("cc").arg("-o").arg(place.path("bottom_up")).arg(source).status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("sums in C: skipped: no compiler");
+        return;
+    }
+    let (free, own) = draws(&place, "{ kind = \"external\", command = [\"./bottom_up\"] }");
+    for (mut free, own) in free.into_iter().zip(own) {
+        free[..4].fill(0.0);
+        (1..10).rev().for_each(|node| free[PARENTS[node]] += free[node]);
+        assert_eq!(free, own);
+    }
+}
+
+/// The method of `examples/methods` beside our projection of the same noise, where there is Python with numpy.
+fn least_squares_in_python_are_l2() {
+    let numpy = std::process::Command::new("python3").args(["-c", "import numpy"]).output();
+    if !numpy.is_ok_and(|output| output.status.success()) {
+        println!("least squares in Python: skipped: no Python with numpy");
+        return;
+    }
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/methods");
+    let own = format!(
+        "{{ kind = \"external\", command = [\"python3\", \"least_squares.py\"], folder = {:?}, depends = [\"least_squares.py\", \"protocol.py\"] }}",
+        folder.display().to_string()
+    );
+    let hierarchy = Hierarchy::from_parents(&PARENTS).unwrap();
+    let law = DoubleGeometric::new(2.0).unwrap();
+    let l2 = L2::new(&hierarchy, &[law.variance(); 3]).unwrap();
+    let (free, own) = draws(&Place::new(&[("tree.csv", TREE)]), &own);
+    for (mut noise, own) in free.into_iter().zip(own) {
+        l2.project(&mut noise);
+        assert!(noise.iter().zip(&own).all(|(ours, theirs)| (ours - theirs).abs() < 1e-9), "{noise:?} {own:?}");
+    }
 }

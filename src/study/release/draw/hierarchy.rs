@@ -185,9 +185,13 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
                             continue;
                         }
                         own::finite(released)?;
-                        let errors: Vec<f64> =
-                            released.iter().zip(&*tree.counts).map(|(y, &x)| y - x as f64).collect();
-                        tree.record(replicate, &errors, released, rows)?;
+                        let counts = || tree.counts.iter().map(|&x| x as f64);
+                        let mut errors: Vec<f64> = released.iter().zip(counts()).map(|(y, x)| y - x).collect();
+                        if promises.invariant {
+                            own::summed(&tree.hierarchy, released, &mut errors)?;
+                        }
+                        let released: Vec<f64> = errors.iter().zip(counts()).map(|(z, x)| z + x).collect();
+                        tree.record(replicate, &errors, &released, rows)?;
                     }
                 }
                 Ok(())

@@ -94,6 +94,28 @@ pub(super) fn finite(released: &[f64]) -> Result<()> {
     }
 }
 
+/// Errors of a real release on a tree, whose sums hold as they do of our own methods: rounding of the largest count is taken out of them. Errors: a sum, or a
+/// known count, that is off by more.
+pub(super) fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> Result<()> {
+    let most = released.iter().fold(1.0f64, |most, y| most.max(y.abs()));
+    let rounding = 4.0 * f64::EPSILON * tree.nodes() as f64 * most;
+    for v in 0..tree.nodes() {
+        let off = match tree.is_known(v) {
+            true => errors[v],
+            false if tree.is_leaf(v) => 0.0,
+            false => errors[v] - errors[tree.children(v)].iter().sum::<f64>(),
+        };
+        if off.abs() > rounding {
+            return Err(Error::violated(format!("node {v}"), off));
+        }
+        if tree.is_known(v) {
+            errors[v] = 0.0;
+        }
+    }
+    tree.sum_up_noise(errors);
+    Ok(())
+}
+
 /// Prepares a cell on a table.
 pub(super) fn prepare(
     own: Own,
@@ -140,8 +162,8 @@ impl Releases for OnTable {
             for (replicate, noise) in batch.clone().zip(counts.chunks_mut(entries)) {
                 (self.free)(&mut stream(TaskKey { replicate, ..self.noise }), noise);
                 self.known.iter().for_each(|&entry| noise[entry as usize] = 0.0);
-                widest.push(noise.iter().fold(0.0f64, |most, z| most.max(z.abs())));
                 noise.iter_mut().zip(&self.counts).for_each(|(z, &x)| *z += x as f64);
+                widest.push(noise.iter().fold(0.0f64, |most, y| most.max(y.abs())));
             }
             let seeds: Vec<u64> = batch.clone().map(|replicate| seed(self.key, replicate)).collect();
             self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
