@@ -10,7 +10,7 @@ use std::sync::Arc;
 struct BottomUp;
 
 impl OwnMethod for BottomUp {
-    fn promises(&self) -> Result<Promises, String> {
+    fn promises(&self, _: &[(String, String)]) -> Result<Promises, String> {
         Ok(Promises { invariant: true, ..Promises::default() })
     }
 

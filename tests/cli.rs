@@ -198,7 +198,8 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
         ("law = \"gaussian\"\nsensitivity = 3.0", "sensitivity: no block has 3"),
         ("method = \"bluedown\"", "method: no block has bluedown"),
         ("method = { kind = \"line-gibbs\", sweeps = 11 }", "method: no block has line-gibbs sweeps=11"),
-        ("split = \"even\"\ndelta = 0.5", "split: no block has even"),
+        ("law = \"discrete-gaussian\"\ndelta = 0.5", "delta: no block has 0.5"),
+        ("split = [[0.5, 0.25, 0.25]]", "split: no block has "),
     ] {
         place.write("idle.toml", &format!("{CONFIG}\n[[exclude]]\n{exclude}\n"));
         let told = place.command(&["plan", "idle.toml"]).assert().success();

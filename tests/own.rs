@@ -17,7 +17,7 @@ fn main() {
     }
     // As the harness of tests: names, and a filter.
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 11] = [
         ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
         ("tables_are_served", tables_are_served),
         ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
@@ -26,6 +26,9 @@ fn main() {
         ("keys_are_of_command_options_and_files", keys_are_of_command_options_and_files),
         ("least_squares_in_python_are_l2", least_squares_in_python_are_l2),
         ("sums_in_c_are_sums", sums_in_c_are_sums),
+        ("mechanisms_see_the_counts_and_say_what_they_pay", mechanisms_see_the_counts_and_say_what_they_pay),
+        ("verify_draws_twice", verify_draws_twice),
+        ("a_mechanism_in_python", a_mechanism_in_python),
     ];
     if arguments.iter().any(|word| word == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -64,6 +67,8 @@ fn method(kind: &str) {
                 "old" => "error it speaks version 0".into(),
                 "integers" | "half" => "method own 1 integers".into(),
                 "liar" => "method own 1 integers invariant".into(),
+                "truth" | "silent" => "method own 1 integers mechanism".into(),
+                "no-options" if words.len() > 2 => format!("error it has no option {}", words[2]),
                 _ => "method own 1".to_owned(),
             },
             "structure" if words[1] == "tree" => {
@@ -80,7 +85,14 @@ fn method(kind: &str) {
             }
             "cell" => {
                 take(&mut input, counts);
-                if kind == "picky" { "error it wants another law".into() } else { "ready".into() }
+                match kind {
+                    "picky" => "error it wants another law".into(),
+                    "truth" => format!("ready added={} delta=1e-9", 2.0 * epsilon(words[3])),
+                    "talkative" => "ready added=1".into(),
+                    "generous" => "ready added=-1".into(),
+                    "unclear" => "ready everything=1".into(),
+                    _ => "ready".into(),
+                }
             }
             _ => {
                 let n = number(2);
@@ -108,6 +120,7 @@ fn method(kind: &str) {
                     }
                     "short" => bytes.truncate(8),
                     "nan" => bytes[..8].copy_from_slice(&f64::NAN.to_le_bytes()),
+                    "changeable" => bytes[..8].copy_from_slice(&(n as f64).to_le_bytes()),
                     "half" => bytes[..8].copy_from_slice(&0.5f64.to_le_bytes()),
                     "once" if said > 1 => std::process::exit(0),
                     _ => {}
@@ -125,6 +138,11 @@ fn method(kind: &str) {
         writeln!(output, "{answer}").unwrap();
         output.flush().unwrap();
     }
+}
+
+/// Of a word of the protocol.
+fn epsilon(word: &str) -> f64 {
+    word.strip_prefix("epsilon=").unwrap().parse().unwrap()
 }
 
 /// The command of a method of this program, as a config has it.
@@ -195,7 +213,6 @@ fn what_goes_wrong_is_the_cells_error() {
         ("nan", "it released NaN as count 1"),
         ("half", "it promises integers, and released 0.5 as count 1"),
         ("liar", "violates its invariant"),
-        ("picky", "it wants another law"),
     ] {
         let own = format!("{{ kind = \"external\", {}, timeout = 0.3 }}", command(kind));
         let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"l2\", {own}, \"exact\""), 20))]);
@@ -235,6 +252,11 @@ fn bad_configs_are_refused() {
     refused(&command("mute"), &["cannot be used"]);
     refused(&command("boaster"), &["it promises `miracles`", "integers"]);
     refused(&command("old"), &["it speaks version 0"]);
+    refused(&format!("{}, alpha = 1", command("no-options")), &["it has no option alpha=1"]);
+    refused(&command("picky"), &["cannot serve this grid", "it wants another law"]);
+    refused(&command("silent"), &["a mechanism says what it pays"]);
+    refused(&command("talkative"), &["did not say that it is a mechanism"]);
+    refused(&command("unclear"), &["`everything=1` after `ready`", "added="]);
     refused(&format!("{}, timeout = 0.2", command("slow-start")), &["took more than 200ms"]);
     // Without the commands a config can be checked.
     place.write("config.toml", &tree(&format!("{{ kind = \"external\", {} }}", command("old")), 5));
@@ -325,18 +347,23 @@ fn sums_in_c_are_sums() {
     }
 }
 
-/// The method of `examples/methods` beside our projection of the same noise, where there is Python with numpy.
-fn least_squares_in_python_are_l2() {
+/// A method of `examples/methods` as a config has it; none where there is no Python with numpy.
+fn python(file: &str) -> Option<String> {
     let numpy = std::process::Command::new("python3").args(["-c", "import numpy"]).output();
     if !numpy.is_ok_and(|output| output.status.success()) {
-        println!("least squares in Python: skipped: no Python with numpy");
-        return;
+        println!("{file}: skipped: no Python with numpy");
+        return None;
     }
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/methods");
-    let own = format!(
-        "{{ kind = \"external\", command = [\"python3\", \"least_squares.py\"], folder = {:?}, depends = [\"least_squares.py\", \"protocol.py\"] }}",
+    Some(format!(
+        "{{ kind = \"external\", command = [\"python3\", \"{file}\"], folder = {:?}, depends = [\"{file}\", \"protocol.py\"] }}",
         folder.display().to_string()
-    );
+    ))
+}
+
+/// The method of `examples/methods` beside our projection of the same noise, where there is Python with numpy.
+fn least_squares_in_python_are_l2() {
+    let Some(own) = python("least_squares.py") else { return };
     let hierarchy = Hierarchy::from_parents(&PARENTS).unwrap();
     let law = DoubleGeometric::new(2.0).unwrap();
     let l2 = L2::new(&hierarchy, &[law.variance(); 3]).unwrap();
@@ -345,4 +372,52 @@ fn least_squares_in_python_are_l2() {
         l2.project(&mut noise);
         assert!(noise.iter().zip(&own).all(|(ours, theirs)| (ours - theirs).abs() < 1e-9), "{noise:?} {own:?}");
     }
+}
+
+/// It is given the confidential counts, and what it says stands in plan, results and report.
+fn mechanisms_see_the_counts_and_say_what_they_pay() {
+    let own = format!("{{ kind = \"external\", {} }}", command("truth"));
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"l2\", {own}"), 20))]);
+    let plan: serde_json::Value = serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
+    let added = &plan["cells"][1]["pays"]["added"];
+    assert_eq!((added["epsilon"].as_f64(), added["gamma_known"].as_str()), (Some(1.0), Some("declared")), "{plan:#}");
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows: Vec<ErrorRow> = place.rows("out");
+    assert!(rows[60..].iter().all(|row| row.l1 == 0.0 && row.invariant_ok));
+    let cells: Vec<CellRow> = place.rows("out");
+    let [of_noise, own] = &cells[..] else { panic!("{cells:?}") };
+    assert_eq!((of_noise.epsilon_total, of_noise.gamma_known.as_str()), (1.5, "proved"));
+    assert_eq!((own.epsilon_total, own.delta_total, own.gamma_known.as_str()), (1.0, 1e-9, "declared"));
+    let report = place.prints(&["report", "out", "--full"]);
+    assert!(report.contains("epsilon 1 at delta 1e-9, declared"), "{report}");
+    assert!(report.contains("one record moved: unknown: the mechanism does not say what it pays for it"), "{report}");
+}
+
+fn verify_draws_twice() {
+    let run = |kind: &str| {
+        let own = format!("{{ kind = \"external\", {} }}", command(kind));
+        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 5))]);
+        let output = place.command(&["verify", "config.toml"]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, words) = run("copy");
+    assert!(code == Some(0) && words.contains("again: same"), "{words}");
+    // What it releases depends on the batch.
+    let (code, words) = run("changeable");
+    assert!(code != Some(0) && words.contains("again: others"), "{words}");
+}
+
+/// The mechanism of `examples/methods`, where there is Python with numpy: its errors are those of its own noise.
+fn a_mechanism_in_python() {
+    let Some(own) = python("geometric.py") else { return };
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 2000))]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows: Vec<ErrorRow> = place.rows("out");
+    let leaves: Vec<f64> = rows.iter().filter(|row| row.level == 3).map(|row| row.l2 * row.l2 / 6.0).collect();
+    let n = leaves.len() as f64;
+    let mean = leaves.iter().sum::<f64>() / n;
+    let error = (leaves.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n * (n - 1.0))).sqrt();
+    let variance = DoubleGeometric::new(2.0).unwrap().variance();
+    // Of 5 standard errors, of a normal mean: 6e-7.
+    assert!((mean - variance).abs() < 5.0 * error, "{mean} ± {error}, {variance}");
 }

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *take(size_t n) {
     void *numbers = malloc(8 * n + 1);
@@ -16,7 +17,7 @@ int main(void) {
     int64_t *parents = NULL;
     while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "congenial %ld", &number) == 1) {
-            puts(number == 1 ? "method bottom-up 1 invariant" : "error it speaks version 1");
+            puts(number != 1 ? "error it speaks version 1" : strchr(line, '=') ? "error it has no options" : "method bottom-up 1 invariant");
         } else if (sscanf(line, "structure tree %ld %ld", &nodes, &levels) == 2) {
             free(parents);
             parents = take(nodes);

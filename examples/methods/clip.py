@@ -20,4 +20,4 @@ def prepare(structure, cell):
     return release
 
 
-serve("clip", "1", ["integers", "invariant", "nonnegative"], prepare)
+serve("clip", "1", ["integers", "invariant", "nonnegative"], prepare, options=["floor"])

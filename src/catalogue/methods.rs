@@ -89,7 +89,7 @@ macro_rules! methods {
 
         impl MethodKind {
             /// Every method, that of others included.
-            const EVERY: &'static [Self] = &[$(Self::$kind,)*];
+            pub(super) const EVERY: &'static [Self] = &[$(Self::$kind,)*];
 
             /// What is known of it.
             pub fn facts(self) -> &'static Facts {

@@ -60,7 +60,7 @@ pub fn methods_on(place: Place) -> Vec<[String; 3]> {
         let options = options.map(|one| option(one)).collect::<Vec<_>>().join(", ");
         Some([code(facts.name), what(facts)?.to_owned(), options])
     };
-    MethodKind::ALL.iter().filter_map(|kind| row(kind.facts())).collect()
+    MethodKind::EVERY.iter().filter_map(|kind| row(kind.facts())).collect()
 }
 
 /// Rows of the laws of a place: name, and what they are.

@@ -8,7 +8,7 @@ use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
-use crate::privacy::{Budget, Calibration, Guarantee, LatticeShape, Split, generalized_gaussian};
+use crate::privacy::{Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
 use axes::Noise;
 use std::cell::OnceCell;
@@ -44,6 +44,8 @@ pub struct Cell {
     pub records: u64,
     /// Replicates (no part of the key: more of them extend a cell).
     pub replicates: u64,
+    /// What a mechanism of one's own says that it pays (no part of the key).
+    pub pays: Option<Declared>,
 }
 
 /// How the chains of a cell are coupled.
@@ -65,6 +67,12 @@ impl Cell {
     /// The lag of its chains, if they are coupled.
     pub fn lag(&self) -> Option<u64> {
         self.meeting.and_then(|meeting| meeting.lag)
+    }
+
+    /// epsilon and delta of measuring all levels; of a mechanism of one's own what it says, for the first change of which it says something.
+    pub fn total(&self) -> (f64, f64) {
+        let declared = self.pays.and_then(|pays| Some((pays.first()?, pays.delta)));
+        declared.unwrap_or((self.calibration.epsilon, self.calibration.delta))
     }
 
     /// Whether both have one chain, whatever its length.
@@ -98,6 +106,7 @@ impl Cell {
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
         let nonnegative = nonnegative(method, subject);
         let mut cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
+        cell.pays = self.pays.filter(|_| method == self.method);
         cell.key = key::cell(&cell, subject);
         cell
     }
@@ -281,6 +290,7 @@ fn expand(
                 meeting: None,
                 records: 0,
                 replicates: block.replicates,
+                pays: None,
             };
             own(cell, &block.own, subject, &mut cells);
         }
@@ -406,6 +416,12 @@ fn place(subject: &Subject) -> Place {
         Subject::Hierarchy(_) => Place::Tree,
         Subject::Table(table) => Place::Table { inequalities: !table.region.is_everything() },
     }
+}
+
+/// Refuses a method where it stands in the config, or anywhere if it is in several blocks.
+pub fn refused(config: &Config, method: Method, reason: &str) -> Failure {
+    let block = config.blocks.iter().find(|block| block.method.contains(&method)).unwrap_or(&config.blocks[0]);
+    unserved(config, block, method, reason)
 }
 
 fn unserved(config: &Config, block: &Block, method: Method, reason: &str) -> Failure {

@@ -1,12 +1,13 @@
 //! Methods that are not ours: what they are given, what they promise, and how they are named.
 //!
 //! A method of one's own moves noisy counts to what is released. It is given the counts with the noise that the harness drew, and so shares it with
-//! `unconstrained`, the invariant, the variances of the noise and a seed of its own by replicate; confidential counts it is not given. It is a program that
-//! speaks a protocol ([`process`]), or a type that implements [`OwnMethod`].
+//! `unconstrained`, the invariant, the variances of the noise and a seed of its own by replicate; confidential counts it is not given, unless it is a
+//! mechanism, and says what it pays. It is a program that speaks a protocol ([`process`]), or a type that implements [`OwnMethod`].
 
 pub mod process;
 mod protocol;
 
+use crate::privacy::Declared;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,10 +23,12 @@ pub struct Promises {
     pub inequalities: bool,
     /// No count below 0, on trees.
     pub nonnegative: bool,
+    /// No promise about releases: it draws noise of its own, is given confidential counts, and says what it pays for every cell.
+    pub mechanism: bool,
 }
 
 impl Promises {
-    const NAMES: [&'static str; 4] = ["integers", "invariant", "inequalities", "nonnegative"];
+    const NAMES: [&'static str; 5] = ["integers", "invariant", "inequalities", "nonnegative", "mechanism"];
 
     /// Those of some names. Errors: a name that is none.
     fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
@@ -36,6 +39,7 @@ impl Promises {
                 "invariant" => &mut promises.invariant,
                 "inequalities" => &mut promises.inequalities,
                 "nonnegative" => &mut promises.nonnegative,
+                "mechanism" => &mut promises.mechanism,
                 _ => return Err(format!("it promises `{name}`, want {}", Self::NAMES.join(", "))),
             } = true;
         }
@@ -91,17 +95,22 @@ pub struct Task {
 
 /// A method of one's own.
 pub trait OwnMethod: Send + Sync {
-    /// What it promises. Errors: why it cannot be used.
-    fn promises(&self) -> Result<Promises, String>;
+    /// What it promises with these options: names and values. Errors: why it cannot be used with them.
+    fn promises(&self, options: &[(String, String)]) -> Result<Promises, String>;
     /// Everything of a cell that does not depend on the replicate. Errors: why it does not serve it.
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String>;
 }
 
 /// A method that is ready for a cell.
 pub trait OwnReleases: Send + Sync {
-    /// Replaces the noisy counts of some replicates, one behind the other, by what is released. `seeds`: of each, for what the method draws itself. Errors: why
-    /// it failed.
+    /// Replaces the noisy counts of some replicates, one behind the other, by what is released; of a mechanism the confidential counts, as often. `seeds`: of
+    /// each, for what the method draws itself. Errors: why it failed.
     fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String>;
+
+    /// What a mechanism pays for the cell; others pay what their noise pays.
+    fn pays(&self) -> Option<Declared> {
+        None
+    }
 }
 
 /// A method with its options, by a handle: the same for the same.
@@ -155,7 +164,7 @@ impl Own {
         if let Some(promises) = self.0.promises.get() {
             return Ok(*promises);
         }
-        let promises = self.0.method.promises()?;
+        let promises = self.0.method.promises(&self.0.options)?;
         Ok(*self.0.promises.get_or_init(|| promises))
     }
 
@@ -164,9 +173,17 @@ impl Own {
         self.0.promises.get().copied().unwrap_or_default()
     }
 
-    /// See [`OwnMethod::prepare`].
+    /// See [`OwnMethod::prepare`]. Errors: also a mechanism that does not say what it pays, or another that does.
     pub fn prepare(self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
-        self.0.method.prepare(Task { options: self.0.options.clone(), ..task })
+        let releases = self.0.method.prepare(Task { options: self.0.options.clone(), ..task })?;
+        match (self.promises().mechanism, releases.pays()) {
+            (true, None) => Err("a mechanism says what it pays for a cell, this one does not".into()),
+            (false, Some(_)) => Err("it says what it pays, and did not say that it is a mechanism".into()),
+            (_, Some(pays)) if !pays.is_possible() => {
+                Err("it says that it pays what nobody can: want epsilons >= 0, one at least, and a delta from 0 to 1".into())
+            }
+            _ => Ok(releases),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::protocol::{self, Wrong};
 use super::{OwnMethod, OwnReleases, Promises, Structure, Task};
+use crate::privacy::Declared;
 use std::collections::VecDeque;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::PathBuf;
@@ -41,15 +42,24 @@ impl Program {
 }
 
 impl OwnMethod for Program {
-    fn promises(&self) -> Result<Promises, String> {
-        let (talk, promises) = Talk::begin(&self.0)?;
+    fn promises(&self, options: &[(String, String)]) -> Result<Promises, String> {
+        let waiting = locked(&self.0.idle).pop();
+        let (talk, promises) = match waiting {
+            Some(talk) => talk.greet(options),
+            None => Talk::begin(&self.0, options),
+        }?;
         locked(&self.0.idle).push(talk);
         Ok(promises)
     }
 
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
-        let ready = Ready { shared: self.0.clone(), task: Arc::new(task) };
-        ready.talk(|_, _| Ok(()))?;
+        let mut ready = Ready { shared: self.0.clone(), task: Arc::new(task), pays: None };
+        let mut pays = None;
+        ready.talk(|talk, number| {
+            pays = talk.cells[number as usize].as_ref().and_then(|(_, pays)| *pays);
+            Ok(())
+        })?;
+        ready.pays = pays;
         Ok(Box::new(ready))
     }
 }
@@ -58,6 +68,7 @@ impl OwnMethod for Program {
 struct Ready {
     shared: Arc<Shared>,
     task: Arc<Task>,
+    pays: Option<Declared>,
 }
 
 impl Ready {
@@ -70,7 +81,7 @@ impl Ready {
         };
         let mut talk = match waiting {
             Some(talk) => talk,
-            None => Talk::begin(&self.shared)?.0,
+            None => Talk::begin(&self.shared, &self.task.options)?.0,
         };
         let said = talk.tell(&self.task).and_then(|number| speak(&mut talk, number));
         talk.hurry(None);
@@ -99,6 +110,10 @@ impl OwnReleases for Ready {
             protocol::released(&mut talk.output, seeds.len(), counts)
         })
     }
+
+    fn pays(&self) -> Option<Declared> {
+        self.pays
+    }
 }
 
 /// A program that runs.
@@ -110,7 +125,8 @@ struct Talk {
     watched: Arc<(Mutex<Watched>, Condvar)>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     structure: Option<Arc<Structure>>,
-    cells: Vec<Option<Arc<Task>>>,
+    /// What it remembers, and what it said that it pays.
+    cells: Vec<Option<(Arc<Task>, Option<Declared>)>>,
     /// The place of the next cell.
     next: usize,
 }
@@ -126,7 +142,7 @@ struct Watched {
 
 impl Talk {
     /// Starts a program and asks what it promises.
-    fn begin(shared: &Shared) -> Result<(Self, Promises), String> {
+    fn begin(shared: &Shared, options: &[(String, String)]) -> Result<(Self, Promises), String> {
         let name = shared.command.join(" ");
         let mut child = spawn(shared)
             .map_err(|e| format!("`{name}` cannot be started in {}: {e}", shared.folder.display()))?;
@@ -155,7 +171,7 @@ impl Talk {
         };
         thread("last words", Box::new(listen))?;
         thread("watch", Box::new(move || watch(&seen)))?;
-        let mut talk = Self {
+        let talk = Self {
             name,
             timeout: shared.timeout,
             input: BufWriter::with_capacity(1 << 16, input),
@@ -166,24 +182,29 @@ impl Talk {
             cells: vec![None; CELLS],
             next: 0,
         };
-        talk.hurry(Some(talk.timeout));
-        let answered = protocol::hello(&mut talk.input)
+        talk.greet(options)
+    }
+
+    /// Asks what it promises with these options. Errors: it ends.
+    fn greet(mut self, options: &[(String, String)]) -> Result<(Self, Promises), String> {
+        self.hurry(Some(self.timeout));
+        let answered = protocol::hello(&mut self.input, options)
             .map_err(|e| Wrong::Ended(format!("does not listen: {e}")))
-            .and_then(|()| protocol::answer(&mut talk.output, "method"));
-        talk.hurry(None);
+            .and_then(|()| protocol::answer(&mut self.output, "method"));
+        self.hurry(None);
         match answered {
             Ok(words) => match protocol::promises(&words) {
-                Ok(promises) => Ok((talk, promises)),
-                Err(why) => Err(talk.end(&why)),
+                Ok(promises) => Ok((self, promises)),
+                Err(why) => Err(self.end(&why)),
             },
-            Err(Wrong::Said(words)) => Err(format!("`{}` says: {words}", talk.name)),
-            Err(Wrong::Ended(why)) => Err(talk.end(&why)),
+            Err(Wrong::Said(words)) => Err(format!("`{}` says: {words}", self.name)),
+            Err(Wrong::Ended(why)) => Err(self.end(&why)),
         }
     }
 
     /// The number by which it knows a cell.
     fn number(&self, task: &Arc<Task>) -> Option<u64> {
-        let is_it = |known: &Option<Arc<Task>>| known.as_ref().is_some_and(|known| Arc::ptr_eq(known, task));
+        let is_it = |known: &Option<(Arc<Task>, _)>| known.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, task));
         self.cells.iter().position(is_it).map(|place| place as u64)
     }
 
@@ -203,8 +224,8 @@ impl Talk {
         self.next = (place + 1) % CELLS;
         self.cells[place] = None;
         protocol::cell(&mut self.input, place as u64, task).map_err(deaf)?;
-        protocol::answer(&mut self.output, "ready")?;
-        self.cells[place] = Some(task.clone());
+        let pays = protocol::ready(&protocol::answer(&mut self.output, "ready")?)?;
+        self.cells[place] = Some((task.clone(), pays));
         Ok(place as u64)
     }
 

@@ -1,6 +1,7 @@
 //! The frames of the protocol: a line of words, then numbers of 64 bits, the lowest byte first.
 
 use super::{Promises, Structure, Task};
+use crate::privacy::{ChangeKind, Declared};
 use std::io::{self, BufRead, Read, Write};
 
 /// The version of the protocol.
@@ -21,9 +22,14 @@ fn reals(out: &mut impl Write, numbers: &[f64]) -> io::Result<()> {
     out.write_all(&bytes)
 }
 
-/// The first words of the harness.
-pub(super) fn hello(out: &mut impl Write) -> io::Result<()> {
-    line(out, &format!("congenial {VERSION}"))?;
+/// Options in a line.
+fn words(options: &[(String, String)]) -> String {
+    options.iter().map(|(key, value)| format!(" {key}={value}")).collect()
+}
+
+/// `congenial VERSION OPTION=VALUE…`; answered by `method NAME VERSION PROMISE…`.
+pub(super) fn hello(out: &mut impl Write, options: &[(String, String)]) -> io::Result<()> {
+    line(out, &format!("congenial {VERSION}{}", words(options)))?;
     out.flush()
 }
 
@@ -56,10 +62,9 @@ pub(super) fn structure(out: &mut impl Write, structure: &Structure) -> io::Resu
     }
 }
 
-/// `cell NUMBER law=… epsilon=… OPTION=VALUE…` with the variances; answered by `ready`.
+/// `cell NUMBER law=… epsilon=… OPTION=VALUE…` with the variances; answered by `ready`, of a mechanism with what it pays.
 pub(super) fn cell(out: &mut impl Write, number: u64, task: &Task) -> io::Result<()> {
-    let options: String = task.options.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-    line(out, &format!("cell {number} law={} epsilon={:?}{options}", task.law, task.epsilon))?;
+    line(out, &format!("cell {number} law={} epsilon={:?}{}", task.law, task.epsilon, words(&task.options)))?;
     reals(out, &task.variances)?;
     out.flush()
 }
@@ -107,6 +112,23 @@ pub(super) fn promises(words: &[String]) -> Result<Promises, String> {
         [_, _, _, promises @ ..] => Promises::of(promises.iter().map(String::as_str)),
         _ => Err("answered without its name and version: want `method NAME VERSION PROMISE…`".into()),
     }
+}
+
+/// `ready`, of a mechanism with epsilons by kind of change and delta: `ready added=EPSILON moved=EPSILON smallest=EPSILON delta=DELTA`, one epsilon at least.
+pub(super) fn ready(words: &[String]) -> Result<Option<Declared>, Wrong> {
+    let mut declared = Declared::default();
+    for word in &words[1..] {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match (value.parse::<f64>(), ChangeKind::named(name)) {
+            (Ok(epsilon), Some(kind)) => declared.epsilons[kind as usize] = Some(epsilon),
+            (Ok(delta), None) if name == "delta" => declared.delta = delta,
+            _ => {
+                let want = "want `added=`, `moved=`, `smallest=` or `delta=` with a number";
+                return Err(Wrong::Ended(format!("answered `{word}` after `ready`, {want}")));
+            }
+        }
+    }
+    Ok((words.len() > 1).then_some(declared))
 }
 
 /// `released REPLICATES` with the counts, into their place.

@@ -313,13 +313,15 @@ pub enum Gamma {
     Bounded(f64),
     /// No bound is known: a Gaussian law on the integers, with more tables than are searched.
     Unknown,
+    /// 0: a mechanism of one's own says what it pays, all included.
+    Declared,
 }
 
 impl Gamma {
     /// The figure, if there is one.
     pub fn value(self) -> Option<f64> {
         match self {
-            Self::Proved => Some(0.0),
+            Self::Proved | Self::Declared => Some(0.0),
             Self::Computed(gamma) | Self::Bounded(gamma) => Some(gamma),
             Self::Unknown => None,
         }
@@ -329,6 +331,7 @@ impl Gamma {
     pub fn named(value: Option<f64>, how: &str) -> Self {
         match (value, how) {
             (Some(_), "proved") => Self::Proved,
+            (Some(_), "declared") => Self::Declared,
             (Some(gamma), "computed") => Self::Computed(gamma),
             (Some(gamma), _) => Self::Bounded(gamma),
             (None, _) => Self::Unknown,
@@ -342,6 +345,7 @@ impl Gamma {
             Self::Computed(_) => "computed",
             Self::Bounded(_) => "bounded",
             Self::Unknown => "unknown",
+            Self::Declared => "declared",
         }
     }
 }

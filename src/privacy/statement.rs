@@ -160,11 +160,12 @@ impl Price {
         let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
         let Loss { epsilon, rho, delta } = self.loss;
         let mut words = format!("epsilon {}", figure(epsilon));
-        if rho.is_some() {
+        if rho.is_some() || delta > 0.0 {
             words += &format!(" at delta {delta:e}");
         }
         match (self.gamma, self.epsilon()) {
             (Gamma::Proved, _) => {}
+            (Gamma::Declared, _) => words += ", declared",
             (Gamma::Bounded(_), Some(total)) => words += &format!(", conditioned at most {}", at_most(total)),
             (_, Some(total)) => words += &format!(", conditioned {}", figure(total)),
             (_, None) => words += ", conditioned unknown",
@@ -214,10 +215,62 @@ pub struct Statement {
     pub smallest: Change,
 }
 
+/// What a mechanism that is not ours says that it pays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Declared {
+    /// epsilon by kind of change, in the order of [`ChangeKind::ALL`]; `None` where it says nothing.
+    pub epsilons: [Option<f64>; 3],
+    /// delta of all of them.
+    pub delta: f64,
+}
+
+impl Declared {
+    /// The epsilon of the first kind of which it says something.
+    pub fn first(&self) -> Option<f64> {
+        self.epsilons.into_iter().flatten().next()
+    }
+
+    /// Whether it says something, and no more than there is.
+    pub fn is_possible(&self) -> bool {
+        let fine = |epsilon: f64| epsilon >= 0.0 && epsilon.is_finite();
+        self.first().is_some() && self.epsilons.into_iter().flatten().all(fine) && (0.0..=1.0).contains(&self.delta)
+    }
+
+    /// In the place of what noise would pay. A change that the data make impossible stays so.
+    pub fn instead(&self, of_noise: Statement) -> Statement {
+        let change = |kind: ChangeKind, of_noise: Change| {
+            let records = match &of_noise {
+                Change::Impossible(_) => return of_noise,
+                Change::Possible(price) => price.records,
+                Change::Unknown(_) => 0,
+            };
+            match self.epsilons[kind as usize] {
+                Some(epsilon) => Change::Possible(Price {
+                    records,
+                    place: String::new(),
+                    loss: Loss { epsilon, rho: None, delta: self.delta },
+                    gamma: Gamma::Declared,
+                }),
+                None => Change::Unknown("the mechanism does not say what it pays for it".into()),
+            }
+        };
+        let Statement { added, moved, smallest } = of_noise;
+        let smallest_is = [(ChangeKind::Added, &added), (ChangeKind::Moved, &moved)]
+            .into_iter()
+            .find(|(_, change)| **change == smallest)
+            .map_or(ChangeKind::Smallest, |(kind, _)| kind);
+        Statement {
+            smallest: change(smallest_is, smallest),
+            added: change(ChangeKind::Added, added),
+            moved: change(ChangeKind::Moved, moved),
+        }
+    }
+}
+
 /// The larger gamma; the weaker way of knowing it.
 fn larger(a: Gamma, b: Gamma) -> Gamma {
     let rank = |gamma: Gamma| match gamma {
-        Gamma::Proved => 0,
+        Gamma::Proved | Gamma::Declared => 0,
         Gamma::Computed(_) => 1,
         Gamma::Bounded(_) => 2,
         Gamma::Unknown => 3,

@@ -74,10 +74,10 @@ table! {
         max_steps: Option<u64>, "kernel steps", "where a coupled pair is cut short";
         scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the highest level that is measured, the others are in `levels.parquet`";
         replicates: u64, "", "as asked for";
-        epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants";
+        epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants. Of a mechanism of one's own what it says that it pays, for the first of `added`, `moved`, `smallest` of which it says something";
         delta_total: f64, "", "the same for delta";
         gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1; of Gaussian laws through their rho, at `delta_total`); null if nothing bounds it";
-        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
+        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1; `declared`: 0, a mechanism of one's own says what it pays; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
         tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
         converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), else `yes`; `unknown` for a single chain or fewer than 4 records; empty for other cells";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
@@ -196,7 +196,8 @@ impl<'a> CellTables<'a> {
     ) -> Result<()> {
         let calibration = &cell.calibration;
         // Without a bound on gamma there is no epsilon to add it to.
-        let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * calibration.epsilon);
+        let (epsilon_total, delta_total) = cell.total();
+        let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * epsilon_total);
         let eta = paid.tv_error.or(paid.certified);
         let statement = self.statements.0.of(cell, Gamma::named(paid.gamma, &paid.known), paid.rho_factor);
         for (kind, change) in statement.changes() {
@@ -217,8 +218,8 @@ impl<'a> CellTables<'a> {
             max_steps: cell.meeting.map(|meeting| meeting.max_steps),
             scale: calibration.first_scale(),
             replicates: cell.replicates,
-            epsilon_total: calibration.epsilon,
-            delta_total: calibration.delta,
+            epsilon_total,
+            delta_total,
             gamma: paid.gamma,
             gamma_known: if paid.known.is_empty() { "unknown".into() } else { paid.known.clone() },
             tv_error: paid.tv_error,

@@ -250,6 +250,7 @@ impl<K: Kind> Planned for Gridded<K> {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";
         }
         let described = |(cell, statement): (&Cell, &Statement)| {
+            let (epsilon_total, delta_total) = cell.total();
             json!({
                 "cell": cell.key_text(),
                 "law": cell.law.name(),
@@ -264,8 +265,8 @@ impl<K: Kind> Planned for Gridded<K> {
                 "nonnegative": cell.nonnegative,
                 "lag": cell.lag(),
                 "replicates": cell.replicates,
-                "epsilon_total": cell.calibration.epsilon,
-                "delta_total": cell.calibration.delta,
+                "epsilon_total": epsilon_total,
+                "delta_total": delta_total,
                 "pays": statement.changes().map(|(kind, change)| (kind.name(), described(change)))
                     .into_iter()
                     .collect::<std::collections::BTreeMap<_, _>>(),

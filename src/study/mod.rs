@@ -211,5 +211,5 @@ pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
 /// Plans the grid of a config. Refused: as [`crate::grid::Plan::new`].
 pub fn settled(config: Config) -> Result<Plan> {
     let study = named(config.study)?;
-    study.settle(Plan::new(config)?)
+    study.settle(release::with_own(Plan::new(config)?)?)
 }

@@ -3,7 +3,7 @@
 mod judge;
 pub mod systems;
 
-use crate::catalogue::{LawKind, Method};
+use crate::catalogue::{LawKind, Method, MethodKind};
 use crate::config::{DEFAULT_STUDY, SplitSpec};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::Manner;
@@ -93,6 +93,8 @@ pub enum Oracle {
     Method(String, Agreement),
     /// The variance in closed form: mean of the squares over it, less 1, and its standard error.
     Variance(f64, f64),
+    /// A method that is not ours, drawn again in other batches: whether the rows are the same.
+    Again(bool),
 }
 
 /// Chance of a wrong alarm, for each comparison.
@@ -104,6 +106,7 @@ impl Checked {
         let agrees = match &self.oracle {
             Oracle::None(_) => None,
             Oracle::Method(_, agreement) => Some(agreement.p >= LEVEL),
+            Oracle::Again(same) => Some(*same),
             Oracle::Variance(off, error) => Some(off.abs() <= -normal_quantile(LEVEL / 2.0) * error),
         };
         let mut computed = self.computed.iter().filter_map(OnSystem::p).map(|p| p >= LEVEL).peekable();
@@ -120,6 +123,8 @@ impl Checked {
 
 /// Releases of a method that draws at once, and of a chain.
 const RELEASES: [u64; 2] = [1000, 100];
+/// Of those, how many are drawn again by a method that is not ours.
+const AGAIN: u64 = 37;
 
 /// Checks a plan. Coupled chains are checked as chains of [`SWEEPS`] sweeps or [`STEPS`] steps.
 ///
@@ -153,7 +158,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
     for (name, subject) in systems::like(&plan.subject) {
         let cells: Vec<(usize, Cell)> = (0..tested.len())
             .flat_map(|i| noises[i].iter().map(move |cell| (i, cell)))
-            .filter(|(_, cell)| servable(cell, &subject).is_ok())
+            .filter(|(_, cell)| servable(cell, &subject).is_ok() && !is_own(cell))
             .map(|(i, cell)| (i, brief(&cell.with(cell.method, &subject))))
             .collect();
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
@@ -181,12 +186,19 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
         });
     }
     let (plan, outcomes) = draw_all(plan, Manner { threads, fail_fast: false, quiet: false })?;
+    let (plan, again) = own_again(plan)?;
     let statistics = Statistics::new(&plan);
     let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
         let outcome = &outcomes[places[&cell.key]];
         computed.insert(0, OnSystem::new("its own counts", &cell, &plan.subject, outcome, OWN_STEPS));
         let oracle = match oracle {
             _ if outcome.error.is_some() => Oracle::None("no releases".into()),
+            _ if is_own(&cell) => {
+                let again = &again[&cell.key];
+                let least = again.rows.errors.len();
+                let same = again.error.is_none() && again.rows.errors[..] == outcome.rows.errors[..least];
+                Oracle::Again(same)
+            }
             Some(other) => {
                 let words = other.method.words();
                 let theirs = &outcomes[places[&other.key]];
@@ -211,6 +223,21 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
         }
     });
     Ok(checked.collect())
+}
+
+fn is_own(cell: &Cell) -> bool {
+    cell.method.kind() == MethodKind::External
+}
+
+/// The first releases of methods that are not ours once more, on one thread and in other batches, by cell; with the plan. Errors: threads.
+fn own_again(mut plan: Plan) -> Result<(Plan, HashMap<u64, Outcome>)> {
+    let cells = plan.cells.clone();
+    plan.cells.retain(is_own);
+    plan.cells.iter_mut().for_each(|cell| cell.replicates = AGAIN);
+    let (mut plan, outcomes) = draw_all(plan, Manner { threads: 1, fail_fast: false, quiet: true })?;
+    let again = plan.cells.iter().map(|cell| cell.key).zip(outcomes).collect();
+    plan.cells = cells;
+    Ok((plan, again))
 }
 
 /// Budgets and splits of one method and law that are tried on small systems.

@@ -14,6 +14,10 @@ use std::ops::Range;
 pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
     let (kind, span) = plan.config.change.clone().expect("a study of the frontier names its change");
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
+    if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
+        let message = format!("change: `{}` is a mechanism of its own", own.method.words());
+        return Err(plan.config.error(message, span, "want methods that pay what their noise pays"));
+    }
     let mut found = HashMap::new();
     let settled = plan.cells.iter().map(|cell| {
         let loss = |epsilon: f64| {

@@ -32,6 +32,9 @@ const SEARCHED_GAUSSIAN: usize = 128;
 ///
 /// With it, of Gaussian noise on the integers, the factor of rho behind it.
 pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<f64>) {
+    if cell.pays.is_some() {
+        return (Gamma::Declared, None);
+    }
     if !is_paid(cell, subject) {
         return (Gamma::Proved, None);
     }

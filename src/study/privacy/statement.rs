@@ -25,11 +25,11 @@ table! {
         why: String, "", "why it is impossible, or why nothing is known of it; else empty";
         records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
         place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1";
-        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon of rho at `delta`";
+        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon of rho at `delta`; of a mechanism of one's own what it says";
         rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
         delta: Option<f64>, "", "0 for pure laws";
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
-        gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed";
+        gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed; `declared` of a mechanism of one's own";
         epsilon_conditioned: Option<f64>, "", "`(1 + gamma) epsilon`";
         delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
     }
@@ -174,7 +174,7 @@ impl<'a> Statements<'a> {
             _ => Inequalities::Times(gamma),
         };
         let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
-        match (self.subject, &self.changes) {
+        let of_noise = match (self.subject, &self.changes) {
             (Subject::Hierarchy(table), _) => {
                 let tree = &table.hierarchy;
                 let name = |leaf| format!("leaf {}", tree.leaf_number(leaf));
@@ -185,6 +185,10 @@ impl<'a> Statements<'a> {
                 let changes = changes.as_ref().expect("a table has its changes");
                 changes.statement(scales[0], standard, inequalities)
             }
+        };
+        match cell.pays {
+            Some(declared) => declared.instead(of_noise),
+            None => of_noise,
         }
     }
 

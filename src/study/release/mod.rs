@@ -31,6 +31,7 @@ pub use nodes::{NodeDrawRow, NodeRow};
 pub use rows::{Draw, Draws, Rows};
 pub use tails::TailRow;
 
+pub(super) use self::draw::with_own;
 use self::config::{ReleaseBlock, ReleaseFile};
 use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};

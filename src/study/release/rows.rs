@@ -6,6 +6,7 @@ use crate::engine::{Held, encode};
 use crate::error::Result;
 use crate::input::Asked;
 use crate::law::Value;
+use crate::privacy::Declared;
 use crate::rng::TaskKey;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -153,6 +154,11 @@ pub(super) trait Releases: Send + Sync {
     fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()>;
     /// Total variation error of a draw that the sampler itself states; NaN if unknown.
     fn tv_error(&self) -> f64;
+
+    /// What a mechanism of one's own says that it pays.
+    fn pays(&self) -> Option<Declared> {
+        None
+    }
 }
 
 /// Integers are short in batches: a byte that says whether all are, then seven bits a byte, the sign in the last of the first; or

@@ -13,6 +13,8 @@ use crate::input::HierarchyTable;
 use crate::invariant::Hierarchy;
 use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
 use crate::law::{EuclideanLaplace, Value};
+use crate::own::{Own, OwnReleases, Promises};
+use crate::privacy::Declared;
 use crate::rng::{Role, Stream, TaskKey, stream};
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,7 +54,6 @@ impl OnTree<'_> {
     fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Releases>> {
         let Self { cell, keys: (seed, noise_key), table } = self;
         let laws = cell.calibration.laws(law).collect::<Result<Vec<_>>>()?;
-        let (draws, tv_error) = sampler(cell, &laws, table)?;
         let tree = Tree {
             hierarchy: table.hierarchy.clone(),
             counts: table.counts.clone(),
@@ -62,6 +63,10 @@ impl OnTree<'_> {
             key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
             noise_key,
         };
+        if let Method::External { own: Some(own) } = cell.method {
+            return Ok(Box::new(OwnMethod::new(own, cell, tree)?));
+        }
+        let (draws, tv_error) = sampler(cell, &tree.laws, table)?;
         Ok(Box::new(Ready { tree, draws, tv_error }))
     }
 }
@@ -159,45 +164,6 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
             });
             (draws, 0.0)
         }
-        Method::External { own: Some(own) } => {
-            let mut by_count = vec![0.0; hierarchy.nodes()];
-            for (level, variance) in variances().into_iter().enumerate() {
-                let nodes = hierarchy.level_nodes(level);
-                nodes.filter(|&v| !hierarchy.is_known(v)).for_each(|v| by_count[v] = variance);
-            }
-            let (releases, promises) = (own::ready(own, cell, own::tree(hierarchy), by_count)?, own.promises());
-            let draws: Drawing<L> = Box::new(move |tree, range, rows| {
-                let nodes = tree.hierarchy.nodes();
-                let mut noise = tree.zeros();
-                for batch in own::batches(range, nodes) {
-                    let mut counts = Vec::with_capacity(nodes * (batch.end - batch.start) as usize);
-                    for replicate in batch.clone() {
-                        let key = TaskKey { replicate, cell: tree.noise_key, ..tree.key };
-                        tree.fill(&mut stream(key), &mut noise);
-                        counts.extend(noise.iter().zip(&*tree.counts).map(|(z, &x)| z.to_f64() + x as f64));
-                    }
-                    let seeds: Vec<u64> =
-                        batch.clone().map(|replicate| own::seed(tree.key, replicate)).collect();
-                    releases.release(&seeds, &mut counts).map_err(Error::Own)?;
-                    for (replicate, released) in batch.zip(counts.chunks(nodes)) {
-                        if promises.integers {
-                            tree.record_integers(replicate, &own::integers(released)?, rows)?;
-                            continue;
-                        }
-                        own::finite(released)?;
-                        let counts = || tree.counts.iter().map(|&x| x as f64);
-                        let mut errors: Vec<f64> = released.iter().zip(counts()).map(|(y, x)| y - x).collect();
-                        if promises.invariant {
-                            own::summed(&tree.hierarchy, released, &mut errors)?;
-                        }
-                        let released: Vec<f64> = errors.iter().zip(counts()).map(|(z, x)| z + x).collect();
-                        tree.record(replicate, &errors, &released, rows)?;
-                    }
-                }
-                Ok(())
-            });
-            (draws, 0.0)
-        }
         _ => return Err(unsupported(method.name(), "a hierarchy")),
     })
 }
@@ -225,6 +191,80 @@ impl<L: TreeNoise> Releases for Ready<L> {
 
     fn tv_error(&self) -> f64 {
         self.tv_error
+    }
+}
+
+/// A method that is not ours.
+struct OwnMethod<L> {
+    tree: Tree<L>,
+    releases: Box<dyn OwnReleases>,
+    promises: Promises,
+}
+
+impl<L: TreeNoise> OwnMethod<L> {
+    /// Errors: it does not serve the cell.
+    fn new(own: Own, cell: &Cell, tree: Tree<L>) -> Result<Self> {
+        let hierarchy = &tree.hierarchy;
+        let mut variances = vec![0.0; hierarchy.nodes()];
+        for (level, law) in tree.laws.iter().enumerate() {
+            let nodes = hierarchy.level_nodes(level);
+            nodes.filter(|&v| !hierarchy.is_known(v)).for_each(|v| variances[v] = law.variance());
+        }
+        let releases = own::ready(own, cell, own::tree(hierarchy), variances)?;
+        Ok(Self { tree, releases, promises: own.promises() })
+    }
+
+    /// What it is given of some replicates, one behind the other: noisy counts, or of a mechanism the confidential ones.
+    fn given(&self, batch: Range<u64>) -> Vec<f64> {
+        let (tree, mut noise) = (&self.tree, self.tree.zeros());
+        let mut given = Vec::with_capacity(noise.len() * (batch.end - batch.start) as usize);
+        for replicate in batch {
+            if !self.promises.mechanism {
+                let key = TaskKey { replicate, cell: tree.noise_key, ..tree.key };
+                tree.fill(&mut stream(key), &mut noise);
+            }
+            given.extend(noise.iter().zip(&*tree.counts).map(|(z, &x)| z.to_f64() + x as f64));
+        }
+        given
+    }
+
+    /// Adds the rows of a release. Errors: a promise that is broken.
+    fn record(&self, replicate: u64, released: &[f64], rows: &mut Rows) -> Result<()> {
+        let tree = &self.tree;
+        if self.promises.integers {
+            return tree.record_integers(replicate, &own::integers(released)?, rows);
+        }
+        own::finite(released)?;
+        let counts = || tree.counts.iter().map(|&x| x as f64);
+        let mut errors: Vec<f64> = released.iter().zip(counts()).map(|(y, x)| y - x).collect();
+        if self.promises.invariant {
+            own::summed(&tree.hierarchy, released, &mut errors)?;
+        }
+        let released: Vec<f64> = errors.iter().zip(counts()).map(|(z, x)| z + x).collect();
+        tree.record(replicate, &errors, &released, rows)
+    }
+}
+
+impl<L: TreeNoise> Releases for OwnMethod<L> {
+    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
+        let nodes = self.tree.hierarchy.nodes();
+        for batch in own::batches(range, nodes) {
+            let mut counts = self.given(batch.clone());
+            let seeds: Vec<u64> = batch.clone().map(|replicate| own::seed(self.tree.key, replicate)).collect();
+            self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
+            for (replicate, released) in batch.zip(counts.chunks(nodes)) {
+                self.record(replicate, released, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tv_error(&self) -> f64 {
+        0.0
+    }
+
+    fn pays(&self) -> Option<Declared> {
+        self.releases.pays()
     }
 }
 

@@ -8,7 +8,8 @@ mod table;
 
 use super::rows::Releases;
 use crate::error::{Error, Result};
-use crate::grid::{Cell, Plan};
+use crate::catalogue::MethodKind;
+use crate::grid::{Cell, Plan, refused};
 use crate::input::Subject;
 
 /// Everything of a cell that does not depend on the replicate.
@@ -18,6 +19,19 @@ pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Releases>> {
         Subject::Hierarchy(table) => hierarchy::prepare(cell, keys, table),
         Subject::Table(table) => table::prepare(cell, keys, table),
     }
+}
+
+/// The plan with what mechanisms of one's own say that they pay. Errors: a method of one's own that does not serve a cell.
+pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan> {
+    for number in 0..plan.cells.len() {
+        let cell = &plan.cells[number];
+        if cell.method.kind() == MethodKind::External {
+            let ready = prepare(&plan, cell);
+            let pays = ready.map_err(|error| refused(&plan.config, cell.method, &error.to_string()))?.pays();
+            plan.cells[number].pays = pays;
+        }
+    }
+    Ok(plan)
 }
 
 /// The config refuses these before a run begins.

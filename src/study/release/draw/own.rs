@@ -8,6 +8,7 @@ use crate::grid::{Cell, Plan};
 use crate::input::InvariantTable;
 use crate::invariant::{Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::own::{Own, OwnReleases, Promises, Structure, Task};
+use crate::privacy::Declared;
 use crate::rng::{Rng, Role, TaskKey, stream};
 use std::ops::Range;
 use std::sync::Arc;
@@ -160,7 +161,9 @@ impl Releases for OnTable {
             let mut counts = vec![0.0; entries * (batch.end - batch.start) as usize];
             let mut widest = Vec::new();
             for (replicate, noise) in batch.clone().zip(counts.chunks_mut(entries)) {
-                (self.free)(&mut stream(TaskKey { replicate, ..self.noise }), noise);
+                if !self.promises.mechanism {
+                    (self.free)(&mut stream(TaskKey { replicate, ..self.noise }), noise);
+                }
                 self.known.iter().for_each(|&entry| noise[entry as usize] = 0.0);
                 noise.iter_mut().zip(&self.counts).for_each(|(z, &x)| *z += x as f64);
                 widest.push(noise.iter().fold(0.0f64, |most, y| most.max(y.abs())));
@@ -177,6 +180,10 @@ impl Releases for OnTable {
 
     fn tv_error(&self) -> f64 {
         0.0
+    }
+
+    fn pays(&self) -> Option<Declared> {
+        self.releases.pays()
     }
 }
 

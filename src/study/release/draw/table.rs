@@ -5,7 +5,7 @@ use super::conditioning;
 use super::imaging::{self, Free};
 use super::own;
 use super::unsupported;
-use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
+use crate::catalogue::{IntegerNoise, Method, MethodKind, OnLaw, RealNoise};
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -18,7 +18,8 @@ pub(super) fn prepare(cell: &Cell, keys: (u64, u64), table: &InvariantTable) -> 
     if cell.method.keeps_equations() {
         check_free(&table.invariant)?;
     }
-    let equations_only = cell.method.keeps_equations() && !cell.method.keeps_inequalities();
+    let ours = cell.method.kind() != MethodKind::External;
+    let equations_only = ours && cell.method.keeps_equations() && !cell.method.keeps_inequalities();
     if equations_only && !table.region.is_everything() {
         return Err(unsupported(cell.method.name(), "inequalities"));
     }
