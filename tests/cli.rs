@@ -370,7 +370,9 @@ fn grids_need_not_be_products() {
         let cells = plan["cells"].as_array().unwrap().iter();
         let words = |cell| (text(cell, "method") + " " + &text(cell, "options")).trim_end().to_owned();
         cells
-            .map(|cell| (number(cell, "epsilon"), number(cell, "sensitivity"), text(cell, "law"), words(cell)))
+            .map(|cell| {
+                (number(cell, "epsilon"), number(cell, "sensitivity"), text(cell, "law"), words(cell))
+            })
             .collect()
     };
     let head = "[[grid]]\nepsilon = [0.5, 1.0]\nsensitivity = [1, 2]\nlaw = \"laplace\"\n";

@@ -34,7 +34,9 @@ fn main() {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
         return;
     }
-    for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
+    for (name, test) in
+        tests.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str())))
+    {
         test();
         println!("test {name} ... ok");
     }
@@ -147,7 +149,10 @@ fn epsilon(word: &str) -> f64 {
 
 /// The command of a method of this program, as a config has it.
 fn command(kind: &str) -> String {
-    format!("command = [{:?}, \"method\", \"{kind}\"]", std::env::current_exe().unwrap().display().to_string())
+    format!(
+        "command = [{:?}, \"method\", \"{kind}\"]",
+        std::env::current_exe().unwrap().display().to_string()
+    )
 }
 
 fn tree(methods: &str, replicates: u64) -> String {
@@ -158,8 +163,12 @@ fn tree(methods: &str, replicates: u64) -> String {
 
 /// It has the noise of `unconstrained`, and its rows are those of any other method: for any number of threads, in shards, after a stop.
 fn noise_is_shared_and_rows_are_kept() {
-    let own = format!("{{ kind = \"external\", {}, name = \"copy\", alpha = [1, 2.5], mode = \"x\" }}", command("copy"));
-    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"unconstrained\", {own}"), 300))]);
+    let own = format!(
+        "{{ kind = \"external\", {}, name = \"copy\", alpha = [1, 2.5], mode = \"x\" }}",
+        command("copy")
+    );
+    let place =
+        Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"unconstrained\", {own}"), 300))]);
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
     place.prints(&["run", "config.toml", "--out", "two", "--threads", "2"]);
     let (_, digest) = (place.prints(&["compare", "one", "two", "--identical"]), ());
@@ -198,7 +207,11 @@ fn tables_are_served() {
     place.prints(&["run", "config.toml", "--out", "out"]);
     let rows: Vec<ErrorRow> = place.rows("out");
     let (free, own) = rows.split_at(50);
-    assert!(free.iter().zip(own).all(|(a, b)| (a.l1, a.l2, a.bias, a.invariant_ok) == (b.l1, b.l2, b.bias, b.invariant_ok)));
+    assert!(
+        free.iter()
+            .zip(own)
+            .all(|(a, b)| (a.l1, a.l2, a.bias, a.invariant_ok) == (b.l1, b.l2, b.bias, b.invariant_ok))
+    );
     assert!(own.iter().any(|row| !row.invariant_ok));
 }
 
@@ -215,7 +228,10 @@ fn what_goes_wrong_is_the_cells_error() {
         ("liar", "violates its invariant"),
     ] {
         let own = format!("{{ kind = \"external\", {}, timeout = 0.3 }}", command(kind));
-        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"l2\", {own}, \"exact\""), 20))]);
+        let place = Place::new(&[
+            ("tree.csv", TREE),
+            ("config.toml", &tree(&format!("\"l2\", {own}, \"exact\""), 20)),
+        ]);
         let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(5), "{kind}: {message}");
@@ -247,7 +263,10 @@ fn bad_configs_are_refused() {
     refused("command = [\"/no/such/program\"]", &["/no/such/program", "cannot be used"]);
     refused("name = \"clip\"", &["name: got `clip`", "no methods of its own"]);
     refused(&format!("{}, timeout = -1", command("copy")), &["timeout"]);
-    refused(&format!("{}, depends = \"nowhere.py\"", command("copy")), &["depends: cannot read `nowhere.py`"]);
+    refused(
+        &format!("{}, depends = \"nowhere.py\"", command("copy")),
+        &["depends: cannot read `nowhere.py`"],
+    );
     refused(&format!("{}, alpha = \"a b\"", command("copy")), &["alpha: got `a b`", "without blanks"]);
     refused(&command("mute"), &["cannot be used"]);
     refused(&command("boaster"), &["it promises `miracles`", "integers"]);
@@ -317,12 +336,15 @@ fn keys_are_of_command_options_and_files() {
 
 /// Errors by node of `unconstrained` and of a method of one's own in the same releases.
 fn draws(place: &Place, own: &str) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
-    let config = tree(&format!("\"unconstrained\", {own}"), 50).replace("seed = 1", "seed = 1\nkeep-draws = true");
+    let config =
+        tree(&format!("\"unconstrained\", {own}"), 50).replace("seed = 1", "seed = 1\nkeep-draws = true");
     place.write("config.toml", &config);
     place.prints(&["run", "config.toml", "--out", "out"]);
     let draws: Vec<NodeDrawRow> = place.rows("out");
     assert_eq!(draws.len(), 2 * 50 * 10);
-    let errors = |rows: &[NodeDrawRow]| rows.chunks(10).map(|rows| rows.iter().map(|row| row.error).collect()).collect();
+    let errors = |rows: &[NodeDrawRow]| {
+        rows.chunks(10).map(|rows| rows.iter().map(|row| row.error).collect()).collect()
+    };
     let (free, own) = draws.split_at(50 * 10);
     (errors(free), errors(own))
 }
@@ -370,7 +392,10 @@ fn least_squares_in_python_are_l2() {
     let (free, own) = draws(&Place::new(&[("tree.csv", TREE)]), &own);
     for (mut noise, own) in free.into_iter().zip(own) {
         l2.project(&mut noise);
-        assert!(noise.iter().zip(&own).all(|(ours, theirs)| (ours - theirs).abs() < 1e-9), "{noise:?} {own:?}");
+        assert!(
+            noise.iter().zip(&own).all(|(ours, theirs)| (ours - theirs).abs() < 1e-9),
+            "{noise:?} {own:?}"
+        );
     }
 }
 
@@ -378,9 +403,14 @@ fn least_squares_in_python_are_l2() {
 fn mechanisms_see_the_counts_and_say_what_they_pay() {
     let own = format!("{{ kind = \"external\", {} }}", command("truth"));
     let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"l2\", {own}"), 20))]);
-    let plan: serde_json::Value = serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
+    let plan: serde_json::Value =
+        serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
     let added = &plan["cells"][1]["pays"]["added"];
-    assert_eq!((added["epsilon"].as_f64(), added["gamma_known"].as_str()), (Some(1.0), Some("declared")), "{plan:#}");
+    assert_eq!(
+        (added["epsilon"].as_f64(), added["gamma_known"].as_str()),
+        (Some(1.0), Some("declared")),
+        "{plan:#}"
+    );
     place.prints(&["run", "config.toml", "--out", "out"]);
     let rows: Vec<ErrorRow> = place.rows("out");
     assert!(rows[60..].iter().all(|row| row.l1 == 0.0 && row.invariant_ok));
@@ -390,7 +420,10 @@ fn mechanisms_see_the_counts_and_say_what_they_pay() {
     assert_eq!((own.epsilon_total, own.delta_total, own.gamma_known.as_str()), (1.0, 1e-9, "declared"));
     let report = place.prints(&["report", "out", "--full"]);
     assert!(report.contains("epsilon 1 at delta 1e-9, declared"), "{report}");
-    assert!(report.contains("one record moved: unknown: the mechanism does not say what it pays for it"), "{report}");
+    assert!(
+        report.contains("one record moved: unknown: the mechanism does not say what it pays for it"),
+        "{report}"
+    );
 }
 
 fn verify_draws_twice() {
@@ -413,7 +446,8 @@ fn a_mechanism_in_python() {
     let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 2000))]);
     place.prints(&["run", "config.toml", "--out", "out"]);
     let rows: Vec<ErrorRow> = place.rows("out");
-    let leaves: Vec<f64> = rows.iter().filter(|row| row.level == 3).map(|row| row.l2 * row.l2 / 6.0).collect();
+    let leaves: Vec<f64> =
+        rows.iter().filter(|row| row.level == 3).map(|row| row.l2 * row.l2 / 6.0).collect();
     let n = leaves.len() as f64;
     let mean = leaves.iter().sum::<f64>() / n;
     let error = (leaves.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n * (n - 1.0))).sqrt();

@@ -234,10 +234,14 @@ impl Checker<'_> {
                 seen.push(axis);
                 axes.push(axis);
             }
-            let length = |name: &String| lengths.iter().find(|(key, ..)| key == name).map_or(0, |axis| axis.1);
+            let length =
+                |name: &String| lengths.iter().find(|(key, ..)| key == name).map_or(0, |axis| axis.1);
             let of: Vec<String> = group.iter().map(|name| format!("{name} has {}", length(name))).collect();
             if group.len() < 2 {
-                return refuse(format!("zip: got {group:?}"), "want two axes or more that go together".into());
+                return refuse(
+                    format!("zip: got {group:?}"),
+                    "want two axes or more that go together".into(),
+                );
             }
             if group.iter().any(|name| length(name) != length(&group[0])) {
                 return refuse(format!("zip: {}", of.join(", ")), "want as many values of each".into());
@@ -310,7 +314,8 @@ impl Checker<'_> {
                 methods.extend(all.map(|method| ExcludedMethod { method, options: options.clone() }));
             }
         }
-        let split = wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
+        let split =
+            wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
         Ok(Exclude {
             budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
             law: law.transpose()?,

@@ -21,8 +21,8 @@ pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
 pub use model::{
-    AxisName, Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs, QuerySpec,
-    SplitSpec, Thresholds,
+    AxisName, Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs,
+    QuerySpec, SplitSpec, Thresholds,
 };
 pub(crate) use nearest::one_of;
 pub use overrides::apply;

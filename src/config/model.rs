@@ -104,12 +104,7 @@ impl Config {
                     |split| any(&|block| block.split.contains(split)),
                     SplitSpec::label,
                 ),
-                idle(
-                    "delta",
-                    &exclude.delta,
-                    |x| any(&|block| block.delta.contains(x)),
-                    f64::to_string,
-                ),
+                idle("delta", &exclude.delta, |x| any(&|block| block.delta.contains(x)), f64::to_string),
                 idle(
                     "sensitivity",
                     &exclude.sensitivity,

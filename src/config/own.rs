@@ -39,7 +39,8 @@ impl Checker<'_> {
                 }
             }
         };
-        let (command, name, depends) = (texts("command")?, one("name")?, texts("depends")?.unwrap_or_default());
+        let (command, name, depends) =
+            (texts("command")?, one("name")?, texts("depends")?.unwrap_or_default());
         let beside = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside = beside.unwrap_or(Path::new("."));
         let folder = beside.join(one("folder")?.unwrap_or_default());
@@ -72,7 +73,11 @@ impl Checker<'_> {
                 for file in &depends {
                     let span = find("depends").map_or(span.clone(), Spanned::span);
                     let content = std::fs::read(folder.join(file)).map_err(|e| {
-                        self.error(format!("depends: cannot read `{file}`: {e}"), span, "want a file, relative to the folder")
+                        self.error(
+                            format!("depends: cannot read `{file}`: {e}"),
+                            span,
+                            "want a file, relative to the folder",
+                        )
                     })?;
                     hash.update((content.len() as u64).to_le_bytes());
                     hash.update(content);
@@ -150,7 +155,8 @@ fn program(command: &[String], folder: &Path, timeout: f64) -> Arc<dyn OwnMethod
     static PROGRAMS: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (command.to_vec(), folder.to_owned(), timeout.to_bits());
-    let new = || Arc::new(Program::new(command.to_vec(), folder.to_owned(), Duration::from_secs_f64(timeout)));
+    let new =
+        || Arc::new(Program::new(command.to_vec(), folder.to_owned(), Duration::from_secs_f64(timeout)));
     programs.get_or_insert_default().entry(key).or_insert_with(new).clone()
 }
 
@@ -179,5 +185,9 @@ fn config(
         let value = number.or_else(|_| word.parse::<bool>().map(Value::from));
         parts.push((key.clone(), value.unwrap_or_else(|_| Value::from(word.as_str()))));
     }
-    parts.iter().map(|(key, value)| format!("{key} = {}", value.to_string().trim())).collect::<Vec<_>>().join(", ")
+    parts
+        .iter()
+        .map(|(key, value)| format!("{key} = {}", value.to_string().trim()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -213,7 +213,11 @@ pub fn meet(config: &Config) -> Result<()> {
         for method in &block.method {
             if let Method::External { own: Some(own) } = method {
                 own.meet().map_err(|why| {
-                    config.error(format!("method: {why}"), block.method_span.clone(), "this method cannot be used")
+                    config.error(
+                        format!("method: {why}"),
+                        block.method_span.clone(),
+                        "this method cannot be used",
+                    )
                 })?;
             }
         }
@@ -420,7 +424,8 @@ fn place(subject: &Subject) -> Place {
 
 /// Refuses a method where it stands in the config, or anywhere if it is in several blocks.
 pub fn refused(config: &Config, method: Method, reason: &str) -> Failure {
-    let block = config.blocks.iter().find(|block| block.method.contains(&method)).unwrap_or(&config.blocks[0]);
+    let block =
+        config.blocks.iter().find(|block| block.method.contains(&method)).unwrap_or(&config.blocks[0]);
     unserved(config, block, method, reason)
 }
 

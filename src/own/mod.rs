@@ -141,7 +141,11 @@ impl Own {
     ) -> Self {
         let parts = options.iter().map(|(key, value)| format!("{key}={value}"));
         let identity = Some(identity).filter(|text| !text.is_empty()).map(|text| format!("files={text}"));
-        let words = std::iter::once(format!("name={name}")).chain(parts).chain(identity).collect::<Vec<_>>().join(",");
+        let words = std::iter::once(format!("name={name}"))
+            .chain(parts)
+            .chain(identity)
+            .collect::<Vec<_>>()
+            .join(",");
         let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
         Self(named.entry(format!("{words} {config}")).or_insert_with(|| {
             // Configs name few, and a process reads few configs.

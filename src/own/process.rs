@@ -204,7 +204,9 @@ impl Talk {
 
     /// The number by which it knows a cell.
     fn number(&self, task: &Arc<Task>) -> Option<u64> {
-        let is_it = |known: &Option<(Arc<Task>, _)>| known.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, task));
+        let is_it = |known: &Option<(Arc<Task>, _)>| {
+            known.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, task))
+        };
         self.cells.iter().position(is_it).map(|place| place as u64)
     }
 
@@ -245,7 +247,8 @@ impl Talk {
     /// Ends it; what happened, with its last words.
     fn end(self, why: &str) -> String {
         let late = locked(&self.watched.0).late;
-        let why = if late { format!("took more than {:?} for an answer", self.timeout) } else { why.to_owned() };
+        let why =
+            if late { format!("took more than {:?} for an answer", self.timeout) } else { why.to_owned() };
         let (name, last_words) = (self.name.clone(), self.last_words.clone());
         drop(self);
         // What it wrote last may still be on its way.

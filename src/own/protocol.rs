@@ -42,7 +42,8 @@ pub(super) fn structure(out: &mut impl Write, structure: &Structure) -> io::Resu
             integers(out, parents.iter().chain(levels).copied())
         }
         Structure::Table { entries, equations, inequalities } => {
-            let terms = |rows: &[(Vec<(u32, i64)>, i64)]| rows.iter().map(|(row, _)| row.len()).sum::<usize>();
+            let terms =
+                |rows: &[(Vec<(u32, i64)>, i64)]| rows.iter().map(|(row, _)| row.len()).sum::<usize>();
             let [e, i] = [equations, inequalities].map(|rows| format!("{} {}", rows.len(), terms(rows)));
             line(out, &format!("structure table {entries} {e} {i}"))?;
             for rows in [equations, inequalities] {
@@ -132,11 +133,7 @@ pub(super) fn ready(words: &[String]) -> Result<Option<Declared>, Wrong> {
 }
 
 /// `released REPLICATES` with the counts, into their place.
-pub(super) fn released(
-    input: &mut impl BufRead,
-    replicates: usize,
-    counts: &mut [f64],
-) -> Result<(), Wrong> {
+pub(super) fn released(input: &mut impl BufRead, replicates: usize, counts: &mut [f64]) -> Result<(), Wrong> {
     let words = answer(input, "released")?;
     if words.get(1).and_then(|n| n.parse().ok()) != Some(replicates) {
         let got = words[1..].join(" ");

@@ -15,7 +15,9 @@ pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_
 pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
-pub use statement::{Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement, TableChanges};
+pub use statement::{
+    Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement, TableChanges,
+};
 pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
 };

@@ -233,7 +233,9 @@ impl Declared {
     /// Whether it says something, and no more than there is.
     pub fn is_possible(&self) -> bool {
         let fine = |epsilon: f64| epsilon >= 0.0 && epsilon.is_finite();
-        self.first().is_some() && self.epsilons.into_iter().flatten().all(fine) && (0.0..=1.0).contains(&self.delta)
+        self.first().is_some()
+            && self.epsilons.into_iter().flatten().all(fine)
+            && (0.0..=1.0).contains(&self.delta)
     }
 
     /// In the place of what noise would pay. A change that the data make impossible stays so.

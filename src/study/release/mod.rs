@@ -31,8 +31,8 @@ pub use nodes::{NodeDrawRow, NodeRow};
 pub use rows::{Draw, Draws, Rows};
 pub use tails::TailRow;
 
-pub(super) use self::draw::with_own;
 use self::config::{ReleaseBlock, ReleaseFile};
+pub(super) use self::draw::with_own;
 use super::cells::{self, CellRow, FailureRow, Paid};
 use super::figures::{Figures, Sample};
 use super::grid::{COUPLED_STEPS, Gridded, Kind};

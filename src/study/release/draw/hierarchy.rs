@@ -250,7 +250,8 @@ impl<L: TreeNoise> Releases for OwnMethod<L> {
         let nodes = self.tree.hierarchy.nodes();
         for batch in own::batches(range, nodes) {
             let mut counts = self.given(batch.clone());
-            let seeds: Vec<u64> = batch.clone().map(|replicate| own::seed(self.tree.key, replicate)).collect();
+            let seeds: Vec<u64> =
+                batch.clone().map(|replicate| own::seed(self.tree.key, replicate)).collect();
             self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
             for (replicate, released) in batch.zip(counts.chunks(nodes)) {
                 self.record(replicate, released, rows)?;

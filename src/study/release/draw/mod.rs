@@ -7,8 +7,8 @@ mod own;
 mod table;
 
 use super::rows::Releases;
-use crate::error::{Error, Result};
 use crate::catalogue::MethodKind;
+use crate::error::{Error, Result};
 use crate::grid::{Cell, Plan, refused};
 use crate::input::Subject;
 

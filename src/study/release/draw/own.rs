@@ -54,7 +54,12 @@ fn table(table: &InvariantTable) -> Structure {
 }
 
 /// A method for a cell. Errors: it does not serve it.
-pub(super) fn ready(own: Own, cell: &Cell, structure: Structure, variances: Vec<f64>) -> Result<Box<dyn OwnReleases>> {
+pub(super) fn ready(
+    own: Own,
+    cell: &Cell,
+    structure: Structure,
+    variances: Vec<f64>,
+) -> Result<Box<dyn OwnReleases>> {
     let task = Task {
         structure: Arc::new(structure),
         law: cell.law.name(),
