@@ -17,7 +17,7 @@ fn main() {
     }
     // As the harness of tests: names, and a filter.
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 13] = [
         ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
         ("tables_are_served", tables_are_served),
         ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
@@ -29,6 +29,8 @@ fn main() {
         ("mechanisms_see_the_counts_and_say_what_they_pay", mechanisms_see_the_counts_and_say_what_they_pay),
         ("verify_draws_twice", verify_draws_twice),
         ("a_mechanism_in_python", a_mechanism_in_python),
+        ("the_config_with_methods_in_python_runs", the_config_with_methods_in_python_runs),
+        ("the_example_in_rust_is_the_whole_program", the_example_in_rust_is_the_whole_program),
     ];
     if arguments.iter().any(|word| word == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -171,8 +173,7 @@ fn noise_is_shared_and_rows_are_kept() {
         Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("\"unconstrained\", {own}"), 300))]);
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
     place.prints(&["run", "config.toml", "--out", "two", "--threads", "2"]);
-    let (_, digest) = (place.prints(&["compare", "one", "two", "--identical"]), ());
-    let _ = digest;
+    place.prints(&["compare", "one", "two", "--identical"]);
     for shard in ["1/3", "2/3", "3/3"] {
         place.prints(&["run", "config.toml", "--out", "merged", "--shard", shard]);
     }
@@ -189,10 +190,10 @@ fn noise_is_shared_and_rows_are_kept() {
     };
     assert!(of(0).len() == 900 && of(0) == of(1) && of(1) == of(2));
     // The resolved config is the same run.
-    let (again, _) = ("one/config.resolved.toml", ());
-    place.prints(&["run", again, "--out", "again"]);
+    place.prints(&["run", "one/config.resolved.toml", "--out", "again"]);
     place.prints(&["compare", "one", "again", "--identical"]);
-    assert!(place.prints(&["report", "one"]).contains("external"));
+    let report = place.prints(&["report", "one"]);
+    assert!(report.contains("copy alpha=1, mode=x") && report.contains("copy alpha=2.5, mode=x"), "{report}");
     let levels: Vec<LevelRow> = place.rows("one");
     assert_eq!(levels.len(), 3 * 3);
 }
@@ -418,7 +419,7 @@ fn mechanisms_see_the_counts_and_say_what_they_pay() {
     let [of_noise, own] = &cells[..] else { panic!("{cells:?}") };
     assert_eq!((of_noise.epsilon_total, of_noise.gamma_known.as_str()), (1.5, "proved"));
     assert_eq!((own.epsilon_total, own.delta_total, own.gamma_known.as_str()), (1.0, 1e-9, "declared"));
-    let report = place.prints(&["report", "out", "--full"]);
+    let report = place.prints(&["report", "out", "--full"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains("epsilon 1 at delta 1e-9, declared"), "{report}");
     assert!(
         report.contains("one record moved: unknown: the mechanism does not say what it pays for it"),
@@ -454,4 +455,55 @@ fn a_mechanism_in_python() {
     let variance = DoubleGeometric::new(2.0).unwrap().variance();
     // Of 5 standard errors, of a normal mean: 6e-7.
     assert!((mean - variance).abs() < 5.0 * error, "{mean} ± {error}, {variance}");
+}
+
+fn the_config_with_methods_in_python_runs() {
+    if python("clip.py").is_none() {
+        return;
+    }
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/methods/external.toml");
+    let place = Place::new(&[]);
+    place.prints(&["check", config, "--commands"]);
+    place.prints(&["run", config, "--set", "replicates=20", "--out", "out"]);
+    let cells: Vec<CellRow> = place.rows("out");
+    let names: Vec<String> =
+        cells[..6].iter().map(|cell| cell.options.split(",files=").next().unwrap().to_owned()).collect();
+    assert_eq!(names, ["", "", "", "name=least_squares", "name=clip,floor=0", "name=clip,floor=1"]);
+    assert_eq!(cells[4].gamma_known, "proved");
+    assert!(!cells[3].nonnegative && cells[4].nonnegative);
+    let rows: Vec<ErrorRow> = place.rows("out");
+    assert!(rows.iter().filter(|row| row.cell == cells[4].cell).all(|row| row.invariant_ok));
+}
+
+/// `examples/own_method.rs`, where it was built beside this test.
+fn the_example_in_rust_is_the_whole_program() {
+    let tests = std::env::current_exe().unwrap();
+    let example = tests.parent().unwrap().parent().unwrap().join("examples/own_method");
+    if !example.exists() {
+        println!("the example in Rust: skipped: not built (`cargo test` builds it)");
+        return;
+    }
+    let place = Place::new(&[]);
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/methods/own.toml");
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(&example)
+            .args(arguments)
+            .current_dir(place.path("."))
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{words}");
+        words
+    };
+    run(&["run", config, "--set", "replicates=20", "--out", "out"]);
+    assert!(run(&["report", "out"]).contains("┆ bottom-up "));
+    assert!(run(&["verify", config]).contains("again: same"));
+    let rows: Vec<ErrorRow> = place.rows("out");
+    let cells: Vec<CellRow> = place.rows("out");
+    for row in rows {
+        let cell = cells.iter().find(|cell| cell.cell == row.cell).unwrap();
+        assert!(row.invariant_ok || cell.method.name() == "unconstrained", "{cell:?} {row:?}");
+    }
+    // Another program does not know it.
+    place.refuses(&["check", config], &["name: got `bottom-up`", "no methods of its own"]);
 }

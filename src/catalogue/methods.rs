@@ -575,9 +575,18 @@ impl Method {
         if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
     }
 
+    /// The name, of a method of one's own that which it has there; and the options, as people read them.
+    pub fn title(&self) -> (&str, String) {
+        match self {
+            Self::External { own: Some(own) } => Own::named(own.words()),
+            _ => (self.name(), self.options()),
+        }
+    }
+
     /// The name with the options.
     pub fn words(&self) -> String {
-        format!("{} {}", self.name(), self.options()).trim_end().to_owned()
+        let (name, options) = self.title();
+        format!("{name} {options}").trim_end().to_owned()
     }
 
     /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.

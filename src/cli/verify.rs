@@ -47,12 +47,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let computed: Vec<f64> = one.computed.iter().filter_map(OnSystem::p).collect();
         let least = computed.iter().copied().min_by(f64::total_cmp);
         let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
+        let (name, options) = one.cell.method.title();
         rows.push(vec![
             one.cell.law.name().to_owned(),
             one.cell.epsilon.to_string(),
-            format!("{}{nonnegative} {}", one.cell.method.name(), one.cell.method.options())
-                .trim()
-                .to_owned(),
+            format!("{name}{nonnegative} {options}").trim().to_owned(),
             one.releases.to_string(),
             match one.kept {
                 None => "not promised".into(),

@@ -158,6 +158,19 @@ impl Own {
         &self.0.words
     }
 
+    /// Name, and options in words: of what [`Own::words`] gives.
+    pub fn named(words: &str) -> (&str, String) {
+        let (mut name, mut options) = (words, Vec::new());
+        for word in words.split(',') {
+            match word.split_once('=') {
+                Some(("name", given)) => name = given,
+                Some(("files", _)) => {}
+                _ => options.push(word),
+            }
+        }
+        (name, options.join(","))
+    }
+
     /// As it stands in a config.
     pub fn config(self) -> &'static str {
         &self.0.config

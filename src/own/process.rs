@@ -310,9 +310,10 @@ type Spawned = std::io::Result<Child>;
 
 /// Starts a program. It would end with the thread that started it: that is one which does not end.
 fn spawn(shared: &Shared) -> Spawned {
-    static SPAWNER: OnceLock<Mutex<Sender<(Command, Sender<Spawned>)>>> = OnceLock::new();
+    type Wanted = (Command, Sender<Spawned>);
+    static SPAWNER: OnceLock<Mutex<Sender<Wanted>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
-        let (sender, commands) = channel::<(Command, Sender<Spawned>)>();
+        let (sender, commands) = channel::<Wanted>();
         let run = move || {
             for (mut command, answer) in commands {
                 let _ = answer.send(command.spawn());

@@ -6,6 +6,7 @@ use crate::config::SplitSpec;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
+use crate::own::Own;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
 use crate::table::{Key, Record};
@@ -105,7 +106,15 @@ impl CellRow {
 
     /// The method with its sign.
     pub fn method_plain(&self) -> String {
-        format!("{}{}", self.method.name(), if self.nonnegative { " >= 0" } else { "" })
+        format!("{}{}", self.title().0, if self.nonnegative { " >= 0" } else { "" })
+    }
+
+    /// Name and options, of a method of one's own those that it has there.
+    fn title(&self) -> (&str, String) {
+        match self.method {
+            MethodKind::External => Own::named(&self.options),
+            method => (method.name(), self.options.clone()),
+        }
     }
 
     /// The options, numbers with four decimals.
@@ -117,7 +126,7 @@ impl CellRow {
             },
             _ => option.to_owned(),
         };
-        self.options.split(',').map(short).collect::<Vec<_>>().join(", ")
+        self.title().1.split(',').map(short).collect::<Vec<_>>().join(", ")
     }
 
     /// The noise: law, budget and what else belongs to it.

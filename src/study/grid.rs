@@ -226,16 +226,17 @@ impl<K: Kind> Planned for Gridded<K> {
             let scales: Vec<String> =
                 cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
             let sign = if cell.nonnegative { " >= 0" } else { "" };
+            let (name, options) = cell.method.title();
             let row = vec![
                 cell.key_text(),
                 cell.law.name().into(),
                 cell.epsilon.to_string(),
                 cell.split.label(),
                 scales.join(" "),
-                format!("{}{sign}", cell.method.name()),
+                format!("{name}{sign}"),
                 match cell.lag() {
-                    Some(lag) => format!("{} lag={lag}", cell.method.options()).trim_start().to_owned(),
-                    None => cell.method.options(),
+                    Some(lag) => format!("{options} lag={lag}").trim_start().to_owned(),
+                    None => options,
                 },
                 cell.replicates.to_string(),
             ];

@@ -120,8 +120,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
                 })
             };
             let Some((cell, _)) = (1..=most).find_map(of) else { continue };
-            let twice =
-                |other: &&CellRow| (other.method, other.nonnegative) == (cell.method, cell.nonnegative);
+            let twice = |other: &&CellRow| other.method_plain() == cell.method_plain();
             let words = match methods.iter().copied().filter(twice).count() {
                 1 => cell.method_name(),
                 _ => cell.method_words(),
