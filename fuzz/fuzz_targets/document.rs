@@ -186,6 +186,7 @@ fn method(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
         Kind::Flag => "[true, false]".into(),
         Kind::Count(_) => "[1, 5]".into(),
         Kind::Number { .. } => reals(u)?,
+        Kind::Own => unreachable!("no option of a method of ours"),
         Kind::Name(names) => format!("{names:?}"),
     };
     Ok(format!("{{ kind = {:?}, {} = {values} }}", kind.name(), option.key))

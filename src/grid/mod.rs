@@ -154,12 +154,12 @@ impl Plan {
     pub fn new(config: Config) -> Result<Self> {
         let queried = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
         let table = CsvTable::read_wanted(&config.data.table, &Wanted::by(&config.data).and(queried))?;
+        meet(&config)?;
         Self::on(config, table)
     }
 
-    /// The same on a table that was read.
+    /// The same on a table that was read. Methods that are not ours are not asked what they promise.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
-        meet(&config)?;
         let (subject, asked) = subject(&config, table)?;
         let certified_by = match &config.certify {
             Some(Certify::Run(folder)) => Some(Run::open(folder)?.manifest.config_hash),
