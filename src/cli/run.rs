@@ -154,6 +154,7 @@ fn draw(planned: &dyn Planned, manner: Manner, folder: &RunFolder) -> Result<usi
     let mut tables = planned.begin(folder)?;
     let failed = engine::run(planned, manner, Some(folder.journal()), &mut *tables)?;
     tables.finish()?;
+    folder.end_tables()?;
     Ok(failed)
 }
 
@@ -226,10 +227,12 @@ fn finish(target: &Path, judging: Judging) -> Result<()> {
     match report.failures.first() {
         None => trusted,
         Some(_) if judging.allow_failed => trusted,
-        Some((_, cell, error)) => Err(Failure::CellsFailed {
-            failed: report.failures.len(),
-            cells: report.runs().map(|named| named.run.manifest.cells).sum(),
-            first: format!("{cell}: {error}"),
-        }),
+        Some((_, cell, error)) => {
+            let first = format!("{cell}: {error}");
+            let manifest = report.runs().next().map(|named| &named.run.manifest);
+            let (failed, cells) =
+                manifest.map_or((0, 0), |manifest| (manifest.failed_cells, manifest.cells));
+            Err(Failure::CellsFailed { failed, cells, first })
+        }
     }
 }

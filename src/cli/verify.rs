@@ -23,17 +23,24 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let threads = super::run::threads(arguments.threads);
     let manner = Manner { threads, fail_fast: false, quiet: false };
-    let plan = match study::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(config) => study::settled(*config)?,
+    let configs = match study::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(configs) => configs,
         Document::Worlds(config) => {
             let (number, wrong) = composition::verify(config, manner)?;
             // What the study finds is its result, not an error of the tool.
             return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
         }
     };
-    let checked = verify::verify(plan, threads)?;
+    let (mut checked, mut data) = (Vec::new(), Vec::new());
+    for config in configs {
+        let name = config.data_name.clone();
+        let found = verify::verify(study::settled(config)?, threads)?;
+        data.extend(found.iter().map(|_| name.clone()));
+        checked.extend(found);
+    }
+    let named = data.iter().any(|name| !name.is_empty());
     let mut rows = Vec::new();
-    for one in &checked {
+    for (one, data) in checked.iter().zip(data) {
         let (oracle, p) = match &one.oracle {
             Oracle::None(_) => ("-".to_owned(), "-".to_owned()),
             Oracle::Method(words, agreement) => (words.clone(), agreement.p_text()),
@@ -48,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let least = computed.iter().copied().min_by(f64::total_cmp);
         let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
         let (name, options) = one.cell.method.title();
-        rows.push(vec![
+        let row = vec![
             one.cell.law.name().to_owned(),
             one.cell.epsilon.to_string(),
             format!("{name}{nonnegative} {options}").trim().to_owned(),
@@ -69,7 +76,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
                 Finding::Wrong if one.cell.method.is_chain() => "WRONG, or too few steps".into(),
                 Finding::Wrong => "WRONG".into(),
             },
-        ]);
+        ];
+        rows.push(named.then_some(data).into_iter().chain(row).collect());
     }
     let header = [
         "law",
@@ -83,6 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         "least p",
         "finding",
     ];
+    let header: Vec<&str> = named.then_some("data").into_iter().chain(header).collect();
     super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();

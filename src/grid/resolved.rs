@@ -3,28 +3,27 @@
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
 use crate::config::data::ROOT;
-use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
+use crate::config::{Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
 use std::fmt::Write;
+use std::path::Path;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
-impl Plan {
-    /// The resolved config as TOML; paths are absolute.
-    pub fn resolved(&self) -> String {
-        let config = &self.config;
-        let absolute = |path: &std::path::Path| {
-            std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-        };
+/// The resolved config of a grid as TOML, with a plan for each data set; paths are absolute.
+pub fn resolved(plans: &[&Plan]) -> String {
+        let config = &plans[0].config;
         let mut document = DocumentMut::new();
         document["name"] = value(config.name.as_str());
-        document["seed"] = value(config.seed as i64);
+        document["seed"] = match config.seeds[..] {
+            [seed] => value(seed as i64),
+            _ => value(config.seeds.iter().map(|&seed| seed as i64).collect::<Array>()),
+        };
         if config.study != DEFAULT_STUDY {
             document["study"] = value(config.study);
         }
         if let Some((change, _)) = &config.change {
             document["change"] = value(change.name());
         }
-        let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
         match (&config.keep_draws, &config.data.shape) {
             (Keep::Nothing, _) => {}
             (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
@@ -33,36 +32,14 @@ impl Plan {
             }
             (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
         }
-        let mut data = Table::new();
-        data["table"] = value(absolute(&config.data.table));
-        data["count"] = value(config.data.count.as_str());
-        if !config.data.filter.is_empty() {
-            let mut filter = InlineTable::new();
-            for (column, values) in &config.data.filter {
-                filter.insert(column, Value::Array(values.iter().map(String::as_str).collect()));
-            }
-            data["where"] = value(filter);
+        if let Shape::Table { invariants, .. } = &config.data.shape {
+            let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
+            document["invariant"] = Item::ArrayOfTables(specs);
         }
-        if config.data.root != ROOT {
-            data["root"] = value(config.data.root.as_str());
-        }
-        if !config.data.known.levels.is_empty() {
-            data["known"] = list(&config.data.known.levels);
-        }
-        if let Some(column) = &config.data.known.column {
-            data["known-column"] = value(column.as_str());
-        }
-        match &config.data.shape {
-            Shape::Hierarchy { levels } => data["levels"] = list(levels),
-            Shape::Table { entry, invariants } => {
-                if let Some(entry) = entry {
-                    data["entry"] = list(entry);
-                }
-                let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
-                document["invariant"] = Item::ArrayOfTables(specs);
-            }
-        }
-        document["data"] = Item::Table(data);
+        document["data"] = match plans {
+            [one] => Item::Table(data(&one.config)),
+            _ => Item::ArrayOfTables(plans.iter().map(|plan| data(&plan.config)).collect()),
+        };
         let mut report = Table::new();
         if let Some(published) = &config.published {
             report["published"] = value(absolute(published));
@@ -105,11 +82,59 @@ impl Plan {
             document["compare"] = Item::Table(compare);
         }
         let mut text = document.to_string();
-        for cell in &self.cells {
-            self.block(cell, &mut text).expect("memory");
+        for plan in plans {
+            for cell in &plan.cells {
+                plan.block(cell, &mut text).expect("memory");
+            }
         }
         text
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn list(names: &[String]) -> Item {
+    value(names.iter().map(String::as_str).collect::<Array>())
+}
+
+/// The table of a data set.
+fn data(config: &Config) -> Table {
+    let source = &config.data;
+    let mut data = Table::new();
+    if !config.data_name.is_empty() {
+        data["name"] = value(config.data_name.as_str());
     }
+    data["table"] = value(absolute(&source.table));
+    data["count"] = value(source.count.as_str());
+    if !source.filter.is_empty() {
+        let mut filter = InlineTable::new();
+        for (column, values) in &source.filter {
+            filter.insert(column, Value::Array(values.iter().map(String::as_str).collect()));
+        }
+        data["where"] = value(filter);
+    }
+    if source.root != ROOT {
+        data["root"] = value(source.root.as_str());
+    }
+    if !source.known.levels.is_empty() {
+        data["known"] = list(&source.known.levels);
+    }
+    if let Some(column) = &source.known.column {
+        data["known-column"] = value(column.as_str());
+    }
+    match &source.shape {
+        Shape::Hierarchy { levels } => data["levels"] = list(levels),
+        Shape::Table { entry, .. } => {
+            if let Some(entry) = entry {
+                data["entry"] = list(entry);
+            }
+        }
+    }
+    data
+}
+
+impl Plan {
 
     /// Adds the block of a cell. As text: a document of 100,000 blocks is slow and large. Names have no quotes, and Rust's numbers
     /// are those of TOML.
@@ -117,6 +142,12 @@ impl Plan {
         writeln!(text, "\n# cell {}\n[[grid]]", cell.key_text())?;
         let (key, budget) = cell.paid.map_or(("epsilon", cell.epsilon), |paid| ("paid", paid));
         writeln!(text, "{key} = {budget:?}\nlaw = \"{}\"", cell.law.name())?;
+        if !self.config.data_name.is_empty() {
+            writeln!(text, "data = \"{}\"", self.config.data_name)?;
+        }
+        if cell.seeded {
+            writeln!(text, "seed = {}", cell.seed)?;
+        }
         writeln!(text, "sensitivity = {:?}", cell.sensitivity)?;
         if matches!(self.subject, Subject::Hierarchy(_)) {
             match &cell.split {
@@ -160,7 +191,6 @@ impl Plan {
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {
-    let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
     let nested = |rows: &[Vec<i64>]| -> Item {
         value(rows.iter().map(|row| Value::Array(row.iter().copied().collect())).collect::<Array>())
     };

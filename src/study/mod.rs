@@ -11,10 +11,12 @@ pub mod frontier;
 mod grid;
 mod groups;
 pub mod meeting;
+mod pooled;
 pub mod privacy;
 pub mod published;
 mod records;
 pub mod release;
+mod several;
 
 use crate::config::wire::WireCompare;
 use crate::config::{self, Checker, Config, Thresholds};
@@ -59,8 +61,8 @@ pub trait Configured: Sync {
     fn settle(&self, plan: Plan) -> Result<Plan> {
         Ok(plan)
     }
-    /// What is drawn of a grid. Errors: a study without one.
-    fn plan(&self, _: Plan) -> Result<Box<dyn Planned>> {
+    /// What is drawn of a grid, by data set. Errors: a study without one; data sets that cannot be told apart.
+    fn plan(&self, _: Vec<Plan>) -> Result<Box<dyn Planned>> {
         Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
     }
 }
@@ -116,8 +118,10 @@ pub trait Planned: Work {
 
 /// The tables of a run that is being drawn.
 pub trait Tables: Sink {
-    /// Ends all tables. Errors: the disk.
-    fn finish(self: Box<Self>) -> Result<()>;
+    /// Adds what is known with the last cell alone; nothing, if it says nothing else. Errors: the disk.
+    fn finish(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The cells of a plan.
@@ -136,8 +140,8 @@ pub struct Listing {
 /// A checked config.
 #[derive(Debug)]
 pub enum Document {
-    /// A grid over data.
-    Grid(Box<Config>),
+    /// A grid, for each of its data sets.
+    Grid(Vec<Config>),
     /// A study of composition on finite worlds.
     Worlds(composition::WorldsConfig),
 }
@@ -204,11 +208,15 @@ pub fn schema() -> serde_json::Value {
 pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
     match document {
         Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
-        Document::Grid(config) => named(config.study)?.plan(settled(*config)?),
+        Document::Grid(configs) => {
+            let plans = configs.into_iter().map(settled).collect::<Result<Vec<_>>>()?;
+            let study = plans.first().map_or(config::DEFAULT_STUDY, |plan| plan.config.study);
+            named(study)?.plan(plans)
+        }
     }
 }
 
-/// Plans the grid of a config. Refused: as [`crate::grid::Plan::new`].
+/// Plans the grid of a config on its data set. Refused: as [`crate::grid::Plan::new`].
 pub fn settled(config: Config) -> Result<Plan> {
     let study = named(config.study)?;
     study.settle(release::with_own(Plan::new(config)?)?)
