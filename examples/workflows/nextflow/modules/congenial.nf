@@ -1,0 +1,82 @@
+// Processes that share a run between jobs. Each job has a folder of its own, into which `folder`, with the config and the data
+// that it names, is staged as a link or a copy. `ext.program` is the command [congenial], `ext.args` more options of `run` and `merge`.
+
+// Measures the cells, and tells what a release pays.
+process PLAN {
+    input:
+    path folder, stageAs: 'study'
+    val study
+    val overrides
+
+    output:
+    path 'plan.json'
+
+    script:
+    """
+    ${task.ext.program ?: 'congenial'} plan '${folder}/${study}' --time --json ${overrides} >plan.json
+    """
+}
+
+// Draws the m-th of n shares of the batches, into a journal of its own.
+process SHARD {
+    tag "${m} of ${n}"
+
+    input:
+    path folder, stageAs: 'study'
+    val study
+    val overrides
+    tuple val(m), val(n)
+
+    output:
+    path "shard-${m}.partial"
+
+    script:
+    """
+    ${task.ext.program ?: 'congenial'} run '${folder}/${study}' --shard ${m}/${n} --out shard-${m} --threads ${task.cpus} ${overrides} ${task.ext.args ?: ''}
+    """
+}
+
+// Makes the run of all shares; refuses, with exit code 6, if a batch is missing.
+process MERGE {
+    input:
+    path folder, stageAs: 'study'
+    val study
+    val overrides
+    path shards, arity: '1..*'
+
+    output:
+    path 'run'
+
+    script:
+    def from = shards.collect { shard -> "--from ${shard.name - '.partial'}" }.join(' ')
+    """
+    ${task.ext.program ?: 'congenial'} merge '${folder}/${study}' --out run ${from} --threads ${task.cpus} ${overrides} ${task.ext.args ?: ''}
+    """
+}
+
+// One HTML page that stands alone.
+process PAGE {
+    input:
+    path run
+
+    output:
+    path 'run.html'
+
+    script:
+    """
+    ${task.ext.program ?: 'congenial'} report '${run}' --format html -o run.html
+    """
+}
+
+// `--set` for each override, as words of a shell.
+def overrides(sets) {
+    def all = sets instanceof List ? sets : [sets]
+    return all.collect { each -> "--set='" + each.toString().replace("'", "'\\''") + "'" }.join(' ')
+}
+
+// How many shards the plan is worth: its seconds were told for the threads of the machine that measured.
+def shards_of(plan, minutes, threads, most) {
+    def measured = new groovy.json.JsonSlurper().parseText(plan).measured
+    def work = measured.seconds * measured.threads / threads
+    return Math.min(most, Math.max(1, Math.ceil(work / (60 * minutes)) as int))
+}
