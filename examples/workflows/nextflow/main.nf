@@ -5,25 +5,20 @@
 //
 // Parameters: see nextflow.config. A shard that fails is drawn anew from its beginning; with -resume those that are done are kept.
 
-include { PLAN ; SHARD ; MERGE ; PAGE ; overrides ; shards_of } from './modules/congenial'
+include { PLAN ; SHARD ; MERGE ; PAGE ; set_options ; shard_count } from './modules/congenial'
 
 workflow {
     if (!params.folder || !params.study) {
         error('want --folder (with the config and its data) and --study (the config, by its path in the folder)')
     }
     def folder = file(params.folder, checkIfExists: true)
-    def sets = overrides(params.set)
-    def number = { value -> value.toString().toDouble() }
+    def overrides = set_options(params.set)
 
-    PLAN(folder, params.study, sets)
+    PLAN(folder, params.study, overrides)
     pieces = PLAN.out
-        .map { plan ->
-            params.shards
-                ? number(params.shards) as int
-                : shards_of(plan.text, number(params.minutes), number(params.threads), number(params.most) as int)
-        }
+        .map { plan -> shard_count(plan.text, params.shards, params.minutes, params.threads, params.most) }
         .flatMap { n -> (1..n).collect { m -> [m, n] } }
-    SHARD(folder, params.study, sets, pieces)
-    MERGE(folder, params.study, sets, SHARD.out.collect())
+    SHARD(folder, params.study, overrides, pieces)
+    MERGE(folder, params.study, overrides, SHARD.out.collect())
     PAGE(MERGE.out)
 }

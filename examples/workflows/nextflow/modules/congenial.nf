@@ -1,5 +1,5 @@
 // Processes that share a run between jobs. Each job has a folder of its own, into which `folder`, with the config and the data
-// that it names, is staged as a link or a copy. `ext.program` is the command [congenial], `ext.args` more options of `run` and `merge`.
+// that it names, is staged as a link or a copy. `ext.program` is the command [congenial], `ext.args` more options of `merge`.
 
 // Measures the cells, and tells what a release pays.
 process PLAN {
@@ -32,7 +32,7 @@ process SHARD {
 
     script:
     """
-    ${task.ext.program ?: 'congenial'} run '${folder}/${study}' --shard ${m}/${n} --out shard-${m} --threads ${task.cpus} ${overrides} ${task.ext.args ?: ''}
+    ${task.ext.program ?: 'congenial'} run '${folder}/${study}' --shard ${m}/${n} --out shard-${m} --threads ${task.cpus} ${overrides}
     """
 }
 
@@ -69,14 +69,19 @@ process PAGE {
 }
 
 // `--set` for each override, as words of a shell.
-def overrides(sets) {
+def set_options(sets) {
     def all = sets instanceof List ? sets : [sets]
     return all.collect { each -> "--set='" + each.toString().replace("'", "'\\''") + "'" }.join(' ')
 }
 
-// How many shards the plan is worth: its seconds were told for the threads of the machine that measured.
-def shards_of(plan, minutes, threads, most) {
+// How many shards: `shards`, or as many as leave `minutes` to each. The seconds of the plan were told for the threads of the
+// machine that measured. Numbers of a command line may be texts.
+def shard_count(plan, shards, minutes, threads, most) {
+    if (shards) {
+        return shards.toString().toInteger()
+    }
     def measured = new groovy.json.JsonSlurper().parseText(plan).measured
-    def work = measured.seconds * measured.threads / threads
-    return Math.min(most, Math.max(1, Math.ceil(work / (60 * minutes)) as int))
+    def work = measured.seconds * measured.threads / threads.toString().toInteger()
+    def wanted = Math.ceil(work / (60 * minutes.toString().toDouble())) as int
+    return Math.min(most.toString().toInteger(), Math.max(1, wanted))
 }
