@@ -37,6 +37,7 @@ class Body {
         list = [input: inputs, output: outputs][name]
     }
     def tag(x) {}
+    def cache(x) {}
     def val(x) { say([kind: 'val', x: x]) }
     def path(Map how = [:], x) { say([kind: 'path', x: x, how: how]) }
     def tuple(Object... parts) {

@@ -5,7 +5,7 @@
 //
 // Parameters: see nextflow.config. A shard that fails is drawn anew from its beginning; with -resume those that are done are kept.
 
-include { PLAN ; SHARD ; MERGE ; PAGE ; set_options ; shard_count } from './modules/congenial'
+include { LOOK ; PLAN ; SHARD ; MERGE ; PAGE ; identity_of ; set_options ; shard_count } from './modules/congenial'
 
 workflow {
     if (!params.folder || !params.study) {
@@ -14,11 +14,13 @@ workflow {
     def folder = file(params.folder, checkIfExists: true)
     def overrides = set_options(params.set)
 
-    PLAN(folder, params.study, overrides)
+    LOOK(folder, params.study, overrides)
+    identity = LOOK.out.map { look -> identity_of(look.text) }
+    PLAN(folder, params.study, overrides, identity)
     pieces = PLAN.out
         .map { plan -> shard_count(plan.text, params.shards, params.minutes, params.threads, params.most) }
         .flatMap { n -> (1..n).collect { m -> [m, n] } }
-    SHARD(folder, params.study, overrides, pieces)
-    MERGE(folder, params.study, overrides, SHARD.out.collect())
+    SHARD(folder, params.study, overrides, identity, pieces)
+    MERGE(folder, params.study, overrides, identity, SHARD.out.collect())
     PAGE(MERGE.out)
 }

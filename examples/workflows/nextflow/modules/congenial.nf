@@ -1,12 +1,34 @@
 // Processes that share a run between jobs. Each job has a folder of its own, into which `folder`, with the config and the data
 // that it names, is staged as a link or a copy. `ext.program` is the command [congenial], `ext.args` more options of `merge`.
 
-// Measures the cells, and tells what a release pays.
-process PLAN {
+// Looks at the config and the data whenever the workflow is started: Nextflow sees no edit inside of a folder. What the others have
+// made is kept by -resume as long as `identity` of this says the same, and `folder` has its name.
+process LOOK {
+    cache false
+
     input:
     path folder, stageAs: 'study'
     val study
     val overrides
+
+    output:
+    path 'look.json'
+
+    script:
+    """
+    ${task.ext.program ?: 'congenial'} plan '${folder}/${study}' --json ${overrides} >look.json
+    """
+}
+
+// Measures the cells.
+process PLAN {
+    cache 'lenient'
+
+    input:
+    path folder, stageAs: 'study'
+    val study
+    val overrides
+    val identity
 
     output:
     path 'plan.json'
@@ -20,11 +42,13 @@ process PLAN {
 // Draws the m-th of n shares of the batches, into a journal of its own.
 process SHARD {
     tag "${m} of ${n}"
+    cache 'lenient'
 
     input:
     path folder, stageAs: 'study'
     val study
     val overrides
+    val identity
     tuple val(m), val(n)
 
     output:
@@ -38,10 +62,13 @@ process SHARD {
 
 // Makes the run of all shares; refuses, with exit code 6, if a batch is missing.
 process MERGE {
+    cache 'lenient'
+
     input:
     path folder, stageAs: 'study'
     val study
     val overrides
+    val identity
     path shards, arity: '1..*'
 
     output:
@@ -66,6 +93,12 @@ process PAGE {
     """
     ${task.ext.program ?: 'congenial'} report '${run}' --format html -o run.html
     """
+}
+
+// What a run is of: its config and data.
+def identity_of(look) {
+    def plan = new groovy.json.JsonSlurper().parseText(look)
+    return plan.config_hash + ' ' + plan.data_digest
 }
 
 // `--set` for each override, as words of a shell.
