@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::page::{self, Page};
 use crate::study::composition;
 use crate::study::{self, Document};
-use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
+use crate::verify::{self, Finding, LEVEL, TOLD};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -21,8 +21,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let threads = super::run::threads(arguments.threads);
-    let manner = Manner { threads, fail_fast: false, quiet: false };
+    let manner = Manner {
+        threads: super::run::threads(arguments.threads),
+        fail_fast: false,
+        quiet: false,
+        watch: None,
+    };
     let plan = match study::load(&arguments.config, &arguments.sets)? {
         Document::Grid(config) => study::settled(*config)?,
         Document::Worlds(config) => {
@@ -31,59 +35,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
         }
     };
-    let checked = verify::verify(plan, threads)?;
-    let mut rows = Vec::new();
-    for one in &checked {
-        let (oracle, p) = match &one.oracle {
-            Oracle::None(_) => ("-".to_owned(), "-".to_owned()),
-            Oracle::Method(words, agreement) => (words.clone(), agreement.p_text()),
-            Oracle::Again(same) => {
-                (if *same { "again: same" } else { "again: others" }.to_owned(), String::new())
-            }
-            Oracle::Variance(off, error) => {
-                (format!("variance: off by {off:.3} ± {error:.3}"), String::new())
-            }
-        };
-        let computed: Vec<f64> = one.computed.iter().filter_map(OnSystem::p).collect();
-        let least = computed.iter().copied().min_by(f64::total_cmp);
-        let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
-        let (name, options) = one.cell.method.title();
-        rows.push(vec![
-            one.cell.law.name().to_owned(),
-            one.cell.epsilon.to_string(),
-            format!("{name}{nonnegative} {options}").trim().to_owned(),
-            one.releases.to_string(),
-            match one.kept {
-                None => "not promised".into(),
-                Some(kept) if kept == one.releases => "kept".into(),
-                Some(kept) => format!("broken by {}", one.releases - kept),
-            },
-            oracle,
-            p,
-            format!("{} of {}", computed.len(), one.computed.len()),
-            least.map_or("-".into(), |p| if p >= 0.9995 { "1".into() } else { format!("{p:.1e}") }),
-            match one.finding() {
-                Finding::Fine => "fine".into(),
-                Finding::NotCompared => "not compared".into(),
-                Finding::Wrong if one.error.is_some() => "failed".into(),
-                Finding::Wrong if one.cell.method.is_chain() => "WRONG, or too few steps".into(),
-                Finding::Wrong => "WRONG".into(),
-            },
-        ]);
-    }
-    let header = [
-        "law",
-        "epsilon",
-        "method",
-        "releases",
-        "invariant",
-        "against",
-        "p",
-        "computed laws",
-        "least p",
-        "finding",
-    ];
-    super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
+    let checked = verify::verify(plan, manner)?;
+    let rows = checked.iter().map(|one| one.told().to_vec()).collect();
+    super::print(&Page::default().table_once(3, TOLD, rows).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {
