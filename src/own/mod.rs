@@ -31,7 +31,7 @@ impl Promises {
     const NAMES: [&'static str; 5] = ["integers", "invariant", "inequalities", "nonnegative", "mechanism"];
 
     /// Those of some names. Errors: a name that is none.
-    fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut promises = Self::default();
         for name in names {
             *match name {
