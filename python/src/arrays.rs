@@ -29,7 +29,8 @@ pub fn integers(given: &Bound<PyAny>, name: &str) -> PyResult<Vec<i64>> {
     let array = array(given, name, "int64")?;
     let shape = shape(&array)?;
     let array = array.cast_into::<PyArray1<i64>>();
-    let array = array.map_err(|_| usage(format!("{name}: got an array of shape {shape}, want one dimension")))?;
+    let array =
+        array.map_err(|_| usage(format!("{name}: got an array of shape {shape}, want one dimension")))?;
     array.to_vec().map_err(|e| usage(format!("{name}: {e}")))
 }
 
@@ -38,7 +39,8 @@ pub fn matrix(given: &Bound<PyAny>, name: &str) -> PyResult<Vec<Vec<i64>>> {
     let array = array(given, name, "int64")?;
     let shape = shape(&array)?;
     let array = array.cast_into::<PyArray2<i64>>();
-    let array = array.map_err(|_| usage(format!("{name}: got an array of shape {shape}, want two dimensions")))?;
+    let array =
+        array.map_err(|_| usage(format!("{name}: got an array of shape {shape}, want two dimensions")))?;
     let array = array.readonly();
     Ok(array.as_array().rows().into_iter().map(|row| row.to_vec()).collect())
 }
@@ -67,7 +69,9 @@ pub fn rows<'py>(
         let view = rows.readonly();
         let view = view.as_array();
         if let Some(((row, column), x)) = view.indexed_iter().find(|(_, x)| !x.is_finite()) {
-            return Err(usage(format!("{name}: got {x} in row {row}, column {column} (from 0), want finite numbers")));
+            return Err(usage(format!(
+                "{name}: got {x} in row {row}, column {column} (from 0), want finite numbers"
+            )));
         }
     }
     Ok((rows, alone))
@@ -81,7 +85,9 @@ pub fn released<'py>(
     let array = array(given, "what it released", "float64")?;
     let shape = shape(&array)?;
     let wrong = || {
-        usage(format!("it released an array of shape {shape}, want ({rows}, {counts}): a row for each replicate"))
+        usage(format!(
+            "it released an array of shape {shape}, want ({rows}, {counts}): a row for each replicate"
+        ))
     };
     let array = array.cast_into::<PyArray2<f64>>().map_err(|_| wrong())?;
     if array.shape() == [rows, counts] { Ok(array) } else { Err(wrong()) }

@@ -1,12 +1,15 @@
 //! A config from Python: a path, or a dict with the keys of the file.
 
 use crate::failure::{exception, usage};
+use crate::frame::{self, Columns};
 use crate::method;
 use congenial::failure::Failure;
+use congenial::grid::Plan;
+use congenial::input::CsvTable;
 use congenial::study::{self, Document};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
 /// A config before it is read.
@@ -17,7 +20,12 @@ pub struct Given {
     /// Of a dict.
     text: Option<String>,
     sets: Vec<String>,
+    /// The data, where the dict has a frame in the place of a file.
+    frame: Option<Columns>,
 }
+
+/// The name of a frame in messages and results.
+const FRAME: &str = "frame";
 
 impl Given {
     /// `config`: a path or a dict; `sets`: values in place of those of the config, by keys as in `--set`.
@@ -29,22 +37,41 @@ impl Given {
             overrides.push(format!("{key}={}", given.to_string().trim()));
         }
         if let Ok(dict) = config.cast::<PyDict>() {
-            let text = Some(document(dict)?.to_string());
-            return Ok(Self { path: PathBuf::from("config"), text, sets: overrides });
+            let (dict, frame) = without_frame(dict)?;
+            let text = Some(document(&dict)?.to_string());
+            return Ok(Self { path: PathBuf::from("config"), text, sets: overrides, frame });
         }
         let path: PathBuf = config.extract().map_err(|_| {
-            usage(format!("config: got {}, want the path of a TOML file or a dict with its keys", kind(config)))
+            usage(format!(
+                "config: got {}, want the path of a TOML file or a dict with its keys",
+                kind(config)
+            ))
         })?;
-        Ok(Self { path, text: None, sets: overrides })
+        Ok(Self { path, text: None, sets: overrides, frame: None })
     }
 
     /// Reads and checks it. Of a dict relative paths begin in the current folder.
-    pub fn load(&self) -> Result<Document, Failure> {
+    fn load(&self) -> Result<Document, Failure> {
         match &self.text {
             Some(text) => study::read(&self.path, text, &self.sets),
             None => study::load(&self.path, &self.sets),
         }
     }
+}
+
+/// The dict with a name in the place of a frame that it has as `data.table`; and the columns of that.
+fn without_frame<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Columns>)> {
+    let Some(data) = dict.get_item("data")? else { return Ok((dict.clone(), None)) };
+    let Ok(data) = data.cast_into::<PyDict>() else { return Ok((dict.clone(), None)) };
+    let Some(table) = data.get_item("table")? else { return Ok((dict.clone(), None)) };
+    if table.extract::<PathBuf>().is_ok() || !frame::is_one(&table)? {
+        return Ok((dict.clone(), None));
+    }
+    let columns = frame::columns(&table)?;
+    let (dict, data) = (dict.copy()?, data.copy()?);
+    data.set_item("table", FRAME)?;
+    dict.set_item("data", data)?;
+    Ok((dict, Some(columns)))
 }
 
 /// The document of a dict: tables and lists of tables at the top, all below in lines.
@@ -155,9 +182,31 @@ fn kind(given: &Bound<PyAny>) -> String {
     given.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
 }
 
-/// Plans the study of a config. Errors: as [`study::plan`].
-pub fn plan(given: &Given) -> Result<Box<dyn study::Planned>, Failure> {
-    study::plan(given.load()?)
+impl Given {
+    /// Plans the study. Errors: as [`study::plan`].
+    pub fn plan(&self) -> Result<Box<dyn study::Planned>, Failure> {
+        match self.table()? {
+            None => study::plan(self.load()?),
+            Some(table) => study::plan_on(self.load()?, table),
+        }
+    }
+
+    /// Plans the grid. Errors: as [`study::settled`]; a study without one.
+    pub fn settled(&self) -> Result<Plan, Failure> {
+        match (self.load()?, self.table()?) {
+            (Document::Grid(config), None) => study::settled(*config),
+            (Document::Grid(config), Some(table)) => study::settled_on(*config, table),
+            (Document::Worlds(_), _) => {
+                let message = "a study of worlds has no methods to verify; its run checks its statements";
+                Err(Failure::Usage(message.into()))
+            }
+        }
+    }
+
+    fn table(&self) -> Result<Option<CsvTable>, Failure> {
+        let read = |columns: &Columns| CsvTable::from_columns(Path::new(FRAME), columns);
+        self.frame.as_ref().map(read).transpose()
+    }
 }
 
 /// What is said of the data of a plan, as a warning of Python.

@@ -12,8 +12,18 @@ create_exception!(
     PyException,
     "What stops a call. `exit_code` is the one with which the command line would end."
 );
-create_exception!(congenial, ConfigError, Error, "Something in a config, an argument, a data file or a folder.");
-create_exception!(congenial, CellsFailed, Error, "A run went through, but some of its cells failed. `run` is the run.");
+create_exception!(
+    congenial,
+    ConfigError,
+    Error,
+    "Something in a config, an argument, a data file or a folder."
+);
+create_exception!(
+    congenial,
+    CellsFailed,
+    Error,
+    "A run went through, but some of its cells failed. `run` is the run."
+);
 
 /// Columns of a message that shows a place in a config.
 const WIDTH: usize = 100;

@@ -2,7 +2,7 @@
 
 use crate::failure::usage;
 use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
@@ -14,6 +14,13 @@ use pyo3::types::{PyCapsule, PyDict};
 
 /// Columns: names, and values row by row; none for null.
 pub type Columns = Vec<(String, Vec<Option<String>>)>;
+
+/// Whether something is a frame at all.
+pub fn is_one(given: &Bound<PyAny>) -> PyResult<bool> {
+    Ok(given.is_instance_of::<PyDict>()
+        || given.hasattr("__arrow_c_stream__")?
+        || given.hasattr("to_dict")?)
+}
 
 /// The columns of a dict of lists or arrays, or of a frame that has the Arrow PyCapsule interface, or `to_dict`.
 pub fn columns(frame: &Bound<PyAny>) -> PyResult<Columns> {
@@ -62,7 +69,8 @@ fn of_stream(frame: &Bound<PyAny>) -> PyResult<Columns> {
     for batch in reader {
         let batch = batch.map_err(wrong)?;
         if columns.is_empty() {
-            columns = batch.schema().fields().iter().map(|field| (field.name().clone(), Vec::new())).collect();
+            columns =
+                batch.schema().fields().iter().map(|field| (field.name().clone(), Vec::new())).collect();
         }
         for ((name, texts), array) in columns.iter_mut().zip(batch.columns()) {
             add(name, array.as_ref(), texts)?;
@@ -104,7 +112,9 @@ fn add(name: &str, array: &dyn Array, texts: &mut Vec<Option<String>>) -> PyResu
             }));
         }
         other => {
-            return Err(usage(format!("frame: column `{name}` has the type {other}, want texts or integers")));
+            return Err(usage(format!(
+                "frame: column `{name}` has the type {other}, want texts or integers"
+            )));
         }
     }
     Ok(())

@@ -106,8 +106,9 @@ impl Invariant {
     #[pyo3(signature = (a, counts=None))]
     fn matrix(a: &Bound<PyAny>, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let rows = matrix(a, "a")?;
-        let a = IntMatrix::from_rows(&rows)
-            .ok_or_else(|| usage("a: got no entry, want a row for each equation and a column for each entry"))?;
+        let a = IntMatrix::from_rows(&rows).ok_or_else(|| {
+            usage("a: got no entry, want a row for each equation and a column for each entry")
+        })?;
         Self::of_table(Linear::matrix(&a).map_err(refused)?, counts)
     }
 
@@ -118,7 +119,8 @@ impl Invariant {
         let parents = integers(parents, "parents")?;
         let places: Result<Vec<u32>, i64> =
             parents.iter().map(|&parent| u32::try_from(parent).map_err(|_| parent)).collect();
-        let places = places.map_err(|parent| usage(format!("parents: got {parent}, want numbers of nodes, from 0")))?;
+        let places = places
+            .map_err(|parent| usage(format!("parents: got {parent}, want numbers of nodes, from 0")))?;
         let hierarchy = Hierarchy::from_numbers(places).map_err(refused)?;
         let counted = counts.is_some();
         let counts = given_counts(counts, hierarchy.nodes())?;
@@ -178,7 +180,9 @@ impl Invariant {
     /// The same, and no release is below 0. It wants the confidential counts.
     fn nonnegative(&self) -> PyResult<Self> {
         if !self.counted {
-            return Err(usage("nonnegative: want an invariant with counts: what noise may be depends on them"));
+            return Err(usage(
+                "nonnegative: want an invariant with counts: what noise may be depends on them",
+            ));
         }
         match &*self.subject {
             Subject::Hierarchy(_) => {
@@ -200,7 +204,8 @@ impl Invariant {
             return Err(usage("&: a tree cannot be tied to other equations, want two invariants of tables"));
         };
         if one.counts.len() != two.counts.len() {
-            let message = format!("&: got {} and {} entries, want as many", one.counts.len(), two.counts.len());
+            let message =
+                format!("&: got {} and {} entries, want as many", one.counts.len(), two.counts.len());
             return Err(usage(message));
         }
         if self.counted && other.counted && one.counts != two.counts {
@@ -232,7 +237,10 @@ impl Invariant {
     fn parents<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
         let Subject::Hierarchy(table) = &*self.subject else { return None };
         let tree = &table.hierarchy;
-        Some(PyArray1::from_iter(py, (0..tree.nodes()).map(|v| if v == 0 { 0 } else { tree.parent(v) as i64 })))
+        Some(PyArray1::from_iter(
+            py,
+            (0..tree.nodes()).map(|v| if v == 0 { 0 } else { tree.parent(v) as i64 }),
+        ))
     }
 
     /// Of a table: by entry its name. Of a tree None.
@@ -243,7 +251,11 @@ impl Invariant {
     }
 
     /// By row of an array whether it keeps the invariant: releases where counts are given, else noise. Sums of reals hold to their rounding.
-    fn holds<'py>(&self, py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    fn holds<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let (values, _) = crate::arrays::rows(values, "values", self.size())?;
         let values = values.readonly();
         let values = values.as_array();
@@ -260,7 +272,8 @@ impl Invariant {
                 }
                 Subject::Table(table) => {
                     let widest = released.iter().fold(0.0f64, |widest, y| widest.max(y.abs()));
-                    table.invariant.check_reals(&noise, widest).is_ok() && table.region.check_reals(&noise).is_ok()
+                    table.invariant.check_reals(&noise, widest).is_ok()
+                        && table.region.check_reals(&noise).is_ok()
                 }
             }
         });

@@ -118,7 +118,8 @@ impl Function {
 
 /// What a mechanism says that it pays.
 fn declared(given: &Bound<PyAny>) -> PyResult<Declared> {
-    let want = "want a dict with `added`, `moved`, `smallest` as far as it knows them, and `delta` if it is not 0";
+    let want =
+        "want a dict with `added`, `moved`, `smallest` as far as it knows them, and `delta` if it is not 0";
     let dict = given.cast::<PyDict>().map_err(|_| usage(format!("what it pays: {want}")))?;
     let mut declared = Declared::default();
     for (key, value) in dict.iter() {

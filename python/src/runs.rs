@@ -1,6 +1,6 @@
 //! Runs: made, opened, planned, verified, compared and told.
 
-use crate::config::{Given, plan as planned, raised, warn};
+use crate::config::{Given, raised, warn};
 use crate::failure::{exception, usage};
 use crate::sample::threads_of;
 use crate::table::Table;
@@ -12,7 +12,7 @@ use congenial::making::{self, Hearer, Making};
 use congenial::page::Format;
 use congenial::report::{self, Look, Report};
 use congenial::store::{Earlier, Run};
-use congenial::study::{self, Document, Listing};
+use congenial::study::Listing;
 use congenial::verify::{self, Finding, TOLD};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,7 +56,7 @@ pub fn make(
         (false, false) => Earlier::Refused,
     };
     let (folder, warning) = raised(wait(py, progress, |waiting| -> Done<_> {
-        let plan = planned(&given)?;
+        let plan = given.plan()?;
         let manner = Manner { threads, fail_fast, quiet: false, watch: Some(waiting) };
         let making = Making { out: out.as_deref(), earlier, manner, merged: None };
         let made = making::run(&making, &*plan, &Silent)?;
@@ -121,7 +121,7 @@ pub fn wrong(text: String) -> PyErr {
 pub fn plan(py: Python, config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> PyResult<String> {
     let given = Given::new(config, sets)?;
     let (text, warning) = raised(wait(py, false, |_| -> Done<_> {
-        let planned = planned(&given)?;
+        let planned = given.plan()?;
         planned.copies()?;
         let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
         let expected = engine::estimate(&*planned, making::threads(None));
@@ -154,14 +154,8 @@ pub fn verify_methods(
     let given = Given::new(config, sets)?;
     let threads = threads_of(threads)?;
     let checked = wait(py, progress, |waiting| -> Done<_> {
-        let plan = match given.load()? {
-            Document::Grid(config) => study::settled(*config)?,
-            Document::Worlds(_) => {
-                return Err(Failure::Usage("verify: a study of worlds has no methods; its run checks its statements".into()));
-            }
-        };
         let manner = Manner { threads, fail_fast: false, quiet: false, watch: Some(waiting) };
-        verify::verify(plan, manner)
+        verify::verify(given.settled()?, manner)
     });
     let told = |one: &verify::Checked| {
         let words = TOLD.iter().map(|name| (*name).replace(' ', "_")).zip(one.told()).collect();
@@ -178,7 +172,11 @@ fn format_named(name: &str) -> PyResult<Format> {
         "latex" => Format::Latex,
         "csv" => Format::Csv,
         "json" => Format::Json,
-        _ => return Err(usage(format!("format: got `{name}`, want text, markdown, html, latex, csv or json"))),
+        _ => {
+            return Err(usage(format!(
+                "format: got `{name}`, want text, markdown, html, latex, csv or json"
+            )));
+        }
     })
 }
 

@@ -66,7 +66,9 @@ impl Law {
         }
         match (&scales, epsilon) {
             (None, None) => return Err(usage(format!("law `{name}`: want `epsilon` or `scale`"))),
-            (Some(_), Some(_)) => return Err(usage(format!("law `{name}`: want one of `epsilon` and `scale`"))),
+            (Some(_), Some(_)) => {
+                return Err(usage(format!("law `{name}`: want one of `epsilon` and `scale`")));
+            }
             _ => {}
         }
         if scales.is_none() && kind.needs_delta() != delta.is_some() {
@@ -170,10 +172,13 @@ impl Loop<'_> {
         let wanted = rows.checked_mul(columns);
         let there = wanted.is_some_and(|wanted| all.try_reserve_exact(wanted).is_ok());
         if !there {
-            return Err(Failure::Usage(format!("size: {rows} rows of {columns} counts do not fit into memory")));
+            return Err(Failure::Usage(format!(
+                "size: {rows} rows of {columns} counts do not fit into memory"
+            )));
         }
         all.resize(rows * columns, V::default());
-        let (next, failure) = (std::sync::Mutex::new(all.chunks_mut(columns.max(1)).enumerate()), std::sync::Mutex::new(None));
+        let (next, failure) =
+            (std::sync::Mutex::new(all.chunks_mut(columns.max(1)).enumerate()), std::sync::Mutex::new(None));
         let work = || {
             let mut scratch = scratch();
             loop {
@@ -236,7 +241,11 @@ impl Exact<'_> {
         }
     }
 
-    fn tree<L: TreeNoise>(&self, tree: &Hierarchy, law: fn(f64) -> congenial::Result<L>) -> Drawn<Vec<L::Value>>
+    fn tree<L: TreeNoise>(
+        &self,
+        tree: &Hierarchy,
+        law: fn(f64) -> congenial::Result<L>,
+    ) -> Drawn<Vec<L::Value>>
     where
         L::Value: Send,
         L::Sampler: Sync,
@@ -271,7 +280,10 @@ impl Exact<'_> {
 impl OnLaw for Exact<'_> {
     type Output = Drawn<Rows>;
 
-    fn integers<L: IntegerNoise>(self, law: fn(f64) -> congenial::Result<L>) -> congenial::Result<Drawn<Rows>> {
+    fn integers<L: IntegerNoise>(
+        self,
+        law: fn(f64) -> congenial::Result<L>,
+    ) -> congenial::Result<Drawn<Rows>> {
         Ok(match &*self.invariant.subject {
             Subject::Hierarchy(table) => self.tree(&table.hierarchy, law),
             Subject::Table(table) => self.lattice(table, law),

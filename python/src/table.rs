@@ -190,9 +190,10 @@ fn list<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyList>> {
         Data::I64(data) => all(py, data, there),
         Data::F64(data) => all(py, data, there),
         Data::Bool(data) => all(py, data, there),
-        Data::Text(texts) => {
-            PyList::new(py, texts_of(texts).enumerate().map(|(row, text)| there(row).then_some(text)).collect::<Vec<_>>())
-        }
+        Data::Text(texts) => PyList::new(
+            py,
+            texts_of(texts).enumerate().map(|(row, text)| there(row).then_some(text)).collect::<Vec<_>>(),
+        ),
     }
 }
 
@@ -219,7 +220,8 @@ impl Table {
     /// A column: an array of numpy, with nan for null (integers are real then); of texts a list, with None for null.
     fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
         if !self.columns().iter().any(|name| name == column) {
-            let message = format!("{}: no column `{column}`; it has {}", self.name, self.columns().join(", "));
+            let message =
+                format!("{}: no column `{column}`; it has {}", self.name, self.columns().join(", "));
             return Err(usage(message));
         }
         let mut whole = py.detach(|| self.whole(|name| name == column)).map_err(exception)?;

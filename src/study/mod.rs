@@ -21,6 +21,7 @@ use crate::config::{self, Checker, Config, Thresholds};
 use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
+use crate::input::CsvTable;
 use crate::page::Page;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
@@ -206,6 +207,21 @@ pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
         Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
         Document::Grid(config) => named(config.study)?.plan(settled(*config)?),
     }
+}
+
+/// The same on a table that somebody holds, in the place of the data file. Refused: also a study without data.
+pub fn plan_on(document: Document, table: CsvTable) -> Result<Box<dyn Planned>> {
+    match document {
+        Document::Worlds(_) => Err(Failure::Usage("a study of worlds has no data".into())),
+        Document::Grid(config) => named(config.study)?.plan(settled_on(*config, table)?),
+    }
+}
+
+/// Plans the grid of a config on a table that somebody holds. Refused: as [`crate::grid::Plan::new`].
+pub fn settled_on(config: Config, table: CsvTable) -> Result<Plan> {
+    let study = named(config.study)?;
+    crate::grid::meet(&config)?;
+    study.settle(release::with_own(Plan::on(config, table)?)?)
 }
 
 /// Plans the grid of a config. Refused: as [`crate::grid::Plan::new`].

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from . import _congenial
+from congenial import _congenial
 
 
 def main() -> None:
