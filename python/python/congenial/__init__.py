@@ -9,6 +9,7 @@ Noise here is seeded and in floating point: for experiments, not for releasing r
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import json
 import os
@@ -212,8 +213,10 @@ class Run:
 
         `cell`: may be left out where one cell alone has draws. Errors: no draws; ArviZ is not installed (an `ImportError`).
         """
-        import arviz
         import numpy
+
+        # Named so, it needs no stubs.
+        arviz: Any = importlib.import_module("arviz")
 
         cells = self.draws.cells()
         if cell is None:
