@@ -9,6 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -28,9 +29,13 @@ pub fn columns(frame: &Bound<PyAny>) -> PyResult<Columns> {
         return of_dict(dict);
     }
     if frame.hasattr("__arrow_c_stream__")? {
-        return of_stream(frame);
+        match frame.call_method0("__arrow_c_stream__") {
+            Ok(capsule) => return of_stream(&capsule.cast_into::<PyCapsule>()?),
+            // pandas has the interface where pyarrow is installed.
+            Err(error) if error.is_instance_of::<PyImportError>(frame.py()) => {}
+            Err(error) => return Err(error),
+        }
     }
-    // pandas before it had the interface.
     if frame.hasattr("to_dict")?
         && let Ok(dict) = frame.call_method1("to_dict", ("list",))?.cast::<PyDict>()
     {
@@ -57,12 +62,10 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Columns> {
     Ok(columns)
 }
 
-fn of_stream(frame: &Bound<PyAny>) -> PyResult<Columns> {
+fn of_stream(capsule: &Bound<PyCapsule>) -> PyResult<Columns> {
     let wrong = |e: ArrowError| usage(format!("frame: cannot be read: {e}"));
-    let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: the capsule has the name that the Arrow PyCapsule interface gives to one that holds an `ArrowArrayStream`, and it lives until the end of this
-    // function. The stream is moved out, and what is left is marked as released, as the interface asks of a consumer.
+    // SAFETY: the capsule has the name that the Arrow PyCapsule interface gives to one that holds an `ArrowArrayStream`, and its caller holds it. The stream is moved out, and what is left is marked as released, as the interface asks of a consumer.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast::<FFI_ArrowArrayStream>().as_ptr()) };
     let reader = RecordBatchStreamReader::try_new(stream).map_err(wrong)?;
     let mut columns: Columns = Vec::new();

@@ -19,10 +19,15 @@ mod waiting;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
-/// The command line: returns its exit code. `supervisor`: the program with its first arguments through which programs of methods are started.
+/// From now on programs of methods are started through this program with its first arguments, and end when this process ends.
 #[pyfunction]
-fn main(py: Python, arguments: Vec<OsString>, supervisor: Vec<OsString>) -> u8 {
-    congenial::own::process::supervise_by(supervisor);
+fn supervise(program: Vec<OsString>) {
+    congenial::own::process::supervise_by(program);
+}
+
+/// The command line: returns its exit code.
+#[pyfunction]
+fn main(py: Python, arguments: Vec<OsString>) -> u8 {
     py.detach(|| congenial::cli::main_with(arguments))
 }
 
@@ -38,6 +43,7 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_class::<invariant::Invariant>()?;
     module.add_class::<sample::Law>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(supervise, module)?)?;
     module.add_function(wrap_pyfunction!(runs::make, module)?)?;
     module.add_function(wrap_pyfunction!(runs::open_run, module)?)?;
     module.add_function(wrap_pyfunction!(runs::draws, module)?)?;

@@ -59,9 +59,6 @@ pub fn wait<T: Send>(py: Python, progress: bool, work: impl FnOnce(&Waiting) -> 
                         line.show(py, f64::from_bits(waiting.share.load(Ordering::Relaxed)), start.elapsed());
                     }
                 });
-                if working.is_finished() {
-                    break;
-                }
             }
             Python::attach(|py| line.clear(py));
             let done = working.join();

@@ -54,6 +54,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WIDTH = 120
 
 
+# Programs of methods end with this process. An interpreter that is a part of another program cannot start itself.
+if os.path.basename(sys.executable or "").startswith("python"):
+    _congenial.supervise([sys.executable, str(Path(__file__).with_name("__main__.py"))])
+
+
 def _shown(progress: bool | None) -> bool:
     """Whether progress is shown: where somebody looks, unless the caller says."""
     if progress is not None:
@@ -439,4 +444,10 @@ def _source(function: Any) -> str:
         return inspect.getsource(function)
     except (OSError, TypeError):
         code = getattr(function, "__code__", None)
-        return repr(function) if code is None else repr((code.co_code, code.co_consts, code.co_names))
+        return repr(function) if code is None else _compiled(code)
+
+
+def _compiled(code: Any) -> str:
+    """What a function was compiled to, with the functions in it; no addresses."""
+    constants = [_compiled(one) if inspect.iscode(one) else repr(one) for one in code.co_consts]
+    return repr((code.co_code, constants, code.co_names))

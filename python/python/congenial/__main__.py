@@ -1,6 +1,5 @@
 """The command line: `python -m congenial`, and the script `congenial`."""
 
-import os
 import signal
 import sys
 
@@ -11,8 +10,7 @@ def main() -> None:
     """Does what the arguments of the process ask, and ends it with the exit code of the command."""
     # As of any program: nothing here waits for Python.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    supervisor = [sys.executable, os.path.abspath(__file__)] if sys.executable else []
-    sys.exit(_congenial.main(["congenial", *sys.argv[1:]], supervisor))
+    sys.exit(_congenial.main(["congenial", *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

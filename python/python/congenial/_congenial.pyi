@@ -6,7 +6,7 @@ from typing import Any, Final, final
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main", "register", "make", "open_run", "draws", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell", "compare_runs", "__version__"]
+__all__ = ["Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main", "supervise", "register", "make", "open_run", "draws", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell", "compare_runs", "__version__"]
 
 __version__: Final[str]
 
@@ -107,7 +107,8 @@ def project(
     beta: float = 0.5,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
-def main(arguments: list[str], supervisor: list[str]) -> int: ...
+def main(arguments: list[str]) -> int: ...
+def supervise(program: list[str]) -> None: ...
 def register(name: str, identity: str, promises: list[str], function: Any) -> None: ...
 def make(
     config: Any,
