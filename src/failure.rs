@@ -62,6 +62,9 @@ pub enum Failure {
     /// Stored results that do not go together, or with this tool.
     #[error("{0}")]
     Incompatible(String),
+    /// Whoever waited for it has stopped it.
+    #[error("{0}")]
+    Interrupted(String),
     /// The run went through, but its figures are not to be trusted, and `--strict` was asked for.
     #[error("{0}")]
     Strict(String),
@@ -79,7 +82,8 @@ pub enum Failure {
 
 impl Failure {
     /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the worse
-    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains have not converged), 6 for incompatible results.
+    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains have not converged), 6 for incompatible results,
+    /// 130 for what was stopped.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Write { .. } | Self::Wrong(_) => 1,
@@ -87,6 +91,7 @@ impl Failure {
             Self::Nothing(_) => 4,
             Self::CellsFailed { .. } | Self::Strict(_) => 5,
             Self::Incompatible(_) => 6,
+            Self::Interrupted(_) => 130,
             _ => 2,
         }
     }
@@ -108,6 +113,7 @@ impl Failure {
             Self::Nothing(message) => Self::Nothing(text(message)),
             Self::Incompatible(message) => Self::Incompatible(text(message)),
             Self::Strict(message) => Self::Strict(text(message)),
+            Self::Interrupted(message) => Self::Interrupted(text(message)),
             Self::CellsFailed { failed, cells, first } => {
                 Self::CellsFailed { failed, cells, first: text(first) }
             }

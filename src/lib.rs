@@ -12,7 +12,7 @@
 //!
 //! Arrows point one way: a TOML file is checked (`config`, by the rows of the `catalogue` of laws and methods), expanded to cells with
 //! keys (`grid`), and planned as a `study` (releases, meetings, privacy, composition), which says how a cell is drawn (law + invariant + method, chains or coupled
-//! pairs and their [`diagnostics`], what it pays: [`privacy`]) and which tables its rows fill. The `engine` draws the cells
+//! pairs and their [`diagnostics`], what it pays: [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells
 //! of any study in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules linked above are the pure core: no files, threads, tables or clock. The
 //! harness sits on it behind the feature `harness` (on by default).
 //!
@@ -89,6 +89,8 @@ mod hash;
 pub mod input;
 #[cfg(feature = "harness")]
 mod machine;
+#[cfg(feature = "harness")]
+pub mod making;
 #[cfg(feature = "harness")]
 pub mod own;
 #[cfg(feature = "harness")]

@@ -68,7 +68,7 @@ fn every_method_serves_the_laws_that_are_listed() {
                 listed.push(method.serves(law, place));
             }
         }
-        let manner = Manner { threads: 2, fail_fast: false, quiet: true };
+        let manner = Manner { threads: 2, fail_fast: false, quiet: true, watch: None };
         let (plan, outcomes) = draw_all(plan, manner).expect("threads");
         for ((cell, listed), outcome) in plan.cells.iter().zip(listed).zip(outcomes) {
             let words = format!("{place:?}, {} {}", cell.method.words(), cell.law.name());

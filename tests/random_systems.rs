@@ -38,7 +38,7 @@ fn random_systems_have_their_laws() {
             refused += 1;
             continue;
         };
-        let manner = Manner { threads: 2, fail_fast: false, quiet: true };
+        let manner = Manner { threads: 2, fail_fast: false, quiet: true, watch: None };
         let (plan, outcomes) = draw_all(plan, manner).unwrap();
         let found = OnSystem::new(&system.name, &plan.cells[0], &plan.subject, &outcomes[0], 300_000_000);
         if let Some(broken) = &found.broken {

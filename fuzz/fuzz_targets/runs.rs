@@ -60,7 +60,7 @@ fn make(folder: &Path, config: &str) -> Result<()> {
     run.write(store::RESOLVED, resolved.as_bytes())?;
     copies.iter().try_for_each(|(name, content)| run.write(name, content))?;
     let mut tables = planned.begin(&run)?;
-    let manner = Manner { threads: 1, fail_fast: false, quiet: true };
+    let manner = Manner { threads: 1, fail_fast: false, quiet: true, watch: None };
     let failed = engine::run(&*planned, manner, Some(run.journal()), &mut *tables)?;
     tables.finish()?;
     assert_eq!(failed, 0, "{config}");

@@ -1,8 +1,9 @@
 //! `congenial merge`
 
-use super::run::{self, Judging, Making};
+use super::run::{self, Judging};
 use crate::engine::Manner;
 use crate::failure::Result;
+use crate::making::Making;
 use crate::store::Earlier;
 use crate::study;
 use std::path::PathBuf;
@@ -31,8 +32,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<()> {
     let Arguments { config, out, shards, threads, sets, judging } = arguments;
     let planned = study::plan(study::load(&config, &sets)?)?;
-    let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false };
-    let making =
-        Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, judging, merged: Some(&shards) };
-    run::run_plan(&making, &*planned)
+    let manner = Manner { threads: run::threads(threads), fail_fast: false, quiet: false, watch: None };
+    let making = Making { out: out.as_deref(), earlier: Earlier::Resumed, manner, merged: Some(&shards) };
+    run::run_plan(&making, &*planned, judging)
 }

@@ -19,6 +19,7 @@ mod submit;
 mod verify;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
@@ -103,19 +104,24 @@ enum Verb {
 
 /// Parses the arguments, does what they ask, and returns the exit code ([`crate::failure::Failure::exit_code`]).
 pub fn main() -> ExitCode {
-    let verb = Cli::parse().verb;
     crate::own::process::supervise();
+    ExitCode::from(main_with(std::env::args_os()))
+}
+
+/// The same with other arguments, the first of which is the name of the command; what is wrong with them, and what asks for help, ends the process.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let verb = Cli::parse_from(arguments).verb;
     // A panic is a bug, and has said so by itself.
     match std::panic::catch_unwind(AssertUnwindSafe(|| act(verb))) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(())) => 0,
         Ok(Err(failure)) => {
             let code = failure.exit_code();
             let _ = writeln!(std::io::stderr(), "{:?}", miette::Report::new(failure.for_people()));
-            ExitCode::from(code)
+            code
         }
         Err(_) => {
             say!("this is a bug of congenial, please report it");
-            ExitCode::FAILURE
+            1
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let Listing { mut header, mut rows, summary, mut json } = listing;
     let threads = super::run::threads(None);
     let expected = engine::estimate(&*planned, threads);
-    let folder = super::run::target(None, &about.name, &about.config_hash);
+    let folder = crate::making::target(None, &about.name, &about.config_hash);
     let mut told = format!("{summary}{expected}");
     if arguments.time {
         expected.fits(&about.name, &folder)?;

@@ -1,10 +1,11 @@
 //! `congenial run`
 
-use crate::engine::{self, Manner, Shard};
+use crate::engine::Manner;
 use crate::failure::{Failure, Result};
-use crate::page::{self, counted};
+use crate::making::{self, Hearer, Made, Making};
+use crate::page;
 use crate::report::{self, Report};
-use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
+use crate::store::Earlier;
 use crate::study::{self, Planned};
 use std::path::{Path, PathBuf};
 
@@ -49,18 +50,6 @@ pub(super) struct Judging {
     allow_failed: bool,
 }
 
-/// How a run is made.
-pub(super) struct Making<'a> {
-    /// Where it goes, if not to its usual place.
-    pub(super) out: Option<&'a Path>,
-    /// What becomes of what is there.
-    pub(super) earlier: Earlier,
-    pub(super) manner: Manner,
-    pub(super) judging: Judging,
-    /// Whether shards have drawn everything, some of them in folders of their own.
-    pub(super) merged: Option<&'a [PathBuf]>,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let &Arguments { resume, retry_failed, fail_fast, judging, .. } = arguments;
     let earlier = match (retry_failed, resume) {
@@ -68,132 +57,49 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         (false, true) => Earlier::Resumed,
         (false, false) => Earlier::Refused,
     };
-    let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false };
-    let making = Making { out: arguments.out.as_deref(), earlier, manner, judging, merged: None };
+    let manner = Manner { threads: threads(arguments.threads), fail_fast, quiet: false, watch: None };
+    let making = Making { out: arguments.out.as_deref(), earlier, manner, merged: None };
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     planned.warning().iter().for_each(|warning| say!("{warning}"));
     match &arguments.shard {
-        Some(shard) => run_shard(&making, &*planned, super::shard::read(shard)?),
-        None => run_plan(&making, &*planned),
+        Some(shard) => {
+            let shard = super::shard::read(shard)?;
+            making::run_shard(&making, &*planned, shard, &Terminal(AGAIN))
+        }
+        None => run_plan(&making, &*planned, judging),
     }
 }
 
-/// Draws the batches of one shard.
-fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard) -> Result<()> {
-    let about = planned.about();
-    let identity = Identity::new(&about.config_hash, &about.data_digest);
-    let target = target(making.out, &about.name, &about.config_hash);
-    let expected = engine::estimate(planned, making.manner.threads);
-    expected.shared(shard.of).fits(&about.name, &target)?;
-    let Some(mut journal) = store::shard(&target, &identity, (shard.number, shard.of))? else {
-        say!("{}: the run is complete: {}", about.name, target.display());
-        return Ok(());
+const AGAIN: &str = "the same command goes on from here";
+
+/// Makes a run, and prints its report.
+pub(super) fn run_plan(making: &Making, planned: &dyn Planned, judging: Judging) -> Result<()> {
+    let hint = match making.earlier {
+        Earlier::Refused => "the same command with --resume goes on from here",
+        _ => AGAIN,
     };
-    if making.earlier == Earlier::Retried {
-        journal.forget_failed();
+    let made = making::run(making, planned, &Terminal(hint))?;
+    if let Made::Before(target, manifest) = &made {
+        say!(
+            "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
+            target.display(),
+            manifest.revision(),
+            manifest.process.started
+        );
     }
-    journal.begin_shard(shard.number, shard.of)?;
-    interruptible(&about.name, journal.batches(), "the same command goes on from here")?;
-    let started = Started::now(making.manner.threads);
-    let drawn = engine::run_shard(planned, making.manner, &journal, shard);
-    let batches = drawn.inspect_err(|_| drop(journal.save()))?;
-    let Shard { number, of } = shard;
-    journal.note_shard(&ShardRecord { shard: number, of, batches, process: started.end() })?;
-    say!("{}: shard {number} of {of} is done: {batches} batches; merge makes the run", about.name);
-    Ok(())
+    finish(made.folder(), judging)
 }
 
-/// Makes a run.
-pub(super) fn run_plan(making: &Making, planned: &dyn Planned) -> Result<()> {
-    // Read before the run, so that a mistake in them costs nothing.
-    let copies = planned.copies()?;
-    let about = planned.about();
-    let identity = Identity::new(&about.config_hash, &about.data_digest);
-    let target = target(making.out, &about.name, &about.config_hash);
-    let expected = engine::estimate(planned, making.manner.threads);
-    // A run that is complete takes nothing.
-    if !target.join("manifest.json").exists() {
-        expected.fits(&about.name, &target)?;
-    }
-    let Some(folder) = claim(making, &about.name, &target, &identity)? else { return Ok(()) };
-    let folder = folder.with_shards(making.merged.unwrap_or_default(), &identity)?;
-    if making.merged.is_some() {
-        let (missing, all) = engine::missing(planned, folder.journal());
-        if missing > 0 {
-            let message = format!(
-                "{}: {missing} of {all} batches are missing: not all shards have run to their end, or what they left is damaged (`run --resume` draws what is missing)",
-                about.name
-            );
-            return Err(Failure::Incompatible(message));
-        }
-    }
-    let (given, resolved) = planned.configs();
-    // A plan that was frozen for shards has it as it was given.
-    if !(making.merged.is_some() && folder.has("config.toml")) {
-        folder.write("config.toml", given.as_bytes())?;
-    }
-    folder.write(store::RESOLVED, resolved.as_bytes())?;
-    for (name, content) in copies {
-        folder.write(name, &content)?;
-    }
-    // Read before the run, too.
-    let shards = folder.journal().shards()?;
-    let manner = making.manner;
-    let (cells, threads) = (counted(about.cells as f64, "cell"), counted(manner.threads as f64, "thread"));
-    say!("{}: {cells} on {threads}{expected}", about.name);
-    let started = Started::now(manner.threads);
-    let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name))?;
-    let seconds = started.seconds();
-    let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
-    say!("done in {seconds:.1} s: {}", target.display());
-    finish(&target, making.judging)
-}
+/// Says everything on standard error; a signal ends the process, with this hint on how to go on.
+struct Terminal(&'static str);
 
-/// Draws everything into the tables; returns how many cells failed.
-fn draw(planned: &dyn Planned, manner: Manner, folder: &RunFolder) -> Result<usize> {
-    let mut tables = planned.begin(folder)?;
-    let failed = engine::run(planned, manner, Some(folder.journal()), &mut *tables)?;
-    tables.finish()?;
-    folder.end_tables()?;
-    Ok(failed)
-}
-
-/// After a failure: what was drawn is kept, on a full disk in the place of the tables.
-fn keep(folder: &RunFolder, name: &str) {
-    folder.clear();
-    if folder.journal().save().is_ok() && !folder.journal().is_untouched() {
-        say!("{name}: what was drawn is kept; the same command with --resume goes on from here");
+impl Hearer for Terminal {
+    fn hear(&self, line: &str) {
+        say!("{line}");
     }
-}
 
-/// Where a run goes.
-pub(super) fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
-    match out {
-        Some(out) => out.to_owned(),
-        None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
-    }
-}
-
-/// Claims the folder of a run; prints the report of one that is complete already.
-fn claim(making: &Making, name: &str, target: &Path, identity: &Identity) -> Result<Option<RunFolder>> {
-    match store::claim(target, identity, making.earlier)? {
-        Claim::New(folder) => {
-            let hint = match making.earlier {
-                Earlier::Refused => "the same command with --resume goes on from here",
-                _ => "the same command goes on from here",
-            };
-            interruptible(name, folder.journal().batches(), hint)?;
-            Ok(Some(*folder))
-        }
-        Claim::Complete(manifest) => {
-            say!(
-                "{}: this config was run before, by {} on {}; here is its report (remove the folder or give --out to run again)",
-                target.display(),
-                manifest.revision(),
-                manifest.process.started
-            );
-            finish(target, making.judging).map(|()| None)
-        }
+    fn claimed(&self, name: &str, batches: usize) -> Result<()> {
+        interruptible(name, batches, self.0)
     }
 }
 
@@ -215,8 +121,7 @@ fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
 }
 
 pub(super) fn threads(given: Option<u16>) -> usize {
-    let given = given.map(usize::from);
-    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    making::threads(given.map(usize::from))
 }
 
 /// Prints the report of a finished run; cells that failed decide the exit code unless they are allowed, and chains if it is `strict`.

@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let planned = study::plan(study::load(&arguments.config, &arguments.sets)?)?;
     let about = planned.about();
     let hash = about.config_hash.clone();
-    let out = absolute(&run::target(arguments.out.as_deref(), &about.name, &hash))?;
+    let out = absolute(&crate::making::target(arguments.out.as_deref(), &about.name, &hash))?;
     let mut files = vec![out.clone()];
     for file in planned.inputs() {
         files.push(absolute(&file)?);

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::page::{self, Page};
 use crate::study::composition;
 use crate::study::{self, Document};
-use crate::verify::{self, Finding, LEVEL, OnSystem, Oracle};
+use crate::verify::{self, Finding, LEVEL, TOLD};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -21,8 +21,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let threads = super::run::threads(arguments.threads);
-    let manner = Manner { threads, fail_fast: false, quiet: false };
+    let manner = Manner {
+        threads: super::run::threads(arguments.threads),
+        fail_fast: false,
+        quiet: false,
+        watch: None,
+    };
     let configs = match study::load(&arguments.config, &arguments.sets)? {
         Document::Grid(configs) => configs,
         Document::Worlds(config) => {
@@ -31,67 +35,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
         }
     };
-    let (mut checked, mut data) = (Vec::new(), Vec::new());
+    let (mut checked, mut rows) = (Vec::new(), Vec::new());
+    let named = configs.len() > 1;
     for config in configs {
-        let name = config.data_name.clone();
-        let found = verify::verify(study::settled(config)?, threads)?;
-        data.extend(found.iter().map(|_| name.clone()));
-        checked.extend(found);
+        let data = named.then(|| config.data_name.clone());
+        for one in verify::verify(study::settled(config, None)?, manner)? {
+            rows.push(data.iter().cloned().chain(one.told()).collect());
+            checked.push(one);
+        }
     }
-    let named = data.iter().any(|name| !name.is_empty());
-    let mut rows = Vec::new();
-    for (one, data) in checked.iter().zip(data) {
-        let (oracle, p) = match &one.oracle {
-            Oracle::None(_) => ("-".to_owned(), "-".to_owned()),
-            Oracle::Method(words, agreement) => (words.clone(), agreement.p_text()),
-            Oracle::Again(same) => {
-                (if *same { "again: same" } else { "again: others" }.to_owned(), String::new())
-            }
-            Oracle::Variance(off, error) => {
-                (format!("variance: off by {off:.3} ± {error:.3}"), String::new())
-            }
-        };
-        let computed: Vec<f64> = one.computed.iter().filter_map(OnSystem::p).collect();
-        let least = computed.iter().copied().min_by(f64::total_cmp);
-        let nonnegative = if one.cell.nonnegative { " >= 0" } else { "" };
-        let (name, options) = one.cell.method.title();
-        let row = vec![
-            one.cell.law.name().to_owned(),
-            one.cell.epsilon.to_string(),
-            format!("{name}{nonnegative} {options}").trim().to_owned(),
-            one.releases.to_string(),
-            match one.kept {
-                None => "not promised".into(),
-                Some(kept) if kept == one.releases => "kept".into(),
-                Some(kept) => format!("broken by {}", one.releases - kept),
-            },
-            oracle,
-            p,
-            format!("{} of {}", computed.len(), one.computed.len()),
-            least.map_or("-".into(), |p| if p >= 0.9995 { "1".into() } else { format!("{p:.1e}") }),
-            match one.finding() {
-                Finding::Fine => "fine".into(),
-                Finding::NotCompared => "not compared".into(),
-                Finding::Wrong if one.error.is_some() => "failed".into(),
-                Finding::Wrong if one.cell.method.is_chain() => "WRONG, or too few steps".into(),
-                Finding::Wrong => "WRONG".into(),
-            },
-        ];
-        rows.push(named.then_some(data).into_iter().chain(row).collect());
-    }
-    let header = [
-        "law",
-        "epsilon",
-        "method",
-        "releases",
-        "invariant",
-        "against",
-        "p",
-        "computed laws",
-        "least p",
-        "finding",
-    ];
-    let header: Vec<&str> = named.then_some("data").into_iter().chain(header).collect();
+    let header: Vec<&str> = named.then_some("data").into_iter().chain(TOLD).collect();
     super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();

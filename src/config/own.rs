@@ -66,7 +66,7 @@ impl Checker<'_> {
             .collect::<Result<_>>()?;
         let lengths: Vec<_> = axes.iter().map(|(key, values)| (*key, values.len(), span.clone())).collect();
         let combinations = self.product(0, &lengths)?;
-        let (name, identity, kind) = match (command, name) {
+        let (name, identity, kind, own) = match (command, name) {
             (Some(command), name) if !command.is_empty() => {
                 let mut hash = Sha256::new();
                 hash.update(command.join("\0"));
@@ -85,17 +85,19 @@ impl Checker<'_> {
                 let stem = command.iter().rev().find(|word| !word.starts_with('-'));
                 let stem = stem.and_then(|word| Path::new(word).file_stem()).unwrap_or_default();
                 let name = name.unwrap_or_else(|| stem.to_string_lossy().into_owned());
-                (name, hex(hash.finalize())[..8].to_owned(), Some(command))
+                let own = program(&command, &folder, timeout);
+                (name, hex(hash.finalize())[..8].to_owned(), Some(command), own)
             }
             (None, Some(name)) => {
-                if let Err(names) = own::registered(&name) {
+                let own = own::registered(&name).map_err(|names| {
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
                     let label = match names.is_empty() {
                         true => "want `command`: this program has no methods of its own".into(),
                         false => one_of(&name, &names),
                     };
-                    return Err(self.error(format!("name: got `{name}`"), span, label));
-                }
-                (name, String::new(), None)
+                    self.error(format!("name: got `{name}`"), span.clone(), label)
+                })?;
+                (name, own.identity(), None, own)
             }
             _ => {
                 let label = "want `command`, a list of a program and its arguments, or the `name` of a registered method";
@@ -111,13 +113,7 @@ impl Checker<'_> {
             }
             options.reverse();
             let config = config(&name, kind.as_deref(), &depends, timeout, &folder, &options);
-            let make = || -> Arc<dyn OwnMethod> {
-                match &kind {
-                    Some(command) => program(command, &folder, timeout),
-                    None => own::registered(&name).expect("it was found above"),
-                }
-            };
-            Method::External { own: Some(Own::new(&name, &identity, config, options, make)) }
+            Method::External { own: Some(Own::new(&name, &identity, config, options, own.clone())) }
         };
         Ok((0..combinations).map(method).collect())
     }

@@ -159,13 +159,23 @@ pub trait Sink: Send {
 
 /// How a plan is run. No row depends on it.
 #[derive(Debug, Clone, Copy)]
-pub struct Manner {
+pub struct Manner<'a> {
     /// Threads of the pool.
     pub threads: usize,
     /// Whether the first cell that fails ends the run, with what is finished left in the journal.
     pub fail_fast: bool,
-    /// Whether no progress is printed.
+    /// Whether no progress is told.
     pub quiet: bool,
+    /// Who is told of the progress in place of standard error, and may stop the run.
+    pub watch: Option<&'a dyn Watch>,
+}
+
+/// Somebody who waits for a run. Threads that draw call this: it returns at once.
+pub trait Watch: Sync + std::fmt::Debug {
+    /// The share of the work that is done, from 0 to 1. Calls of several threads may overtake each other.
+    fn progress(&self, share: f64);
+    /// Whether the run is to end before its next batch, as [`Failure::Interrupted`]; what is finished is in the journal.
+    fn is_stopped(&self) -> bool;
 }
 
 /// One of several processes that share a run.
@@ -308,13 +318,13 @@ struct Consumer<'a> {
 
 struct Engine<'a, 's> {
     work: &'a dyn Work,
-    manner: Manner,
+    manner: Manner<'a>,
     journal: Option<&'a Journal>,
     shard: Option<Shard>,
     slots: Vec<Slot<'a>>,
     queue: Mutex<Queue>,
     ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
-    progress: Progress,
+    progress: Progress<'a>,
     stopped: AtomicBool,
     /// Nanoseconds of work that is in no journal.
     unkept: AtomicU64,
@@ -326,7 +336,7 @@ struct Engine<'a, 's> {
 impl<'a, 's> Engine<'a, 's> {
     fn new(
         work: &'a dyn Work,
-        manner: Manner,
+        manner: Manner<'a>,
         journal: Option<&'a Journal>,
         shard: Option<Shard>,
         ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
@@ -354,7 +364,7 @@ impl<'a, 's> Engine<'a, 's> {
             slots: units.iter().map(slot).collect(),
             queue: Mutex::new(Queue { prepare: 0, cell: 0, batch: 0 }),
             ordered,
-            progress: Progress::new(total, manner.quiet),
+            progress: Progress::new(total, &manner),
             stopped: AtomicBool::new(false),
             unkept: AtomicU64::new(0),
             failure: Mutex::default(),
@@ -365,13 +375,17 @@ impl<'a, 's> Engine<'a, 's> {
     fn run(&self) -> Result<()> {
         pool(self.manner.threads, self.jobs)?.broadcast(|_| {
             while !self.stopped.load(Ordering::Relaxed) {
-                let done = match self.next() {
-                    None => break,
-                    Some(Job::Prepare(cell)) => {
-                        self.prepared(cell);
-                        Ok(())
-                    }
-                    Some(Job::Batch(cell, batch)) => self.batch(cell, batch),
+                let interrupted = self.manner.watch.is_some_and(|watch| watch.is_stopped());
+                let done = match (!interrupted).then(|| self.next()) {
+                    None => Err(Failure::Interrupted("the run was stopped".into())),
+                    Some(next) => match next {
+                        None => break,
+                        Some(Job::Prepare(cell)) => {
+                            self.prepared(cell);
+                            Ok(())
+                        }
+                        Some(Job::Batch(cell, batch)) => self.batch(cell, batch),
+                    },
                 };
                 if let Err(failure) = done {
                     self.stopped.store(true, Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! Progress on stderr: a bar with the time left on a terminal, else a line at every tenth and every minute.
+//! Progress on stderr: a bar with the time left on a terminal, else a line at every tenth and every minute; or told to who watches.
 
+use super::{Manner, Watch};
 use crate::page::duration;
 use crate::store::locked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,7 +14,8 @@ const DUE: f64 = 60.0;
 /// Seconds between two lines at least, and before the first estimate of the time left.
 const APART: f64 = 2.0;
 
-pub(super) struct Progress {
+pub(super) struct Progress<'a> {
+    watch: Option<&'a dyn Watch>,
     bar: ProgressBar,
     lines: bool,
     total: u64,
@@ -23,9 +25,11 @@ pub(super) struct Progress {
     start: Instant,
 }
 
-impl Progress {
-    /// `total`: of the work that [`Progress::add`] will report; `quiet`: print nothing.
-    pub fn new(total: u64, quiet: bool) -> Self {
+impl<'a> Progress<'a> {
+    /// `total`: of the work that [`Progress::add`] will report.
+    pub fn new(total: u64, manner: &Manner<'a>) -> Self {
+        let watch = manner.watch.filter(|_| !manner.quiet);
+        let quiet = manner.quiet || watch.is_some();
         let terminal = std::io::stderr().is_terminal();
         let lines = !terminal && !quiet;
         let target =
@@ -37,12 +41,16 @@ impl Progress {
         if terminal && !quiet {
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        Self { bar, lines, total, done: AtomicU64::new(0), said: Mutex::default(), start: Instant::now() }
+        let (done, said) = (AtomicU64::new(0), Mutex::default());
+        Self { watch, bar, lines, total, done, said, start: Instant::now() }
     }
 
     /// Reports work that is done.
     pub fn add(&self, count: u64) {
         let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
+        if let Some(watch) = self.watch {
+            return watch.progress(done as f64 / self.total.max(1) as f64);
+        }
         let (seconds, here) = (self.start.elapsed().as_secs_f64(), done as f64 / self.total.max(1) as f64);
         let left = match here < 1.0 && seconds >= APART {
             true => format!(", about {} left", duration(seconds / here - seconds)),

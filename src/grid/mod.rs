@@ -395,8 +395,8 @@ fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
     }
 }
 
-/// The noise that a budget buys.
-fn calibrate(
+/// The noise that a budget buys. `shape`: of the table's lattice, once it is needed. Errors: a budget that the law or the levels do not take.
+pub fn calibrate(
     law: LawKind,
     (epsilon, delta): (f64, Option<f64>),
     sensitivity: f64,

@@ -211,6 +211,32 @@ impl CsvTable {
         Ok(table)
     }
 
+    /// A table of columns in memory: names, and values row by row. `path`: its name in messages.
+    ///
+    /// Refused: no column, a repeated one, columns of different lengths, a value that is missing.
+    pub fn from_columns<T: AsRef<str>>(path: &Path, columns: &[(String, Vec<Option<T>>)]) -> Result<Self> {
+        let header = columns.iter().map(|(name, _)| name.clone()).collect();
+        let mut table = Self::empty(path, header, &Wanted::default(), Lines::new("row"))?;
+        let Some((first, values)) = columns.first() else {
+            return Err(Failure::data(path, "no columns"));
+        };
+        table.rows = values.len();
+        table.lines.jumps = vec![(0, 1)];
+        check_rows(path, table.rows)?;
+        for ((name, values), column) in columns.iter().zip(&mut table.values) {
+            if values.len() != table.rows {
+                let (has, rows) = (values.len(), table.rows);
+                return Err(Failure::data(path, format!("`{name}` has {has} values, `{first}` has {rows}")));
+            }
+            for (row, value) in values.iter().enumerate() {
+                let none = || Failure::data(path, format!("row {}: no value in `{name}`", row + 1));
+                column.push(trimmed(value.as_ref().ok_or_else(none)?.as_ref()).as_bytes(), 1);
+            }
+            column.finish();
+        }
+        Ok(table)
+    }
+
     /// A table without rows.
     fn empty(path: &Path, columns: Vec<String>, wanted: &Wanted, lines: Lines) -> Result<Self> {
         let mut seen = HashSet::new();

@@ -31,7 +31,7 @@ impl Promises {
     const NAMES: [&'static str; 5] = ["integers", "invariant", "inequalities", "nonnegative", "mechanism"];
 
     /// Those of some names. Errors: a name that is none.
-    fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut promises = Self::default();
         for name in names {
             *match name {
@@ -99,6 +99,11 @@ pub trait OwnMethod: Send + Sync {
     fn promises(&self, options: &[(String, String)]) -> Result<Promises, String>;
     /// Everything of a cell that does not depend on the replicate. Errors: why it does not serve it.
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String>;
+    /// What else than its name and options decides its releases: a part of what a cell is, so that a method that was changed is another. No blanks, commas
+    /// or equals signs.
+    fn identity(&self) -> String {
+        String::new()
+    }
 }
 
 /// A method that is ready for a cell.
@@ -137,7 +142,7 @@ impl Own {
         identity: &str,
         config: String,
         options: Vec<(String, String)>,
-        method: impl FnOnce() -> Arc<dyn OwnMethod>,
+        method: Arc<dyn OwnMethod>,
     ) -> Self {
         let parts = options.iter().map(|(key, value)| format!("{key}={value}"));
         let identity = Some(identity).filter(|text| !text.is_empty()).map(|text| format!("files={text}"));
@@ -147,9 +152,11 @@ impl Own {
             .collect::<Vec<_>>()
             .join(",");
         let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
-        Self(named.entry(format!("{words} {config}")).or_insert_with(|| {
+        // One that was registered again is another, whatever it says of itself. Nothing is freed: no two have one address.
+        let place = Arc::as_ptr(&method).cast::<()>() as usize;
+        Self(named.entry(format!("{words} {config} {place}")).or_insert_with(|| {
             // Configs name few, and a process reads few configs.
-            Box::leak(Box::new(Named { words, config, options, method: method(), promises: OnceLock::new() }))
+            Box::leak(Box::new(Named { words, config, options, method, promises: OnceLock::new() }))
         }))
     }
 
@@ -223,16 +230,15 @@ impl fmt::Display for Own {
 }
 
 /// Methods of the caller's, by their names.
-static REGISTERED: OnceLock<BTreeMap<String, Arc<dyn OwnMethod>>> = OnceLock::new();
+static REGISTERED: Mutex<BTreeMap<String, Arc<dyn OwnMethod>>> = Mutex::new(BTreeMap::new());
 
-/// Registers methods for configs: `method = { kind = "external", name = "…" }`. Once, before any config is read; what comes later is left out.
+/// Registers methods for configs that are read from now on: `method = { kind = "external", name = "…" }`. Each takes the place of an earlier one of its name.
 pub fn register(methods: impl IntoIterator<Item = (String, Arc<dyn OwnMethod>)>) {
-    let _ = REGISTERED.set(methods.into_iter().collect());
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).extend(methods);
 }
 
-/// A method that was registered, and the names of all.
-pub fn registered(name: &str) -> Result<Arc<dyn OwnMethod>, Vec<&'static str>> {
-    let all = REGISTERED.get();
-    let names = || all.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
-    all.and_then(|all| all.get(name).cloned()).ok_or_else(names)
+/// A method that was registered, or the names of all.
+pub fn registered(name: &str) -> Result<Arc<dyn OwnMethod>, Vec<String>> {
+    let all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(name).cloned().ok_or_else(|| all.keys().cloned().collect())
 }

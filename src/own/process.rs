@@ -7,6 +7,7 @@ use super::protocol::{self, Wrong};
 use super::{OwnMethod, OwnReleases, Promises, Structure, Task};
 use crate::privacy::Declared;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -292,16 +293,21 @@ fn watch(watched: &(Mutex<Watched>, Condvar)) {
     }
 }
 
-/// The program through which others are started, so that they end with this one.
-static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
+/// The program, and its first arguments, through which others are started, so that they end with this one.
+static SUPERVISOR: OnceLock<Vec<OsString>> = OnceLock::new();
 /// The hidden verb of it.
 pub const VERB: &str = "own-method";
 
 /// From now on programs are started through this one's hidden verb, and end when it ends, however it does.
 pub fn supervise() {
-    if cfg!(target_os = "linux")
-        && let Ok(program) = std::env::current_exe()
-    {
+    if let Ok(program) = std::env::current_exe() {
+        supervise_by(vec![program.into()]);
+    }
+}
+
+/// The same through a program with its first arguments, which has our hidden verb. The first that is set stays.
+pub fn supervise_by(program: Vec<OsString>) {
+    if cfg!(target_os = "linux") && !program.is_empty() {
         let _ = SUPERVISOR.set(program);
     }
 }
@@ -324,8 +330,8 @@ fn spawn(shared: &Shared) -> Spawned {
     });
     let mut command = match SUPERVISOR.get() {
         Some(program) => {
-            let mut command = Command::new(program);
-            command.arg(VERB).arg("--").args(&shared.command);
+            let mut command = Command::new(&program[0]);
+            command.args(&program[1..]).arg(VERB).arg("--").args(&shared.command);
             command
         }
         None => {

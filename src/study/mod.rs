@@ -23,6 +23,7 @@ use crate::config::{self, Checker, Config, Thresholds};
 use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
+use crate::input::CsvTable;
 use crate::page::Page;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
@@ -206,18 +207,36 @@ pub fn schema() -> serde_json::Value {
 ///
 /// Refused: as [`crate::grid::Plan::new`].
 pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
+    plan_on(document, Vec::new())
+}
+
+/// The same on tables that somebody holds, in the place of the files of its data sets, in their order; where there is none the file is read. Refused: also tables
+/// of a study without data.
+pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dyn Planned>> {
     match document {
+        Document::Worlds(_) if !held.is_empty() => {
+            Err(Failure::Usage("a study of worlds has no data".into()))
+        }
         Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
         Document::Grid(configs) => {
-            let plans = configs.into_iter().map(settled).collect::<Result<Vec<_>>>()?;
+            let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
+            let plans = configs.into_iter().zip(tables).map(|(config, table)| settled(config, table));
+            let plans = plans.collect::<Result<Vec<_>>>()?;
             let study = plans.first().map_or(config::DEFAULT_STUDY, |plan| plan.config.study);
             named(study)?.plan(plans)
         }
     }
 }
 
-/// Plans the grid of a config on its data set. Refused: as [`crate::grid::Plan::new`].
-pub fn settled(config: Config) -> Result<Plan> {
+/// Plans the grid of a config on its data set, or on a table that somebody holds in its place. Refused: as [`crate::grid::Plan::new`].
+pub fn settled(config: Config, held: Option<CsvTable>) -> Result<Plan> {
     let study = named(config.study)?;
-    study.settle(release::with_own(Plan::new(config)?)?)
+    let plan = match held {
+        None => Plan::new(config)?,
+        Some(table) => {
+            crate::grid::meet(&config)?;
+            Plan::on(config, table)?
+        }
+    };
+    study.settle(release::with_own(plan)?)
 }

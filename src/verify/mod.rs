@@ -2,6 +2,7 @@
 
 mod judge;
 pub mod systems;
+mod told;
 
 use crate::catalogue::{LawKind, Method, MethodKind};
 use crate::config::{DEFAULT_STUDY, SplitSpec};
@@ -16,6 +17,7 @@ use crate::study::expected;
 use crate::study::release::{Outcome, Statistics, draw_all};
 pub use judge::{Comparison, judge};
 use std::collections::HashMap;
+pub use told::TOLD;
 
 /// What was found of one method under one law.
 #[derive(Debug)]
@@ -129,7 +131,8 @@ const AGAIN: u64 = 37;
 /// Checks a plan. Coupled chains are checked as chains of [`SWEEPS`] sweeps or [`STEPS`] steps.
 ///
 /// Errors: threads.
-pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
+pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
+    let quiet = Manner { quiet: true, ..manner };
     plan.config.study = DEFAULT_STUDY;
     let mut tested: Vec<Cell> = Vec::new();
     // By tested method: the cells that differ in the noise alone.
@@ -165,7 +168,7 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
         let config = plan.config.clone();
         let small =
             Plan { config, subject, cells: served, asked: None, certified_by: None, pooled: false };
-        let (small, outcomes) = draw_all(small, Manner { threads, fail_fast: false, quiet: true })?;
+        let (small, outcomes) = draw_all(small, quiet)?;
         for ((i, cell), outcome) in cells.iter().zip(&outcomes) {
             let name = format!("{name}, {}", noise_words(cell));
             on_small[*i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
@@ -186,8 +189,8 @@ pub fn verify(mut plan: Plan, threads: usize) -> Result<Vec<Checked>> {
             plan.cells.len() - 1
         });
     }
-    let (plan, outcomes) = draw_all(plan, Manner { threads, fail_fast: false, quiet: false })?;
-    let (plan, again) = own_again(plan)?;
+    let (plan, outcomes) = draw_all(plan, manner)?;
+    let (plan, again) = own_again(plan, Manner { threads: 1, ..quiet })?;
     let statistics = Statistics::new(&plan);
     let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
         let outcome = &outcomes[places[&cell.key]];
@@ -231,11 +234,11 @@ fn is_own(cell: &Cell) -> bool {
 }
 
 /// The first releases of methods that are not ours once more, on one thread and in other batches, by cell; with the plan. Errors: threads.
-fn own_again(mut plan: Plan) -> Result<(Plan, HashMap<u64, Outcome>)> {
+fn own_again(mut plan: Plan, manner: Manner) -> Result<(Plan, HashMap<u64, Outcome>)> {
     let cells = plan.cells.clone();
     plan.cells.retain(is_own);
     plan.cells.iter_mut().for_each(|cell| cell.replicates = AGAIN);
-    let (mut plan, outcomes) = draw_all(plan, Manner { threads: 1, fail_fast: false, quiet: true })?;
+    let (mut plan, outcomes) = draw_all(plan, manner)?;
     let again = plan.cells.iter().map(|cell| cell.key).zip(outcomes).collect();
     plan.cells = cells;
     Ok((plan, again))

@@ -1,0 +1,142 @@
+"""The native part of `congenial`."""
+
+import os
+from typing import Any, Final, final
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main", "supervise", "register", "make", "open_run", "draws", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell", "compare_runs", "__version__"]
+
+__version__: Final[str]
+
+class Error(Exception):
+    """What stops a call. `exit_code` is the one with which the command line would end."""
+
+    exit_code: int
+
+class ConfigError(Error):
+    """Something in a config, an argument, a data file or a folder."""
+
+class CellsFailed(Error):
+    """A run went through, but some of its cells failed. `run` is the run."""
+
+    run: Any
+
+@final
+class Table:
+    """A table of a run. Its file is read when its rows are asked for, and not kept."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, column: str, /) -> Any: ...
+    def to_pydict(self) -> dict[str, list[Any]]: ...
+    def __arrow_c_schema__(self) -> Any: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+@final
+class Invariant:
+    """Equations, and inequalities, that tie counts together; with the confidential counts where they are given."""
+
+    @staticmethod
+    def total(entries: int, counts: ArrayLike | None = None) -> Invariant: ...
+    @staticmethod
+    def margins(rows: int, columns: int, counts: ArrayLike | None = None) -> Invariant: ...
+    @staticmethod
+    def matrix(a: ArrayLike, counts: ArrayLike | None = None) -> Invariant: ...
+    @staticmethod
+    def hierarchy(parents: ArrayLike, counts: ArrayLike | None = None) -> Invariant: ...
+    @staticmethod
+    def from_frame(
+        frame: Any,
+        *,
+        count: str,
+        levels: list[str] | None = None,
+        invariants: list[dict[str, Any]] | None = None,
+        **options: Any,
+    ) -> Invariant: ...
+    def nonnegative(self) -> Invariant: ...
+    def holds(self, values: ArrayLike) -> NDArray[numpy.bool_]: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def counts(self) -> NDArray[numpy.int64] | None: ...
+    @property
+    def parents(self) -> NDArray[numpy.int64] | None: ...
+    @property
+    def names(self) -> list[str] | None: ...
+    def __and__(self, other: Invariant, /) -> Invariant: ...
+    def __rand__(self, other: Invariant, /) -> Invariant: ...
+    def __len__(self) -> int: ...
+
+@final
+class Law:
+    """A noise law with its scale, or the budget that gives it."""
+
+    def __new__(
+        cls,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        sensitivity: float = 1.0,
+        split: str = "each",
+        scale: float | list[float] | None = None,
+    ) -> Law: ...
+    @property
+    def name(self) -> str: ...
+
+def exact(
+    invariant: Invariant,
+    law: Law,
+    size: int | None = None,
+    seed: int | None = None,
+    *,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+def project(
+    invariant: Invariant,
+    noisy: ArrayLike,
+    kind: str = "l2",
+    *,
+    seed: int | None = None,
+    variances: list[float] | None = None,
+    beta: float = 0.5,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+def main(arguments: list[str]) -> int: ...
+def supervise(program: list[str]) -> None: ...
+def register(name: str, identity: str, promises: list[str], function: Any) -> None: ...
+def make(
+    config: Any,
+    out: str | os.PathLike[str] | None,
+    threads: int | None,
+    sets: dict[str, Any] | None,
+    resume: bool,
+    retry_failed: bool,
+    fail_fast: bool,
+    progress: bool,
+) -> str: ...
+def open_run(folder: str | os.PathLike[str]) -> tuple[str, list[tuple[str, Table]]]: ...
+def draws(folder: str | os.PathLike[str], cells: list[str], front: bool) -> Table: ...
+def judge(folder: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], list[str]]: ...
+def cells_failed(failures: list[tuple[str, str]], cells: int) -> CellsFailed: ...
+def wrong(text: str) -> ConfigError: ...
+def plan(config: Any, sets: dict[str, Any] | None) -> str: ...
+def verify_methods(
+    config: Any,
+    sets: dict[str, Any] | None,
+    threads: int | None,
+    progress: bool,
+) -> list[tuple[list[tuple[str, str]], bool, str | None]]: ...
+def tell(folders: list[Any], format: str, full: bool, by_seed: bool, width: int) -> str: ...
+def compare_runs(
+    base: str | os.PathLike[str],
+    candidate: str | os.PathLike[str],
+    margin: float | None,
+    level: float | None,
+    width: int,
+) -> tuple[str, str, int, bool]: ...

@@ -1,0 +1,244 @@
+//! A config from Python: a path, or a dict with the keys of the file.
+
+use crate::failure::{exception, usage};
+use crate::frame::{self, Columns};
+use crate::method;
+use congenial::failure::Failure;
+use congenial::grid::Plan;
+use congenial::input::CsvTable;
+use congenial::study::{self, Document};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::path::{Path, PathBuf};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+
+/// A config before it is read.
+#[derive(Debug)]
+pub struct Given {
+    /// The file, or the name of a dict in messages.
+    path: PathBuf,
+    /// Of a dict.
+    text: Option<String>,
+    sets: Vec<String>,
+    /// By data set the data, where the dict has a frame in the place of a file.
+    frames: Vec<Option<Columns>>,
+}
+
+/// The name of a frame in messages and results.
+const FRAME: &str = "frame";
+
+impl Given {
+    /// `config`: a path or a dict; `sets`: values in place of those of the config, by keys as in `--set`.
+    pub fn new(config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let mut overrides = Vec::new();
+        for (key, given) in sets.into_iter().flat_map(|sets| sets.iter()) {
+            let key = name(&key, "sets")?;
+            let given = value(&given, &format!("sets: {key}"))?;
+            overrides.push(format!("{key}={}", given.to_string().trim()));
+        }
+        if let Ok(dict) = config.cast::<PyDict>() {
+            let (dict, frames) = without_frames(dict)?;
+            let text = Some(document(&dict)?.to_string());
+            return Ok(Self { path: PathBuf::from("config"), text, sets: overrides, frames });
+        }
+        let path: PathBuf = config.extract().map_err(|_| {
+            usage(format!(
+                "config: got {}, want the path of a TOML file or a dict with its keys",
+                kind(config)
+            ))
+        })?;
+        Ok(Self { path, text: None, sets: overrides, frames: Vec::new() })
+    }
+
+    /// Reads and checks it. Of a dict relative paths begin in the current folder.
+    fn load(&self) -> Result<Document, Failure> {
+        match &self.text {
+            Some(text) => study::read(&self.path, text, &self.sets),
+            None => study::load(&self.path, &self.sets),
+        }
+    }
+}
+
+/// The dict with a name in the place of every frame that it has as `table` of `data`, or of one of several data sets; and the columns of those, none if there is no
+/// frame.
+fn without_frames<'py>(
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Columns>>)> {
+    let as_it_is = || Ok((dict.clone(), Vec::new()));
+    let Some(data) = dict.get_item("data")? else { return as_it_is() };
+    let (plain, frames): (Bound<PyAny>, Vec<Option<Columns>>) = if let Ok(one) = data.cast::<PyDict>() {
+        let (plain, frame) = without_frame(one)?;
+        (plain.into_any(), vec![frame])
+    } else if let Some(sets) = tables(&data) {
+        let sets: Vec<_> = sets.iter().map(without_frame).collect::<PyResult<_>>()?;
+        let (plain, frames): (Vec<_>, Vec<_>) = sets.into_iter().unzip();
+        (PyList::new(dict.py(), plain)?.into_any(), frames)
+    } else {
+        return as_it_is();
+    };
+    if frames.iter().all(Option::is_none) {
+        return as_it_is();
+    }
+    let dict = dict.copy()?;
+    dict.set_item("data", plain)?;
+    Ok((dict, frames))
+}
+
+/// The same of one data set.
+fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Columns>)> {
+    let Some(table) = data.get_item("table")? else { return Ok((data.clone(), None)) };
+    if table.extract::<PathBuf>().is_ok() || !frame::is_one(&table)? {
+        return Ok((data.clone(), None));
+    }
+    let columns = frame::columns(&table)?;
+    let data = data.copy()?;
+    data.set_item("table", FRAME)?;
+    Ok((data, Some(columns)))
+}
+
+/// The document of a dict: tables and lists of tables at the top, all below in lines.
+pub fn document(dict: &Bound<PyDict>) -> PyResult<DocumentMut> {
+    let mut document = DocumentMut::new();
+    for (key, given) in dict.iter() {
+        let key = name(&key, "config")?;
+        let item = match given.cast::<PyDict>() {
+            Ok(dict) => Item::Table(table(dict, &key)?),
+            Err(_) => match tables(&given) {
+                Some(dicts) => {
+                    let mut all = ArrayOfTables::new();
+                    for dict in dicts {
+                        all.push(table(&dict, &key)?);
+                    }
+                    Item::ArrayOfTables(all)
+                }
+                None => Item::Value(value(&given, &key)?),
+            },
+        };
+        document.insert(&key, item);
+    }
+    Ok(document)
+}
+
+/// The dicts of a list that has nothing else.
+fn tables<'py>(given: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyDict>>> {
+    let items: Vec<Bound<PyAny>> = given.cast::<PyList>().ok()?.iter().collect();
+    let dicts: Option<Vec<_>> = items.into_iter().map(|item| item.cast_into::<PyDict>().ok()).collect();
+    dicts.filter(|dicts| !dicts.is_empty())
+}
+
+fn table(dict: &Bound<PyDict>, place: &str) -> PyResult<Table> {
+    let mut table = Table::new();
+    for (key, given) in dict.iter() {
+        let key = name(&key, place)?;
+        let given = value(&given, &format!("{place}.{key}"))?;
+        table.insert(&key, Item::Value(given));
+    }
+    Ok(table)
+}
+
+fn name(key: &Bound<PyAny>, place: &str) -> PyResult<String> {
+    key.extract().map_err(|_| usage(format!("{place}: got the key {}, want texts as keys", shown(key))))
+}
+
+/// A value. Errors: what TOML has no word for.
+fn value(given: &Bound<PyAny>, place: &str) -> PyResult<Value> {
+    if let Some(name) = method::registered_name(given) {
+        let mut table = InlineTable::new();
+        table.insert("kind", "external".into());
+        table.insert("name", name.into());
+        return Ok(Value::InlineTable(table));
+    }
+    if let Ok(flag) = given.cast::<PyBool>() {
+        return Ok(flag.is_true().into());
+    }
+    if given.is_instance_of::<PyInt>() {
+        let number: i64 = given
+            .extract()
+            .map_err(|_| usage(format!("{place}: got {}, want an integer of 64 bits", shown(given))))?;
+        return Ok(number.into());
+    }
+    if given.is_instance_of::<PyFloat>() {
+        return Ok(given.extract::<f64>()?.into());
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(text.extract::<String>()?.into());
+    }
+    if let Ok(dict) = given.cast::<PyDict>() {
+        let mut table = InlineTable::new();
+        for (key, given) in dict.iter() {
+            let key = name(&key, place)?;
+            let given = value(&given, &format!("{place}.{key}"))?;
+            table.insert(&key, given);
+        }
+        return Ok(Value::InlineTable(table));
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        let mut array = Array::new();
+        for (i, item) in given.try_iter()?.enumerate() {
+            array.push(value(&item?, &format!("{place}[{i}]"))?);
+        }
+        return Ok(Value::Array(array));
+    }
+    // Paths, and numbers and arrays of numpy.
+    if let Ok(path) = given.extract::<PathBuf>() {
+        return Ok(path.to_string_lossy().into_owned().into());
+    }
+    if let Ok(plain) = given.call_method0("tolist")
+        && !plain.is(given)
+    {
+        return value(&plain, place);
+    }
+    Err(usage(format!(
+        "{place}: got {}, want a text, a number, True or False, a list or a dict (leave a key out for its default)",
+        shown(given)
+    )))
+}
+
+/// A value with its type, for messages.
+fn shown(given: &Bound<PyAny>) -> String {
+    let text = given.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    format!("{text} ({})", kind(given))
+}
+
+fn kind(given: &Bound<PyAny>) -> String {
+    given.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+impl Given {
+    /// Plans the study. Errors: as [`study::plan`].
+    pub fn plan(&self) -> Result<Box<dyn study::Planned>, Failure> {
+        study::plan_on(self.load()?, self.tables()?)
+    }
+
+    /// Plans the grid, for each data set. Errors: as [`study::settled`]; a study without one.
+    pub fn settled(&self) -> Result<Vec<Plan>, Failure> {
+        match self.load()? {
+            Document::Grid(configs) => {
+                let tables = self.tables()?.into_iter().chain(std::iter::repeat_with(|| None));
+                configs.into_iter().zip(tables).map(|(config, table)| study::settled(config, table)).collect()
+            }
+            Document::Worlds(_) => {
+                let message = "a study of worlds has no methods to verify; its run checks its statements";
+                Err(Failure::Usage(message.into()))
+            }
+        }
+    }
+
+    fn tables(&self) -> Result<Vec<Option<CsvTable>>, Failure> {
+        let read = |columns: &Columns| CsvTable::from_columns(Path::new(FRAME), columns);
+        self.frames.iter().map(|frame| frame.as_ref().map(read).transpose()).collect()
+    }
+}
+
+/// What is said of the data of a plan, as a warning of Python.
+pub fn warn(py: Python, warning: Option<String>) -> PyResult<()> {
+    if let Some(text) = warning {
+        py.import("warnings")?.call_method1("warn", (text,))?;
+    }
+    Ok(())
+}
+
+/// A failure as an exception.
+pub fn raised<T>(result: Result<T, Failure>) -> PyResult<T> {
+    result.map_err(exception)
+}

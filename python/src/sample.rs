@@ -1,0 +1,543 @@
+//! Exact draws and projections on arrays.
+
+use crate::arrays;
+use crate::failure::{exception, refused, usage};
+use crate::invariant::Invariant;
+use crate::waiting::{Waiting, wait};
+use congenial::catalogue::{IntegerNoise, LawKind, OnLaw, RealNoise, TreeNoise};
+use congenial::config::SplitSpec;
+use congenial::engine::Watch;
+use congenial::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
+use congenial::failure::Failure;
+use congenial::grid::calibrate;
+use congenial::imaging::{
+    BlueDown, BlueDownScratch, ImageScratch, IntegerL2, IntegerNnl2, L2, LatticeL1, LatticeL2, LatticeNnl2,
+    TopDown, TopDownScratch,
+};
+use congenial::input::{InvariantTable, Subject};
+use congenial::invariant::{Hierarchy, check_free};
+use congenial::law::EuclideanLaplace;
+use congenial::making;
+use congenial::privacy::Calibration;
+use congenial::rng::{Role, Stream, TaskKey, stream};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use std::cell::OnceCell;
+
+/// A noise law with its scale, or the budget that gives it.
+#[pyclass(frozen, module = "congenial")]
+pub struct Law {
+    kind: LawKind,
+    /// By level; one for all.
+    scales: Option<Vec<f64>>,
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+    sensitivity: f64,
+    split: SplitSpec,
+}
+
+#[pymethods]
+impl Law {
+    #[new]
+    #[pyo3(signature = (name, *, epsilon=None, delta=None, sensitivity=1.0, split="each", scale=None))]
+    fn new(
+        name: &str,
+        epsilon: Option<f64>,
+        delta: Option<f64>,
+        sensitivity: f64,
+        split: &str,
+        scale: Option<&Bound<PyAny>>,
+    ) -> PyResult<Self> {
+        let kind = LawKind::named(name).ok_or_else(|| {
+            let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
+            usage(format!("law: got `{name}`, want one of {}", names.join(", ")))
+        })?;
+        let scales = match scale {
+            None => None,
+            Some(scale) => match scale.extract::<f64>() {
+                Ok(scale) => Some(vec![scale]),
+                Err(_) => Some(scale.extract::<Vec<f64>>().map_err(|_| {
+                    usage("scale: want a number, or a list with one for each level of a tree")
+                })?),
+            },
+        };
+        if let Some(wrong) = scales.iter().flatten().find(|x| !(x.is_finite() && **x > 0.0)) {
+            return Err(usage(format!("scale: got {wrong}, want a finite number > 0")));
+        }
+        match (&scales, epsilon) {
+            (None, None) => return Err(usage(format!("law `{name}`: want `epsilon` or `scale`"))),
+            (Some(_), Some(_)) => {
+                return Err(usage(format!("law `{name}`: want one of `epsilon` and `scale`")));
+            }
+            _ => {}
+        }
+        if scales.is_none() && kind.needs_delta() != delta.is_some() {
+            let want = if delta.is_none() { "want `delta` beside `epsilon`" } else { "it takes no `delta`" };
+            return Err(usage(format!("law `{name}`: {want}")));
+        }
+        let split = SplitSpec::named(split).ok_or_else(|| {
+            usage(format!("split: got `{split}`, want `each`, `even`, or shares as `0.5/0.5`"))
+        })?;
+        Ok(Self { kind, scales, epsilon, delta, sensitivity, split })
+    }
+
+    /// The name in configs and results.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn __repr__(&self) -> String {
+        let noise = match (&self.scales, self.epsilon) {
+            (Some(scales), _) => format!("scale={scales:?}"),
+            (None, Some(epsilon)) => format!("epsilon={epsilon:?}"),
+            (None, None) => String::new(),
+        };
+        format!("Law({:?}, {noise})", self.kind.name())
+    }
+}
+
+impl Law {
+    fn calibration(&self, subject: &Subject) -> congenial::Result<Calibration> {
+        let (levels, known) = (subject.levels(), subject.known_levels());
+        if let Some(scales) = &self.scales {
+            let scales = match (&scales[..], levels - known) {
+                ([one], levels) => vec![*one; levels],
+                (all, levels) if all.len() == levels => all.to_vec(),
+                (all, levels) => {
+                    let want = "one, or one for each level that is measured";
+                    return Err(congenial::Error::Parameter {
+                        name: "scale",
+                        got: format!("{} for {levels} levels", all.len()),
+                        want,
+                    });
+                }
+            };
+            return Ok(Calibration { scales, epsilon: f64::NAN, delta: 0.0 }.below_known(known));
+        }
+        let budget = (self.epsilon.unwrap_or(f64::NAN), self.delta);
+        calibrate(self.kind, budget, self.sensitivity, &self.split, subject, &OnceCell::new())
+    }
+}
+
+/// Rows of integers, or of reals.
+enum Rows {
+    Integers(Vec<i64>),
+    Reals(Vec<f64>),
+}
+
+impl Rows {
+    fn into_array<'py>(self, py: Python<'py>, columns: usize, alone: bool) -> PyResult<Bound<'py, PyAny>> {
+        fn shaped<'py, T: numpy::Element>(
+            py: Python<'py>,
+            values: Vec<T>,
+            columns: usize,
+            alone: bool,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let rows = values.len() / columns.max(1);
+            let array = PyArray1::from_vec(py, values);
+            Ok(if alone { array.into_any() } else { array.reshape([rows, columns])?.into_any() })
+        }
+        match self {
+            Self::Integers(values) => shaped(py, values, columns, alone),
+            Self::Reals(values) => shaped(py, values, columns, alone),
+        }
+    }
+}
+
+type Drawn<T> = Result<T, Failure>;
+
+fn core(error: congenial::Error) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// How rows are made: each by a stream of its own, so that they are the same for any number of threads.
+struct Loop<'a> {
+    seed: u64,
+    rows: usize,
+    columns: usize,
+    threads: usize,
+    waiting: &'a Waiting,
+}
+
+impl Loop<'_> {
+    /// Makes every row; `each`: of its number. Errors: no memory, that it was stopped, and of `each`.
+    fn run<V: Default + Clone + Send, S>(
+        &self,
+        scratch: impl Fn() -> S + Sync,
+        each: impl Fn(usize, &mut Stream, &mut S, &mut [V]) -> congenial::Result<()> + Sync,
+    ) -> Drawn<Vec<V>> {
+        let Self { seed, rows, columns, .. } = *self;
+        let mut all: Vec<V> = Vec::new();
+        let wanted = rows.checked_mul(columns);
+        let there = wanted.is_some_and(|wanted| all.try_reserve_exact(wanted).is_ok());
+        if !there {
+            return Err(Failure::Usage(format!(
+                "size: {rows} rows of {columns} counts do not fit into memory"
+            )));
+        }
+        all.resize(rows * columns, V::default());
+        let (next, failure) =
+            (std::sync::Mutex::new(all.chunks_mut(columns.max(1)).enumerate()), std::sync::Mutex::new(None));
+        let work = || {
+            let mut scratch = scratch();
+            loop {
+                if self.waiting.is_stopped() {
+                    break;
+                }
+                // Some at a time.
+                let some: Vec<(usize, &mut [V])> = match next.lock() {
+                    Ok(mut next) => next.by_ref().take((1 << 14) / columns.max(1) + 1).collect(),
+                    Err(_) => break,
+                };
+                if some.is_empty() {
+                    break;
+                }
+                for (row, out) in some {
+                    let key = TaskKey { seed, cell: 0, replicate: row as u64, role: Role::Noise };
+                    if let Err(error) = each(row, &mut stream(key), &mut scratch, out) {
+                        if let Ok(mut failure) = failure.lock() {
+                            let first: &mut Option<(usize, congenial::Error)> = &mut failure;
+                            if first.as_ref().is_none_or(|(before, _)| row < *before) {
+                                *first = Some((row, error));
+                            }
+                        }
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads.min(rows.max(1)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        drop(next);
+        if let Ok(Some((row, error))) = failure.into_inner() {
+            return Err(Failure::Usage(format!("row {row} (from 0): {error}")));
+        }
+        match self.waiting.is_stopped() {
+            true => Err(Failure::Interrupted("it was stopped".into())),
+            false => Ok(all),
+        }
+    }
+}
+
+/// Exact draws of the noise given the invariant.
+struct Exact<'a> {
+    invariant: &'a Invariant,
+    calibration: &'a Calibration,
+    law: LawKind,
+    rows: Loop<'a>,
+}
+
+impl Exact<'_> {
+    fn unserved(&self) -> congenial::Error {
+        congenial::Error::Unsupported {
+            method: "exact",
+            what: format!("the law `{}` on a {}", self.law.name(), self.invariant.subject.name()),
+            reason: "they do not go together",
+        }
+    }
+
+    fn tree<L: TreeNoise>(
+        &self,
+        tree: &Hierarchy,
+        law: fn(f64) -> congenial::Result<L>,
+    ) -> Drawn<Vec<L::Value>>
+    where
+        L::Value: Send,
+        L::Sampler: Sync,
+    {
+        if !self.law.on_hierarchies() {
+            return Err(core(self.unserved()));
+        }
+        let laws = self.calibration.laws(law).collect::<congenial::Result<Vec<_>>>().map_err(core)?;
+        let counts = self.invariant.nonnegative.then(|| self.invariant.confidential());
+        let sampler = L::tree_sampler(tree, &laws, counts).map_err(core)?;
+        self.rows.run(Default::default, |_, rng, scratch, noise| {
+            sampler.draw(rng, scratch, noise);
+            tree.check_known(noise)
+        })
+    }
+
+    fn lattice<L: ExactLattice>(
+        &self,
+        table: &InvariantTable,
+        law: fn(f64) -> congenial::Result<L>,
+    ) -> Drawn<Vec<i64>> {
+        check_free(&table.invariant).map_err(core)?;
+        let law = law(self.calibration.scales[0]).map_err(core)?;
+        let sampler = LatticeExact::new(&table.invariant, Some(&table.region), law).map_err(core)?;
+        self.rows.run(LatticeScratch::default, |_, rng, scratch, noise| {
+            sampler.draw(rng, scratch, noise);
+            table.invariant.check(noise).and_then(|()| table.region.check(noise))
+        })
+    }
+}
+
+impl OnLaw for Exact<'_> {
+    type Output = Drawn<Rows>;
+
+    fn integers<L: IntegerNoise>(
+        self,
+        law: fn(f64) -> congenial::Result<L>,
+    ) -> congenial::Result<Drawn<Rows>> {
+        Ok(match &*self.invariant.subject {
+            Subject::Hierarchy(table) => self.tree(&table.hierarchy, law),
+            Subject::Table(table) => self.lattice(table, law),
+        }
+        .map(Rows::Integers))
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> congenial::Result<L>) -> congenial::Result<Drawn<Rows>> {
+        Ok(match &*self.invariant.subject {
+            Subject::Hierarchy(table) => self.tree(&table.hierarchy, law),
+            Subject::Table(table) => {
+                check_free(&table.invariant)?;
+                let law = law(self.calibration.scales[0])?;
+                let sampler = ContinuousSampler::new(law, &table.invariant, Some(&table.region))?;
+                self.rows.run(
+                    || (),
+                    |_, rng, (), noise| {
+                        sampler.draw(rng, noise);
+                        table.invariant.check_reals(noise, 0.0).and_then(|()| table.region.check_reals(noise))
+                    },
+                )
+            }
+        }
+        .map(Rows::Reals))
+    }
+
+    fn euclidean(
+        self,
+        law: fn(f64) -> congenial::Result<EuclideanLaplace>,
+    ) -> congenial::Result<Drawn<Rows>> {
+        match &*self.invariant.subject {
+            Subject::Hierarchy(_) => Err(self.unserved()),
+            Subject::Table(table) => Ok(self.lattice(table, law).map(Rows::Integers)),
+        }
+    }
+}
+
+/// An integer argument within bounds.
+fn within(name: &str, given: &Bound<PyAny>, least: i128, most: i128, want: &str) -> PyResult<i128> {
+    let number: Option<i128> = given.extract().ok();
+    number.filter(|n| (least..=most).contains(n)).ok_or_else(|| {
+        let shown = given.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+        usage(format!("{name}: got {shown}, want {want}"))
+    })
+}
+
+fn seed_of(given: &Bound<PyAny>) -> PyResult<u64> {
+    Ok(within("seed", given, 0, i128::from(u64::MAX), "an integer from 0 to 2^64 - 1")? as u64)
+}
+
+/// Threads that are asked for.
+pub fn threads_of(given: Option<&Bound<PyAny>>) -> PyResult<usize> {
+    let given = given.map(|given| within("threads", given, 1, 65535, "an integer from 1 to 65535"));
+    Ok(making::threads(given.transpose()?.map(|n| n as usize)))
+}
+
+/// Draws the noise given the invariant, exactly.
+#[pyfunction]
+#[pyo3(signature = (invariant, law, size=None, seed=None, *, threads=None))]
+pub fn exact<'py>(
+    py: Python<'py>,
+    invariant: &Invariant,
+    law: &Law,
+    size: Option<&Bound<'py, PyAny>>,
+    seed: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let most = i128::from(i64::MAX);
+    let rows = size.map(|size| within("size", size, 0, most, "an integer >= 0")).transpose()?;
+    let seed = seed.map_or(Ok(1), seed_of)?;
+    let threads = threads_of(threads)?;
+    let columns = invariant.size();
+    let calibration = law.calibration(&invariant.subject).map_err(refused)?;
+    let drawn = wait(py, false, |waiting| {
+        let rows = Loop { seed, rows: rows.unwrap_or(1) as usize, columns, threads, waiting };
+        law.kind.on(Exact { invariant, calibration: &calibration, law: law.kind, rows })
+    })?;
+    drawn.map_err(refused)?.map_err(exception)?.into_array(py, columns, size.is_none())
+}
+
+/// The projections, by the names of methods.
+const TREE_KINDS: [&str; 3] = ["l2", "topdown", "bluedown"];
+const TABLE_KINDS: [&str; 5] = ["l2", "l1", "nnl2", "l2-then-integer-l1", "nnl2-then-integer-l1"];
+
+/// Moves noisy counts to the closest that keep the invariant.
+#[pyfunction]
+#[pyo3(signature = (invariant, noisy, kind="l2", *, seed=None, variances=None, beta=0.5, threads=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn project<'py>(
+    py: Python<'py>,
+    invariant: &Invariant,
+    noisy: &Bound<'py, PyAny>,
+    kind: &str,
+    seed: Option<&Bound<'py, PyAny>>,
+    variances: Option<Vec<f64>>,
+    beta: f64,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let columns = invariant.size();
+    let kinds = match &*invariant.subject {
+        Subject::Hierarchy(_) => &TREE_KINDS[..],
+        Subject::Table(_) => &TABLE_KINDS[..],
+    };
+    if !kinds.contains(&kind) {
+        let on = invariant.subject.name();
+        return Err(usage(format!("kind: got `{kind}`, want one of {} on a {on}", kinds.join(", "))));
+    }
+    let seed = seed.map_or(Ok(1), seed_of)?;
+    let threads = threads_of(threads)?;
+    let (noisy, alone) = arrays::rows(noisy, "noisy", columns)?;
+    let noisy: Vec<f64> = noisy.to_vec().map_err(|e| usage(format!("noisy: {e}")))?;
+    let projected = wait(py, false, |waiting| {
+        let rows = Loop { seed, rows: noisy.len() / columns.max(1), columns, threads, waiting };
+        match &*invariant.subject {
+            Subject::Hierarchy(table) => {
+                let levels = table.hierarchy.levels();
+                let variances = variances.unwrap_or_else(|| vec![1.0; levels]);
+                on_tree(kind, &table.hierarchy, &table.counts, &variances, &noisy, &rows)
+            }
+            Subject::Table(table) => on_table(kind, table, beta, &noisy, &rows),
+        }
+    })?;
+    projected.map_err(exception)?.into_array(py, columns, alone)
+}
+
+fn on_tree(
+    kind: &str,
+    tree: &Hierarchy,
+    counts: &[i64],
+    variances: &[f64],
+    noisy: &[f64],
+    rows: &Loop,
+) -> Drawn<Rows> {
+    let of = |row: usize| &noisy[row * rows.columns..(row + 1) * rows.columns];
+    let errors = |row: usize| of(row).iter().zip(counts).map(|(y, &x)| y - x as f64).collect::<Vec<f64>>();
+    match kind {
+        "l2" => {
+            let l2 = L2::new(tree, variances).map_err(core)?;
+            let reals = rows.run(
+                || (),
+                |row, _, (), out: &mut [f64]| {
+                    let mut errors = errors(row);
+                    // Known counts have no noise.
+                    (0..errors.len()).filter(|&v| tree.is_known(v)).for_each(|v| errors[v] = 0.0);
+                    l2.project(&mut errors);
+                    out.iter_mut().zip(&errors).zip(counts).for_each(|((y, z), &x)| *y = x as f64 + z);
+                    Ok(())
+                },
+            );
+            reals.map(Rows::Reals)
+        }
+        "topdown" => {
+            let topdown = TopDown::new(tree, counts);
+            let integers = rows.run(
+                || (TopDownScratch::default(), TopDownScratch::default()),
+                |row, rng, (whole, real), out: &mut [i64]| {
+                    match whole_numbers(of(row)) {
+                        Some(noisy) => topdown.release(&noisy, rng, whole, out),
+                        None => topdown.release(of(row), rng, real, out),
+                    }
+                    Ok(())
+                },
+            );
+            integers.map(Rows::Integers)
+        }
+        _ => {
+            let bluedown = BlueDown::new(tree, variances, counts).map_err(core)?;
+            let integers = rows.run(BlueDownScratch::default, |row, rng, scratch, out: &mut [i64]| {
+                bluedown.release(counts, &errors(row), rng, scratch, out);
+                Ok(())
+            });
+            integers.map(Rows::Integers)
+        }
+    }
+}
+
+/// Integers that are exactly these numbers.
+fn whole_numbers(values: &[f64]) -> Option<Vec<i64>> {
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    values.iter().map(|&x| (x == x.trunc() && x.abs() <= MOST).then_some(x as i64)).collect()
+}
+
+fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: &Loop) -> Drawn<Rows> {
+    let (invariant, region, counts) = (&table.invariant, &table.region, &table.counts[..]);
+    check_free(invariant).map_err(core)?;
+    if matches!(kind, "l2" | "l2-then-integer-l1") && !region.is_everything() {
+        let other = if kind == "l2" { "nnl2" } else { "nnl2-then-integer-l1" };
+        return Err(Failure::Usage(format!("kind: `{kind}` leaves the inequalities aside, want `{other}`")));
+    }
+    let errors = |row: usize| {
+        let row = &noisy[row * rows.columns..(row + 1) * rows.columns];
+        row.iter().zip(counts).map(|(y, &x)| y - x as f64).collect::<Vec<f64>>()
+    };
+    let released = |out: &mut [f64], errors: &[f64]| {
+        out.iter_mut().zip(errors).zip(counts).for_each(|((y, z), &x)| *y = x as f64 + z);
+    };
+    let add = |out: &mut [i64]| out.iter_mut().zip(counts).for_each(|(y, x)| *y += x);
+    match kind {
+        "l2" => {
+            let l2 = LatticeL2::new(invariant).map_err(core)?;
+            let reals = rows.run(
+                || (),
+                |row, _, (), out: &mut [f64]| {
+                    let mut errors = errors(row);
+                    l2.project(&mut errors);
+                    released(out, &errors);
+                    Ok(())
+                },
+            );
+            reals.map(Rows::Reals)
+        }
+        "l1" => {
+            let l1 = LatticeL1::new(invariant, region, beta).map_err(core)?;
+            let reals = rows.run(
+                || (),
+                |row, _, (), out: &mut [f64]| {
+                    let mut errors = errors(row);
+                    l1.project(&mut errors);
+                    released(out, &errors);
+                    Ok(())
+                },
+            );
+            reals.map(Rows::Reals)
+        }
+        "nnl2" => {
+            let nnl2 = LatticeNnl2::new(invariant, region).map_err(core)?;
+            let reals = rows.run(ImageScratch::default, |row, _, scratch, out: &mut [f64]| {
+                let mut errors = errors(row);
+                nnl2.project(&mut scratch.nnl2, &mut errors)?;
+                released(out, &errors);
+                Ok(())
+            });
+            reals.map(Rows::Reals)
+        }
+        "l2-then-integer-l1" => {
+            let l2 = IntegerL2::new(invariant).map_err(core)?;
+            let integers = rows.run(ImageScratch::default, |row, rng, scratch, out: &mut [i64]| {
+                l2.round(rng, &mut scratch.closest, &errors(row), out)?;
+                invariant.check(out)?;
+                add(out);
+                Ok(())
+            });
+            integers.map(Rows::Integers)
+        }
+        _ => {
+            let nnl2 = IntegerNnl2::new(invariant, region).map_err(core)?;
+            let integers = rows.run(ImageScratch::default, |row, rng, scratch, out: &mut [i64]| {
+                nnl2.round(rng, scratch, &errors(row), out)?;
+                invariant.check(out)?;
+                region.check(out)?;
+                add(out);
+                Ok(())
+            });
+            integers.map(Rows::Integers)
+        }
+    }
+}
