@@ -130,7 +130,12 @@ fn main() {
     let releases = if test { 100 } else { 100_000 };
     let program = std::env::current_exe().expect("this program").display().to_string();
     released(folder, "free", releases, "\"unconstrained\"");
-    released(folder, "own", releases, &format!("{{ kind = \"external\", command = [{program:?}, \"copy\"] }}"));
+    released(
+        folder,
+        "own",
+        releases,
+        &format!("{{ kind = \"external\", command = [{program:?}, \"copy\"] }}"),
+    );
     if test {
         run(folder, "rows", "2");
         run(folder, "own", "1");

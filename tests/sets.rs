@@ -108,12 +108,21 @@ fn seeds_are_pooled() {
     assert!(page.contains("sets: data sets side by side") && page.contains("120 replicates"), "{page}");
     assert!(page.contains("sets, deep: normalised L1 error") && !page.contains("seed 2"), "{page}");
     let page = place.prints(&["report", "out", "--by-seed", "--full"]);
-    assert!(page.contains("sets, deep, seed 2: normalised L1 error") && page.contains("40 replicates"), "{page}");
+    assert!(
+        page.contains("sets, deep, seed 2: normalised L1 error") && page.contains("40 replicates"),
+        "{page}"
+    );
     let csv = place.prints(&["report", "out", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 1 + 6 * (3 + 4));
-    assert!(lines[0].starts_with("source,run,data,seed,law") && lines[1].contains("\"sets, flat\",flat,,"), "{csv}");
-    assert_eq!(place.prints(&["report", "out", "--by-seed", "--format", "csv"]).lines().count(), 1 + 3 * 6 * 7);
+    assert!(
+        lines[0].starts_with("source,run,data,seed,law") && lines[1].contains("\"sets, flat\",flat,,"),
+        "{csv}"
+    );
+    assert_eq!(
+        place.prints(&["report", "out", "--by-seed", "--format", "csv"]).lines().count(),
+        1 + 3 * 6 * 7
+    );
     for format in ["html", "json", "markdown", "latex"] {
         assert!(place.prints(&["report", "out", "--format", format]).contains("deep"), "{format}");
     }
@@ -132,7 +141,10 @@ fn all_seeds_are_compared_together() {
     assert_eq!(figures.len(), 6 * (3 + 4) * 3);
     assert!(json["only_base"].as_array().unwrap().is_empty(), "{json}");
     // At 0.05 for all together; that one of them is wrong has seen this seed pass.
-    assert!(figures.iter().all(|figure| !figure["verdict"].as_str().unwrap().starts_with("changed")), "{json}");
+    assert!(
+        figures.iter().all(|figure| !figure["verdict"].as_str().unwrap().starts_with("changed")),
+        "{json}"
+    );
     let within = place.prints(&["compare", "all", "--by", "method", "--format", "json"]);
     let within: serde_json::Value = serde_json::from_str(&within).unwrap();
     assert_eq!(within["figures"].as_array().unwrap().len(), 2 * 2 * (3 + 4) * 3);
@@ -150,7 +162,10 @@ fn tables_and_chains_have_seeds_too() {
     let entries: Vec<EntryRow> = place.rows("out");
     assert_eq!(entries.len(), 2 * 3 * 6);
     let most = entries.iter().filter(|row| of(row.cell).is_none()).map(|row| row.draws).max().unwrap();
-    assert_eq!(most, 2 * entries.iter().filter(|row| of(row.cell).is_some()).map(|row| row.draws).max().unwrap());
+    assert_eq!(
+        most,
+        2 * entries.iter().filter(|row| of(row.cell).is_some()).map(|row| row.draws).max().unwrap()
+    );
     let mixing: Vec<MixingRow> = place.rows("out");
     assert_eq!(mixing.len(), 3);
     let chains = |row: &&MixingRow| of(row.cell).is_none();
@@ -163,7 +178,10 @@ fn tables_and_chains_have_seeds_too() {
 fn meetings_are_pooled() {
     let table = "[data]\ntable = \"table.csv\"\ncount = \"count\"\nentry = [\"row\", \"column\"]\n";
     let grid = "[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\nmethod = \"line-gibbs\"\nlag = 20\nmarginal-chains = 50\nmarginal-steps = 10\n";
-    let config = head("seed = [1, 2]").replace("name", "study = \"meeting\"\nname") + table + &partition(&["row"]) + grid;
+    let config = head("seed = [1, 2]").replace("name", "study = \"meeting\"\nname")
+        + table
+        + &partition(&["row"])
+        + grid;
     let place = place(&config);
     place.prints(&["run", "config.toml", "--out", "out"]);
     let cells = place.cells("out");
@@ -205,7 +223,8 @@ fn failures_are_told_once() {
     // 4,096 tables of 25 cells: too wide to be drawn exactly.
     let table = "[data]\ntable = \"large.csv\"\ncount = \"count\"\nentry = [\"row\", \"column\"]\n";
     let grid = "[[grid]]\nepsilon = 0.05\nlaw = \"l1\"\nmethod = [\"exact\", \"l2\"]\n";
-    let place = place(&(head("seeds = 2") + table + MARGINS + &grid.replace("\"l1\"", "\"double-geometric\"")));
+    let place =
+        place(&(head("seeds = 2") + table + MARGINS + &grid.replace("\"l1\"", "\"double-geometric\"")));
     place.write("large.csv", &place::large_table());
     let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
@@ -233,7 +252,9 @@ fn seeds_and_data_sets_are_axes() {
     let block = "[[grid]]\nlaw = \"laplace\"\nmethod = \"l2\"\nepsilon = [0.5, 2.0]\n";
     let zipped = cells(&format!("{block}zip = [\"data\", \"epsilon\"]\n"));
     assert_eq!(zipped, ["flat 1 0.5", "flat 2 0.5", "deep 1 2.0", "deep 2 2.0"]);
-    let zipped = cells(&format!("{block}zip = [\"seed\", \"epsilon\"]\ndata = \"flat\"\n{block}data = \"deep\"\nseed = 2\n"));
+    let zipped = cells(&format!(
+        "{block}zip = [\"seed\", \"epsilon\"]\ndata = \"flat\"\n{block}data = \"deep\"\nseed = 2\n"
+    ));
     assert_eq!(zipped, ["flat 1 0.5", "flat 2 2.0", "deep 2 0.5", "deep 2 2.0"]);
     let left = cells(&format!("{block}[[exclude]]\nseed = 2\ndata = \"flat\"\n[[exclude]]\nepsilon = 0.5\n"));
     assert_eq!(left, ["flat 1 2.0", "deep 1 2.0", "deep 2 2.0"]);
@@ -261,15 +282,25 @@ fn bad_seeds_and_data_sets_are_refused() {
     refused(&with("seed = 1", ("[[grid]]", "[[grid]]\ndata = \"flut\"")), &["data: got `flut`", "flat"]);
     refused(&with("seed = 1", ("[[grid]]", "[[grid]]\nseed = 2")), &["seed: got 2"]);
     refused(
-        &(with("seeds = 2", same) + "seed = 1\n" + &METHODS.replace("\"topdown\"", "\"topdown\"") + "seed = 2\n"),
+        &(with("seeds = 2", same)
+            + "seed = 1\n"
+            + &METHODS.replace("\"topdown\"", "\"topdown\"")
+            + "seed = 2\n"),
         &["is defined twice, with other seeds"],
     );
-    refused(&(with("seed = 1", same) + "[[exclude]]\ndata = \"deep\"\n"), &["of the data set `deep` is excluded"]);
+    refused(
+        &(with("seed = 1", same) + "[[exclude]]\ndata = \"deep\"\n"),
+        &["of the data set `deep` is excluded"],
+    );
     refused(&(with("seed = 1", same) + "[report]\npublished = \"x.csv\"\n"), &["report.published: not used"]);
     place.write("copy.csv", TREE);
-    let copies = head("seed = 1") + &data("a", "tree.csv", &["group", "zone"]) + &data("b", "copy.csv", &["group", "zone"]);
+    let copies = head("seed = 1")
+        + &data("a", "tree.csv", &["group", "zone"])
+        + &data("b", "copy.csv", &["group", "zone"]);
     refused(&(copies + METHODS), &["`a` and `b` hold the same counts"]);
     let privacy = "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\nmethod = \"exact\"\n";
-    let several = "study = \"privacy\"\nname = \"p\"\nseeds = 2\n".to_owned() + &data("a", "tree.csv", &["group", "zone"]) + privacy;
+    let several = "study = \"privacy\"\nname = \"p\"\nseeds = 2\n".to_owned()
+        + &data("a", "tree.csv", &["group", "zone"])
+        + privacy;
     refused(&several, &["this study draws nothing"]);
 }

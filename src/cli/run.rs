@@ -135,8 +135,7 @@ fn finish(target: &Path, judging: Judging) -> Result<()> {
         Some((_, cell, error)) => {
             let first = format!("{cell}: {error}");
             let manifest = report.runs().next().map(|named| &named.run.manifest);
-            let (failed, cells) =
-                manifest.map_or((0, 0), |manifest| (manifest.failed_cells, manifest.cells));
+            let (failed, cells) = manifest.map_or((0, 0), |manifest| (manifest.failed_cells, manifest.cells));
             Err(Failure::CellsFailed { failed, cells, first })
         }
     }

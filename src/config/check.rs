@@ -1,10 +1,10 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
+use super::limits::MOST_CELLS;
 use super::model::{
     AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
 };
-use super::limits::MOST_CELLS;
 use super::nearest::one_of;
 use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};

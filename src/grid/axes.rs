@@ -56,8 +56,9 @@ impl Noise<'_> {
                 let others =
                     [(AxisName::Method, place), (AxisName::Seed, *of_seed), (AxisName::Data, of_data)];
                 let places: Vec<_> = self.places.iter().copied().chain(others).collect();
-                let excluded =
-                    |e: &Exclude| e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data));
+                let excluded = |e: &Exclude| {
+                    e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data))
+                };
                 go_together(block, &places) && !config.excludes.iter().any(excluded)
             };
             let seeds = block.seed.iter().copied().enumerate().filter(wanted).map(|(_, seed)| seed);

@@ -11,83 +11,82 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
 /// The resolved config of a grid as TOML, with a plan for each data set; paths are absolute.
 pub fn resolved(plans: &[&Plan]) -> String {
-        let config = &plans[0].config;
-        let mut document = DocumentMut::new();
-        document["name"] = value(config.name.as_str());
-        document["seed"] = match config.seeds[..] {
-            [seed] => value(seed as i64),
-            _ => value(config.seeds.iter().map(|&seed| seed as i64).collect::<Array>()),
-        };
-        if config.study != DEFAULT_STUDY {
-            document["study"] = value(config.study);
+    let config = &plans[0].config;
+    let mut document = DocumentMut::new();
+    document["name"] = value(config.name.as_str());
+    document["seed"] = match config.seeds[..] {
+        [seed] => value(seed as i64),
+        _ => value(config.seeds.iter().map(|&seed| seed as i64).collect::<Array>()),
+    };
+    if config.study != DEFAULT_STUDY {
+        document["study"] = value(config.study);
+    }
+    if let Some((change, _)) = &config.change {
+        document["change"] = value(change.name());
+    }
+    match (&config.keep_draws, &config.data.shape) {
+        (Keep::Nothing, _) => {}
+        (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
+            let names = config.data.level_names();
+            document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
         }
-        if let Some((change, _)) = &config.change {
-            document["change"] = value(change.name());
+        (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
+    }
+    if let Shape::Table { invariants, .. } = &config.data.shape {
+        let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
+        document["invariant"] = Item::ArrayOfTables(specs);
+    }
+    document["data"] = match plans {
+        [one] => Item::Table(data(&one.config)),
+        _ => Item::ArrayOfTables(plans.iter().map(|plan| data(&plan.config)).collect()),
+    };
+    let mut report = Table::new();
+    if let Some(published) = &config.published {
+        report["published"] = value(absolute(published));
+    }
+    if !config.queries.is_empty() {
+        let columns = |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
+        report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
+    }
+    match &config.certify {
+        None => {}
+        Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
+        Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
+            let mut certify = Table::new();
+            certify["pairs"] = value(*pairs as i64);
+            certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
+            certify["max-steps"] = value(*max_steps as i64);
+            document["certify"] = Item::Table(certify);
         }
-        match (&config.keep_draws, &config.data.shape) {
-            (Keep::Nothing, _) => {}
-            (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
-                let names = config.data.level_names();
-                document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
-            }
-            (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
+    }
+    if let Some(beside) = &config.beside {
+        let mut table = Table::new();
+        table["table"] = value(absolute(&beside.table));
+        table["confidential"] = value(beside.confidential.as_str());
+        table["released"] = value(beside.released.as_str());
+        table["note"] = value(beside.note.as_str());
+        report["beside"] = Item::Table(table);
+    }
+    if !report.is_empty() {
+        document["report"] = Item::Table(report);
+    }
+    if config.compare != Thresholds::default() {
+        let mut compare = Table::new();
+        compare["level"] = value(config.compare.level);
+        compare["margin"] = value(config.compare.margin);
+        if !config.compare.margins.is_empty() {
+            let margins = config.compare.margins.iter().map(|(metric, &x)| (metric.as_str(), x));
+            compare["margins"] = value(InlineTable::from_iter(margins));
         }
-        if let Shape::Table { invariants, .. } = &config.data.shape {
-            let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
-            document["invariant"] = Item::ArrayOfTables(specs);
+        document["compare"] = Item::Table(compare);
+    }
+    let mut text = document.to_string();
+    for plan in plans {
+        for cell in &plan.cells {
+            plan.block(cell, &mut text).expect("memory");
         }
-        document["data"] = match plans {
-            [one] => Item::Table(data(&one.config)),
-            _ => Item::ArrayOfTables(plans.iter().map(|plan| data(&plan.config)).collect()),
-        };
-        let mut report = Table::new();
-        if let Some(published) = &config.published {
-            report["published"] = value(absolute(published));
-        }
-        if !config.queries.is_empty() {
-            let columns =
-                |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
-            report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
-        }
-        match &config.certify {
-            None => {}
-            Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
-            Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
-                let mut certify = Table::new();
-                certify["pairs"] = value(*pairs as i64);
-                certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
-                certify["max-steps"] = value(*max_steps as i64);
-                document["certify"] = Item::Table(certify);
-            }
-        }
-        if let Some(beside) = &config.beside {
-            let mut table = Table::new();
-            table["table"] = value(absolute(&beside.table));
-            table["confidential"] = value(beside.confidential.as_str());
-            table["released"] = value(beside.released.as_str());
-            table["note"] = value(beside.note.as_str());
-            report["beside"] = Item::Table(table);
-        }
-        if !report.is_empty() {
-            document["report"] = Item::Table(report);
-        }
-        if config.compare != Thresholds::default() {
-            let mut compare = Table::new();
-            compare["level"] = value(config.compare.level);
-            compare["margin"] = value(config.compare.margin);
-            if !config.compare.margins.is_empty() {
-                let margins = config.compare.margins.iter().map(|(metric, &x)| (metric.as_str(), x));
-                compare["margins"] = value(InlineTable::from_iter(margins));
-            }
-            document["compare"] = Item::Table(compare);
-        }
-        let mut text = document.to_string();
-        for plan in plans {
-            for cell in &plan.cells {
-                plan.block(cell, &mut text).expect("memory");
-            }
-        }
-        text
+    }
+    text
 }
 
 fn absolute(path: &Path) -> String {
@@ -135,7 +134,6 @@ fn data(config: &Config) -> Table {
 }
 
 impl Plan {
-
     /// Adds the block of a cell. As text: a document of 100,000 blocks is slow and large. Names have no quotes, and Rust's numbers
     /// are those of TOML.
     fn block(&self, cell: &Cell, text: &mut String) -> std::fmt::Result {

@@ -245,7 +245,6 @@ impl<'a> CellTables<'a> {
             None => Ok(()),
         }
     }
-
 }
 
 /// Of every cell of one of several seeds that which stands for all of them. Errors: the tables of the run.

@@ -1,9 +1,9 @@
 //! What the studies of a grid share.
 
+use super::pooled::PooledTables;
 use super::privacy::{Statements, described, statement_words};
 use super::published;
 use super::release::{check_certificates, known_beside, read_beside_source, write_beside};
-use super::pooled::PooledTables;
 use super::several::Several;
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};

@@ -108,7 +108,13 @@ impl<K: Kind> Planned for Several<K> {
     fn warning(&self) -> Option<String> {
         let mut warnings: Vec<String> = Vec::new();
         for warning in self.sets.iter().filter_map(Planned::warning) {
-            warnings.extend(warning.lines().map(str::to_owned).filter(|line| !warnings.contains(line)).collect::<Vec<_>>());
+            warnings.extend(
+                warning
+                    .lines()
+                    .map(str::to_owned)
+                    .filter(|line| !warnings.contains(line))
+                    .collect::<Vec<_>>(),
+            );
         }
         (!warnings.is_empty()).then(|| warnings.join("\n"))
     }
@@ -124,7 +130,8 @@ impl<K: Kind> Planned for Several<K> {
             json.push(other.json);
         }
         let names = self.sets.iter().map(|set| &set.plan.config.data_name);
-        let summaries: Vec<String> = names.zip(summaries).map(|(name, text)| format!("{name}: {text}")).collect();
+        let summaries: Vec<String> =
+            names.zip(summaries).map(|(name, text)| format!("{name}: {text}")).collect();
         let cells = json.iter().flat_map(|one| one["cells"].as_array().into_iter().flatten().cloned());
         let about = self.about();
         Listing {
@@ -152,7 +159,10 @@ impl<'a, K: Kind> SeveralTables<'a, K> {
     fn at(&mut self, cell: usize) -> Result<(&mut (dyn Tables + 'a), usize)> {
         let (set, cell) = self.several.places[cell];
         while self.current.as_ref().map(|(current, _)| *current) != Some(set) {
-            let next = self.current.take().map_or(Ok(0), |(current, tables)| tables.finish().map(|()| current + 1))?;
+            let next = self
+                .current
+                .take()
+                .map_or(Ok(0), |(current, tables)| tables.finish().map(|()| current + 1))?;
             self.current = Some((next, self.several.sets[next].begin(self.folder)?));
         }
         let (_, tables) = self.current.as_mut().expect("it was just begun");

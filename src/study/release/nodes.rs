@@ -74,5 +74,4 @@ impl<'a> NodeDraws<'a> {
             self.file.push(&NodeDrawRow { cell, replicate: draw.replicate, node, error })
         })
     }
-
 }

@@ -60,7 +60,8 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
                 if !parts.iter().any(|part| of(part).is_some()) {
                     continue;
                 }
-                let error = |part: &&Named| of(part).map_or("-".into(), |(.., row)| with_error(row.estimate()));
+                let error =
+                    |part: &&Named| of(part).map_or("-".into(), |(.., row)| with_error(row.estimate()));
                 let first = [epsilon.to_string(), words.clone(), level_name(parts, level)];
                 body.push(first.into_iter().chain(parts.iter().map(error)).collect());
             }
