@@ -213,7 +213,6 @@ impl Loop<'_> {
             }
             work();
         });
-        drop(next);
         if let Ok(Some((row, error))) = failure.into_inner() {
             return Err(Failure::Usage(format!("row {row} (from 0): {error}")));
         }

@@ -42,5 +42,5 @@ def table():
         "keep-draws": True,
         "data": {"table": TABLE, "count": "count", "entry": ["row", "column"]},
         "invariant": [{"kind": "margins", "rows": "row", "columns": "column"}],
-        "grid": [{"epsilon": 1.0, "law": "double-geometric", "method": [{"kind": "line-gibbs", "sweeps": 2000}]}],
+        "grid": [{"epsilon": 1.0, "law": "double-geometric", "records": 200, "method": [{"kind": "line-gibbs", "sweeps": 2000}]}],
     }
