@@ -25,6 +25,13 @@
 //! `tests/catalogue.rs` draws every method under every law. A study: a folder in `study`, with its part of the config, and a line in
 //! `STUDIES`.
 //!
+//! # What to build on
+//!
+//! The pure core, by itself: [`exact`], [`imaging`], [`kernel`] with [`chain`] and [`coupling`], on [`invariant`] and [`law`]. Of the harness: `own` and `cli::main`,
+//! to add a method and keep the whole command (`examples/own_method.rs`); `study` and `making`, to plan a config and make a run of it; `store::Run` with the rows that `study`
+//! declares, to read one. The other modules of the harness are public for the tests and the Python package; they follow its needs. `scripts/semver` tells what changed between two
+//! commits.
+//!
 //! # Not for releasing real data
 //!
 //! Noise comes from a fast, seeded, predictable generator and floating-point arithmetic. That serves
@@ -70,7 +77,7 @@ pub mod catalogue;
 #[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
-pub mod cluster;
+mod cluster;
 #[cfg(feature = "harness")]
 pub mod config;
 #[cfg(feature = "harness")]

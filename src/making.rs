@@ -5,6 +5,7 @@
 
 use crate::engine::{self, Manner, Shard};
 use crate::failure::{Failure, Result};
+use crate::own::process;
 use crate::page::counted;
 use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
 use crate::study::Planned;
@@ -108,7 +109,9 @@ pub fn run(making: &Making, planned: &dyn Planned, hearer: &dyn Hearer) -> Resul
     let (cells, threads) = (counted(about.cells as f64, "cell"), counted(manner.threads as f64, "thread"));
     hearer.hear(&format!("{}: {cells} on {threads}{expected}", about.name));
     let started = Started::now(manner.threads);
-    let failed = draw(planned, manner, &folder).inspect_err(|_| keep(&folder, &about.name, hearer))?;
+    let drawn = draw(planned, manner, &folder);
+    process::end_idle();
+    let failed = drawn.inspect_err(|_| keep(&folder, &about.name, hearer))?;
     let seconds = started.seconds();
     let target = folder.commit(Manifest::new(about, failed, started.end(), shards))?;
     hearer.hear(&format!("done in {seconds:.1} s: {}", target.display()));
@@ -133,6 +136,7 @@ pub fn run_shard(making: &Making, planned: &dyn Planned, shard: Shard, hearer: &
     hearer.claimed(&about.name, journal.batches())?;
     let started = Started::now(making.manner.threads);
     let drawn = engine::run_shard(planned, making.manner, &journal, shard);
+    process::end_idle();
     let batches = drawn.inspect_err(|_| drop(journal.save()))?;
     let Shard { number, of } = shard;
     journal.note_shard(&ShardRecord { shard: number, of, batches, process: started.end() })?;

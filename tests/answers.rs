@@ -222,7 +222,7 @@ fn answers_are_those_of_the_draws_that_are_kept() {
     // The CSV has the keys of the data; its other rows leave them empty.
     place.prints(&["report", "out", "--out", "report"]);
     let csv = std::fs::read_to_string(place.path("report/answers.csv")).unwrap();
-    assert!(csv.starts_with("run,state,county,district,age,law,"), "{csv}");
+    assert!(csv.starts_with("run,state,county,district,age,data,seed,law,"), "{csv}");
     assert!(csv.contains("\nanswers,A,y,,,") && csv.contains("\nanswers,,,1,old,"), "{csv}");
     assert!(place.path("report/sizes.csv").exists());
 }

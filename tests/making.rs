@@ -4,7 +4,7 @@ mod place;
 
 use congenial::engine::{Manner, Watch};
 use congenial::failure::{Failure, Result};
-use congenial::input::CsvTable;
+use congenial::input::{CsvTable, Wanted};
 use congenial::making::{self, Hearer, Made, Making};
 use congenial::own::{self, OwnMethod, OwnReleases, Promises, Task};
 use congenial::store::{Earlier, Run};
@@ -141,7 +141,7 @@ fn a_table_that_is_held_gives_the_rows_of_its_file() {
             }
         }
     }
-    let table = CsvTable::from_columns(Path::new("frame"), &columns).unwrap();
+    let table = CsvTable::from_columns(Path::new("frame"), &columns, &Wanted::default()).unwrap();
     let text = format!("{GRID}{method}\n{TREE_DATA}");
     let read = || study::read(&place.path("config.toml"), &text, &[]).unwrap();
     let held = study::plan_on(read(), vec![Some(table)]).unwrap();
@@ -149,14 +149,14 @@ fn a_table_that_is_held_gives_the_rows_of_its_file() {
     assert_eq!(held.about().data_digest, filed.about().data_digest);
     assert_eq!(held.units(), filed.units());
     columns[2].1[3] = None;
-    let refused = CsvTable::from_columns(Path::new("frame"), &columns).unwrap_err();
+    let refused = CsvTable::from_columns(Path::new("frame"), &columns, &Wanted::default()).unwrap_err();
     assert_eq!(refused.to_string(), "frame: row 4: no value in `count`");
     columns[2].1.pop();
-    let refused = CsvTable::from_columns(Path::new("frame"), &columns).unwrap_err();
+    let refused = CsvTable::from_columns(Path::new("frame"), &columns, &Wanted::default()).unwrap_err();
     assert_eq!(refused.to_string(), "frame: `count` has 5 values, `zone` has 6");
     columns[2].1[3] = Some("x");
     columns[2].1.push(Some("1"));
-    let table = CsvTable::from_columns(Path::new("frame"), &columns).unwrap();
+    let table = CsvTable::from_columns(Path::new("frame"), &columns, &Wanted::default()).unwrap();
     let refused = study::plan_on(read(), vec![Some(table)]).err().unwrap();
     assert_eq!(refused.to_string(), "frame: row 4: `count` = `x`, want an integer >= 0");
 }

@@ -17,8 +17,10 @@ fn main() {
     }
     // As the harness of tests: names, and a filter.
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 13] = [
+    let tests: [(&str, fn()); 15] = [
         ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
+        ("exclusions_name_methods_and_options", exclusions_name_methods_and_options),
+        ("wrappers_end_with_what_they_started", wrappers_end_with_what_they_started),
         ("tables_are_served", tables_are_served),
         ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
         ("bad_configs_are_refused", bad_configs_are_refused),
@@ -198,6 +200,44 @@ fn noise_is_shared_and_rows_are_kept() {
     assert_eq!(levels.len(), 3 * 3);
 }
 
+/// What is excluded is neither drawn nor started; options that look like numbers are as they were given when the resolved config is run.
+fn exclusions_name_methods_and_options() {
+    let own = |kind: &str, more: &str| {
+        format!("{{ kind = \"external\", {}, name = \"{kind}\"{more} }}", command(kind))
+    };
+    let methods = format!("\"l2\", {}, {}", own("copy", ", mode = [\"1e5\", \"007\"]"), own("mute", ""));
+    let cells = |excluded: &str| {
+        let config = tree(&methods, 5) + &format!("[[exclude]]\nmethod = {excluded}\n");
+        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+        place.prints(&["compare", "out", "again", "--identical"]);
+        let cells: Vec<CellRow> = place.rows("out");
+        cells.iter().map(|cell| cell.options.split(",files=").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mute = "{ kind = \"external\", name = \"mute\" }";
+    assert_eq!(cells(mute), ["", "name=copy,mode=1e5", "name=copy,mode=007"]);
+    let one = format!("[{mute}, {{ kind = \"external\", name = \"copy\", mode = \"1e5\" }}]");
+    assert_eq!(cells(&one), ["", "name=copy,mode=007"]);
+    assert_eq!(cells("\"external\""), [""]);
+}
+
+/// A program that another has started ends with it.
+fn wrappers_end_with_what_they_started() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let program = std::env::current_exe().unwrap().display().to_string();
+    let shell = format!("'{program}' method hangs; true");
+    let own = format!("{{ kind = \"external\", command = [\"sh\", \"-c\", {shell:?}], timeout = 0.5 }}");
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&format!("{own}, \"l2\""), 5))]);
+    let clock = std::time::Instant::now();
+    let output = place.command(&["run", "config.toml", "--out", "out"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert!(place.failures("out")[0].contains("took more than 500ms"));
+    assert!(clock.elapsed().as_secs() < 20);
+}
+
 fn tables_are_served() {
     let own = format!("{{ kind = \"external\", {} }}", command("integers"));
     let config = format!(
@@ -278,6 +318,9 @@ fn bad_configs_are_refused() {
     refused(&command("talkative"), &["did not say that it is a mechanism"]);
     refused(&command("unclear"), &["`everything=1` after `ready`", "added="]);
     refused(&format!("{}, timeout = 0.2", command("slow-start")), &["took more than 200ms"]);
+    refused(&format!("{}, \"my key\" = 1", command("copy")), &["option: got `my key`"]);
+    refused(&format!("{}, epsilon = 1", command("copy")), &["option: got `epsilon`"]);
+    refused(&format!("{}, alpha = [1, 1]", command("copy")), &["alpha: got", "twice"]);
     // Without the commands a config can be checked.
     place.write("config.toml", &tree(&format!("{{ kind = \"external\", {} }}", command("old")), 5));
     place.prints(&["check", "config.toml"]);

@@ -1,10 +1,11 @@
 //! A config from Python: a path, or a dict with the keys of the file.
 
 use crate::failure::{exception, usage};
-use crate::frame::{self, Columns};
+use crate::frame::{self, Frame};
 use crate::method;
+use congenial::config::Config;
 use congenial::failure::Failure;
-use congenial::grid::Plan;
+use congenial::grid::{Plan, wanted};
 use congenial::input::CsvTable;
 use congenial::study::{self, Document};
 use pyo3::prelude::*;
@@ -21,7 +22,7 @@ pub struct Given {
     text: Option<String>,
     sets: Vec<String>,
     /// By data set the data, where the dict has a frame in the place of a file.
-    frames: Vec<Option<Columns>>,
+    frames: Vec<Option<Frame>>,
 }
 
 /// The name of a frame in messages and results.
@@ -61,10 +62,10 @@ impl Given {
 
 /// The dict with a name in the place of every frame that it has as `table` of `data`, or of one of several data sets; and the columns of those, none if there is no
 /// frame.
-fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Columns>>)> {
+fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Frame>>)> {
     let as_it_is = || Ok((dict.clone(), Vec::new()));
     let Some(data) = dict.get_item("data")? else { return as_it_is() };
-    let (plain, frames): (Bound<PyAny>, Vec<Option<Columns>>) = if let Ok(one) = data.cast::<PyDict>() {
+    let (plain, frames): (Bound<PyAny>, Vec<Option<Frame>>) = if let Ok(one) = data.cast::<PyDict>() {
         let (plain, frame) = without_frame(one)?;
         (plain.into_any(), vec![frame])
     } else if let Some(sets) = tables(&data) {
@@ -83,15 +84,15 @@ fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict
 }
 
 /// The same of one data set.
-fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Columns>)> {
+fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Frame>)> {
     let Some(table) = data.get_item("table")? else { return Ok((data.clone(), None)) };
     if table.extract::<PathBuf>().is_ok() || !frame::is_one(&table)? {
         return Ok((data.clone(), None));
     }
-    let columns = frame::columns(&table)?;
+    let frame = frame::read(&table)?;
     let data = data.copy()?;
     data.set_item("table", FRAME)?;
-    Ok((data, Some(columns)))
+    Ok((data, Some(frame)))
 }
 
 /// The document of a dict: tables and lists of tables at the top, all below in lines.
@@ -205,14 +206,19 @@ fn kind(given: &Bound<PyAny>) -> String {
 impl Given {
     /// Plans the study. Errors: as [`study::plan`].
     pub fn plan(&self) -> Result<Box<dyn study::Planned>, Failure> {
-        study::plan_on(self.load()?, self.tables()?)
+        let document = self.load()?;
+        let tables = match &document {
+            Document::Grid(configs) => self.tables(configs)?,
+            Document::Worlds(_) => Vec::new(),
+        };
+        study::plan_on(document, tables)
     }
 
     /// Plans the grid, for each data set. Errors: as [`study::settled`]; a study without one.
     pub fn settled(&self) -> Result<Vec<Plan>, Failure> {
         match self.load()? {
             Document::Grid(configs) => {
-                let tables = self.tables()?.into_iter().chain(std::iter::repeat_with(|| None));
+                let tables = self.tables(&configs)?;
                 configs.into_iter().zip(tables).map(|(config, table)| study::settled(config, table)).collect()
             }
             Document::Worlds(_) => {
@@ -222,9 +228,13 @@ impl Given {
         }
     }
 
-    fn tables(&self) -> Result<Vec<Option<CsvTable>>, Failure> {
-        let read = |columns: &Columns| CsvTable::from_columns(Path::new(FRAME), columns);
-        self.frames.iter().map(|frame| frame.as_ref().map(read).transpose()).collect()
+    /// The frames of some data sets, in their order.
+    fn tables(&self, configs: &[Config]) -> Result<Vec<Option<CsvTable>>, Failure> {
+        let frames = self.frames.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        let table = |(config, frame): (&Config, Option<&Frame>)| {
+            frame.map(|frame| frame.table(Path::new(FRAME), &wanted(config))).transpose()
+        };
+        configs.iter().zip(frames).map(table).collect()
     }
 }
 

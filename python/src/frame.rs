@@ -9,12 +9,32 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{ArrowError, DataType};
+use congenial::failure::Failure;
+use congenial::input::{CsvTable, Wanted};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyFloat};
+use std::path::Path;
 
 /// Columns: names, and values row by row; none for null.
 pub type Columns = Vec<(String, Vec<Option<String>>)>;
+
+/// A frame: its columns, and those whose type no data have, with why.
+#[derive(Debug, Default)]
+pub struct Frame {
+    columns: Columns,
+    refused: Vec<(String, String)>,
+}
+
+impl Frame {
+    /// The table with what is wanted of it. Errors: as [`CsvTable::from_columns`]; a type that no data have.
+    pub fn table(&self, path: &Path, wanted: &Wanted) -> Result<CsvTable, Failure> {
+        match self.refused.iter().find(|(name, _)| wanted.takes(name)) {
+            Some((_, why)) => Err(Failure::Usage(why.clone())),
+            None => CsvTable::from_columns(path, &self.columns, wanted),
+        }
+    }
+}
 
 /// Whether something is a frame at all.
 pub fn is_one(given: &Bound<PyAny>) -> PyResult<bool> {
@@ -24,7 +44,7 @@ pub fn is_one(given: &Bound<PyAny>) -> PyResult<bool> {
 }
 
 /// The columns of a dict of lists or arrays, or of a frame that has the Arrow PyCapsule interface, or `to_dict`.
-pub fn columns(frame: &Bound<PyAny>) -> PyResult<Columns> {
+pub fn read(frame: &Bound<PyAny>) -> PyResult<Frame> {
     if let Ok(dict) = frame.cast::<PyDict>() {
         return of_dict(dict);
     }
@@ -47,7 +67,7 @@ pub fn columns(frame: &Bound<PyAny>) -> PyResult<Columns> {
     )))
 }
 
-fn of_dict(dict: &Bound<PyDict>) -> PyResult<Columns> {
+fn of_dict(dict: &Bound<PyDict>) -> PyResult<Frame> {
     let mut columns = Columns::new();
     for (name, values) in dict.iter() {
         let name: String = name.extract().map_err(|_| usage("frame: want texts as names of columns"))?;
@@ -55,20 +75,25 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Columns> {
         let mut texts = Vec::new();
         for value in values {
             let value = value?;
-            texts.push(if value.is_none() { None } else { Some(value.str()?.to_string()) });
+            texts.push(match value.cast::<PyFloat>() {
+                // As Arrow's columns say it.
+                Ok(number) => Some(number.value()).filter(|x| !x.is_nan()).map(|x| x.to_string()),
+                Err(_) if value.is_none() => None,
+                Err(_) => Some(value.str()?.to_string()),
+            });
         }
         columns.push((name, texts));
     }
-    Ok(columns)
+    Ok(Frame { columns, refused: Vec::new() })
 }
 
-fn of_stream(capsule: &Bound<PyCapsule>) -> PyResult<Columns> {
+fn of_stream(capsule: &Bound<PyCapsule>) -> PyResult<Frame> {
     let wrong = |e: ArrowError| usage(format!("frame: cannot be read: {e}"));
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: the capsule has the name that the Arrow PyCapsule interface gives to one that holds an `ArrowArrayStream`, and its caller holds it. The stream is moved out, and what is left is marked as released, as the interface asks of a consumer.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast::<FFI_ArrowArrayStream>().as_ptr()) };
     let reader = RecordBatchStreamReader::try_new(stream).map_err(wrong)?;
-    let mut columns: Columns = Vec::new();
+    let (mut columns, mut refused) = (Columns::new(), Vec::<(String, String)>::new());
     for batch in reader {
         let batch = batch.map_err(wrong)?;
         if columns.is_empty() {
@@ -76,14 +101,19 @@ fn of_stream(capsule: &Bound<PyCapsule>) -> PyResult<Columns> {
                 batch.schema().fields().iter().map(|field| (field.name().clone(), Vec::new())).collect();
         }
         for ((name, texts), array) in columns.iter_mut().zip(batch.columns()) {
-            add(name, array.as_ref(), texts)?;
+            if let Err(why) = add(name, array.as_ref(), texts) {
+                texts.resize(texts.len() + array.len(), None);
+                if refused.iter().all(|(other, _)| other != name) {
+                    refused.push((name.clone(), why));
+                }
+            }
         }
     }
-    Ok(columns)
+    Ok(Frame { columns, refused })
 }
 
-/// Appends the values of an array as texts.
-fn add(name: &str, array: &dyn Array, texts: &mut Vec<Option<String>>) -> PyResult<()> {
+/// Appends the values of an array as texts. Errors: a type that no data have.
+fn add(name: &str, array: &dyn Array, texts: &mut Vec<Option<String>>) -> Result<(), String> {
     fn numbers<T: ArrowPrimitiveType<Native: ToString>>(array: &dyn Array, texts: &mut Vec<Option<String>>) {
         texts.extend(array.as_primitive::<T>().iter().map(|value| value.map(|value| value.to_string())));
     }
@@ -115,9 +145,7 @@ fn add(name: &str, array: &dyn Array, texts: &mut Vec<Option<String>>) -> PyResu
             }));
         }
         other => {
-            return Err(usage(format!(
-                "frame: column `{name}` has the type {other}, want texts or integers"
-            )));
+            return Err(format!("frame: column `{name}` has the type {other}, want texts or integers"));
         }
     }
     Ok(())

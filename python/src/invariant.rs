@@ -4,7 +4,7 @@ use crate::arrays::{integers, matrix};
 use crate::config::document;
 use crate::failure::{exception, refused, usage};
 use crate::frame;
-use congenial::grid::Plan;
+use congenial::grid::{Plan, wanted};
 use congenial::input::{CsvTable, HierarchyTable, InvariantTable, Subject};
 use congenial::invariant::{Hierarchy, Inequalities, Linear};
 use congenial::lattice::IntMatrix;
@@ -141,7 +141,7 @@ impl Invariant {
         invariants: Option<&Bound<PyList>>,
         options: Option<&Bound<PyDict>>,
     ) -> PyResult<Self> {
-        let columns = frame::columns(frame)?;
+        let frame = frame::read(frame)?;
         let data = PyDict::new(py);
         data.set_item("table", "frame")?;
         data.set_item("count", count)?;
@@ -167,12 +167,13 @@ impl Invariant {
         config.set_item("grid", [block])?;
         let text = document(&config)?.to_string();
         let path = Path::new("frame");
-        let subject = py.detach(|| {
-            let table = CsvTable::from_columns(path, &columns)?;
-            match study::read(path, &text, &[])? {
-                Document::Grid(mut configs) => Plan::on(configs.remove(0), table).map(|plan| plan.subject),
-                Document::Worlds(_) => unreachable!("the config above has a grid"),
+        let subject = py.detach(|| match study::read(path, &text, &[])? {
+            Document::Grid(mut configs) => {
+                let config = configs.remove(0);
+                let table = frame.table(path, &wanted(&config))?;
+                Plan::on(config, table).map(|plan| plan.subject)
             }
+            Document::Worlds(_) => unreachable!("the config above has a grid"),
         });
         Ok(Self { subject: Arc::new(subject.map_err(exception)?), counted: true, nonnegative: false })
     }

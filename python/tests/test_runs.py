@@ -60,6 +60,20 @@ def test_a_dict_is_a_config(tmp_path, tree, monkeypatch):
     assert rows(congenial.run(tree, "numpy", progress=False)) == rows(run)
 
 
+def test_seeds_and_data_sets_are_axes(tmp_path, tree):
+    data = tree["data"]
+    tree["seed"] = [1, 2]
+    tree["data"] = [{**data, "name": "a"}, {**data, "name": "b", "table": {**TREE, "count": [1, 2, 3, 4, 5, 6]}}]
+    run = congenial.run(tree, tmp_path / "run", progress=False)
+    # Of each data set the cells of every seed, and those that stand for both.
+    assert len(run.cells) == 2 * 4 * 3 and len(run.errors) == 2 * 4 * 2 * 20 * 3
+    assert set(run.cells["data"]) == {"a", "b"} and set(run.cells.to_pydict()["seed"]) == {1, 2, None}
+    assert "data sets side by side" in run.report() and "tree, b, seed 2" in run.report(full=True, by_seed=True)
+    assert len(congenial.plan(tree)) == 2 * 4 * 2
+    verified = congenial.verify(tree, progress=False)
+    assert verified.ok and {one["data"] for one in verified.methods} == {"a", "b"}
+
+
 def test_tables_are_read_without_anything_else(tmp_path, tree):
     run = congenial.run(tree, tmp_path / "run", progress=False)
     errors = run.errors

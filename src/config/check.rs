@@ -6,6 +6,7 @@ use super::model::{
     AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
 };
 use super::nearest::one_of;
+use super::own::EXTERNAL;
 use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
@@ -388,9 +389,13 @@ impl Checker<'_> {
         for axis in wire.method.iter() {
             self.not_empty("method", axis)?;
             for wire in &axis.get_ref().0 {
+                if wire.kind == EXTERNAL {
+                    methods.push(ExcludedMethod::Own(self.excluded_own(wire)?));
+                    continue;
+                }
                 let options: Vec<String> = wire.options.iter().map(|(key, _)| key.clone()).collect();
                 let all = self.method(wire, axis.span(), true)?.into_iter();
-                methods.extend(all.map(|method| ExcludedMethod { method, options: options.clone() }));
+                methods.extend(all.map(|method| ExcludedMethod::Ours { method, options: options.clone() }));
             }
         }
         let split =

@@ -1,5 +1,6 @@
 //! What a checked config says.
 
+use super::own::ExcludedOwn;
 use crate::catalogue::{LawKind, Method};
 use crate::input::{DataSource, Keep};
 use crate::privacy::ChangeKind;
@@ -357,27 +358,44 @@ impl Exclude {
     }
 }
 
-/// A method of which cells are left out.
+/// Methods of which cells are left out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExcludedMethod {
-    /// With options.
-    pub method: Method,
-    /// The keys of those that must agree.
-    pub options: Vec<String>,
+pub enum ExcludedMethod {
+    /// One of ours.
+    Ours {
+        /// With options.
+        method: Method,
+        /// The keys of those that must agree.
+        options: Vec<String>,
+    },
+    /// Some that are not ours.
+    Own(ExcludedOwn),
 }
 
 impl ExcludedMethod {
     /// Whether a method is it.
     pub fn has(&self, method: &Method) -> bool {
-        let value = |method: &Method, key: &str| {
-            method.values().into_iter().find(|(option, _)| option.key == key).map(|(_, value)| value)
-        };
-        method.kind() == self.method.kind()
-            && self.options.iter().all(|key| value(method, key) == value(&self.method, key))
+        match self {
+            Self::Ours { method: excluded, options } => {
+                let value = |method: &Method, key: &str| {
+                    method.values().into_iter().find(|(option, _)| option.key == key).map(|(_, value)| value)
+                };
+                method.kind() == excluded.kind()
+                    && options.iter().all(|key| value(method, key) == value(excluded, key))
+            }
+            Self::Own(excluded) => match method {
+                Method::External { own: Some(own) } => excluded.has(*own),
+                _ => false,
+            },
+        }
     }
 
     /// In words.
     pub fn words(&self) -> String {
-        if self.options.is_empty() { self.method.name().to_owned() } else { self.method.words() }
+        match self {
+            Self::Ours { method, options } if options.is_empty() => method.name().to_owned(),
+            Self::Ours { method, .. } => method.words(),
+            Self::Own(excluded) => excluded.words(),
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::own::process::Program;
 use crate::own::{self, Own, OwnMethod};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
@@ -22,8 +22,57 @@ pub(super) const EXTERNAL: &str = "external";
 const TIMEOUT: f64 = 60.0;
 /// Keys that are no options of the method.
 const KEYS: [&str; 5] = ["command", "name", "depends", "timeout", "folder"];
+/// What the protocol or results call something else.
+const RESERVED: [&str; 5] = ["kind", "law", "epsilon", "variances", "files"];
+
+/// Methods of one's own that are left out: what must agree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExcludedOwn {
+    /// The name, if that is given.
+    name: Option<String>,
+    /// Options, each with the values of which one must be the method's.
+    options: Vec<(String, Vec<String>)>,
+}
+
+impl ExcludedOwn {
+    /// Whether a method is among them.
+    pub(super) fn has(&self, own: Own) -> bool {
+        let value =
+            |key: &str| own.options().iter().find(|(option, _)| option == key).map(|(_, value)| value);
+        let (name, _) = Own::named(own.words());
+        self.name.as_ref().is_none_or(|wanted| wanted == name)
+            && self.options.iter().all(|(key, values)| value(key).is_some_and(|value| values.contains(value)))
+    }
+
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        let options = self.options.iter().map(|(key, values)| format!(" {key}={}", values.join("|")));
+        format!("{}{}", self.name.as_deref().unwrap_or(EXTERNAL), options.collect::<String>())
+    }
+}
 
 impl Checker<'_> {
+    /// Methods of one's own that an `[[exclude]]` leaves out: by `name`, which may be that of the last argument of `command`, and by options; all of them, if it
+    /// says nothing of them.
+    pub(super) fn excluded_own(&self, wire: &WireMethod) -> Result<ExcludedOwn> {
+        let mut excluded = ExcludedOwn { name: None, options: Vec::new() };
+        for (key, axis) in &wire.options {
+            match key.as_str() {
+                "name" => excluded.name = self.texts(key, axis)?.pop(),
+                "command" => {
+                    let command = self.texts(key, axis)?;
+                    excluded.name = excluded.name.or_else(|| Some(name_of(&command)));
+                }
+                key if KEYS.contains(&key) => {}
+                key => {
+                    let word = |given: &Given, span| self.word(key, given, span);
+                    excluded.options.push((key.to_owned(), self.axis(key, axis, word)?));
+                }
+            }
+        }
+        Ok(excluded)
+    }
+
     /// One method for each combination of its options, the first changing slowest. Errors: neither a command nor a name; files that cannot be read; values
     /// that no line of the protocol holds.
     pub(super) fn external(&self, wire: &WireMethod, span: Range<usize>) -> Result<Vec<Method>> {
@@ -59,9 +108,13 @@ impl Checker<'_> {
         let axes = wire.options.iter().filter(|(key, _)| !KEYS.contains(&key.as_str()));
         let axes: Vec<(&str, Vec<String>)> = axes
             .map(|(key, axis)| {
-                self.not_empty(key, axis)?;
-                let values = axis.get_ref().0.iter().map(|given| self.word(key, given, axis.span()));
-                Ok((key.as_str(), values.collect::<Result<_>>()?))
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+                if key.is_empty() || !key.chars().all(plain) || RESERVED.contains(&key.as_str()) {
+                    let label = format!("want letters, digits, - and _, and none of {}", RESERVED.join(", "));
+                    return Err(self.error(format!("option: got `{key}`"), axis.span(), label));
+                }
+                let word = |given: &Given, span| self.word(key, given, span);
+                Ok((key.as_str(), self.axis(key, axis, word)?))
             })
             .collect::<Result<_>>()?;
         let lengths: Vec<_> = axes.iter().map(|(key, values)| (*key, values.len(), span.clone())).collect();
@@ -82,11 +135,10 @@ impl Checker<'_> {
                     hash.update((content.len() as u64).to_le_bytes());
                     hash.update(content);
                 }
-                let stem = command.iter().rev().find(|word| !word.starts_with('-'));
-                let stem = stem.and_then(|word| Path::new(word).file_stem()).unwrap_or_default();
-                let name = name.unwrap_or_else(|| stem.to_string_lossy().into_owned());
-                let own = program(&command, &folder, timeout);
-                (name, hex(hash.finalize())[..8].to_owned(), Some(command), own)
+                let name = name.unwrap_or_else(|| name_of(&command));
+                let identity = hex(hash.finalize())[..8].to_owned();
+                let own = Program::of(&command, &folder, Duration::from_secs_f64(timeout), &identity);
+                (name, identity, Some(command), Arc::new(own) as Arc<dyn OwnMethod>)
             }
             (None, Some(name)) => {
                 let own = own::registered(&name).map_err(|names| {
@@ -143,17 +195,11 @@ impl Checker<'_> {
     }
 }
 
-/// Programs of one command, of all options together: one for every thread.
-fn program(command: &[String], folder: &Path, timeout: f64) -> Arc<dyn OwnMethod> {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, PoisonError};
-    type Key = (Vec<String>, PathBuf, u64);
-    static PROGRAMS: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
-    let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (command.to_vec(), folder.to_owned(), timeout.to_bits());
-    let new =
-        || Arc::new(Program::new(command.to_vec(), folder.to_owned(), Duration::from_secs_f64(timeout)));
-    programs.get_or_insert_default().entry(key).or_insert_with(new).clone()
+/// The name of a method that has none: that of the file of the last argument that is no flag.
+fn name_of(command: &[String]) -> String {
+    let last = command.iter().rev().find(|word| !word.starts_with('-'));
+    let stem = last.and_then(|word| Path::new(word).file_stem()).unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// The method as it stands in a config, whatever folder that is in.
@@ -176,10 +222,12 @@ fn config(
         }
     }
     for (key, word) in options {
-        let number = word.parse::<i64>().map(Value::from);
-        let number = number.or_else(|_| word.parse::<f64>().map(Value::from));
-        let value = number.or_else(|_| word.parse::<bool>().map(Value::from));
-        parts.push((key.clone(), value.unwrap_or_else(|_| Value::from(word.as_str()))));
+        // A number or a truth value where that is written as the word.
+        let number = word.parse::<i64>().ok().filter(|n| n.to_string() == *word).map(Value::from);
+        let number =
+            number.or_else(|| word.parse().ok().filter(|x: &f64| format!("{x:?}") == *word).map(Value::from));
+        let value = number.or_else(|| word.parse::<bool>().ok().map(Value::from));
+        parts.push((key.clone(), value.unwrap_or_else(|| Value::from(word.as_str()))));
     }
     parts
         .iter()

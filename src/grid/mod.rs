@@ -13,7 +13,7 @@ use crate::store::Run;
 use axes::Noise;
 pub use resolved::resolved;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// One point of the grid.
@@ -171,14 +171,19 @@ pub struct Plan {
     pub pooled: bool,
 }
 
+/// The columns that a config reads of its data.
+pub fn wanted(config: &Config) -> Wanted<'_> {
+    let queried = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
+    Wanted::by(&config.data).and(queried)
+}
+
 impl Plan {
     /// Reads the data and expands the grid.
     ///
     /// Refused: what the data loader refuses; a split that does not fit the tree; a method that cannot
     /// serve a law; a cell defined twice; a grid from which everything is excluded.
     pub fn new(config: Config) -> Result<Self> {
-        let queried = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
-        let table = CsvTable::read_wanted(&config.data.table, &Wanted::by(&config.data).and(queried))?;
+        let table = CsvTable::read_wanted(&config.data.table, &wanted(&config))?;
         meet(&config)?;
         Self::on(config, table)
     }
@@ -223,6 +228,7 @@ impl Plan {
                 cells.push(cell);
             }
         }
+        same_seeds_of_chains(&config, &subject, &cells)?;
         if cells.is_empty() {
             let data = match &config.data_name[..] {
                 "" => String::new(),
@@ -269,10 +275,39 @@ impl Plan {
     }
 }
 
+/// Refuses cells of one chain with other seeds, where what is computed once a chain belongs to all of its cells.
+fn same_seeds_of_chains(config: &Config, subject: &Subject, cells: &[Cell]) -> Result<()> {
+    let shared = |cell: &Cell| match (&config.certify, cell.meeting) {
+        (Some(Certify::Pairs(_)), _) => cell.method.is_chain(),
+        (_, Some(meeting)) => meeting.marginals.is_some() || meeting.harmonized.is_some(),
+        _ => false,
+    };
+    let mut seeds: HashMap<u64, Vec<u64>> = HashMap::new();
+    let seeded: Vec<&Cell> = cells.iter().filter(|cell| cell.seeded && shared(cell)).collect();
+    for same in seeded.chunk_by(|a, b| a.streams == b.streams) {
+        let of_cell: Vec<u64> = same.iter().map(|cell| cell.seed).collect();
+        let of_chain = seeds.entry(same[0].chain_key(subject)).or_insert_with(|| of_cell.clone());
+        if *of_chain != of_cell {
+            let message = format!(
+                "seed: got {of_chain:?} and {of_cell:?} for one chain of `{}`",
+                same[0].method.name()
+            );
+            let span = config.blocks[0].method_span.clone();
+            let label =
+                "pairs, marginals and groups belong to a chain: want the same seeds for all of its cells";
+            return Err(config.error(message, span, label));
+        }
+    }
+    Ok(())
+}
+
 /// Asks the methods that are not ours what they promise. Errors: one that cannot be used.
 pub fn meet(config: &Config) -> Result<()> {
     for block in &config.blocks {
-        for method in &block.method {
+        let mut seen = HashSet::new();
+        let noises = axes::noises(block);
+        let methods = noises.iter().flat_map(|noise| noise.methods(config, block));
+        for (_, method, _) in methods.filter(|(place, ..)| seen.insert(*place)) {
             if let Method::External { own: Some(own) } = method {
                 own.meet().map_err(|why| {
                     config.error(

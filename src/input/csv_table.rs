@@ -119,11 +119,16 @@ impl<'a> Wanted<'a> {
         self
     }
 
+    /// Whether it has a column.
+    pub fn takes(&self, name: &str) -> bool {
+        self.columns.as_ref().is_none_or(|columns| columns.contains(name))
+    }
+
     /// An empty column for a name of the header.
     pub(super) fn column(&self, name: &str) -> Column {
         if self.count == Some(name) {
             Column::Plain(Texts::default())
-        } else if self.columns.as_ref().is_none_or(|columns| columns.contains(name)) {
+        } else if self.takes(name) {
             Column::Coded { codes: Vec::new(), names: Names::default() }
         } else {
             Column::Skipped
@@ -213,10 +218,14 @@ impl CsvTable {
 
     /// A table of columns in memory: names, and values row by row. `path`: its name in messages.
     ///
-    /// Refused: no column, a repeated one, columns of different lengths, a value that is missing.
-    pub fn from_columns<T: AsRef<str>>(path: &Path, columns: &[(String, Vec<Option<T>>)]) -> Result<Self> {
+    /// Refused: no column, a repeated one, columns of different lengths, a value that is missing in one that is wanted.
+    pub fn from_columns<T: AsRef<str>>(
+        path: &Path,
+        columns: &[(String, Vec<Option<T>>)],
+        wanted: &Wanted,
+    ) -> Result<Self> {
         let header = columns.iter().map(|(name, _)| name.clone()).collect();
-        let mut table = Self::empty(path, header, &Wanted::default(), Lines::new("row"))?;
+        let mut table = Self::empty(path, header, wanted, Lines::new("row"))?;
         let Some((first, values)) = columns.first() else {
             return Err(Failure::data(path, "no columns"));
         };
@@ -227,6 +236,9 @@ impl CsvTable {
             if values.len() != table.rows {
                 let (has, rows) = (values.len(), table.rows);
                 return Err(Failure::data(path, format!("`{name}` has {has} values, `{first}` has {rows}")));
+            }
+            if let Column::Skipped = column {
+                continue;
             }
             for (row, value) in values.iter().enumerate() {
                 let none = || Failure::data(path, format!("row {}: no value in `{name}`", row + 1));

@@ -160,6 +160,11 @@ impl Own {
         }))
     }
 
+    /// Its options: names and values.
+    pub fn options(self) -> &'static [(String, String)] {
+        &self.0.options
+    }
+
     /// Name, options and what else decides its releases.
     pub fn words(self) -> &'static str {
         &self.0.words

@@ -6,10 +6,10 @@
 use super::protocol::{self, Wrong};
 use super::{OwnMethod, OwnReleases, Promises, Structure, Task};
 use crate::privacy::Declared;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,11 +35,26 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Those of all configs, each once: process, command, folder, seconds of an answer, what else decides its releases.
+type Key = (u32, Vec<String>, PathBuf, u64, String);
+static PROGRAMS: Mutex<BTreeMap<Key, Arc<Shared>>> = Mutex::new(BTreeMap::new());
+
 impl Program {
-    /// A command with its arguments, run in a folder. `timeout`: for each of its answers.
-    pub fn new(command: Vec<String>, folder: PathBuf, timeout: Duration) -> Self {
-        Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default() }))
+    /// A command with its arguments, run in a folder. `timeout`: for each of its answers; `identity`: what else decides its releases. The same for the same.
+    pub fn of(command: &[String], folder: &Path, timeout: Duration, identity: &str) -> Self {
+        let (command, folder) = (command.to_vec(), folder.to_owned());
+        // A process that was forked has programs of its own.
+        let process = std::process::id();
+        let key = (process, command.clone(), folder.clone(), timeout.as_nanos() as u64, identity.to_owned());
+        let new = || Arc::new(Shared { command, folder, timeout, idle: Mutex::default() });
+        Self(locked(&PROGRAMS).entry(key).or_insert_with(new).clone())
     }
+}
+
+/// Ends the programs that nobody speaks to: at the end of what they were started for.
+pub fn end_idle() {
+    let all: Vec<Arc<Shared>> = locked(&PROGRAMS).values().cloned().collect();
+    all.iter().for_each(|shared| drop(std::mem::take(&mut *locked(&shared.idle))));
 }
 
 impl OwnMethod for Program {
@@ -85,10 +100,13 @@ impl Ready {
             None => Talk::begin(&self.shared, &self.task.options)?.0,
         };
         let said = talk.tell(&self.task).and_then(|number| speak(&mut talk, number));
-        talk.hurry(None);
+        let late = talk.hurry(None);
         match said {
             Ok(()) => {
-                locked(&self.shared.idle).push(talk);
+                // It answered just before it was ended.
+                if !late {
+                    locked(&self.shared.idle).push(talk);
+                }
                 Ok(())
             }
             Err(Wrong::Said(words)) => {
@@ -238,11 +256,13 @@ impl Talk {
         }
     }
 
-    /// From now on it has so long to answer.
-    fn hurry(&self, time: Option<Duration>) {
+    /// From now on it has so long to answer. Returns whether it was too late before.
+    fn hurry(&self, time: Option<Duration>) -> bool {
         let (watched, changed) = &*self.watched;
-        locked(watched).until = time.map(|time| Instant::now() + time);
+        let mut watched = locked(watched);
+        watched.until = time.map(|time| Instant::now() + time);
         changed.notify_all();
+        watched.late
     }
 
     /// Ends it; what happened, with its last words.
@@ -268,10 +288,17 @@ impl Drop for Talk {
         let (watched, changed) = &*self.watched;
         let mut watched = locked(watched);
         watched.ended = true;
-        let _ = watched.child.kill();
+        kill(&mut watched.child);
         let _ = watched.child.wait();
         changed.notify_all();
     }
+}
+
+/// Ends a program, with those that it has started.
+fn kill(child: &mut Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.kill();
 }
 
 /// Ends a program that is late.
@@ -283,7 +310,7 @@ fn watch(watched: &(Mutex<Watched>, Condvar)) {
             Some(until) if Instant::now() >= until => {
                 now.late = true;
                 now.until = None;
-                let _ = now.child.kill();
+                kill(&mut now.child);
                 continue;
             }
             Some(until) => until.saturating_duration_since(Instant::now()),
@@ -314,11 +341,13 @@ pub fn supervise_by(program: Vec<OsString>) {
 
 type Spawned = std::io::Result<Child>;
 
-/// Starts a program. It would end with the thread that started it: that is one which does not end.
+/// Starts a program, in a group of its own. It would end with the thread that started it: that is one which does not end.
 fn spawn(shared: &Shared) -> Spawned {
+    use std::os::unix::process::CommandExt;
     type Wanted = (Command, Sender<Spawned>);
-    static SPAWNER: OnceLock<Mutex<Sender<Wanted>>> = OnceLock::new();
-    let spawner = SPAWNER.get_or_init(|| {
+    // With the process of its thread, which one that was forked does not have.
+    static SPAWNER: Mutex<Option<(u32, Sender<Wanted>)>> = Mutex::new(None);
+    let begin = || {
         let (sender, commands) = channel::<Wanted>();
         let run = move || {
             for (mut command, answer) in commands {
@@ -326,8 +355,8 @@ fn spawn(shared: &Shared) -> Spawned {
             }
         };
         let _ = std::thread::Builder::new().name("programs".into()).spawn(run);
-        Mutex::new(sender)
-    });
+        (std::process::id(), sender)
+    };
     let mut command = match SUPERVISOR.get() {
         Some(program) => {
             let mut command = Command::new(&program[0]);
@@ -341,9 +370,17 @@ fn spawn(shared: &Shared) -> Spawned {
         }
     };
     command.current_dir(&shared.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A group of its own: what a terminal sends to this process does not reach it.
+    command.process_group(0);
     let (sender, answer) = channel();
     let gone = || std::io::Error::other("the thread that starts programs has ended");
-    locked(spawner).send((command, sender)).map_err(|_| gone())?;
+    let mut spawner = locked(&SPAWNER);
+    if spawner.as_ref().is_none_or(|(process, _)| *process != std::process::id()) {
+        *spawner = Some(begin());
+    }
+    let sent = spawner.as_ref().map(|(_, spawner)| spawner.send((command, sender)));
+    drop(spawner);
+    sent.is_some_and(|sent| sent.is_ok()).then_some(()).ok_or_else(gone)?;
     answer.recv().map_err(|_| gone())?
 }
 

@@ -6,7 +6,7 @@ use crate::figure;
 use crate::files::{replace, replace_with};
 use crate::page::{COLUMNS, Format, Page};
 use crate::store::Run;
-use crate::study::{self, Named, PRINTED, Records, STUDIES, Study, lines, published};
+use crate::study::{self, Named, PAGES, PRINTED, Records, STUDIES, Study, lines, published};
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ const ROWS: usize = 40;
 pub struct Report {
     /// By study, in the order of [`STUDIES`]; those that there are.
     studies: Vec<(&'static dyn Study, Vec<Named>)>,
+    /// The same for records, where seeds are told by themselves: all seeds.
+    listed: Option<Vec<(&'static dyn Study, Vec<Named>)>>,
     /// In the order in which they were given: the study and the place in it.
     order: Vec<(usize, usize)>,
     /// Cells that failed: run, cell in words, error.
@@ -38,8 +40,9 @@ impl Report {
 
     /// The same, `by_seed` each seed by itself.
     pub fn open_by(folders: &[PathBuf], by_seed: bool) -> Result<Self> {
-        let mut studies: Vec<(&dyn Study, Vec<Named>)> =
-            STUDIES.into_iter().map(|study| (study, Vec::new())).collect();
+        let none = || STUDIES.into_iter().map(|study| (study, Vec::new())).collect::<Vec<_>>();
+        let mut studies: Vec<(&dyn Study, Vec<Named>)> = none();
+        let mut listed: Option<Vec<(&dyn Study, Vec<Named>)>> = by_seed.then(none);
         let (mut order, mut failures, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for folder in folders {
             let run = Run::open(folder)?;
@@ -53,7 +56,14 @@ impl Report {
             };
             names.push(own);
             let place = studies.iter().position(|(other, _)| other.name() == study.name()).unwrap_or(0);
-            for part in Named::parts(&name, run, by_seed)? {
+            let whole = run.manifest.seeds.is_empty() && run.manifest.data_sets.is_empty();
+            if let Some(listed) = &mut listed {
+                let own = || Ok(vec![Named::new(name.clone(), run.clone())?]);
+                listed[place].1.extend(if whole { own()? } else { Named::of_seeds(&name, &run)? });
+            }
+            let parts =
+                if whole { vec![Named::new(name, run)?] } else { Named::parts(&name, &run, by_seed)? };
+            for part in parts {
                 for (cell, error) in study.failures(&part.run)? {
                     failures.push((part.name.clone(), cell, error));
                 }
@@ -61,7 +71,7 @@ impl Report {
                 studies[place].1.push(part);
             }
         }
-        Ok(Self { studies, order, failures, body: OnceCell::new() })
+        Ok(Self { studies, listed, order, failures, body: OnceCell::new() })
     }
 
     /// The runs in the order in which they were given.
@@ -95,9 +105,14 @@ impl Report {
         self.studies.iter().filter(|(_, runs)| !runs.is_empty())
     }
 
+    /// The same for records.
+    fn listed(&self) -> impl Iterator<Item = &(&'static dyn Study, Vec<Named>)> {
+        self.listed.as_ref().unwrap_or(&self.studies).iter().filter(|(_, runs)| !runs.is_empty())
+    }
+
     fn records(&self) -> Result<Vec<Records<'_>>> {
         let mut all = Vec::new();
-        for (study, runs) in self.studies() {
+        for (study, runs) in self.listed() {
             all.extend(study.records(runs)?);
             all.push(published::records(*study, runs)?);
         }
@@ -119,6 +134,11 @@ impl Report {
             let name = &manifest.name;
             let s = if manifest.seeds.is_empty() { "" } else { "s" };
             page = page.text(format!("{name}: {folder} by {revision}, seed{s} {seed}"));
+            if self.listed.is_some() && manifest.seeds.len() > PAGES {
+                page = page.text(format!(
+                    "These pages show the first {PAGES} seeds by themselves; all of them are in `report {folder} --by-seed --format csv`."
+                ));
+            }
             if manifest.cells > PRINTED {
                 page = page.text(format!(
                     "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in `report {folder} --format csv`.",
@@ -158,7 +178,9 @@ impl Report {
 
 /// Writes what one wants to see first, in so many columns. `place`: where to, for errors. Errors: tables; the place.
 pub fn summarize(report: &Report, width: usize, place: &Path, out: &mut dyn Write) -> Result<()> {
-    let folders: Vec<String> = report.runs().map(|named| named.run.folder.display().to_string()).collect();
+    let mut folders: Vec<String> =
+        report.runs().map(|named| named.run.folder.display().to_string()).collect();
+    folders.dedup();
     let all = format!("congenial report {} --full", folders.join(" "));
     let page = report.page()?.summary(ROWS, &all).to_text(width);
     out.write_all(page.as_bytes()).map_err(|e| Failure::write(place, e))
@@ -198,7 +220,7 @@ pub fn write(report: &Report, look: Look, place: &Path, out: &mut dyn Write) -> 
         Format::Csv => {
             // The first table of the first study that has rows.
             let mut firsts = Vec::new();
-            for (study, runs) in report.studies() {
+            for (study, runs) in report.listed() {
                 firsts.push(study.records(runs)?.swap_remove(0));
             }
             let mut first = 0;

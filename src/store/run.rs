@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The folder of a finished run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Run {
     /// The folder.
     pub folder: PathBuf,
@@ -19,7 +19,7 @@ pub struct Run {
 }
 
 /// A part of a run: some cells, and what stands for one data set alone.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct View {
     data: String,
     cells: HashSet<Key>,

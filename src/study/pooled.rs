@@ -52,7 +52,8 @@ impl<K: Kind> Sink for PooledTables<'_, K> {
         if self.closing.is_empty() {
             self.closing = closing.to_vec();
         }
-        self.error = self.error.take().or_else(|| error.map(str::to_owned));
+        let seed = self.own[cell].seed;
+        self.error = self.error.take().or_else(|| error.map(|error| format!("seed {seed}: {error}")));
         if self.places.get(cell + 1) == Some(&self.places[cell]) {
             return Ok(());
         }

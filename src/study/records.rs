@@ -25,27 +25,40 @@ pub struct Named {
 /// Cells of a run that pages show; the others are in its tables.
 pub const PRINTED: usize = 200;
 /// Cells of a run that get a page each, in studies that print such pages; the others are in the tables.
-pub(super) const PAGES: usize = 24;
+pub const PAGES: usize = 24;
 
 impl Named {
-    /// The parts of a run that are told by themselves: its data sets; of several master seeds the cells that stand for all of them, or `by_seed` those of each.
-    /// Errors: its cells.
-    pub fn parts(name: &str, run: Run, by_seed: bool) -> Result<Vec<Self>> {
-        if run.manifest.seeds.is_empty() && run.manifest.data_sets.is_empty() {
-            return Ok(vec![Self::new(name.to_owned(), run)?]);
-        }
+    /// The parts of a run that pages tell by themselves: its data sets; of several master seeds the cells that stand for all of them, or those of each of the first
+    /// seeds. Errors: its cells.
+    pub fn parts(name: &str, run: &Run, by_seed: bool) -> Result<Vec<Self>> {
         let several = !run.manifest.seeds.is_empty();
         let by_seed = several && by_seed;
+        let shown = &run.manifest.seeds[..run.manifest.seeds.len().min(PAGES)];
+        Self::grouped(name, run, |row| match row.seed {
+            seed if several && seed.is_some() != by_seed => None,
+            Some(seed) if by_seed => shown.contains(&seed).then_some(Some(seed)),
+            _ => Some(None),
+        })
+    }
+
+    /// The parts of a run that are listed by themselves: its data sets, with the cells of every seed. Errors: its cells.
+    pub fn of_seeds(name: &str, run: &Run) -> Result<Vec<Self>> {
+        Self::grouped(name, run, |row| row.seed.map(|_| None))
+    }
+
+    /// Parts by data set and what is told of a cell's seed; cells of which nothing is told are left out.
+    fn grouped(name: &str, run: &Run, part: impl Fn(&CellRow) -> Option<Option<u64>>) -> Result<Vec<Self>> {
         // In the order of the cells: data set by data set.
         let mut parts: Vec<((String, Option<u64>), HashSet<Key>)> = Vec::new();
+        let mut places: HashMap<(String, Option<u64>), usize> = HashMap::new();
         run.each(|row: CellRow| {
-            if several && row.seed.is_some() != by_seed {
-                return Ok(());
-            }
-            let of = (row.data, row.seed.filter(|_| by_seed));
-            match parts.iter_mut().find(|(part, _)| *part == of) {
-                Some((_, cells)) => drop(cells.insert(row.cell)),
-                None => parts.push((of, HashSet::from([row.cell]))),
+            if let Some(seed) = part(&row) {
+                let of = (row.data, seed);
+                let place = *places.entry(of.clone()).or_insert(parts.len());
+                if place == parts.len() {
+                    parts.push((of, HashSet::new()));
+                }
+                parts[place].1.insert(row.cell);
             }
             Ok(())
         })?;

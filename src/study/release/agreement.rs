@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 table! {
     /// Two cells with the same noise.
-    pub struct AgreementRow in "agreement.parquet", "Releases of a table: one row per pair of cells with the same noise that move it or condition it and keep no records. Compared are the first releases of both, at most 100,000 and fewer where a release has many statistics." {
+    pub struct AgreementRow in "agreement.parquet", "Releases of a table: one row per pair of cells with the same noise that move it or condition it and keep no records; of several master seeds all together. Compared are the first releases of both, at most 100,000 and fewer where a release has many statistics." {
         cell: Key, "", "the first cell, in `cells.parquet`";
         other_cell: Key, "", "the second cell";
         other: String, "", "its method with its options";
@@ -114,11 +114,11 @@ pub(super) struct Comparisons {
 impl Comparisons {
     pub(super) fn new(plan: &Plan) -> Self {
         // Chains that record have no independent releases, and free noise is of another law.
-        let compared = |cell: &Cell| cell.records == 0 && cell.method.keeps_equations();
+        // Of several master seeds all are compared together.
+        let compared = |cell: &Cell| cell.records == 0 && cell.method.keeps_equations() && !cell.seeded;
         let noise = |cell: &Cell| {
             let Cell { law, epsilon, delta, sensitivity, .. } = cell;
-            let seed = if plan.pooled { 0 } else { cell.seed };
-            (seed, *law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
+            (*law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
         };
         let mut members: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| compared(cell)) {

@@ -25,7 +25,11 @@ pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Releases>> {
 pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan> {
     for number in 0..plan.cells.len() {
         let cell = &plan.cells[number];
-        if cell.method.kind() == MethodKind::External {
+        // It may differ from the one before in its master seed alone.
+        let before = number.checked_sub(1).map(|before| &plan.cells[before]);
+        if let Some(same) = before.filter(|before| before.streams == cell.streams) {
+            plan.cells[number].pays = same.pays;
+        } else if cell.method.kind() == MethodKind::External {
             let ready = prepare(&plan, cell);
             let pays = ready.map_err(|error| refused(&plan.config, cell.method, &error.to_string()))?.pays();
             plan.cells[number].pays = pays;
