@@ -148,6 +148,7 @@ fn draw(planned: &dyn Planned, manner: Manner, folder: &RunFolder) -> Result<usi
     let mut tables = planned.begin(folder)?;
     let failed = engine::run(planned, manner, Some(folder.journal()), &mut *tables)?;
     tables.finish()?;
+    folder.end_tables()?;
     Ok(failed)
 }
 

@@ -16,9 +16,9 @@ fn plan(shape: &str, invariants: &str) -> Plan {
         "name = \"n\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n{shape}\n{invariants}\n\
          [[grid]]\nepsilon = 0.2\nlaw = \"double-geometric\"\nmethod = \"exact\"\n"
     );
-    let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
+    let Ok(Document::Grid(mut config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
     let table = CsvTable::from_reader(Path::new("t.csv"), TABLE.as_bytes()).expect("a table");
-    Plan::on(*config, table).expect("a plan")
+    Plan::on(config.remove(0), table).expect("a plan")
 }
 
 /// The methods with their defaults and short chains; on trees also where releases are >= 0.
@@ -123,13 +123,13 @@ fn what_a_plan_refuses_is_seen_without_the_data() {
                             kind.name()
                         );
                         // What the text alone refuses, both do.
-                        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else {
+                        let Ok(Document::Grid(mut config)) = read(Path::new("c.toml"), &text, &[]) else {
                             continue;
                         };
-                        let seen = check(&config).map_err(|e| e.to_string());
+                        let seen = check(&config[0]).map_err(|e| e.to_string());
                         let data =
                             CsvTable::from_reader(Path::new("t.csv"), table.as_bytes()).expect("a table");
-                        let planned = Plan::on(*config, data).map(drop).map_err(|e| e.to_string());
+                        let planned = Plan::on(config.remove(0), data).map(drop).map_err(|e| e.to_string());
                         assert_eq!(seen, planned, "{text}");
                         if seen.is_err() { refused += 1 } else { fine += 1 }
                     }
@@ -149,7 +149,7 @@ fn bounds_in_columns_wait_for_the_data() {
              kind = \"total\"\n[[invariant]]\nkind = \"bounds\"\n{bounds}\n[[grid]]\nepsilon = 0.2\nlaw = \"laplace\"\nmethod = \"{method}\"\n"
         );
         let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
-        check(&config).is_ok()
+        check(&config[0]).is_ok()
     };
     assert!(read("lower = \"low\"", "l2") && !read("lower = 0", "l2"));
     assert!(!read("lower = \"low\"", "lattice-metropolis"));

@@ -144,7 +144,7 @@ fn a_table_that_is_held_gives_the_rows_of_its_file() {
     let table = CsvTable::from_columns(Path::new("frame"), &columns).unwrap();
     let text = format!("{GRID}{method}\n{TREE_DATA}");
     let read = || study::read(&place.path("config.toml"), &text, &[]).unwrap();
-    let held = study::plan_on(read(), table).unwrap();
+    let held = study::plan_on(read(), vec![Some(table)]).unwrap();
     let filed = planned(&place, method);
     assert_eq!(held.about().data_digest, filed.about().data_digest);
     assert_eq!(held.units(), filed.units());
@@ -157,6 +157,6 @@ fn a_table_that_is_held_gives_the_rows_of_its_file() {
     columns[2].1[3] = Some("x");
     columns[2].1.push(Some("1"));
     let table = CsvTable::from_columns(Path::new("frame"), &columns).unwrap();
-    let refused = study::plan_on(read(), table).err().unwrap();
+    let refused = study::plan_on(read(), vec![Some(table)]).err().unwrap();
     assert_eq!(refused.to_string(), "frame: row 4: `count` = `x`, want an integer >= 0");
 }

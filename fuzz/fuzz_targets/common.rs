@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use congenial::failure::Failure;
-use congenial::grid::Plan;
+use congenial::grid::{Plan, resolved};
 use congenial::input::CsvTable;
 use congenial::study::{self, Document};
 use std::path::Path;
@@ -22,14 +22,14 @@ pub fn plan(text: &str, sets: &[String], table: &str) {
         assert!(measured.iter().all(|scale| scale.is_finite() && *scale > 0.0), "scales {scales:?}");
         assert!(!measured.is_empty() && known.iter().all(|scale| *scale == 0.0), "scales {scales:?}");
     }
-    let resolved = plan.resolved();
+    let resolved = resolved(&[&plan]);
     let again = expand(&resolved, &[], table).unwrap_or_else(|| panic!("refused when resolved:\n{resolved}"));
     assert_eq!(again.hash(), plan.hash(), "another run when resolved:\n{resolved}");
 }
 
 fn expand(text: &str, sets: &[String], table: &str) -> Option<Plan> {
     let config = match study::read(Path::new("fuzz.toml"), text, sets) {
-        Ok(Document::Grid(config)) => *config,
+        Ok(Document::Grid(mut configs)) => configs.remove(0),
         Ok(Document::Worlds(config)) => {
             drop(study::plan(Document::Worlds(config)));
             return None;

@@ -20,8 +20,8 @@ pub struct Given {
     /// Of a dict.
     text: Option<String>,
     sets: Vec<String>,
-    /// The data, where the dict has a frame in the place of a file.
-    frame: Option<Columns>,
+    /// By data set the data, where the dict has a frame in the place of a file.
+    frames: Vec<Option<Columns>>,
 }
 
 /// The name of a frame in messages and results.
@@ -37,9 +37,9 @@ impl Given {
             overrides.push(format!("{key}={}", given.to_string().trim()));
         }
         if let Ok(dict) = config.cast::<PyDict>() {
-            let (dict, frame) = without_frame(dict)?;
+            let (dict, frames) = without_frames(dict)?;
             let text = Some(document(&dict)?.to_string());
-            return Ok(Self { path: PathBuf::from("config"), text, sets: overrides, frame });
+            return Ok(Self { path: PathBuf::from("config"), text, sets: overrides, frames });
         }
         let path: PathBuf = config.extract().map_err(|_| {
             usage(format!(
@@ -47,7 +47,7 @@ impl Given {
                 kind(config)
             ))
         })?;
-        Ok(Self { path, text: None, sets: overrides, frame: None })
+        Ok(Self { path, text: None, sets: overrides, frames: Vec::new() })
     }
 
     /// Reads and checks it. Of a dict relative paths begin in the current folder.
@@ -59,19 +59,39 @@ impl Given {
     }
 }
 
-/// The dict with a name in the place of a frame that it has as `data.table`; and the columns of that.
-fn without_frame<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Columns>)> {
-    let Some(data) = dict.get_item("data")? else { return Ok((dict.clone(), None)) };
-    let Ok(data) = data.cast_into::<PyDict>() else { return Ok((dict.clone(), None)) };
-    let Some(table) = data.get_item("table")? else { return Ok((dict.clone(), None)) };
+/// The dict with a name in the place of every frame that it has as `table` of `data`, or of one of several data sets; and the columns of those, none if there is no
+/// frame.
+fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Columns>>)> {
+    let as_it_is = || Ok((dict.clone(), Vec::new()));
+    let Some(data) = dict.get_item("data")? else { return as_it_is() };
+    let (plain, frames): (Bound<PyAny>, Vec<Option<Columns>>) = if let Ok(one) = data.cast::<PyDict>() {
+        let (plain, frame) = without_frame(one)?;
+        (plain.into_any(), vec![frame])
+    } else if let Some(sets) = tables(&data) {
+        let sets: Vec<_> = sets.iter().map(without_frame).collect::<PyResult<_>>()?;
+        let (plain, frames): (Vec<_>, Vec<_>) = sets.into_iter().unzip();
+        (PyList::new(dict.py(), plain)?.into_any(), frames)
+    } else {
+        return as_it_is();
+    };
+    if frames.iter().all(Option::is_none) {
+        return as_it_is();
+    }
+    let dict = dict.copy()?;
+    dict.set_item("data", plain)?;
+    Ok((dict, frames))
+}
+
+/// The same of one data set.
+fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Columns>)> {
+    let Some(table) = data.get_item("table")? else { return Ok((data.clone(), None)) };
     if table.extract::<PathBuf>().is_ok() || !frame::is_one(&table)? {
-        return Ok((dict.clone(), None));
+        return Ok((data.clone(), None));
     }
     let columns = frame::columns(&table)?;
-    let (dict, data) = (dict.copy()?, data.copy()?);
+    let data = data.copy()?;
     data.set_item("table", FRAME)?;
-    dict.set_item("data", data)?;
-    Ok((dict, Some(columns)))
+    Ok((data, Some(columns)))
 }
 
 /// The document of a dict: tables and lists of tables at the top, all below in lines.
@@ -185,27 +205,26 @@ fn kind(given: &Bound<PyAny>) -> String {
 impl Given {
     /// Plans the study. Errors: as [`study::plan`].
     pub fn plan(&self) -> Result<Box<dyn study::Planned>, Failure> {
-        match self.table()? {
-            None => study::plan(self.load()?),
-            Some(table) => study::plan_on(self.load()?, table),
-        }
+        study::plan_on(self.load()?, self.tables()?)
     }
 
-    /// Plans the grid. Errors: as [`study::settled`]; a study without one.
-    pub fn settled(&self) -> Result<Plan, Failure> {
-        match (self.load()?, self.table()?) {
-            (Document::Grid(config), None) => study::settled(*config),
-            (Document::Grid(config), Some(table)) => study::settled_on(*config, table),
-            (Document::Worlds(_), _) => {
+    /// Plans the grid, for each data set. Errors: as [`study::settled`]; a study without one.
+    pub fn settled(&self) -> Result<Vec<Plan>, Failure> {
+        match self.load()? {
+            Document::Grid(configs) => {
+                let tables = self.tables()?.into_iter().chain(std::iter::repeat_with(|| None));
+                configs.into_iter().zip(tables).map(|(config, table)| study::settled(config, table)).collect()
+            }
+            Document::Worlds(_) => {
                 let message = "a study of worlds has no methods to verify; its run checks its statements";
                 Err(Failure::Usage(message.into()))
             }
         }
     }
 
-    fn table(&self) -> Result<Option<CsvTable>, Failure> {
+    fn tables(&self) -> Result<Vec<Option<CsvTable>>, Failure> {
         let read = |columns: &Columns| CsvTable::from_columns(Path::new(FRAME), columns);
-        self.frame.as_ref().map(read).transpose()
+        self.frames.iter().map(|frame| frame.as_ref().map(read).transpose()).collect()
     }
 }
 

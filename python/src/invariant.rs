@@ -170,7 +170,7 @@ impl Invariant {
         let subject = py.detach(|| {
             let table = CsvTable::from_columns(path, &columns)?;
             match study::read(path, &text, &[])? {
-                Document::Grid(config) => Plan::on(*config, table).map(|plan| plan.subject),
+                Document::Grid(mut configs) => Plan::on(configs.remove(0), table).map(|plan| plan.subject),
                 Document::Worlds(_) => unreachable!("the config above has a grid"),
             }
         });

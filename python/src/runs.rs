@@ -129,7 +129,8 @@ pub fn plan(py: Python, config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> 
         let page = congenial::page::Page::default().table_once(1, header, rows).to_text(WIDTH);
         json["name"] = json!(about.name);
         json["study"] = json!(about.study);
-        json["seed"] = json!(about.seed);
+        json["seed"] = json!(about.seeds[0]);
+        json["seeds"] = json!(about.seeds);
         json["config_hash"] = json!(about.config_hash);
         json["folder"] = json!(folder);
         json["estimate"] = json!(expected);
@@ -155,11 +156,18 @@ pub fn verify_methods(
     let threads = threads_of(threads)?;
     let checked = wait(py, progress, |waiting| -> Done<_> {
         let manner = Manner { threads, fail_fast: false, quiet: false, watch: Some(waiting) };
-        verify::verify(given.settled()?, manner)
+        let mut checked = Vec::new();
+        for plan in given.settled()? {
+            let data = plan.config.data_name.clone();
+            let found = verify::verify(plan, manner)?;
+            checked.extend(found.into_iter().map(|one| (data.clone(), one)));
+        }
+        Ok(checked)
     });
-    let told = |one: &verify::Checked| {
-        let words = TOLD.iter().map(|name| (*name).replace(' ', "_")).zip(one.told()).collect();
-        (words, one.finding() == Finding::Wrong, one.error.clone())
+    let told = |(data, one): &(String, verify::Checked)| {
+        let words = TOLD.iter().map(|name| (*name).replace(' ', "_")).zip(one.told());
+        let data = Some(data).filter(|name| !name.is_empty()).map(|name| ("data".to_owned(), name.clone()));
+        (data.into_iter().chain(words).collect(), one.finding() == Finding::Wrong, one.error.clone())
     };
     Ok(raised(checked?)?.iter().map(told).collect())
 }
@@ -182,14 +190,21 @@ fn format_named(name: &str) -> PyResult<Format> {
 
 /// What runs gave, in a format; of text a summary unless it is `full`.
 #[pyfunction]
-pub fn tell(py: Python, folders: Vec<PathBuf>, format: &str, full: bool, width: usize) -> PyResult<String> {
+pub fn tell(
+    py: Python,
+    folders: Vec<PathBuf>,
+    format: &str,
+    full: bool,
+    by_seed: bool,
+    width: usize,
+) -> PyResult<String> {
     let format = format_named(format)?;
     if folders.is_empty() {
         return Err(usage("report: want one run at least"));
     }
     let place = Path::new("report");
     raised(wait(py, false, |_| -> Done<_> {
-        let report = Report::open(&folders)?;
+        let report = Report::open_by(&folders, by_seed)?;
         let mut out = Vec::new();
         match format {
             Format::Text if !full => report::summarize(&report, width, place, &mut out)?,

@@ -23,12 +23,19 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match study::load(path, &arguments.sets)? {
-            Document::Grid(config) => {
-                if arguments.commands {
-                    grid::meet(&config)?;
+            Document::Grid(configs) => {
+                for config in &configs {
+                    if arguments.commands {
+                        grid::meet(config)?;
+                    }
+                    grid::check(config)?;
                 }
-                grid::check(&config)?;
-                format!("{}, {} of the grid", config.study, counted(config.blocks.len() as f64, "block"))
+                let sets = match configs.len() {
+                    1 => String::new(),
+                    n => format!(", {n} data sets"),
+                };
+                let blocks = counted(configs[0].blocks.len() as f64, "block");
+                format!("{}, {blocks} of the grid{sets}", configs[0].study)
             }
             Document::Worlds(config) => {
                 format!("composition, {}", counted(config.settings.len() as f64, "setting"))

@@ -54,7 +54,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         json["name"] = json!(about.name);
         json["study"] = json!(about.study);
-        json["seed"] = json!(about.seed);
+        json["seed"] = json!(about.seeds[0]);
+        json["seeds"] = json!(about.seeds);
         json["config_hash"] = json!(about.config_hash);
         json["folder"] = json!(folder);
         json["estimate"] = json!(expected);

@@ -34,6 +34,9 @@ pub(super) struct Arguments {
     /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each table) instead of printing
     #[arg(long, conflicts_with_all = ["format", "template"])]
     out: Option<PathBuf>,
+    /// Of runs of several master seeds show each by itself, not all together
+    #[arg(long)]
+    by_seed: bool,
     /// End with exit code 5 if chains have not converged
     #[arg(long)]
     strict: bool,
@@ -50,7 +53,7 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let report = Report::open(&arguments.folders)?;
+    let report = Report::open_by(&arguments.folders, arguments.by_seed)?;
     let template = arguments.template.as_deref();
     if template.is_some() && arguments.format != Format::Html {
         return Err(Failure::Usage("--template: only with --format html".into()));

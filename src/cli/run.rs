@@ -132,10 +132,11 @@ fn finish(target: &Path, judging: Judging) -> Result<()> {
     match report.failures.first() {
         None => trusted,
         Some(_) if judging.allow_failed => trusted,
-        Some((_, cell, error)) => Err(Failure::CellsFailed {
-            failed: report.failures.len(),
-            cells: report.runs().map(|named| named.run.manifest.cells).sum(),
-            first: format!("{cell}: {error}"),
-        }),
+        Some((_, cell, error)) => {
+            let first = format!("{cell}: {error}");
+            let manifest = report.runs().next().map(|named| &named.run.manifest);
+            let (failed, cells) = manifest.map_or((0, 0), |manifest| (manifest.failed_cells, manifest.cells));
+            Err(Failure::CellsFailed { failed, cells, first })
+        }
     }
 }

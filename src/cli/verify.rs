@@ -27,17 +27,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         quiet: false,
         watch: None,
     };
-    let plan = match study::load(&arguments.config, &arguments.sets)? {
-        Document::Grid(config) => study::settled(*config)?,
+    let configs = match study::load(&arguments.config, &arguments.sets)? {
+        Document::Grid(configs) => configs,
         Document::Worlds(config) => {
             let (number, wrong) = composition::verify(config, manner)?;
             // What the study finds is its result, not an error of the tool.
             return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
         }
     };
-    let checked = verify::verify(plan, manner)?;
-    let rows = checked.iter().map(|one| one.told().to_vec()).collect();
-    super::print(&Page::default().table_once(3, TOLD, rows).to_text(page::terminal()))?;
+    let (mut checked, mut rows) = (Vec::new(), Vec::new());
+    let named = configs.len() > 1;
+    for config in configs {
+        let data = named.then(|| config.data_name.clone());
+        for one in verify::verify(study::settled(config, None)?, manner)? {
+            rows.push(data.iter().cloned().chain(one.told()).collect());
+            checked.push(one);
+        }
+    }
+    let header: Vec<&str> = named.then_some("data").into_iter().chain(TOLD).collect();
+    super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {

@@ -1,6 +1,7 @@
 //! Checks of what the studies of a grid have in common.
 
 use super::checker::Checker;
+use super::limits::MOST_CELLS;
 use super::model::{
     AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
 };
@@ -8,7 +9,7 @@ use super::nearest::one_of;
 use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
-use crate::input::Shape;
+use crate::input::{DataSource, Shape};
 use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::Path;
@@ -39,23 +40,47 @@ pub trait Section: GridBlock {
     fn own(&self, checker: &Checker, on_table: bool) -> Result<Own>;
 }
 
+/// What all blocks of a config have.
+#[derive(Clone, Copy)]
+struct All<'a> {
+    seeds: &'a [u64],
+    data: &'a [String],
+    replicates: Option<u64>,
+    /// Whether the entries of a table are released.
+    on_table: bool,
+}
+
 impl Checker<'_> {
-    /// The config of a study of a grid.
-    pub(crate) fn config<B: Section>(&self, wire: WireFile<B>) -> Result<Config> {
-        self.name(&wire.name)?;
+    /// The config of a study of a grid, for each of its data sets.
+    pub(crate) fn configs<B: Section>(&self, wire: WireFile<B>) -> Result<Vec<Config>> {
+        self.name("name", &wire.name)?;
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let data = self.data(&wire.data, &wire.invariant, folder)?;
-        let on_table = matches!(data.shape, Shape::Table { .. });
+        let seeds = self.seeds(&wire)?;
+        let data = self.data_sets(&wire.data, &wire.invariant, folder)?;
+        let on_table = matches!(data[0].1.shape, Shape::Table { .. });
         if wire.grid.get_ref().is_empty() {
             return Err(self.error("grid: got no block", wire.grid.span(), "want at least one [[grid]]"));
         }
         let replicates = wire.top.replicates.as_ref().map(|r| self.positive_integer("replicates", r));
         let (replicates, mut cells) = (replicates.transpose()?, 0);
+        let names: Vec<String> = data.iter().map(|(name, _)| name.clone()).collect();
+        let all = All { seeds: &seeds, data: &names, replicates, on_table };
         let mut blocks = Vec::new();
         for block in wire.grid.get_ref() {
-            blocks.push(self.block(block, on_table, replicates, &mut cells)?);
+            blocks.push(self.block(block, &all, &mut cells)?);
         }
         let report = wire.top.report;
+        if data.len() > 1 {
+            let beside = [
+                ("published", report.published.as_ref().map(Spanned::span)),
+                ("beside", report.beside.as_ref().map(|beside| beside.table.span())),
+                ("certify", report.certify.as_ref().map(Spanned::span)),
+            ];
+            if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
+                let label = "it would stand beside each of several data sets: want a config with one of them";
+                return Err(self.error(format!("report.{key}: not used"), span, label));
+            }
+        }
         let certify = match (&report.certify, &wire.top.certify) {
             (Some(path), Some(_)) => {
                 let label = "want it or a [certify] block, not both";
@@ -64,34 +89,69 @@ impl Checker<'_> {
             (Some(path), None) => Some(Certify::Run(folder.join(path.get_ref()))),
             (None, own) => own.as_ref().map(|own| self.pairs(own)).transpose()?,
         };
-        Ok(Config {
-            compare: self.thresholds(&wire.compare)?,
-            name: wire.name.into_inner(),
-            seed: wire.seed,
-            study: B::STUDY,
-            replicates: B::REPLICATES,
-            keep_draws: self.keep(wire.top.keep_draws.as_ref(), &data)?,
-            queries: self.queries(report.queries.as_ref(), &data.count)?,
-            data,
-            blocks,
-            excludes: wire
-                .exclude
-                .iter()
-                .map(|exclude| self.exclude(exclude, wire.grid.get_ref()[0].axes().budget.0))
-                .collect::<Result<_>>()?,
-            change: wire.top.change.as_ref().map(|change| self.change(change)).transpose()?,
-            certify,
-            published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
-            beside: report.beside.map(|beside| Beside {
-                table: folder.join(beside.table.get_ref()),
-                confidential: beside.confidential,
-                released: beside.released,
-                note: beside.note,
-            }),
-            text: self.text.to_owned(),
-            given: self.given.to_owned(),
-            path: self.path.to_owned(),
-        })
+        let excludes: Vec<Exclude> = wire
+            .exclude
+            .iter()
+            .map(|exclude| self.exclude(exclude, wire.grid.get_ref()[0].axes().budget.0))
+            .collect::<Result<_>>()?;
+        let change = wire.top.change.as_ref().map(|change| self.change(change)).transpose()?;
+        let beside = report.beside.map(|beside| Beside {
+            table: folder.join(beside.table.get_ref()),
+            confidential: beside.confidential,
+            released: beside.released,
+            note: beside.note,
+        });
+        let config = |(data_name, data): (String, DataSource)| {
+            Ok(Config {
+                compare: self.thresholds(&wire.compare)?,
+                name: wire.name.get_ref().clone(),
+                seeds: seeds.clone(),
+                study: B::STUDY,
+                replicates: B::REPLICATES,
+                keep_draws: self.keep(wire.top.keep_draws.as_ref(), &data)?,
+                queries: self.queries(report.queries.as_ref(), &data.count)?,
+                data,
+                data_name,
+                blocks: blocks.clone(),
+                excludes: excludes.clone(),
+                change: change.clone(),
+                certify: certify.clone(),
+                published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
+                beside: beside.clone(),
+                text: self.text.to_owned(),
+                given: self.given.to_owned(),
+                path: self.path.to_owned(),
+            })
+        };
+        data.into_iter().map(config).collect()
+    }
+
+    /// The master seeds. Errors: none, one twice, `seed` and `seeds`; several of a study that draws nothing.
+    fn seeds<B: Section>(&self, wire: &WireFile<B>) -> Result<Vec<u64>> {
+        let (seeds, span) = match (&wire.seed, &wire.seeds) {
+            (Some(_), Some(seeds)) => {
+                let label = "want `seed` (one, or a list) or `seeds` (how many), not both";
+                return Err(self.error("seeds: not used beside `seed`", seeds.span(), label));
+            }
+            (Some(seed), None) => (self.axis("seed", seed, |&seed, _| Ok(seed))?, seed.span()),
+            (None, Some(seeds)) => {
+                let n = self.positive_integer("seeds", seeds)?;
+                if n > MOST_CELLS as u64 {
+                    let label = format!("want at most {MOST_CELLS}");
+                    return Err(self.error(format!("seeds: got {n}"), seeds.span(), label));
+                }
+                ((1..=n).collect(), seeds.span())
+            }
+            (None, None) => {
+                let label = "want `seed`, the master seed, beside it";
+                return Err(self.error("seed: missing", wire.name.span(), label));
+            }
+        };
+        if seeds.len() > 1 && !B::REPLICATES {
+            let message = format!("seed: got {} of them", seeds.len());
+            return Err(self.error(message, span, "this study draws nothing: want one"));
+        }
+        Ok(seeds)
     }
 
     fn pairs(&self, wire: &WireCertify) -> Result<Certify> {
@@ -117,14 +177,8 @@ impl Checker<'_> {
     }
 
     /// `cells`: of the blocks before, then with this one.
-    fn block<B: Section>(
-        &self,
-        block: &B,
-        on_table: bool,
-        replicates: Option<u64>,
-        cells: &mut usize,
-    ) -> Result<Block> {
-        let axes = block.axes();
+    fn block<B: Section>(&self, block: &B, all: &All, cells: &mut usize) -> Result<Block> {
+        let (axes, All { on_table, replicates, .. }) = (block.axes(), *all);
         let (key, budget) = axes.budget;
         let (budget, budget_span) =
             (self.axis(key, budget, |x, span| self.positive(key, *x, span))?, budget.span());
@@ -166,6 +220,27 @@ impl Checker<'_> {
             Some(axis) => self.axis("split", axis, |split, span| self.split(split, span))?,
             None => vec![SplitSpec::Each],
         };
+        let seed = match axes.seed {
+            None => all.seeds.to_vec(),
+            Some(axis) => self.axis("seed", axis, |seed, span| match all.seeds.contains(seed) {
+                true => Ok(*seed),
+                false => Err(self.error(format!("seed: got {seed}"), span, "want seeds of the config")),
+            })?,
+        };
+        let data = match axes.data {
+            None => all.data.to_vec(),
+            Some(axis) => self.axis("data", axis, |name, span| match all.data.contains(name) {
+                true => Ok(name.clone()),
+                false => {
+                    let names: Vec<&str> = all.data.iter().map(String::as_str).collect();
+                    let label = match names[..] {
+                        [""] => "the data set has no `name`".into(),
+                        _ => one_of(name, &names),
+                    };
+                    Err(self.error(format!("data: got `{name}`"), span, label))
+                }
+            })?,
+        };
         let replicates = block.replicates(self, replicates)?;
         let own = block.own(self, on_table)?;
         let lags = if let Own::Meetings(meetings) = &own { meetings.lag.len().max(1) } else { 1 };
@@ -178,6 +253,8 @@ impl Checker<'_> {
             ("sensitivity", sensitivity.len(), place(axes.sensitivity.map(Spanned::span))),
             ("split", split.len(), split_span.clone()),
             ("delta", delta.len().max(1), place(axes.delta.map(Spanned::span))),
+            ("seed", seed.len(), place(axes.seed.map(Spanned::span))),
+            ("data", data.len(), place(axes.data.map(Spanned::span))),
             ("lag", lags, axes.method.span()),
         ];
         let zip = axes.zip.map(|zip| self.zip(zip, &lengths, needs_delta)).transpose()?.unwrap_or_default();
@@ -195,6 +272,8 @@ impl Checker<'_> {
             sensitivity,
             split,
             delta,
+            seed,
+            data,
             zip,
             replicates,
             own,
@@ -316,6 +395,8 @@ impl Checker<'_> {
         }
         let split =
             wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
+        let seed = wire.seed.as_ref().map(|axis| self.axis("seed", axis, |&seed, _| Ok(seed)));
+        let data = wire.data.as_ref().map(|axis| self.axis("data", axis, |name, _| Ok(name.clone())));
         Ok(Exclude {
             budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
             law: law.transpose()?,
@@ -324,6 +405,8 @@ impl Checker<'_> {
             sensitivity: wire.sensitivity.as_ref().map(|axis| positive("sensitivity", axis)).transpose()?,
             split: split.transpose()?,
             delta: wire.delta.as_ref().map(|axis| positive("delta", axis)).transpose()?,
+            seed: seed.transpose()?,
+            data: data.transpose()?,
         })
     }
 

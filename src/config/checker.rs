@@ -82,7 +82,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(crate) fn name(&self, name: &Spanned<String>) -> Result<()> {
+    /// A name of plain letters. Errors: another.
+    pub(crate) fn name(&self, key: &str, name: &Spanned<String>) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let long = name.get_ref().len() > LONGEST_NAME;
         if name.get_ref().is_empty() || long || !name.get_ref().chars().all(plain) {
@@ -91,11 +92,9 @@ impl<'a> Checker<'a> {
             } else {
                 format!("`{}`", name.get_ref())
             };
-            return Err(self.error(
-                format!("name: got {got}"),
-                name.span(),
-                format!("want at most {LONGEST_NAME} letters, digits, - and _ (it becomes a folder's name)"),
-            ));
+            let folder = if key == "name" { " (it becomes a folder's name)" } else { "" };
+            let label = format!("want at most {LONGEST_NAME} letters, digits, - and _{folder}");
+            return Err(self.error(format!("{key}: got {got}"), name.span(), label));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Checks of `[data]`.
 
 use super::checker::Checker;
-use super::wire::{WireData, WireInvariant};
+use super::wire::{Axis, WireData, WireInvariant};
 use crate::failure::Result;
 use crate::input::{DataSource, InvariantSpec, Known, Shape};
 use std::ops::Range;
@@ -91,8 +91,46 @@ impl Checker<'_> {
         Ok(known)
     }
 
+    /// The data sets with their names, and what every release of each must keep. Errors: none, or of several one without a name; two of one name; trees
+    /// beside tables.
+    pub(super) fn data_sets(
+        &self,
+        wire: &Spanned<Axis<WireData>>,
+        invariants: &[Spanned<WireInvariant>],
+        folder: &Path,
+    ) -> Result<Vec<(String, DataSource)>> {
+        self.not_empty("data", wire)?;
+        let all = &wire.get_ref().0;
+        let mut sets: Vec<(String, DataSource)> = Vec::new();
+        for data in all {
+            let name = match &data.name {
+                Some(name) => {
+                    self.name("data.name", name)?;
+                    if sets.iter().any(|(other, _)| other == name.get_ref()) {
+                        let message = format!("data.name: got `{}` twice", name.get_ref());
+                        return Err(self.error(message, name.span(), "want every name once"));
+                    }
+                    name.get_ref().clone()
+                }
+                None if all.len() == 1 => String::new(),
+                None => {
+                    let label = "want a `name` for each of several data sets";
+                    return Err(self.error("data.name: missing", data.table.span(), label));
+                }
+            };
+            let source = self.data(data, invariants, folder)?;
+            let kind = |source: &DataSource| std::mem::discriminant(&source.shape);
+            if let Some((first, _)) = sets.first().filter(|(_, first)| kind(first) != kind(&source)) {
+                let message = format!("data: `{first}` and `{name}` are a tree and a table");
+                return Err(self.error(message, data.table.span(), "want a config for each kind"));
+            }
+            sets.push((name, source));
+        }
+        Ok(sets)
+    }
+
     /// The data, and what every release must keep.
-    pub(super) fn data(
+    fn data(
         &self,
         data: &WireData,
         invariants: &[Spanned<WireInvariant>],

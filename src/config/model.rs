@@ -37,8 +37,8 @@ pub struct Config {
     pub compare: Thresholds,
     /// Name of the run.
     pub name: String,
-    /// Master seed.
-    pub seed: u64,
+    /// Master seeds; not empty.
+    pub seeds: Vec<u64>,
     /// What is done with the cells.
     pub study: &'static str,
     /// Whether its blocks say how many replicates are drawn.
@@ -47,8 +47,10 @@ pub struct Config {
     pub keep_draws: Keep,
     /// Sums whose errors are summed up group by group.
     pub queries: Vec<QuerySpec>,
-    /// Where the counts are.
+    /// Where the counts are: of several data sets those of one.
     pub data: DataSource,
+    /// The name of the data set; empty if it has none.
+    pub data_name: String,
     /// Blocks of the grid; every axis is non-empty and free of duplicates.
     pub blocks: Vec<Block>,
     /// Combinations to leave out.
@@ -111,6 +113,8 @@ impl Config {
                     |x| any(&|block| block.sensitivity.contains(x)),
                     f64::to_string,
                 ),
+                idle("seed", &exclude.seed, |seed| any(&|block| block.seed.contains(seed)), u64::to_string),
+                idle("data", &exclude.data, |name| any(&|block| block.data.contains(name)), String::clone),
             ]
         };
         self.excludes.iter().flat_map(of).flatten().collect()
@@ -157,6 +161,10 @@ pub struct Block {
     pub split: Vec<SplitSpec>,
     /// Deltas; empty if no law of the block needs one.
     pub delta: Vec<f64>,
+    /// Master seeds.
+    pub seed: Vec<u64>,
+    /// Names of data sets.
+    pub data: Vec<String>,
     /// Axes that go together: of each group values of one place alone.
     pub zip: Vec<Vec<AxisName>>,
     /// Replicates of each cell.
@@ -184,6 +192,10 @@ pub enum AxisName {
     Split,
     /// Deltas; an axis of the laws that need one.
     Delta,
+    /// Master seeds.
+    Seed,
+    /// Data sets.
+    Data,
 }
 
 impl AxisName {
@@ -196,6 +208,8 @@ impl AxisName {
             "sensitivity" => Self::Sensitivity,
             "split" => Self::Split,
             "delta" => Self::Delta,
+            "seed" => Self::Seed,
+            "data" => Self::Data,
             _ => return None,
         })
     }
@@ -314,6 +328,10 @@ pub struct Exclude {
     pub split: Option<Vec<SplitSpec>>,
     /// Deltas.
     pub delta: Option<Vec<f64>>,
+    /// Master seeds.
+    pub seed: Option<Vec<u64>>,
+    /// Data sets.
+    pub data: Option<Vec<String>>,
 }
 
 impl Exclude {
@@ -325,6 +343,7 @@ impl Exclude {
         method: &Method,
         sensitivity: f64,
         split: &SplitSpec,
+        (seed, data): (u64, &str),
     ) -> bool {
         self.budget.as_ref().is_none_or(|axis| axis.contains(&budget))
             && self.delta.as_ref().is_none_or(|axis| delta.is_some_and(|delta| axis.contains(&delta)))
@@ -333,6 +352,8 @@ impl Exclude {
             && self.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
             && self.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
             && self.split.as_ref().is_none_or(|axis| axis.contains(split))
+            && self.seed.as_ref().is_none_or(|axis| axis.contains(&seed))
+            && self.data.as_ref().is_none_or(|axis| axis.iter().any(|name| name == data))
     }
 }
 

@@ -14,12 +14,14 @@ use toml::Spanned;
 pub struct WireFile<B> {
     /// Name of the run.
     pub name: Spanned<String>,
-    /// Master seed.
-    pub seed: u64,
+    /// Master seeds.
+    pub seed: Option<Spanned<Axis<u64>>>,
+    /// How many master seeds, from 1 on.
+    pub seeds: Option<Spanned<i64>>,
     /// Place of the study.
     pub study: Range<usize>,
-    /// `[data]`
-    pub data: WireData,
+    /// `[data]`, or several `[[data]]`.
+    pub data: Spanned<Axis<WireData>>,
     /// `[[invariant]]`
     pub invariant: Vec<Spanned<WireInvariant>>,
     /// `[[grid]]`
@@ -70,6 +72,10 @@ pub struct Axes<'a> {
     pub split: Option<&'a Spanned<Axis<WireSplit>>>,
     /// Deltas.
     pub delta: Option<&'a Spanned<Axis<f64>>>,
+    /// Those of the config's master seeds that the block has.
+    pub seed: Option<&'a Spanned<Axis<u64>>>,
+    /// The same of its data sets, by their names.
+    pub data: Option<&'a Spanned<Axis<String>>>,
     /// Axes that go together.
     pub zip: Option<&'a Spanned<WireZip>>,
 }
@@ -87,13 +93,18 @@ macro_rules! study {
             /// Name of the run: part of the folder's name.
             #[schemars(with = "String")]
             name: toml::Spanned<String>,
-            /// Master seed.
-            seed: u64,
+            /// Master seed; of several each draws the whole grid.
+            #[schemars(with = "Option<crate::config::wire::Axis<u64>>")]
+            seed: Option<toml::Spanned<$crate::config::wire::Axis<u64>>>,
+            /// In place of `seed`: so many master seeds, 1, 2, 3 and so on.
+            #[schemars(with = "Option<i64>", range(min = 1))]
+            seeds: Option<toml::Spanned<i64>>,
             /// What is done with the cells: release (default), meeting, privacy or frontier; or composition, which has other keys.
             #[schemars(with = $study, extend("enum" = [$name]))]
             study: Option<toml::Spanned<String>>,
-            /// The confidential counts.
-            data: $crate::config::wire::WireData,
+            /// The confidential counts; of several data sets, each with a `name`, every one has the whole grid.
+            #[schemars(with = "crate::config::wire::Axis<crate::config::wire::WireData>")]
+            data: toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireData>>,
             /// What every release must keep, for tables that are not a hierarchy of their own; all of them together.
             #[serde(default)]
             #[schemars(with = "Vec<crate::config::wire::WireInvariant>")]
@@ -116,6 +127,7 @@ macro_rules! study {
                 Self {
                     name: file.name,
                     seed: file.seed,
+                    seeds: file.seeds,
                     study: file.study.map_or(0..0, |study| study.span()),
                     data: file.data,
                     invariant: file.invariant,
@@ -149,6 +161,12 @@ macro_rules! study {
             /// Deltas, for the Gaussian laws: probabilities in (0, 1).
             #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
             delta: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
+            /// Those of the config's master seeds that the block has; default: all.
+            #[schemars(with = "Option<crate::config::wire::Axis<u64>>")]
+            seed: Option<toml::Spanned<$crate::config::wire::Axis<u64>>>,
+            /// Those of the config's data sets that the block has, by their names; default: all.
+            #[schemars(with = "Option<crate::config::wire::Axis<String>>")]
+            data: Option<toml::Spanned<$crate::config::wire::Axis<String>>>,
             /// Names of axes that go together, the first value of one with the first of the others, instead of every value of one with every value of the
             /// others; several such lists in a list.
             #[schemars(with = "Option<crate::config::wire::WireZip>")]
@@ -167,6 +185,8 @@ macro_rules! study {
                     sensitivity: self.sensitivity.as_ref(),
                     split: self.split.as_ref(),
                     delta: self.delta.as_ref(),
+                    seed: self.seed.as_ref(),
+                    data: self.data.as_ref(),
                     zip: self.zip.as_ref(),
                 }
             }
@@ -215,6 +235,9 @@ pub struct WireMargins {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireData {
+    /// Its name in results; wanted where there are several data sets.
+    #[schemars(with = "Option<String>")]
+    pub name: Option<Spanned<String>>,
     /// CSV or parquet file with a row per leaf, relative to the config file.
     #[schemars(with = "String")]
     pub table: Spanned<String>,
@@ -369,6 +392,12 @@ pub struct WireExclude {
     /// Deltas.
     #[schemars(with = "Option<Axis<f64>>")]
     pub delta: Option<Spanned<Axis<f64>>>,
+    /// Master seeds.
+    #[schemars(with = "Option<Axis<u64>>")]
+    pub seed: Option<Spanned<Axis<u64>>>,
+    /// Data sets, by their names.
+    #[schemars(with = "Option<Axis<String>>")]
+    pub data: Option<Spanned<Axis<String>>>,
 }
 
 /// `[report]` of a study that draws no releases.

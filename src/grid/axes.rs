@@ -44,15 +44,28 @@ pub(super) fn noises(block: &Block) -> Vec<Noise<'_>> {
 }
 
 impl Noise<'_> {
-    /// The methods that it is drawn for, with their places on their axis.
-    pub(super) fn methods(&self, config: &Config, block: &Block) -> Vec<(usize, Method)> {
+    /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds; those without any are left out.
+    pub(super) fn methods(&self, config: &Config, block: &Block) -> Vec<(usize, Method, Vec<u64>)> {
         let noise = (self.budget, self.delta);
-        let wanted = |(place, method): &(usize, Method)| {
-            let places: Vec<_> = self.places.iter().copied().chain([(AxisName::Method, *place)]).collect();
-            let excluded = |e: &Exclude| e.has(noise, self.law, method, self.sensitivity, self.split);
-            go_together(block, &places) && !config.excludes.iter().any(excluded)
+        let Some(of_data) = block.data.iter().position(|name| *name == config.data_name) else {
+            return Vec::new();
         };
-        block.method.iter().copied().enumerate().filter(wanted).collect()
+        let data = config.data_name.as_str();
+        let with_seeds = |(place, method): (usize, Method)| {
+            let wanted = |(of_seed, seed): &(usize, u64)| {
+                let others =
+                    [(AxisName::Method, place), (AxisName::Seed, *of_seed), (AxisName::Data, of_data)];
+                let places: Vec<_> = self.places.iter().copied().chain(others).collect();
+                let excluded = |e: &Exclude| {
+                    e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data))
+                };
+                go_together(block, &places) && !config.excludes.iter().any(excluded)
+            };
+            let seeds = block.seed.iter().copied().enumerate().filter(wanted).map(|(_, seed)| seed);
+            (place, method, seeds.collect())
+        };
+        let all = block.method.iter().copied().enumerate().map(with_seeds);
+        all.filter(|(_, _, seeds): &(_, _, Vec<u64>)| !seeds.is_empty()).collect()
     }
 }
 

@@ -6,12 +6,22 @@ use crate::hash;
 use crate::input::{Keep, Subject};
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
-/// Numbers are written with the fewest digits that give them back. The data enter by their own digest.
+/// Numbers are written with the fewest digits that give them back. The data enter by their own digest; the master seed where a config has several.
 pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
+    let seed = if cell.seeded { format!(" seed={}", cell.seed) } else { String::new() };
+    hash::word(&(text(cell, subject) + &seed))
+}
+
+/// The key of its streams: of what the cell is, whatever the seed.
+pub(super) fn streams(cell: &Cell, subject: &Subject) -> u64 {
+    hash::word(&text(cell, subject))
+}
+
+fn text(cell: &Cell, subject: &Subject) -> String {
     let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
     let (kind, data) = (subject.name(), subject.digest());
     let lag = cell.lag().map_or(String::new(), |lag| format!(" meeting lag={lag}"));
-    hash::word(&format!(
+    format!(
         "{kind} data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
          nonnegative={} {}{lag}",
         split.label(),
@@ -19,12 +29,16 @@ pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
         method.name(),
         method.nonnegative(),
         method.options(),
-    ))
+    )
 }
 
 /// The key of a plan.
 pub(super) fn plan(plan: &Plan) -> u64 {
-    let mut text = format!("name={} seed={}\n", plan.config.name, plan.config.seed);
+    let seeds: Vec<String> = plan.config.seeds.iter().map(u64::to_string).collect();
+    let mut text = format!("name={} seed={}\n", plan.config.name, seeds.join(","));
+    if !plan.config.data_name.is_empty() {
+        text += &format!("data={}\n", plan.config.data_name);
+    }
     if plan.config.study != DEFAULT_STUDY {
         text += &format!("study={}\n", plan.config.study);
     }

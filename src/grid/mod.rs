@@ -11,6 +11,7 @@ use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subjec
 use crate::privacy::{Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
 use axes::Noise;
+pub use resolved::resolved;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,6 +21,12 @@ use std::sync::Arc;
 pub struct Cell {
     /// Hash of what the cell is: the same in every grid that contains it.
     pub key: u64,
+    /// The same whatever the master seed: with that its streams are made from it.
+    pub streams: u64,
+    /// The master seed.
+    pub seed: u64,
+    /// Whether its config has several, so that the seed is a part of the key.
+    pub seeded: bool,
     /// The budget of the noise: as given, or found for `paid`.
     pub epsilon: f64,
     /// What its releases are to pay, where budgets are that (no part of the key: epsilon is).
@@ -63,6 +70,18 @@ pub struct Meeting {
     pub harmonized: Option<Harmonized>,
 }
 
+impl Meeting {
+    /// Takes up the chains and groups of the same with another seed.
+    fn add(&mut self, other: &Self) {
+        if let (Some((chains, _)), Some((more, _))) = (&mut self.marginals, other.marginals) {
+            *chains += more;
+        }
+        if let (Some(all), Some(more)) = (&mut self.harmonized, other.harmonized) {
+            all.groups += more.groups;
+        }
+    }
+}
+
 impl Cell {
     /// The lag of its chains, if they are coupled.
     pub fn lag(&self) -> Option<u64> {
@@ -80,7 +99,7 @@ impl Cell {
         let chain = |cell: &Self| {
             (cell.law, cell.epsilon, cell.delta, cell.sensitivity, cell.method.without_length())
         };
-        chain(self) == chain(other) && self.split == other.split
+        chain(self) == chain(other) && self.split == other.split && self.seed == other.seed
     }
 
     /// Key of the cell of a study of meetings with its chain.
@@ -94,7 +113,7 @@ impl Cell {
     }
 
     fn key_without_length(&self, meeting: Option<Meeting>, subject: &Subject) -> u64 {
-        key::cell(&Self { method: self.method.without_length(), meeting, ..self.clone() }, subject)
+        key::streams(&Self { method: self.method.without_length(), meeting, ..self.clone() }, subject)
     }
 
     /// The key as it is printed: 16 hexadecimal digits.
@@ -105,10 +124,16 @@ impl Cell {
     /// The cell with another method, as a release.
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
         let nonnegative = nonnegative(method, subject);
-        let mut cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
-        cell.pays = self.pays.filter(|_| method == self.method);
-        cell.key = key::cell(&cell, subject);
-        cell
+        let cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
+        let pays = self.pays.filter(|_| method == self.method);
+        Self { pays, ..cell }.keyed(subject)
+    }
+
+    /// The cell with the keys of what it is.
+    fn keyed(mut self, subject: &Subject) -> Self {
+        self.streams = key::streams(&self, subject);
+        self.key = key::cell(&self, subject);
+        self
     }
 
     /// The cell with another budget of its noise. `shape`: of the table's lattice, once it is needed. Errors: the law's calibration.
@@ -120,9 +145,7 @@ impl Cell {
     ) -> crate::Result<Self> {
         let Self { law, delta, sensitivity, split, .. } = self;
         let calibration = calibrate(*law, (epsilon, *delta), *sensitivity, split, subject, shape)?;
-        let mut cell = Self { epsilon, calibration, ..self.clone() };
-        cell.key = key::cell(&cell, subject);
-        Ok(cell)
+        Ok(Self { epsilon, calibration, ..self.clone() }.keyed(subject))
     }
 
     /// The cell in words, for people.
@@ -144,6 +167,8 @@ pub struct Plan {
     pub asked: Option<Arc<Asked>>,
     /// What certifies its chains: the hash of a study of meetings, or the pairs.
     pub certified_by: Option<String>,
+    /// Whether each cell stands for those of all master seeds: see [`Plan::pooled`].
+    pub pooled: bool,
 }
 
 impl Plan {
@@ -168,6 +193,8 @@ impl Plan {
         };
         let mut cells: Vec<Cell> = Vec::new();
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
+        // Of several master seeds: cells of all seeds that came, and the last.
+        let (mut groups, mut group) = (HashSet::new(), None);
         for block in &config.blocks {
             for cell in expand(&config, block, &subject, &shape)? {
                 let place = place(&subject);
@@ -176,13 +203,18 @@ impl Plan {
                 let serves = cell.method.serves(cell.law, place);
                 let serves = serves.and_then(|()| couples(cell.method, place, lagged, harmonized));
                 serves.map_err(|reason| unserved(&config, block, cell.method, &reason))?;
-                if !keys.insert((cell.key, cell.paid.map(f64::to_bits))) {
+                let paid = cell.paid.map(f64::to_bits);
+                let this = Some((cell.streams, paid));
+                let apart = cell.seeded && group != this && !groups.insert(this);
+                group = this;
+                if !keys.insert((cell.key, paid)) || apart {
                     return Err(config.error(
                         format!(
-                            "grid: `{}` at {} {} is defined twice",
+                            "grid: `{}` at {} {} is defined twice{}",
                             cell.method.name(),
                             if cell.paid.is_some() { "paid" } else { "epsilon" },
-                            cell.paid.unwrap_or(cell.epsilon)
+                            cell.paid.unwrap_or(cell.epsilon),
+                            if apart { ", with other seeds" } else { "" }
                         ),
                         block.method_span.clone(),
                         "want every cell in one block only",
@@ -192,12 +224,42 @@ impl Plan {
             }
         }
         if cells.is_empty() {
-            return Err(Failure::Usage(format!(
-                "{}: every cell is excluded, nothing to run",
-                config.path.display()
-            )));
+            let data = match &config.data_name[..] {
+                "" => String::new(),
+                name => format!(" of the data set `{name}`"),
+            };
+            let path = config.path.display();
+            return Err(Failure::Usage(format!("{path}: every cell{data} is excluded, nothing to run")));
         }
-        Ok(Self { config, subject, cells, asked, certified_by })
+        Ok(Self { config, subject, cells, asked, certified_by, pooled: false })
+    }
+
+    /// Of a config with several master seeds: a cell for those that differ in nothing else, with the replicates of all of them and the key that it has in a config
+    /// of one seed; and by cell of this plan its place there.
+    pub fn pooled(&self) -> Option<(Self, Vec<usize>)> {
+        if self.config.seeds.len() < 2 {
+            return None;
+        }
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut places = Vec::new();
+        for cell in &self.cells {
+            // Seeds of one cell stand beside each other.
+            match cells.last_mut().filter(|last| last.key == cell.streams && last.paid == cell.paid) {
+                Some(last) => {
+                    last.replicates += cell.replicates;
+                    let (all, one) = (last.meeting.as_mut(), cell.meeting);
+                    if let (Some(all), Some(one)) = (all, one) {
+                        all.add(&one);
+                    }
+                }
+                None => cells.push(Cell { key: cell.streams, seeded: false, ..cell.clone() }),
+            }
+            places.push(cells.len() - 1);
+        }
+        let Self { config, subject, asked, certified_by, .. } = self;
+        let (config, subject, asked) = (config.clone(), subject.clone(), asked.clone());
+        let pooled = Self { config, subject, cells, asked, certified_by: certified_by.clone(), pooled: true };
+        Some((pooled, places))
     }
 
     /// Hash of the config as resolved, 16 hexadecimal digits: name, seed, and every cell with its
@@ -279,9 +341,12 @@ fn expand(
             let label = "want a budget that fits the law and the levels";
             config.error(e.to_string(), block.split_span.clone(), label)
         })?;
-        for (_, method) in methods {
+        for (_, method, seeds) in methods {
             let cell = Cell {
                 key: 0,
+                streams: 0,
+                seed: seeds[0],
+                seeded: config.seeds.len() > 1,
                 epsilon,
                 paid,
                 delta,
@@ -296,36 +361,37 @@ fn expand(
                 replicates: block.replicates,
                 pays: None,
             };
-            own(cell, &block.own, subject, &mut cells);
+            for cell in own(cell, &block.own, subject) {
+                cells.extend(seeds.iter().map(|&seed| Cell { seed, ..cell.clone() }.keyed(subject)));
+            }
         }
     }
     Ok(cells)
 }
 
-/// Adds a cell with what its study adds.
-fn own(mut cell: Cell, own: &Own, subject: &Subject, cells: &mut Vec<Cell>) {
-    cell.key = key::cell(&cell, subject);
+/// The cells of one with what its study adds, without their keys.
+fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
     match own {
         Own::Meetings(Meetings { lag, max_steps, marginals, harmonized }) => {
             let lags = if lag.is_empty() { vec![None] } else { lag.iter().copied().map(Some).collect() };
-            cells.extend(lags.into_iter().map(|lag| {
+            let chain_key = key::streams(&cell, subject);
+            let with = |lag| {
                 let meeting = Meeting {
                     lag,
-                    chain_key: cell.key,
+                    chain_key,
                     max_steps: *max_steps,
                     marginals: *marginals,
                     harmonized: *harmonized,
                 };
-                let mut cell = Cell { meeting: Some(meeting), ..cell.clone() };
-                cell.key = key::cell(&cell, subject);
-                cell
-            }));
+                Cell { meeting: Some(meeting), ..cell.clone() }
+            };
+            lags.into_iter().map(with).collect()
         }
         Own::Records(records) => {
-            cell.records = if cell.method.is_chain() { *records } else { 0 };
-            cells.push(cell);
+            let records = if cell.method.is_chain() { *records } else { 0 };
+            vec![Cell { records, ..cell }]
         }
-        Own::Nothing => cells.push(cell),
+        Own::Nothing => vec![cell],
     }
 }
 
@@ -374,7 +440,7 @@ pub fn check(config: &Config) -> Result<()> {
         };
         let mut seen = HashSet::new();
         for noise in axes::noises(block) {
-            for (place, method) in noise.methods(config, block) {
+            for (place, method, _) in noise.methods(config, block) {
                 if !seen.insert((noise.law, place)) {
                     continue;
                 }

@@ -3,120 +3,149 @@
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
 use crate::config::data::ROOT;
-use crate::config::{Certify, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
+use crate::config::{Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
 use std::fmt::Write;
+use std::path::Path;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
-impl Plan {
-    /// The resolved config as TOML; paths are absolute.
-    pub fn resolved(&self) -> String {
-        let config = &self.config;
-        let absolute = |path: &std::path::Path| {
-            std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-        };
-        let mut document = DocumentMut::new();
-        document["name"] = value(config.name.as_str());
-        document["seed"] = value(config.seed as i64);
-        if config.study != DEFAULT_STUDY {
-            document["study"] = value(config.study);
-        }
-        if let Some((change, _)) = &config.change {
-            document["change"] = value(change.name());
-        }
-        let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
-        match (&config.keep_draws, &config.data.shape) {
-            (Keep::Nothing, _) => {}
-            (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
-                let names = config.data.level_names();
-                document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
-            }
-            (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
-        }
-        let mut data = Table::new();
-        data["table"] = value(absolute(&config.data.table));
-        data["count"] = value(config.data.count.as_str());
-        if !config.data.filter.is_empty() {
-            let mut filter = InlineTable::new();
-            for (column, values) in &config.data.filter {
-                filter.insert(column, Value::Array(values.iter().map(String::as_str).collect()));
-            }
-            data["where"] = value(filter);
-        }
-        if config.data.root != ROOT {
-            data["root"] = value(config.data.root.as_str());
-        }
-        if !config.data.known.levels.is_empty() {
-            data["known"] = list(&config.data.known.levels);
-        }
-        if let Some(column) = &config.data.known.column {
-            data["known-column"] = value(column.as_str());
-        }
-        match &config.data.shape {
-            Shape::Hierarchy { levels } => data["levels"] = list(levels),
-            Shape::Table { entry, invariants } => {
-                if let Some(entry) = entry {
-                    data["entry"] = list(entry);
-                }
-                let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
-                document["invariant"] = Item::ArrayOfTables(specs);
-            }
-        }
-        document["data"] = Item::Table(data);
-        let mut report = Table::new();
-        if let Some(published) = &config.published {
-            report["published"] = value(absolute(published));
-        }
-        if !config.queries.is_empty() {
-            let columns =
-                |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
-            report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
-        }
-        match &config.certify {
-            None => {}
-            Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
-            Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
-                let mut certify = Table::new();
-                certify["pairs"] = value(*pairs as i64);
-                certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
-                certify["max-steps"] = value(*max_steps as i64);
-                document["certify"] = Item::Table(certify);
-            }
-        }
-        if let Some(beside) = &config.beside {
-            let mut table = Table::new();
-            table["table"] = value(absolute(&beside.table));
-            table["confidential"] = value(beside.confidential.as_str());
-            table["released"] = value(beside.released.as_str());
-            table["note"] = value(beside.note.as_str());
-            report["beside"] = Item::Table(table);
-        }
-        if !report.is_empty() {
-            document["report"] = Item::Table(report);
-        }
-        if config.compare != Thresholds::default() {
-            let mut compare = Table::new();
-            compare["level"] = value(config.compare.level);
-            compare["margin"] = value(config.compare.margin);
-            if !config.compare.margins.is_empty() {
-                let margins = config.compare.margins.iter().map(|(metric, &x)| (metric.as_str(), x));
-                compare["margins"] = value(InlineTable::from_iter(margins));
-            }
-            document["compare"] = Item::Table(compare);
-        }
-        let mut text = document.to_string();
-        for cell in &self.cells {
-            self.block(cell, &mut text).expect("memory");
-        }
-        text
+/// The resolved config of a grid as TOML, with a plan for each data set; paths are absolute.
+pub fn resolved(plans: &[&Plan]) -> String {
+    let config = &plans[0].config;
+    let mut document = DocumentMut::new();
+    document["name"] = value(config.name.as_str());
+    document["seed"] = match config.seeds[..] {
+        [seed] => value(seed as i64),
+        _ => value(config.seeds.iter().map(|&seed| seed as i64).collect::<Array>()),
+    };
+    if config.study != DEFAULT_STUDY {
+        document["study"] = value(config.study);
     }
+    if let Some((change, _)) = &config.change {
+        document["change"] = value(change.name());
+    }
+    match (&config.keep_draws, &config.data.shape) {
+        (Keep::Nothing, _) => {}
+        (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
+            let names = config.data.level_names();
+            document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
+        }
+        (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
+    }
+    if let Shape::Table { invariants, .. } = &config.data.shape {
+        let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
+        document["invariant"] = Item::ArrayOfTables(specs);
+    }
+    document["data"] = match plans {
+        [one] => Item::Table(data(&one.config)),
+        _ => Item::ArrayOfTables(plans.iter().map(|plan| data(&plan.config)).collect()),
+    };
+    let mut report = Table::new();
+    if let Some(published) = &config.published {
+        report["published"] = value(absolute(published));
+    }
+    if !config.queries.is_empty() {
+        let columns = |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
+        report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
+    }
+    match &config.certify {
+        None => {}
+        Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
+        Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
+            let mut certify = Table::new();
+            certify["pairs"] = value(*pairs as i64);
+            certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
+            certify["max-steps"] = value(*max_steps as i64);
+            document["certify"] = Item::Table(certify);
+        }
+    }
+    if let Some(beside) = &config.beside {
+        let mut table = Table::new();
+        table["table"] = value(absolute(&beside.table));
+        table["confidential"] = value(beside.confidential.as_str());
+        table["released"] = value(beside.released.as_str());
+        table["note"] = value(beside.note.as_str());
+        report["beside"] = Item::Table(table);
+    }
+    if !report.is_empty() {
+        document["report"] = Item::Table(report);
+    }
+    if config.compare != Thresholds::default() {
+        let mut compare = Table::new();
+        compare["level"] = value(config.compare.level);
+        compare["margin"] = value(config.compare.margin);
+        if !config.compare.margins.is_empty() {
+            let margins = config.compare.margins.iter().map(|(metric, &x)| (metric.as_str(), x));
+            compare["margins"] = value(InlineTable::from_iter(margins));
+        }
+        document["compare"] = Item::Table(compare);
+    }
+    let mut text = document.to_string();
+    for plan in plans {
+        for cell in &plan.cells {
+            plan.block(cell, &mut text).expect("memory");
+        }
+    }
+    text
+}
 
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn list(names: &[String]) -> Item {
+    value(names.iter().map(String::as_str).collect::<Array>())
+}
+
+/// The table of a data set.
+fn data(config: &Config) -> Table {
+    let source = &config.data;
+    let mut data = Table::new();
+    if !config.data_name.is_empty() {
+        data["name"] = value(config.data_name.as_str());
+    }
+    data["table"] = value(absolute(&source.table));
+    data["count"] = value(source.count.as_str());
+    if !source.filter.is_empty() {
+        let mut filter = InlineTable::new();
+        for (column, values) in &source.filter {
+            filter.insert(column, Value::Array(values.iter().map(String::as_str).collect()));
+        }
+        data["where"] = value(filter);
+    }
+    if source.root != ROOT {
+        data["root"] = value(source.root.as_str());
+    }
+    if !source.known.levels.is_empty() {
+        data["known"] = list(&source.known.levels);
+    }
+    if let Some(column) = &source.known.column {
+        data["known-column"] = value(column.as_str());
+    }
+    match &source.shape {
+        Shape::Hierarchy { levels } => data["levels"] = list(levels),
+        Shape::Table { entry, .. } => {
+            if let Some(entry) = entry {
+                data["entry"] = list(entry);
+            }
+        }
+    }
+    data
+}
+
+impl Plan {
     /// Adds the block of a cell. As text: a document of 100,000 blocks is slow and large. Names have no quotes, and Rust's numbers
     /// are those of TOML.
     fn block(&self, cell: &Cell, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n# cell {}\n[[grid]]", cell.key_text())?;
         let (key, budget) = cell.paid.map_or(("epsilon", cell.epsilon), |paid| ("paid", paid));
         writeln!(text, "{key} = {budget:?}\nlaw = \"{}\"", cell.law.name())?;
+        if !self.config.data_name.is_empty() {
+            writeln!(text, "data = \"{}\"", self.config.data_name)?;
+        }
+        if cell.seeded {
+            writeln!(text, "seed = {}", cell.seed)?;
+        }
         writeln!(text, "sensitivity = {:?}", cell.sensitivity)?;
         if matches!(self.subject, Subject::Hierarchy(_)) {
             match &cell.split {
@@ -160,7 +189,6 @@ impl Plan {
 }
 
 fn invariant(spec: &InvariantSpec) -> Table {
-    let list = |names: &[String]| value(names.iter().map(String::as_str).collect::<Array>());
     let nested = |rows: &[Vec<i64>]| -> Item {
         value(rows.iter().map(|row| Value::Array(row.iter().copied().collect())).collect::<Array>())
     };

@@ -4,7 +4,7 @@ use super::{HierarchyTable, InvariantTable};
 use crate::page::counted;
 
 /// Confidential counts with the structure that every release keeps.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Subject {
     /// All nodes of a tree.
     Hierarchy(HierarchyTable),

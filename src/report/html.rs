@@ -124,7 +124,7 @@ fn run(named: &Named) -> Result<Run> {
         ("run", format!("{}: {}", named.name, named.run.folder.display())),
         ("study", format!("{} on a {}", manifest.study, manifest.subject)),
         ("cells", format!("{}{failed}", counted(manifest.cells as f64, "cell"))),
-        ("seed", manifest.seed.to_string()),
+        ("seed", manifest.seed_words()),
         ("drawn", format!("{} to {} ({})", process.started, process.finished, duration(process.seconds))),
         ("machine", format!("{}, {}", process.cpu, counted(process.threads as f64, "thread"))),
         ("tool", manifest.revision()),

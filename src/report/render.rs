@@ -11,7 +11,7 @@ use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Opens run folders. Errors: as [`Run::open`]; their tables.
+    /// Opens run folders. Of several master seeds all together are told. Errors: as [`Run::open`]; their tables.
     pub fn open(folders: &[PathBuf]) -> Result<Self> {
+        Self::open_by(folders, false)
+    }
+
+    /// The same, `by_seed` each seed by itself.
+    pub fn open_by(folders: &[PathBuf], by_seed: bool) -> Result<Self> {
         let mut studies: Vec<(&dyn Study, Vec<Named>)> =
             STUDIES.into_iter().map(|study| (study, Vec::new())).collect();
         let (mut order, mut failures, mut names) = (Vec::new(), Vec::new(), Vec::new());
@@ -47,12 +52,14 @@ impl Report {
                 own.clone()
             };
             names.push(own);
-            for (cell, error) in study.failures(&run)? {
-                failures.push((name.clone(), cell, error));
-            }
             let place = studies.iter().position(|(other, _)| other.name() == study.name()).unwrap_or(0);
-            order.push((place, studies[place].1.len()));
-            studies[place].1.push(Named::new(name, run)?);
+            for part in Named::parts(&name, run, by_seed)? {
+                for (cell, error) in study.failures(&part.run)? {
+                    failures.push((part.name.clone(), cell, error));
+                }
+                order.push((place, studies[place].1.len()));
+                studies[place].1.push(part);
+            }
         }
         Ok(Self { studies, order, failures, body: OnceCell::new() })
     }
@@ -105,10 +112,13 @@ impl Report {
     /// What the runs are.
     fn head(&self) -> Page {
         let mut page = Page::default();
-        for Named { run, .. } in self.runs() {
+        let mut folders = HashSet::new();
+        for Named { run, .. } in self.runs().filter(|part| folders.insert(&part.run.folder)) {
             let (manifest, folder) = (&run.manifest, run.folder.display());
-            let (name, revision, seed) = (&manifest.name, manifest.revision(), manifest.seed);
-            page = page.text(format!("{name}: {folder} by {revision}, seed {seed}"));
+            let (revision, seed) = (manifest.revision(), manifest.seed_words());
+            let name = &manifest.name;
+            let s = if manifest.seeds.is_empty() { "" } else { "s" };
+            page = page.text(format!("{name}: {folder} by {revision}, seed{s} {seed}"));
             if manifest.cells > PRINTED {
                 page = page.text(format!(
                     "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in `report {folder} --format csv`.",

@@ -4,6 +4,7 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, bytes, counted, duration, thousands};
 use crate::store::Manifest;
 use crate::study::Named;
+use std::collections::HashSet;
 
 /// Sizes from which on runs are shown against them.
 const SIZES: usize = 3;
@@ -12,7 +13,10 @@ const SIZES: usize = 3;
 pub(super) fn page(runs: &[&Named]) -> Page {
     let mut groups: Vec<Vec<&Named>> = Vec::new();
     let kind = |manifest: &Manifest| (manifest.study.clone(), manifest.subject.clone(), manifest.cells);
-    for run in runs.iter().filter(|run| run.run.manifest.counts > 0) {
+    // Parts of one run took what all of it took.
+    let whole = |run: &&&Named| run.run.manifest.counts > 0 && run.run.manifest.data_sets.is_empty();
+    let mut folders = HashSet::new();
+    for run in runs.iter().filter(whole).filter(|run| folders.insert(&run.run.folder)) {
         let same = |group: &&mut Vec<&Named>| kind(&group[0].run.manifest) == kind(&run.run.manifest);
         match groups.iter_mut().find(same) {
             Some(group) => group.push(run),

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A folder that is being written, `<final name>.partial`. Dropped before [`RunFolder::commit`] it is removed again,
 /// unless its journal holds finished parts, or somebody else made it.
@@ -25,6 +25,8 @@ pub struct RunFolder {
     journal: Option<Journal>,
     /// Tables written so far, with their digests; they are synced by the commit.
     tables: Mutex<BTreeMap<String, TableDigest>>,
+    /// Declared tables that are being written.
+    open: Mutex<BTreeMap<&'static str, Arc<Mutex<OpenFile>>>>,
     config_hash: String,
 }
 
@@ -125,6 +127,7 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
         _lock: lock,
         journal: Some(journal),
         tables: Mutex::default(),
+        open: Mutex::default(),
         config_hash: config_hash.clone(),
     })))
 }
@@ -244,14 +247,35 @@ impl RunFolder {
         fs::File::create(&path).map_err(|e| Failure::write(&path, e))
     }
 
-    /// Begins a declared table.
+    /// A declared table: begins it, or goes on with it.
     pub fn table<R: Record>(&self) -> Result<TableFile<'_, R>> {
-        let rows = self.rows(R::FILE, R::fields())?;
-        Ok(TableFile { rows, record: PhantomData })
+        let mut open = locked(&self.open);
+        let file = match open.get(R::FILE) {
+            Some(file) => file.clone(),
+            None => {
+                let file = Arc::new(Mutex::new(self.begin(R::FILE, R::fields())?));
+                open.insert(R::FILE, file.clone());
+                file
+            }
+        };
+        Ok(TableFile { file, folder: PhantomData, record: PhantomData })
+    }
+
+    /// Ends all declared tables, and notes for the manifest what they hold. Errors: the disk.
+    pub fn end_tables(&self) -> Result<()> {
+        for (_, file) in std::mem::take(&mut *locked(&self.open)) {
+            let file = Arc::into_inner(file).expect("those who write it have ended");
+            self.end(file.into_inner().unwrap_or_else(PoisonError::into_inner))?;
+        }
+        Ok(())
     }
 
     /// Begins a table of any columns.
     pub fn rows(&self, name: &str, fields: Vec<Field>) -> Result<RowsFile<'_>> {
+        Ok(RowsFile { folder: self, file: self.begin(name, fields)? })
+    }
+
+    fn begin(&self, name: &str, fields: Vec<Field>) -> Result<OpenFile> {
         let metadata = [
             ("congenial.schema_version", SCHEMA_VERSION.to_string()),
             ("congenial.config_hash", self.config_hash.clone()),
@@ -259,12 +283,19 @@ impl RunFolder {
         ];
         let path = self.partial.join(name);
         let writer = Writer::new(self.create(name)?, fields, &metadata).map_err(|e| unwritten(&path, e))?;
-        Ok(RowsFile { folder: self, name: name.to_owned(), path, writer })
+        Ok(OpenFile { name: name.to_owned(), path, writer })
+    }
+
+    fn end(&self, file: OpenFile) -> Result<()> {
+        let digest = file.writer.finish().map_err(|e| unwritten(&file.path, e))?;
+        locked(&self.tables).insert(file.name, digest);
+        Ok(())
     }
 
     /// Removes what the run cannot use when it goes on: everything but the journal and the configs. On a full disk that makes
     /// room for the journal.
     pub fn clear(&self) {
+        locked(&self.open).clear();
         for entry in fs::read_dir(&self.partial).into_iter().flatten().flatten() {
             let name = entry.file_name();
             match name.to_string_lossy().as_ref() {
@@ -382,43 +413,49 @@ impl Drop for RunFolder {
     }
 }
 
-/// A table that is being written, of any columns.
-pub struct RowsFile<'a> {
-    folder: &'a RunFolder,
+/// A file of a table that is being written.
+#[derive(Debug)]
+struct OpenFile {
     name: String,
     path: PathBuf,
     writer: Writer,
 }
 
+impl OpenFile {
+    fn row(&mut self) -> Result<&mut [Values]> {
+        self.writer.row().map_err(|e| unwritten(&self.path, e))
+    }
+}
+
+/// A table that is being written, of any columns.
+pub struct RowsFile<'a> {
+    folder: &'a RunFolder,
+    file: OpenFile,
+}
+
 impl RowsFile<'_> {
     /// The columns, to append a row of values to. Errors: the disk.
     pub fn row(&mut self) -> Result<&mut [Values]> {
-        self.writer.row().map_err(|e| unwritten(&self.path, e))
+        self.file.row()
     }
 
     /// Ends the file, and notes for the manifest what it holds. Errors: the disk.
     pub fn finish(self) -> Result<()> {
-        let digest = self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
-        locked(&self.folder.tables).insert(self.name, digest);
-        Ok(())
+        self.folder.end(self.file)
     }
 }
 
-/// A declared table that is being written.
+/// A declared table that is being written, maybe by several: each adds rows in its turn. [`RunFolder::end_tables`] ends it.
 pub struct TableFile<'a, R> {
-    rows: RowsFile<'a>,
+    file: Arc<Mutex<OpenFile>>,
+    folder: PhantomData<&'a RunFolder>,
     record: PhantomData<fn(R)>,
 }
 
 impl<R: Record> TableFile<'_, R> {
     /// Adds a row. Errors: the disk.
     pub fn push(&mut self, row: &R) -> Result<()> {
-        row.put(self.rows.row()?);
+        row.put(locked(&self.file).row()?);
         Ok(())
-    }
-
-    /// Ends the file; as [`RowsFile::finish`].
-    pub fn finish(self) -> Result<()> {
-        self.rows.finish()
     }
 }

@@ -24,8 +24,11 @@ pub struct Manifest {
     pub subject: String,
     /// Hash of the resolved config.
     pub config_hash: String,
-    /// Master seed.
+    /// Master seed; of several the first.
     pub seed: u64,
+    /// All master seeds, where there are several.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
     /// The generator, and how a stream is made from a task's key.
     pub generator: String,
     /// SHA-256 of the data: shape and counts.
@@ -44,6 +47,9 @@ pub struct Manifest {
     /// Counts of a release, all levels together; 0 without data.
     #[serde(default)]
     pub counts: usize,
+    /// Each data set, where there are several: then `data_digest` is that of all digests, `levels` has none and `counts` is the sum.
+    #[serde(default)]
+    pub data_sets: Vec<DataSet>,
     /// Cells in the grid.
     pub cells: usize,
     /// Cells that failed.
@@ -73,6 +79,20 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileDigest>,
     /// SHA-256 of the text of the manifest, in which these 64 digits are left out.
     pub manifest_sha256: String,
+}
+
+/// What a manifest says of one of several data sets: as [`Manifest`] of a single one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct DataSet {
+    /// Its name in the config.
+    pub name: String,
+    pub data: String,
+    pub data_digest: String,
+    pub lattice: Option<Lattice>,
+    pub levels: Vec<String>,
+    pub invariant: String,
+    pub counts: usize,
 }
 
 /// A file of a run, byte by byte.
@@ -135,8 +155,8 @@ pub struct About {
     pub subject: &'static str,
     /// Hash of the config.
     pub config_hash: String,
-    /// Master seed.
-    pub seed: u64,
+    /// Master seeds; not empty.
+    pub seeds: Vec<u64>,
     /// Digest of the data; empty without.
     pub data_digest: String,
     /// Lattice of a table.
@@ -149,6 +169,8 @@ pub struct About {
     pub invariant: String,
     /// Counts of a release.
     pub counts: usize,
+    /// Each data set, where there are several.
+    pub data_sets: Vec<DataSet>,
     /// Cells of the grid.
     pub cells: usize,
 }
@@ -175,6 +197,25 @@ impl Manifest {
         }
     }
 
+    /// The same of one of its data sets; all of it if it has none of this name.
+    pub fn of_data(&self, name: &str) -> Self {
+        let one = self.clone();
+        match self.data_sets.iter().find(|set| set.name == name).cloned() {
+            None => one,
+            Some(DataSet { data, data_digest, lattice, levels, invariant, counts, .. }) => {
+                Self { data, data_digest, lattice, levels, invariant, counts, ..one }
+            }
+        }
+    }
+
+    /// The master seeds in words.
+    pub fn seed_words(&self) -> String {
+        match &self.seeds[..] {
+            [] => self.seed.to_string(),
+            all => span_of_seeds(all),
+        }
+    }
+
     /// Describes a finished run.
     pub fn new(about: About, failed_cells: usize, process: Process, shards: Vec<ShardRecord>) -> Self {
         Self {
@@ -183,7 +224,8 @@ impl Manifest {
             study: about.study.into(),
             subject: about.subject.into(),
             config_hash: about.config_hash,
-            seed: about.seed,
+            seed: about.seeds[0],
+            seeds: if about.seeds.len() > 1 { about.seeds } else { Vec::new() },
             generator: "xoshiro256++, seeded by SHA-256 of (seed, cell, replicate, role)".into(),
             data_digest: about.data_digest,
             lattice: about.lattice,
@@ -191,6 +233,7 @@ impl Manifest {
             data: about.data,
             invariant: about.invariant,
             counts: about.counts,
+            data_sets: about.data_sets,
             cells: about.cells,
             failed_cells,
             tables: BTreeMap::new(),
@@ -285,6 +328,15 @@ pub fn sealed(text: &str) -> String {
 /// The first digits of a hash, for people.
 pub(super) fn short(hash: &str) -> String {
     format!("{}…", hash.chars().take(16).collect::<String>())
+}
+
+/// Seeds in words: the first and last of those that follow each other.
+fn span_of_seeds(seeds: &[u64]) -> String {
+    let follow = seeds.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    match seeds {
+        [first, .., last] if follow && seeds.len() > 2 => format!("{first} to {last}"),
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
 }
 
 #[cfg(test)]

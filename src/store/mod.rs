@@ -9,9 +9,9 @@ mod run;
 pub use folder::{Claim, Earlier, Free, RESOLVED, RowsFile, RunFolder, TableFile, claim, free, shard};
 pub(crate) use journal::locked;
 pub use journal::{Batch, BatchKey, Identity, Journal, Spot, hash_of, next};
-pub use manifest::{About, FileDigest, Lattice, Manifest, ShardRecord, sealed};
+pub use manifest::{About, DataSet, FileDigest, Lattice, Manifest, ShardRecord, sealed};
 pub use process::{Process, Started};
 pub use run::Run;
 
 /// Version of the files' layout; readers accept their own.
-pub const SCHEMA_VERSION: u32 = 9;
+pub const SCHEMA_VERSION: u32 = 10;

@@ -3,7 +3,8 @@
 use super::manifest::short;
 use super::{FileDigest, Manifest};
 use crate::failure::{Failure, Result};
-use crate::table::{Reader, Record};
+use crate::table::{Key, Reader, Record, Value};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The folder of a finished run.
@@ -13,6 +14,15 @@ pub struct Run {
     pub folder: PathBuf,
     /// Its manifest.
     pub manifest: Manifest,
+    /// What of its tables is read; all if nothing is said.
+    view: Option<View>,
+}
+
+/// A part of a run: some cells, and what stands for one data set alone.
+#[derive(Debug)]
+struct View {
+    data: String,
+    cells: HashSet<Key>,
 }
 
 impl Run {
@@ -34,7 +44,13 @@ impl Run {
                 return Err(Failure::data(&path, message));
             }
         }
-        Ok(Self { folder: folder.to_owned(), manifest })
+        Ok(Self { folder: folder.to_owned(), manifest, view: None })
+    }
+
+    /// The run as if it had some cells alone, of one data set.
+    pub fn of_cells(&self, data: &str, cells: HashSet<Key>) -> Self {
+        let view = Some(View { data: data.to_owned(), cells });
+        Self { folder: self.folder.clone(), manifest: self.manifest.of_data(data), view }
     }
 
     /// Whether the run has a table.
@@ -52,7 +68,18 @@ impl Run {
         if !self.has::<R>() {
             return Ok(());
         }
-        Reader::open(&self.folder.join(R::FILE))?.each(each)
+        let reader = Reader::open(&self.folder.join(R::FILE))?;
+        let Some(view) = &self.view else { return reader.each(|_, _| true, each) };
+        let place = |name: &str| R::COLUMNS.iter().position(|column| column.name == name);
+        match (place("cell"), place("data")) {
+            (Some(cell), _) => reader.each(
+                |columns, row| Key::get(&columns[cell], row).is_none_or(|key| view.cells.contains(&key)),
+                each,
+            ),
+            (None, Some(data)) => reader
+                .each(|columns, row| String::get(&columns[data], row).is_none_or(|of| of == view.data), each),
+            (None, None) => reader.each(|_, _| true, each),
+        }
     }
 
     /// All rows of a table.

@@ -5,7 +5,6 @@ use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
-use crate::input::Subject;
 use crate::own::Own;
 use crate::privacy::{Gamma, sampling_delta};
 use crate::store::{Run, RunFolder, TableFile};
@@ -61,7 +60,10 @@ impl Convergence {
 table! {
     /// A cell of the grid: what it is, and what its releases pay.
     pub struct CellRow in "cells.parquet", "Studies of a grid: one row per cell, in the order of the config." {
-        cell: Key, "", "key of the cell, 16 hexadecimal digits: SHA-256 of what the cell is, data included";
+        cell: Key, "", "key of the cell, 16 hexadecimal digits: SHA-256 of what the cell is, data included; of one of several master seeds that too";
+        data: String, "", "name of the data set; empty if it has none";
+        seed: Option<u64>, "", "master seed; null of a cell that stands for those of all seeds: its summaries are over the replicates of all of them, and rows by replicate it has none";
+        pooled: Option<Key>, "", "of one of several seeds: the cell that stands for all of them, with the key that it has in a config of one seed";
         epsilon: f64, "", "privacy budget as given (of each level with split `each`, of the whole otherwise)";
         delta: Option<f64>, "", "for the Gaussian laws";
         sensitivity: f64, "counts", "of the counts of one level: L1 (pure laws) or L2 (Gaussian laws)";
@@ -182,7 +184,7 @@ impl Paid {
 
 /// The tables while they are written.
 pub struct CellTables<'a> {
-    subject: &'a Subject,
+    plan: &'a Plan,
     statements: (Statements<'a>, TableFile<'a, StatementRow>),
     cells: TableFile<'a, CellRow>,
     failures: TableFile<'a, FailureRow>,
@@ -192,7 +194,7 @@ impl<'a> CellTables<'a> {
     /// Begins them. Errors: the disk.
     pub fn begin(folder: &'a RunFolder, plan: &'a Plan) -> Result<Self> {
         let statements = (Statements::new(plan), folder.table()?);
-        Ok(Self { subject: &plan.subject, statements, cells: folder.table()?, failures: folder.table()? })
+        Ok(Self { plan, statements, cells: folder.table()?, failures: folder.table()? })
     }
 
     /// The end of a cell. Errors: the disk.
@@ -214,6 +216,9 @@ impl<'a> CellTables<'a> {
         }
         self.cells.push(&CellRow {
             cell: Key(cell.key),
+            data: self.plan.config.data_name.clone(),
+            seed: (!self.plan.pooled).then_some(cell.seed),
+            pooled: cell.seeded.then_some(Key(cell.streams)),
             epsilon: cell.epsilon,
             delta: cell.delta,
             sensitivity: cell.sensitivity,
@@ -222,7 +227,7 @@ impl<'a> CellTables<'a> {
             method: cell.method.kind(),
             options: cell.method.options(),
             nonnegative: cell.nonnegative,
-            chain: cell.method.is_chain().then(|| Key(cell.chain_key(self.subject))),
+            chain: cell.method.is_chain().then(|| Key(cell.chain_key(&self.plan.subject))),
             lag: cell.lag(),
             max_steps: cell.meeting.map(|meeting| meeting.max_steps),
             scale: calibration.first_scale(),
@@ -240,13 +245,16 @@ impl<'a> CellTables<'a> {
             None => Ok(()),
         }
     }
+}
 
-    /// Ends them. Errors: the disk.
-    pub fn finish(self) -> Result<()> {
-        self.statements.1.finish()?;
-        self.cells.finish()?;
-        self.failures.finish()
-    }
+/// Of every cell of one of several seeds that which stands for all of them. Errors: the tables of the run.
+pub fn pooled(run: &Run) -> Result<HashMap<Key, Key>> {
+    let mut pooled = HashMap::new();
+    run.each(|row: CellRow| {
+        pooled.extend(row.pooled.map(|all| (row.cell, all)));
+        Ok(())
+    })?;
+    Ok(pooled)
 }
 
 /// The cells of a run by key. Errors: its tables.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Figures {
     /// Cells in words.
     pub cells: HashMap<Key, String>,
+    data: HashMap<Key, String>,
     /// Errors of cells that failed.
     pub failed: BTreeMap<Key, String>,
     /// The samples; places are numbered, and in words beside it.
@@ -53,15 +54,25 @@ impl Sample {
 }
 
 impl Figures {
+    /// The data set of every cell that has one with a name.
+    pub fn data(&self) -> HashMap<Key, String> {
+        self.data.clone()
+    }
+
     /// Of a run with these cells, some of which failed.
     pub fn new(cells: HashMap<Key, CellRow>, failed: Vec<FailureRow>) -> Self {
         let words = |row: &CellRow| {
             let options = if row.options.is_empty() { String::new() } else { format!(" {}", row.options) };
-            format!("{}{options} {} epsilon {}", row.method.name(), row.law.name(), row.epsilon)
+            let data = if row.data.is_empty() { String::new() } else { format!("{}: ", row.data) };
+            format!("{data}{}{options} {} epsilon {}", row.method.name(), row.law.name(), row.epsilon)
         };
+        // The seeds of one cell are compared together.
+        let stands = |row: &FailureRow| cells.get(&row.cell).is_none_or(|cell| cell.pooled.is_none());
+        let named = cells.iter().filter(|(_, row)| !row.data.is_empty());
         Self {
+            data: named.map(|(key, row)| (*key, row.data.clone())).collect(),
             cells: cells.iter().map(|(key, row)| (*key, words(row))).collect(),
-            failed: failed.into_iter().map(|row| (row.cell, row.error)).collect(),
+            failed: failed.into_iter().filter(stands).map(|row| (row.cell, row.error)).collect(),
             samples: BTreeMap::new(),
         }
     }

@@ -1,14 +1,16 @@
 //! What the studies of a grid share.
 
+use super::pooled::PooledTables;
 use super::privacy::{Statements, described, statement_words};
 use super::published;
 use super::release::{check_certificates, known_beside, read_beside_source, write_beside};
+use super::several::Several;
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
 use crate::config::{Certify, Checker, Section};
-use crate::engine::{Each, Prepared, Unit, Work};
+use crate::engine::{Drawn, Each, Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
-use crate::grid::{Cell, Plan};
+use crate::grid::{Cell, Plan, resolved};
 use crate::input::Shape;
 use crate::input::Subject;
 use crate::page::counted;
@@ -41,6 +43,8 @@ pub(super) trait Kind: Sync + Send + 'static {
     fn parts(_: &Plan, _cell: usize) -> (u64, u64) {
         (0, 0)
     }
+    /// Rows of a cell twice, the second time with replicates that are counted on from a number. Errors: rows that are none.
+    fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]>;
 }
 
 impl<K: Kind> Configured for K {
@@ -58,15 +62,18 @@ impl<K: Kind> Configured for K {
 
     fn check(&self, checker: &Checker) -> Result<Document> {
         let file = checker.parse::<K::File>(elsewhere)?.into();
-        Ok(Document::Grid(Box::new(checker.config(file)?)))
+        Ok(Document::Grid(checker.configs(file)?))
     }
 
     fn settle(&self, plan: Plan) -> Result<Plan> {
         K::settle(plan)
     }
 
-    fn plan(&self, plan: Plan) -> Result<Box<dyn Planned>> {
-        Ok(Box::new(Gridded::<K>::new(plan)))
+    fn plan(&self, mut plans: Vec<Plan>) -> Result<Box<dyn Planned>> {
+        match plans.len() {
+            1 => Ok(Box::new(Gridded::<K>::new(plans.remove(0)))),
+            _ => Ok(Box::new(Several::<K>::new(plans)?)),
+        }
     }
 }
 
@@ -77,6 +84,8 @@ pub(super) const COUPLED_STEPS: u64 = 1000;
 pub(super) struct Gridded<K> {
     pub(super) plan: Plan,
     units: Vec<Unit>,
+    /// Of several master seeds: see [`Plan::pooled`].
+    pooled: Option<(Plan, Vec<usize>)>,
     kind: std::marker::PhantomData<K>,
 }
 
@@ -91,7 +100,8 @@ impl<K: Kind> Gridded<K> {
             Unit { parts: K::parts(&plan, number), ..unit }
         };
         let units = plan.cells.iter().enumerate().map(unit).collect();
-        Self { plan, units, kind: std::marker::PhantomData }
+        let pooled = plan.pooled();
+        Self { plan, units, pooled, kind: std::marker::PhantomData }
     }
 }
 
@@ -117,7 +127,7 @@ impl<K: Kind> Planned for Gridded<K> {
             study: plan.config.study,
             subject: plan.subject.name(),
             config_hash: plan.hash(),
-            seed: plan.config.seed,
+            seeds: plan.config.seeds.clone(),
             data_digest: plan.subject.digest().to_owned(),
             lattice: match &plan.subject {
                 Subject::Hierarchy(_) => None,
@@ -132,12 +142,13 @@ impl<K: Kind> Planned for Gridded<K> {
             },
             invariant: plan.config.data.invariant_words(),
             counts: plan.subject.nodes(),
+            data_sets: Vec::new(),
             cells: plan.cells.len(),
         }
     }
 
     fn configs(&self) -> (String, String) {
-        (self.plan.config.given.clone(), self.plan.resolved())
+        (self.plan.config.given.clone(), resolved(&[&self.plan]))
     }
 
     fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
@@ -196,7 +207,14 @@ impl<K: Kind> Planned for Gridded<K> {
     }
 
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
-        K::begin(&self.plan, folder)
+        let cells = K::begin(&self.plan, folder)?;
+        match &self.pooled {
+            None => Ok(cells),
+            Some((plan, places)) => {
+                let pooled = K::begin(plan, folder)?;
+                Ok(Box::new(PooledTables::<K>::new(&self.plan.cells, cells, places, pooled)))
+            }
+        }
     }
 
     fn warning(&self) -> Option<String> {
@@ -209,7 +227,11 @@ impl<K: Kind> Planned for Gridded<K> {
 
     fn listing(&self) -> Listing {
         let plan = &self.plan;
-        let mut header = vec!["cell", "law", "epsilon", "split", "scales", "method", "options", "replicates"];
+        let config = &plan.config;
+        let mut header = vec!["cell"];
+        header.extend((!config.data_name.is_empty()).then_some("data"));
+        header.extend((config.seeds.len() > 1).then_some("seed"));
+        header.extend(["law", "epsilon", "split", "scales", "method", "options", "replicates"]);
         header.extend(plan.config.change.as_ref().map(|_| "paid"));
         header.extend(["record added", "record moved", "smallest change"]);
         let statements = Statements::new(plan);
@@ -227,8 +249,10 @@ impl<K: Kind> Planned for Gridded<K> {
                 cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
             let sign = if cell.nonnegative { " >= 0" } else { "" };
             let (name, options) = cell.method.title();
-            let row = vec![
-                cell.key_text(),
+            let data = Some(&config.data_name).filter(|name| !name.is_empty()).cloned();
+            let seed = cell.seeded.then(|| cell.seed.to_string());
+            let first = std::iter::once(cell.key_text()).chain(data).chain(seed);
+            let row = [
                 cell.law.name().into(),
                 cell.epsilon.to_string(),
                 cell.split.label(),
@@ -241,7 +265,7 @@ impl<K: Kind> Planned for Gridded<K> {
                 cell.replicates.to_string(),
             ];
             let paid = cell.paid.map(|paid| paid.to_string());
-            row.into_iter().chain(paid).chain(pays).collect()
+            first.chain(row).chain(paid).chain(pays).collect()
         };
         let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
         let mut summary =
@@ -254,6 +278,8 @@ impl<K: Kind> Planned for Gridded<K> {
             let (epsilon_total, delta_total) = cell.total();
             json!({
                 "cell": cell.key_text(),
+                "data": config.data_name,
+                "seed": cell.seed,
                 "law": cell.law.name(),
                 "epsilon": cell.epsilon,
                 "paid": cell.paid,

@@ -11,10 +11,12 @@ pub mod frontier;
 mod grid;
 mod groups;
 pub mod meeting;
+mod pooled;
 pub mod privacy;
 pub mod published;
 mod records;
 pub mod release;
+mod several;
 
 use crate::config::wire::WireCompare;
 use crate::config::{self, Checker, Config, Thresholds};
@@ -60,8 +62,8 @@ pub trait Configured: Sync {
     fn settle(&self, plan: Plan) -> Result<Plan> {
         Ok(plan)
     }
-    /// What is drawn of a grid. Errors: a study without one.
-    fn plan(&self, _: Plan) -> Result<Box<dyn Planned>> {
+    /// What is drawn of a grid, by data set. Errors: a study without one; data sets that cannot be told apart.
+    fn plan(&self, _: Vec<Plan>) -> Result<Box<dyn Planned>> {
         Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
     }
 }
@@ -117,8 +119,10 @@ pub trait Planned: Work {
 
 /// The tables of a run that is being drawn.
 pub trait Tables: Sink {
-    /// Ends all tables. Errors: the disk.
-    fn finish(self: Box<Self>) -> Result<()>;
+    /// Adds what is known with the last cell alone; nothing, if it says nothing else. Errors: the disk.
+    fn finish(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The cells of a plan.
@@ -137,8 +141,8 @@ pub struct Listing {
 /// A checked config.
 #[derive(Debug)]
 pub enum Document {
-    /// A grid over data.
-    Grid(Box<Config>),
+    /// A grid, for each of its data sets.
+    Grid(Vec<Config>),
     /// A study of composition on finite worlds.
     Worlds(composition::WorldsConfig),
 }
@@ -203,29 +207,36 @@ pub fn schema() -> serde_json::Value {
 ///
 /// Refused: as [`crate::grid::Plan::new`].
 pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
+    plan_on(document, Vec::new())
+}
+
+/// The same on tables that somebody holds, in the place of the files of its data sets, in their order; where there is none the file is read. Refused: also tables
+/// of a study without data.
+pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dyn Planned>> {
     match document {
+        Document::Worlds(_) if !held.is_empty() => {
+            Err(Failure::Usage("a study of worlds has no data".into()))
+        }
         Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
-        Document::Grid(config) => named(config.study)?.plan(settled(*config)?),
+        Document::Grid(configs) => {
+            let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
+            let plans = configs.into_iter().zip(tables).map(|(config, table)| settled(config, table));
+            let plans = plans.collect::<Result<Vec<_>>>()?;
+            let study = plans.first().map_or(config::DEFAULT_STUDY, |plan| plan.config.study);
+            named(study)?.plan(plans)
+        }
     }
 }
 
-/// The same on a table that somebody holds, in the place of the data file. Refused: also a study without data.
-pub fn plan_on(document: Document, table: CsvTable) -> Result<Box<dyn Planned>> {
-    match document {
-        Document::Worlds(_) => Err(Failure::Usage("a study of worlds has no data".into())),
-        Document::Grid(config) => named(config.study)?.plan(settled_on(*config, table)?),
-    }
-}
-
-/// Plans the grid of a config on a table that somebody holds. Refused: as [`crate::grid::Plan::new`].
-pub fn settled_on(config: Config, table: CsvTable) -> Result<Plan> {
+/// Plans the grid of a config on its data set, or on a table that somebody holds in its place. Refused: as [`crate::grid::Plan::new`].
+pub fn settled(config: Config, held: Option<CsvTable>) -> Result<Plan> {
     let study = named(config.study)?;
-    crate::grid::meet(&config)?;
-    study.settle(release::with_own(Plan::on(config, table)?)?)
-}
-
-/// Plans the grid of a config. Refused: as [`crate::grid::Plan::new`].
-pub fn settled(config: Config) -> Result<Plan> {
-    let study = named(config.study)?;
-    study.settle(release::with_own(Plan::new(config)?)?)
+    let plan = match held {
+        None => Plan::new(config)?,
+        Some(table) => {
+            crate::grid::meet(&config)?;
+            Plan::on(config, table)?
+        }
+    };
+    study.settle(release::with_own(plan)?)
 }

@@ -7,9 +7,9 @@ use crate::page::Page;
 use crate::store::Run;
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A run and its name in a report.
 #[derive(Debug)]
@@ -28,6 +28,36 @@ pub const PRINTED: usize = 200;
 pub(super) const PAGES: usize = 24;
 
 impl Named {
+    /// The parts of a run that are told by themselves: its data sets; of several master seeds the cells that stand for all of them, or `by_seed` those of each.
+    /// Errors: its cells.
+    pub fn parts(name: &str, run: Run, by_seed: bool) -> Result<Vec<Self>> {
+        if run.manifest.seeds.is_empty() && run.manifest.data_sets.is_empty() {
+            return Ok(vec![Self::new(name.to_owned(), run)?]);
+        }
+        let several = !run.manifest.seeds.is_empty();
+        let by_seed = several && by_seed;
+        // In the order of the cells: data set by data set.
+        let mut parts: Vec<((String, Option<u64>), HashSet<Key>)> = Vec::new();
+        run.each(|row: CellRow| {
+            if several && row.seed.is_some() != by_seed {
+                return Ok(());
+            }
+            let of = (row.data, row.seed.filter(|_| by_seed));
+            match parts.iter_mut().find(|(part, _)| *part == of) {
+                Some((_, cells)) => drop(cells.insert(row.cell)),
+                None => parts.push((of, HashSet::from([row.cell]))),
+            }
+            Ok(())
+        })?;
+        let part = |((data, seed), cells): ((String, Option<u64>), HashSet<Key>)| {
+            let set = (!run.manifest.data_sets.is_empty()).then(|| format!(", {data}"));
+            let seed = seed.map(|seed| format!(", seed {seed}"));
+            let words = [Some(name.to_owned()), set, seed].into_iter().flatten().collect();
+            Self::new(words, run.of_cells(&data, cells))
+        };
+        parts.into_iter().map(part).collect()
+    }
+
     /// Of a run. Errors: its cells.
     pub fn new(name: String, run: Run) -> Result<Self> {
         let mut printed = Vec::new();
@@ -101,8 +131,8 @@ pub struct Records<'a> {
 }
 
 /// What of a cell stands in every record.
-const CELL: [&str; 8] =
-    ["law", "split", "sensitivity", "delta", "method", "options", "nonnegative", "epsilon"];
+const CELL: [&str; 10] =
+    ["data", "seed", "law", "split", "sensitivity", "delta", "method", "options", "nonnegative", "epsilon"];
 
 impl<'a> Records<'a> {
     /// Records of these fields.
@@ -133,11 +163,12 @@ impl<'a> Records<'a> {
         let own = own.filter(|name| name != "cell" && !CELL.contains(&name.as_str()));
         let header = ["run"].into_iter().chain(CELL).map(str::to_owned).chain(own).collect();
         Self::new(key, file, header, move |take| {
-            let mut cells: Option<(PathBuf, HashMap<Key, CellRow>)> = None;
+            // Of the run, or the part of one, that is read.
+            let mut cells: Option<(*const Run, HashMap<Key, CellRow>)> = None;
             each(runs, take, |row: R, run| {
                 let cells = match &cells {
-                    Some((of, cells)) if *of == run.folder => cells,
-                    _ => &cells.insert((run.folder.clone(), cells::by_key(run)?)).1,
+                    Some((of, cells)) if std::ptr::eq(*of, run) => cells,
+                    _ => &cells.insert((std::ptr::from_ref(run), cells::by_key(run)?)).1,
                 };
                 let mut record: Row =
                     fields(&row).into_iter().map(|(name, value)| (named(&name), value)).collect();

@@ -69,10 +69,14 @@ impl Reader {
         Ok(())
     }
 
-    /// The same, row by row. Refused: other columns than those of the record, a text that is no value of its kind.
-    pub fn each<R: Record>(&self, mut each: impl FnMut(R) -> Result<bool>) -> Result<()> {
-        let wanted = R::fields();
-        if let Some(missing) = wanted.iter().find(|field| !self.fields.contains(field)) {
+    /// The same, row by row, of those that are wanted. Refused: other columns than those of the record, a text that is no value of its kind.
+    pub fn each<R: Record>(
+        &self,
+        wanted: impl Fn(&[Values], usize) -> bool,
+        mut each: impl FnMut(R) -> Result<bool>,
+    ) -> Result<()> {
+        let fields = R::fields();
+        if let Some(missing) = fields.iter().find(|field| !self.fields.contains(field)) {
             let message = match self.fields.iter().find(|field| field.name == missing.name) {
                 None => format!("no column `{}`", missing.name),
                 Some(other) => {
@@ -82,14 +86,14 @@ impl Reader {
             };
             return Err(Failure::data(&self.path, message));
         }
-        if self.fields != wanted {
+        if self.fields != fields {
             return Err(Failure::data(
                 &self.path,
                 "the columns are not those of this version, or in another order",
             ));
         }
         self.groups(|columns| {
-            for row in 0..columns.first().map_or(0, Values::len) {
+            for row in (0..columns.first().map_or(0, Values::len)).filter(|&row| wanted(columns, row)) {
                 let record = R::get(columns, row)
                     .ok_or_else(|| Failure::data(&self.path, "a text is not what its column holds"))?;
                 if !each(record)? {

@@ -32,6 +32,7 @@ pub(crate) fn unwritten(path: &Path, error: ParquetError) -> Failure {
 }
 
 /// A file that is being written, of any columns.
+#[derive(Debug)]
 pub struct Writer {
     fields: Vec<Field>,
     values: Vec<Values>,

@@ -37,7 +37,7 @@ pub fn judge(
     outcome: &Outcome,
     steps: u64,
 ) -> Result<Vec<Comparison>, String> {
-    let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.key, replicate: 0, role: Role::Noise };
+    let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.streams, replicate: 0, role: Role::Noise };
     match subject {
         Subject::Hierarchy(table) => tree(cell, table, outcome, steps, stream(key)),
         Subject::Table(table) => entries(cell, table, outcome, stream(key)),

@@ -165,8 +165,8 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
             .map(|(i, cell)| (i, brief(&cell.with(cell.method, &subject))))
             .collect();
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
-        let small =
-            Plan { config: plan.config.clone(), subject, cells: served, asked: None, certified_by: None };
+        let config = plan.config.clone();
+        let small = Plan { config, subject, cells: served, asked: None, certified_by: None, pooled: false };
         let (small, outcomes) = draw_all(small, quiet)?;
         for ((i, cell), outcome) in cells.iter().zip(&outcomes) {
             let name = format!("{name}, {}", noise_words(cell));

@@ -24,9 +24,10 @@ impl System {
     /// The plan. Errors: what a config is refused for.
     pub fn plan(&self) -> Result<Plan> {
         match study::read(Path::new("system.toml"), &self.config, &[])? {
-            Document::Grid(config) => {
+            Document::Grid(mut configs) => {
+                let config = configs.remove(0);
                 let table = CsvTable::from_reader(&config.data.table, self.table.as_bytes())?;
-                Plan::on(*config, table)
+                Plan::on(config, table)
             }
             Document::Worlds(_) => Err(Failure::Usage("a system has data".into())),
         }

@@ -209,9 +209,10 @@ class Run:
         """What its figures are not to be trusted for."""
         return _congenial.judge(self.folder)[1]
 
-    def report(self, format: str = "text", *, full: bool = False) -> str:
-        """What it gave, as `congenial report` prints it: text (a summary unless it is `full`), markdown, html, latex, csv or json."""
-        return _congenial.tell([self.folder], format, full, _WIDTH)
+    def report(self, format: str = "text", *, full: bool = False, by_seed: bool = False) -> str:
+        """What it gave, as `congenial report` prints it: text (a summary unless it is `full`), markdown, html, latex, csv or json. Of several master seeds
+        all together, or `by_seed` each by itself."""
+        return _congenial.tell([self.folder], format, full, by_seed, _WIDTH)
 
     def to_arviz(self, cell: str | None = None) -> Any:
         """The draws of a cell for ArviZ: chains by draws of every entry, in the group `posterior`.
@@ -400,9 +401,10 @@ def compare(base: Run | _Path, candidate: Run | _Path, *, margin: float | None =
     return Comparison(*_congenial.compare_runs(_folder(base), _folder(candidate), margin, level, _WIDTH))
 
 
-def report(*runs: Run | _Path, format: str = "text", full: bool = False) -> str:
-    """What finished runs gave together, as `congenial report` prints it: text (a summary unless it is `full`), markdown, html, latex, csv or json."""
-    return _congenial.tell([_folder(one) for one in runs], format, full, _WIDTH)
+def report(*runs: Run | _Path, format: str = "text", full: bool = False, by_seed: bool = False) -> str:
+    """What finished runs gave together, as `congenial report` prints it: text (a summary unless it is `full`), markdown, html, latex, csv or json. Of several
+    master seeds all together, or `by_seed` each by itself."""
+    return _congenial.tell([_folder(one) for one in runs], format, full, by_seed, _WIDTH)
 
 
 def method(

@@ -158,7 +158,10 @@ pub fn compare(
         processes: 1 + manifest.shards.len(),
     });
     let pays = [statements(runs[0])?, statements(runs[1])?];
-    let mut common: Vec<&Key> = pays[0].keys().filter(|cell| pays[1].contains_key(cell)).collect();
+    // The seeds of one cell pay the same.
+    let pooled = cells::pooled(runs[0])?;
+    let is_common = |cell: &&Key| pays[1].contains_key(cell) && !pooled.contains_key(cell);
+    let mut common: Vec<&Key> = pays[0].keys().filter(is_common).collect();
     common.sort_unstable();
     let paid = common.into_iter().filter_map(|&cell| {
         let pair =
@@ -194,6 +197,9 @@ pub fn compare_within(
     let mut firsts: HashMap<String, (Key, String)> = HashMap::new();
     let (mut compared, mut all_paid, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     run.each(|cell: CellRow| {
+        if cell.pooled.is_some() {
+            return Ok(());
+        }
         let (key, words) = (cell.cell, by.words(&cell));
         if let Some(error) = figures.failed.get(&key) {
             failed.push(format!("{key} {}: {error}", cell.words()));
@@ -239,7 +245,8 @@ impl By {
                 format!("{} with {} noise, epsilon {epsilon}{delta}", cell.method_words(), law.name())
             }
         };
-        common + &cell.lag.map_or(String::new(), |lag| format!(", lag {lag}"))
+        let data = if cell.data.is_empty() { String::new() } else { format!("{}: ", cell.data) };
+        data + &common + &cell.lag.map_or(String::new(), |lag| format!(", lag {lag}"))
     }
 
     /// What tells a cell from those that it is compared with.

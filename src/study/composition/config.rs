@@ -79,7 +79,7 @@ impl WorldsConfig {
 /// Checks the config.
 pub(super) fn check(checker: &Checker) -> Result<WorldsConfig> {
     let wire: Wire = checker.parse(super::super::elsewhere)?;
-    checker.name(&wire.name)?;
+    checker.name("name", &wire.name)?;
     let WireWorlds { worlds, cases, epsilon } = wire.worlds.get_ref();
     let mut settings = Vec::new();
     let mut seen = HashSet::new();

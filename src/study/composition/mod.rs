@@ -22,7 +22,6 @@ use crate::table::{Declared, Key};
 use crate::worlds::{Finding, Settings, check_all};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -138,13 +137,14 @@ impl super::Planned for Planned {
             study: "composition",
             subject: "worlds",
             config_hash: self.hash(),
-            seed: self.config.seed,
+            seeds: vec![self.config.seed],
             data_digest: String::new(),
             lattice: None,
             levels: Vec::new(),
             data: String::new(),
             invariant: String::new(),
             counts: 0,
+            data_sets: Vec::new(),
             cells: self.config.settings.len(),
         }
     }
@@ -219,12 +219,7 @@ impl Sink for FindingTables<'_> {
     }
 }
 
-impl Tables for FindingTables<'_> {
-    fn finish(self: Box<Self>) -> Result<()> {
-        self.findings.finish()?;
-        self.failures.finish()
-    }
-}
+impl Tables for FindingTables<'_> {}
 
 impl Configured for Composition {
     fn name(&self) -> &'static str {
@@ -264,8 +259,7 @@ impl Study for Composition {
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
-            let mut figures =
-                Figures { cells: HashMap::new(), failed: BTreeMap::new(), samples: BTreeMap::new() };
+            let mut figures = Figures::default();
             run.each(|row: FindingRow| {
                 figures.cells.insert(row.cell, format!("{} worlds, epsilon {}", row.worlds, row.epsilon));
                 let words = format!("{}: {}, {}", row.statement, row.operator, row.property);

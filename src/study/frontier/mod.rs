@@ -58,6 +58,10 @@ impl Kind for Frontier {
         Release::parts(plan, cell)
     }
 
+    fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]> {
+        Release::twice(rows, from)
+    }
+
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
         Release::leaves(plan, cell)
     }
@@ -91,8 +95,7 @@ impl Sink for FrontierTables<'_> {
 
 impl Tables for FrontierTables<'_> {
     fn finish(self: Box<Self>) -> Result<()> {
-        self.releases.finish()?;
-        self.frontier.finish()
+        self.releases.finish()
     }
 }
 

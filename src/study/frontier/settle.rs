@@ -19,6 +19,8 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
         return Err(plan.config.error(message, span, "want methods that pay what their noise pays"));
     }
     let mut found = HashMap::new();
+    // Of the cell before, which may differ in its master seed alone.
+    let mut last: Option<((u64, f64), f64)> = None;
     let settled = plan.cells.iter().map(|cell| {
         let loss = |epsilon: f64| {
             let Ok(at) = cell.at(epsilon, &plan.subject, &shape) else {
@@ -31,10 +33,15 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
         };
         let target = cell.paid.expect("budgets are losses");
         let what = format!("`{}` with {} noise", cell.method.words(), cell.law.name());
-        let Some(epsilon) = solve(target, cell.epsilon, loss)? else {
+        let solved = match last.filter(|(of, _)| *of == (cell.streams, target)) {
+            Some((_, epsilon)) => Some(epsilon),
+            None => solve(target, cell.epsilon, loss)?,
+        };
+        let Some(epsilon) = solved else {
             let message = format!("paid: got {target} for {what}");
             return Err(plan.config.error(message, span.clone(), "no budget of the noise pays it"));
         };
+        last = Some(((cell.streams, target), epsilon));
         let settled = cell.at(epsilon, &plan.subject, &shape).expect("it was met");
         if let Some(other) = found.insert(settled.key, target) {
             let message = format!("paid: got {other} and {target} for {what}");

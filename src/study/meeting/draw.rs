@@ -31,7 +31,7 @@ pub(super) fn prepare<'a>(
     meeting: Option<Meeting>,
 ) -> Result<Box<dyn Prepared + 'a>> {
     let Some(meeting) = meeting else { return Err(refused(cell)) };
-    Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.key })?)
+    Ok(cell.law.on(OnCell { plan, cell, meeting, key: cell.streams })?)
 }
 
 /// Meeting times of a range of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
@@ -178,7 +178,7 @@ impl<'a> OnCell<'a> {
 
     /// Streams of what its chain is asked for.
     fn chain(&self) -> TaskKey {
-        let (seed, cell) = (self.plan.config.seed, self.meeting.chain_key);
+        let (seed, cell) = (self.cell.seed, self.meeting.chain_key);
         TaskKey { seed, cell, replicate: 0, role: Role::Noise }
     }
 
@@ -231,9 +231,9 @@ where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
     fn pair(&self, replicate: u64) -> Result<Met> {
-        let OnCell { plan, cell, meeting, key } = self.on;
+        let OnCell { cell, meeting, key, .. } = self.on;
         let (Some(coupling), Some(lag)) = (&self.coupling, meeting.lag) else { return Err(refused(cell)) };
-        let stream = |role| stream(TaskKey { seed: plan.config.seed, cell: key, replicate, role });
+        let stream = |role| stream(TaskKey { seed: cell.seed, cell: key, replicate, role });
         let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
         (coupling.pair)(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)
     }

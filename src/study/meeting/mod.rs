@@ -23,7 +23,7 @@ use super::{Study, Tables};
 use crate::config::Harmonized;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
-use crate::engine::{Drawn, Each, Prepared, Sink, decode};
+use crate::engine::{Drawn, Each, Prepared, Sink, decode, encode};
 use crate::failure::Result;
 use crate::grid::{Cell, Meeting as Asked, Plan};
 use crate::page::Page;
@@ -75,7 +75,8 @@ fn half_decades(limit: u64) -> Vec<u64> {
 fn asked(plan: &Plan, cell: usize) -> Option<Asked> {
     let this = &plan.cells[cell];
     let first = |asks: fn(&Asked) -> bool| {
-        let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| meeting.chain_key);
+        let seed = |cell: &Cell| if plan.pooled { 0 } else { cell.seed };
+        let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| (seed(cell), meeting.chain_key));
         chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
     };
     this.meeting.map(|meeting| Asked {
@@ -97,7 +98,7 @@ impl Kind for Meeting {
         Ok(Box::new(MeetingTables {
             plan,
             cells: CellTables::begin(folder, plan)?,
-            pairs: folder.table()?,
+            pairs: (!plan.pooled).then(|| folder.table()).transpose()?,
             marginals: folder.table()?,
             entries: folder.table()?,
             times: folder.table()?,
@@ -108,6 +109,12 @@ impl Kind for Meeting {
             samples: Samples::default(),
             groups: Vec::new(),
         }))
+    }
+
+    fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]> {
+        let own: Vec<Pair> = rows.take()?;
+        let all: Vec<Pair> = own.iter().map(|(replicate, met)| (from + replicate, *met)).collect();
+        Ok([encode(&own), encode(&all)].map(Drawn::Encoded))
     }
 
     fn leaves(_: &Plan, _: &Cell) -> Each {
@@ -131,7 +138,8 @@ impl Kind for Meeting {
 struct MeetingTables<'a> {
     plan: &'a Plan,
     cells: CellTables<'a>,
-    pairs: TableFile<'a, PairRow>,
+    /// None where cells stand for those of several seeds.
+    pairs: Option<TableFile<'a, PairRow>>,
     marginals: TableFile<'a, MarginalRow>,
     entries: TableFile<'a, EntryMarginalRow>,
     times: TableFile<'a, TimesRow>,
@@ -155,7 +163,8 @@ impl Sink for MeetingTables<'_> {
             times.push(tau);
             moved.push(moves as f64 / steps as f64);
             let censored = tau.is_none();
-            self.pairs.push(&PairRow { cell: Key(cell.key), lag, replicate, tau, censored, steps, moves })?;
+            let row = PairRow { cell: Key(cell.key), lag, replicate, tau, censored, steps, moves };
+            self.pairs.as_mut().map_or(Ok(()), |file| file.push(&row))?;
         }
         Ok(())
     }
@@ -184,7 +193,7 @@ impl Sink for MeetingTables<'_> {
         let complete = |(_, asked): &(_, Harmonized)| groups.len() as u64 == asked.groups;
         let harmonized = asked.and_then(|asked| Some((asked, asked.harmonized?)));
         if let Some((meeting, groups_asked)) = harmonized.filter(complete) {
-            let (seed, cell_key) = (self.plan.config.seed, meeting.chain_key);
+            let (seed, cell_key) = (cell.seed, meeting.chain_key);
             let key = TaskKey { seed, cell: cell_key, replicate: 0, role: Role::Group };
             let (bounds, times) = divergences::rows(groups_asked, Key(cell.key), groups, key);
             bounds.iter().try_for_each(|row| self.divergences.push(row))?;
@@ -193,25 +202,14 @@ impl Sink for MeetingTables<'_> {
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
         // Pairs use other roles.
-        let key = TaskKey { seed: self.plan.config.seed, cell: cell.key, replicate: 0, role: Role::Noise };
+        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: 0, role: Role::Noise };
         let (row, bounds) = bounds::rows(Key(cell.key), &times, &moved, epsilon, &mut stream(key));
         self.times.push(&row)?;
         bounds.iter().try_for_each(|row| self.bounds.push(row))
     }
 }
 
-impl Tables for MeetingTables<'_> {
-    fn finish(self: Box<Self>) -> Result<()> {
-        self.cells.finish()?;
-        self.pairs.finish()?;
-        self.marginals.finish()?;
-        self.entries.finish()?;
-        self.times.finish()?;
-        self.bounds.finish()?;
-        self.divergences.finish()?;
-        self.divergence_times.finish()
-    }
-}
+impl Tables for MeetingTables<'_> {}
 
 impl Study for Meeting {
     fn tables(&self) -> Vec<Declared> {
@@ -255,12 +253,14 @@ impl Study for Meeting {
         let cuts: std::collections::HashMap<Key, Option<u64>> =
             base.keys().chain(candidate.keys()).map(|key| (*key, cut(key))).collect();
         let of = |run: &Run, cells: &std::collections::HashMap<Key, CellRow>| {
+            let pooled = cells::pooled(run)?;
             let mut figures = Figures::new(cells.clone(), run.all()?);
             run.each(|row: PairRow| {
                 known(cells, row.cell, run)?;
                 let most = cuts.get(&row.cell).copied().flatten().unwrap_or(u64::MAX);
                 let tau = row.tau.map_or(most, |tau| tau.min(most)) as f64;
-                figures.add(row.cell, row.lag, || format!("lag {}", row.lag), "tau", tau, Sample::drawn);
+                let cell = pooled.get(&row.cell).copied().unwrap_or(row.cell);
+                figures.add(cell, row.lag, || format!("lag {}", row.lag), "tau", tau, Sample::drawn);
                 Ok(())
             })?;
             Ok(figures)

@@ -78,6 +78,11 @@ impl Kind for Privacy {
         Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder, plan)?, pairs: folder.table()? }))
     }
 
+    fn twice(rows: Drawn, _: u64) -> Result<[Drawn; 2]> {
+        let rows = rows.encode();
+        Ok([rows.clone(), rows].map(Drawn::Encoded))
+    }
+
     fn leaves(_: &Plan, _: &Cell) -> Each {
         Each::default()
     }
@@ -107,12 +112,7 @@ impl Sink for PrivacyTables<'_> {
     }
 }
 
-impl Tables for PrivacyTables<'_> {
-    fn finish(self: Box<Self>) -> Result<()> {
-        self.cells.finish()?;
-        self.pairs.finish()
-    }
-}
+impl Tables for PrivacyTables<'_> {}
 
 impl Study for Privacy {
     fn tables(&self) -> Vec<Declared> {

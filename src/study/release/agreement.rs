@@ -45,7 +45,7 @@ impl Statistics {
     pub fn new(plan: &Plan) -> Self {
         let entries = plan.subject.nodes();
         let direction = |replicate| {
-            let key = TaskKey { seed: plan.config.seed, cell: 0, replicate, role: Role::Noise };
+            let key = TaskKey { seed: plan.config.seeds[0], cell: 0, replicate, role: Role::Noise };
             let mut rng = stream(key);
             (0..entries).map(|_| sign(&mut rng)).collect()
         };
@@ -117,7 +117,8 @@ impl Comparisons {
         let compared = |cell: &Cell| cell.records == 0 && cell.method.keeps_equations();
         let noise = |cell: &Cell| {
             let Cell { law, epsilon, delta, sensitivity, .. } = cell;
-            (*law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
+            let seed = if plan.pooled { 0 } else { cell.seed };
+            (seed, *law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
         };
         let mut members: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| compared(cell)) {

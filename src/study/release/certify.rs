@@ -33,8 +33,8 @@ table! {
 pub(super) enum Certificates {
     /// A study of meetings: its name, and its pairs by the key of the chain.
     Run(String, HashMap<Key, Vec<MeetingTimes>>),
-    /// The first cell with a chain runs them: by the key of the chain, or why there are none.
-    Own(HashMap<Key, std::result::Result<Vec<MeetingTimes>, String>>),
+    /// The first cell with a chain runs them: by master seed and key of the chain, or why there are none.
+    Own(HashMap<(u64, Key), std::result::Result<Vec<MeetingTimes>, String>>),
 }
 
 impl Certificates {
@@ -103,6 +103,7 @@ impl Certificates {
                 Some(all) => all,
             },
             Self::Own(chains) => {
+                let chain = (if plan.pooled { 0 } else { cell.seed }, chain);
                 if let Some(own) = own {
                     chains.insert(chain, own);
                 }
@@ -113,7 +114,7 @@ impl Certificates {
                 }
             }
         };
-        let key = TaskKey { seed: plan.config.seed, cell: cell.key, replicate: u64::MAX, role: Role::Noise };
+        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Noise };
         let bounded = all.iter().filter(|times| times.is_bounded()).map(|times| {
             let interval = times.intervals(&mut stream(key), |sample| vec![sample.mean_bound(steps)]);
             let (low, high) = interval[0].unwrap_or((f64::NAN, f64::INFINITY));

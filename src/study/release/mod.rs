@@ -117,6 +117,12 @@ impl Kind for Release {
         own_pairs(plan, cell).map_or((0, 0), |pairs| parts(pairs, cell))
     }
 
+    fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]> {
+        let own: Rows = rows.take()?;
+        let all = own.clone().counted_from(from);
+        Ok([own, all].map(|rows| Drawn::Held(Box::new(rows))))
+    }
+
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
         let (levels, states) = (plan.subject.levels() as u64, cell.records.max(1));
         let entries = match &plan.subject {
@@ -164,7 +170,8 @@ impl Study for Release {
 
     fn pages(&self, runs: &[Named]) -> Result<Page> {
         let each = |page: fn(&Named) -> Result<Page>| runs.iter().map(page).collect::<Result<Page>>();
-        Ok(each(errors::pages)?
+        Ok(errors::side_by_side(runs)?
+            .and(each(errors::pages)?)
             .and(each(components::pages)?)
             .and(each(agreement::pages)?)
             .and(each(answers::pages)?)
@@ -200,7 +207,9 @@ impl Study for Release {
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
         let of = |run: &Run| {
-            let mut figures = Figures::new(cells::by_key(run)?, run.all()?);
+            let (cells, pooled) = (cells::by_key(run)?, cells::pooled(run)?);
+            let mut figures = Figures::new(cells, run.all()?);
+            let data = figures.data();
             // A bias is small beside the error of a count.
             let mut units: HashMap<(Key, u32), f64> = HashMap::new();
             run.each(|row: LevelRow| {
@@ -208,12 +217,16 @@ impl Study for Release {
                 Ok(())
             })?;
             run.each(|row: ErrorRow| {
-                let place = || run.manifest.level(row.level);
-                let unit = units.get(&(row.cell, row.level)).copied().unwrap_or(f64::NAN);
+                let cell = pooled.get(&row.cell).copied().unwrap_or(row.cell);
+                let place = || match data.get(&cell) {
+                    Some(data) => run.manifest.of_data(data).level(row.level),
+                    None => run.manifest.level(row.level),
+                };
+                let unit = units.get(&(cell, row.level)).copied().unwrap_or(f64::NAN);
                 let bias = || Sample::drawn().in_units_of(unit);
-                figures.add(row.cell, row.level.into(), place, "l1", row.l1, Sample::drawn);
-                figures.add(row.cell, row.level.into(), place, "l2", row.l2, Sample::drawn);
-                figures.add(row.cell, row.level.into(), place, "bias", row.bias, bias);
+                figures.add(cell, row.level.into(), place, "l1", row.l1, Sample::drawn);
+                figures.add(cell, row.level.into(), place, "l2", row.l2, Sample::drawn);
+                figures.add(cell, row.level.into(), place, "bias", row.bias, bias);
                 Ok(())
             })?;
             Ok(figures)

@@ -11,6 +11,7 @@ use crate::table::Key;
 table! {
     /// A node whose draws are kept.
     pub struct NodeRow in "nodes.parquet", "Releases of a tree with `keep-draws`: one row per node of the levels that are kept." {
+        data: String, "", "name of the data set; empty if it has none";
         node: u64, "", "its number in the tree, from 1: the root first, then level by level; children of one parent in the order of the file";
         level: u32, "", "1 = root";
         level_name: String, "", "the column of its level; of the root `total`, or what `data.root` names it";
@@ -44,11 +45,15 @@ impl<'a> NodeDraws<'a> {
         else {
             return Ok(None);
         };
+        if plan.pooled {
+            return Ok(None);
+        }
         let mut file = folder.table()?;
         for (&level, nodes) in kept.levels.iter().zip(&kept.nodes) {
             for node in nodes.clone() {
                 let (name, path) = kept.name(&table.hierarchy, level, node);
                 file.push(&NodeRow {
+                    data: plan.config.data_name.clone(),
                     node: node as u64 + 1,
                     level: level as u32 + 1,
                     level_name: kept.level_names[level].clone(),
@@ -58,7 +63,6 @@ impl<'a> NodeDraws<'a> {
                 })?;
             }
         }
-        file.finish()?;
         Ok(Some(Self { kept, file: folder.table()? }))
     }
 
@@ -69,10 +73,5 @@ impl<'a> NodeDraws<'a> {
             let (cell, node) = (Key(cell.key), node as u64 + 1);
             self.file.push(&NodeDrawRow { cell, replicate: draw.replicate, node, error })
         })
-    }
-
-    /// Ends the file. Errors: the disk.
-    pub(super) fn finish(self) -> Result<()> {
-        self.file.finish()
     }
 }

@@ -121,6 +121,16 @@ impl Rows {
         self.answer(key.replicate, errors);
     }
 
+    /// The same with replicates that are counted on from a number.
+    pub(super) fn counted_from(mut self, first: u64) -> Self {
+        self.errors.iter_mut().for_each(|row| row.replicate += first);
+        self.chains.iter_mut().for_each(|row| row.replicate += first);
+        for draws in [&mut self.draws, &mut self.answers, &mut self.nodes] {
+            draws.places.iter_mut().for_each(|(replicate, _)| *replicate += first);
+        }
+        self
+    }
+
     /// Appends the rows of the next range.
     pub fn append(&mut self, mut other: Self) {
         self.errors.append(&mut other.errors);

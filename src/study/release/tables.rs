@@ -23,7 +23,7 @@ use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Keep, Subject};
 use crate::privacy::LatticeShape;
 use crate::store::{RowsFile, RunFolder, TableFile};
-use crate::table::{Field, Key, Kind, Value};
+use crate::table::{Field, Key, Kind, Record, Value};
 
 /// Begins the tables. Errors: the disk.
 pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -43,9 +43,9 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
         plan,
         folder,
         cells: CellTables::begin(folder, plan)?,
-        errors: folder.table()?,
+        errors: by_replicate(plan, folder)?,
         levels: (vec![Level::default(); plan.subject.levels()], folder.table()?),
-        chains: folder.table()?,
+        chains: by_replicate(plan, folder)?,
         mixing: (Chains::default(), folder.table()?),
         met: None,
         certificates: Certificates::of(plan)?
@@ -57,14 +57,19 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
     }))
 }
 
+/// A table with rows by replicate; none where cells stand for those of several seeds.
+fn by_replicate<'a, R: Record>(plan: &Plan, folder: &'a RunFolder) -> Result<Option<TableFile<'a, R>>> {
+    (!plan.pooled).then(|| folder.table()).transpose()
+}
+
 /// Each summary with what is known of the cell that is drawn.
 struct ReleaseTables<'a> {
     plan: &'a Plan,
     folder: &'a RunFolder,
     cells: CellTables<'a>,
-    errors: TableFile<'a, ErrorRow>,
+    errors: Option<TableFile<'a, ErrorRow>>,
     levels: (Vec<Level>, TableFile<'a, LevelRow>),
-    chains: TableFile<'a, ChainRow>,
+    chains: Option<TableFile<'a, ChainRow>>,
     mixing: (Chains, TableFile<'a, MixingRow>),
     certificates: Option<(Certificates, TableFile<'a, CertificateRow>)>,
     /// Of the cell that is drawn: the pairs that it runs itself.
@@ -97,11 +102,14 @@ impl Sink for ReleaseTables<'_> {
             if let Some(of) = self.table.as_mut().filter(|of| tailed && of.tails.0.len() < NORMS) {
                 of.tails.0.push(row.l2);
             }
-            self.errors.push(&row)?;
+            // Streams do not know of several seeds.
+            let row = ErrorRow { cell: Key(cell.key), ..row };
+            self.errors.as_mut().map_or(Ok(()), |file| file.push(&row))?;
         }
         for row in chains {
+            let row = ChainRow { cell: Key(cell.key), ..row };
             self.mixing.0.push(&row);
-            self.chains.push(&row)?;
+            self.chains.as_mut().map_or(Ok(()), |file| file.push(&row))?;
         }
         self.mixing.0.trace(traces);
         if let Some(all) = &mut self.answers {
@@ -118,7 +126,7 @@ impl Sink for ReleaseTables<'_> {
                     of.components.0.push(cell, draw);
                     of.comparisons.0.push(number, draw);
                 }
-                if self.plan.config.keep_draws != Keep::Nothing {
+                if self.plan.config.keep_draws != Keep::Nothing && !self.plan.pooled {
                     let file = match &mut of.draws {
                         Some(file) => file,
                         none => none.insert(DrawsFile::begin(self.folder, cell, of.table)?),
@@ -178,21 +186,8 @@ impl Sink for ReleaseTables<'_> {
 
 impl Tables for ReleaseTables<'_> {
     fn finish(self: Box<Self>) -> Result<()> {
-        self.cells.finish()?;
-        self.errors.finish()?;
-        self.levels.1.finish()?;
-        self.chains.finish()?;
-        self.mixing.1.finish()?;
-        self.certificates.map_or(Ok(()), |(_, file)| file.finish())?;
-        self.answers.map_or(Ok(()), Answers::finish)?;
-        self.nodes.map_or(Ok(()), NodeDraws::finish)?;
-        let Some(of) = self.table else { return Ok(()) };
-        of.entries.1.finish()?;
-        of.components.1.finish()?;
-        let (comparisons, mut file) = of.comparisons;
-        comparisons.rows().iter().try_for_each(|row| file.push(row))?;
-        file.finish()?;
-        of.tails.1.finish()
+        let Some(OfTable { comparisons: (comparisons, mut file), .. }) = self.table else { return Ok(()) };
+        comparisons.rows().iter().try_for_each(|row| file.push(row))
     }
 }
 

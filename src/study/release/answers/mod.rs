@@ -18,6 +18,7 @@ use crate::table::Key;
 table! {
     /// A query.
     pub struct QueryRow in "queries.parquet", "Releases with `[report] queries`: one row per query." {
+        data: String, "", "name of the data set; empty if it has none";
         query: u32, "", "from 1, in the order of the config";
         columns: String, "", "its columns, joined by `, `";
         level: Option<u32>, "", "the level (1 = root) whose nodes its groups are: their own released values are its answers; null where answers are sums of the released values of leaves or entries";
@@ -28,6 +29,7 @@ table! {
 table! {
     /// A value of a group of a query.
     pub struct GroupRow in "groups.parquet", "Releases with `[report] queries`: one row per query, group and column of the query." {
+        data: String, "", "name of the data set; empty if it has none";
         query: u32, "", "the query, in `queries.parquet`";
         group: u64, "", "from 1, in the order of the first leaf of the tree, or entry of the table";
         column: String, "", "a column of the query";
@@ -165,10 +167,21 @@ impl<'a> Answers<'a> {
                 Answered::Sums(..) => None,
             };
             let (columns, number) = (query.columns.join(", "), number as u32);
-            queries.push(&QueryRow { query: number + 1, columns, level, groups: query.groups() as u64 })?;
+            places.extend(query.counts.iter().map(|&count| number * SIZES.len() as u32 + size(count) as u32));
+            if plan.pooled {
+                continue;
+            }
+            queries.push(&QueryRow {
+                data: plan.config.data_name.clone(),
+                query: number + 1,
+                columns,
+                level,
+                groups: query.groups() as u64,
+            })?;
             for group in 0..query.groups() {
                 for (column, values) in query.columns.iter().zip(&query.values) {
                     groups.push(&GroupRow {
+                        data: plan.config.data_name.clone(),
                         query: number + 1,
                         group: group as u64 + 1,
                         column: column.clone(),
@@ -176,10 +189,7 @@ impl<'a> Answers<'a> {
                     })?;
                 }
             }
-            places.extend(query.counts.iter().map(|&count| number * SIZES.len() as u32 + size(count) as u32));
         }
-        queries.finish()?;
-        groups.finish()?;
         let mut members = vec![0; asked.queries.len() * SIZES.len()];
         places.iter().for_each(|&place| members[place as usize] += 1);
         let most = match VALUES / places.len().max(1) {
@@ -281,11 +291,5 @@ impl<'a> Answers<'a> {
             })?;
         }
         Ok(())
-    }
-
-    /// Ends the tables. Errors: the disk.
-    pub(super) fn finish(self) -> Result<()> {
-        self.answers.finish()?;
-        self.sizes.finish()
     }
 }

@@ -198,7 +198,7 @@ impl Ready {
             draws,
             tv_error,
             records: cell.records,
-            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+            key: TaskKey { seed, cell: cell.streams, replicate: 0, role: Role::Noise },
         })
     }
 

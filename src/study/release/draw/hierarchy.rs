@@ -60,7 +60,7 @@ impl OnTree<'_> {
             laws,
             nonnegative: cell.method.nonnegative(),
             promised: cell.method.keeps_equations(),
-            key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+            key: TaskKey { seed, cell: cell.streams, replicate: 0, role: Role::Noise },
             noise_key,
         };
         if let Method::External { own: Some(own) } = cell.method {

@@ -83,7 +83,7 @@ pub(super) fn prepare(
         image,
         invariant: invariant.clone(),
         region: region.clone(),
-        key: TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise },
+        key: TaskKey { seed, cell: cell.streams, replicate: 0, role: Role::Noise },
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::input::Subject;
 
 /// Everything of a cell that does not depend on the replicate.
 pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Releases>> {
-    let keys = (plan.config.seed, own::noise_key(plan, cell));
+    let keys = (cell.seed, own::noise_key(plan, cell));
     match &plan.subject {
         Subject::Hierarchy(table) => hierarchy::prepare(cell, keys, table),
         Subject::Table(table) => table::prepare(cell, keys, table),

@@ -23,8 +23,8 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 /// Key of the streams of a cell's noise: a method of one's own shares it with `unconstrained`, and so with all others.
 pub(super) fn noise_key(plan: &Plan, cell: &Cell) -> u64 {
     match cell.method {
-        Method::External { .. } => cell.with(Method::Unconstrained, &plan.subject).key,
-        _ => cell.key,
+        Method::External { .. } => cell.with(Method::Unconstrained, &plan.subject).streams,
+        _ => cell.streams,
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn prepare(
 ) -> Result<Box<dyn Releases>> {
     let mut variances = vec![variance; subject.counts.len()];
     subject.known.iter().for_each(|&entry| variances[entry as usize] = 0.0);
-    let key = TaskKey { seed, cell: cell.key, replicate: 0, role: Role::Noise };
+    let key = TaskKey { seed, cell: cell.streams, replicate: 0, role: Role::Noise };
     Ok(Box::new(OnTable {
         releases: ready(own, cell, table(subject), variances)?,
         promises: own.promises(),

@@ -2,7 +2,10 @@
 
 mod page;
 
+mod sets;
+
 pub(super) use page::{pages, records, shows};
+pub(super) use sets::side_by_side;
 
 use crate::diagnostics::{Estimate, Moments};
 use crate::law::Value;
