@@ -105,9 +105,9 @@ pub fn judge(py: Python, folder: PathBuf) -> PyResult<(Vec<(String, String)>, Ve
 
 /// The exception of a run with failed cells, as the command line words it.
 #[pyfunction]
-pub fn cells_failed(failures: Vec<(String, String)>, cells: usize) -> PyErr {
+pub fn cells_failed(failures: Vec<(String, String)>, failed: usize, cells: usize) -> PyErr {
     let first = failures.first().map_or(String::new(), |(cell, error)| format!("{cell}: {error}"));
-    exception(Failure::CellsFailed { failed: failures.len(), cells, first })
+    exception(Failure::CellsFailed { failed, cells, first })
 }
 
 /// A usage error with this text.

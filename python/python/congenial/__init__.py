@@ -295,7 +295,7 @@ def run(
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
     if failures and not allow_failed:
-        failed = _congenial.cells_failed(failures, int(made.manifest["cells"]))
+        failed = _congenial.cells_failed(failures, int(made.manifest["failed_cells"]), int(made.manifest["cells"]))
         failed.run = made
         raise failed
     return made
