@@ -1,6 +1,6 @@
 //! Methods that are functions of Python.
 
-use crate::failure::usage;
+use crate::failure::{Error, usage};
 use congenial::own::{self, OwnMethod, OwnReleases, Promises, Structure, Task};
 use congenial::privacy::Declared;
 use numpy::{PyArray1, PyArrayMethods};
@@ -66,7 +66,12 @@ fn words(py: Python, name: &str, error: &PyErr) -> String {
         Ok(last)
     };
     let place = format!("method `{name}`{}", line().unwrap_or_default());
-    if text.is_empty() { format!("{place}: {kind}") } else { format!("{place}: {kind}: {text}") }
+    match (text.is_empty(), error.is_instance_of::<Error>(py)) {
+        (true, _) => format!("{place}: {kind}"),
+        // What we find wrong ourselves.
+        (_, true) => format!("{place}: {text}"),
+        _ => format!("{place}: {kind}: {text}"),
+    }
 }
 
 impl Function {

@@ -108,7 +108,7 @@ def test_a_mechanism_says_what_it_pays(tmp_path, tree):
     "release, message",
     [
         (lambda seeds, counts: 1 / 0, r"method `bad`, line \d+: ZeroDivisionError: division by zero"),
-        (lambda seeds, counts: counts[:, 1:], r"it released an array of shape \(20, 9\), want \(20, 10\)"),
+        (lambda seeds, counts: counts[:, 1:], r"method `bad`: it released an array of shape \(20, 9\), want \(20, 10\)"),
         (lambda seeds, counts: counts * numpy.nan, "it released NaN as count 1"),
         (lambda seeds, counts: "text", "what it released: got an array of <U4, want numbers"),
         (lambda seeds, counts: None, "what it released: got an array of object, want numbers"),
