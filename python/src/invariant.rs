@@ -5,7 +5,7 @@ use crate::config::document;
 use crate::failure::{exception, refused, usage};
 use crate::frame;
 use congenial::grid::{Plan, wanted};
-use congenial::input::{CsvTable, HierarchyTable, InvariantTable, Subject};
+use congenial::input::{HierarchyTable, InvariantTable, Subject};
 use congenial::invariant::{Hierarchy, Inequalities, Linear};
 use congenial::lattice::IntMatrix;
 use congenial::study::{self, Document};

@@ -199,7 +199,12 @@ impl Checker<'_> {
 fn name_of(command: &[String]) -> String {
     let last = command.iter().rev().find(|word| !word.starts_with('-'));
     let stem = last.and_then(|word| Path::new(word).file_stem()).unwrap_or_default();
-    stem.to_string_lossy().into_owned()
+    // Of a script in the arguments it may be anything.
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    match stem.to_string_lossy().chars().map(plain).take(40).collect::<String>() {
+        empty if empty.is_empty() => EXTERNAL.to_owned(),
+        name => name,
+    }
 }
 
 /// The method as it stands in a config, whatever folder that is in.

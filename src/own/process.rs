@@ -378,9 +378,9 @@ fn spawn(shared: &Shared) -> Spawned {
     if spawner.as_ref().is_none_or(|(process, _)| *process != std::process::id()) {
         *spawner = Some(begin());
     }
-    let sent = spawner.as_ref().map(|(_, spawner)| spawner.send((command, sender)));
+    let sent = spawner.as_ref().is_some_and(|(_, spawner)| spawner.send((command, sender)).is_ok());
     drop(spawner);
-    sent.is_some_and(|sent| sent.is_ok()).then_some(()).ok_or_else(gone)?;
+    sent.then_some(()).ok_or_else(gone)?;
     answer.recv().map_err(|_| gone())?
 }
 

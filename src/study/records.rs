@@ -48,9 +48,10 @@ impl Named {
 
     /// Parts by data set and what is told of a cell's seed; cells of which nothing is told are left out.
     fn grouped(name: &str, run: &Run, part: impl Fn(&CellRow) -> Option<Option<u64>>) -> Result<Vec<Self>> {
+        type Part = (String, Option<u64>);
         // In the order of the cells: data set by data set.
-        let mut parts: Vec<((String, Option<u64>), HashSet<Key>)> = Vec::new();
-        let mut places: HashMap<(String, Option<u64>), usize> = HashMap::new();
+        let mut parts: Vec<(Part, HashSet<Key>)> = Vec::new();
+        let mut places: HashMap<Part, usize> = HashMap::new();
         run.each(|row: CellRow| {
             if let Some(seed) = part(&row) {
                 let of = (row.data, seed);
@@ -62,7 +63,7 @@ impl Named {
             }
             Ok(())
         })?;
-        let part = |((data, seed), cells): ((String, Option<u64>), HashSet<Key>)| {
+        let part = |((data, seed), cells): (Part, HashSet<Key>)| {
             let set = (!run.manifest.data_sets.is_empty()).then(|| format!(", {data}"));
             let seed = seed.map(|seed| format!(", seed {seed}"));
             let words = [Some(name.to_owned()), set, seed].into_iter().flatten().collect();
