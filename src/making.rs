@@ -3,12 +3,13 @@
 //! Nothing here prints, waits for signals or ends the process: who makes a run is told what goes on ([`Hearer`]) and may stop it
 //! ([`crate::engine::Watch`]).
 
-use crate::engine::{self, Manner, Shard};
+use crate::engine::{self, Estimate, Manner, Shard};
 use crate::failure::{Failure, Result};
 use crate::own::process;
 use crate::page::counted;
-use crate::store::{self, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
+use crate::store::{self, About, Claim, Earlier, Identity, Manifest, RunFolder, ShardRecord, Started};
 use crate::study::Planned;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// How a run is made.
@@ -56,6 +57,19 @@ pub fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
         Some(out) => out.to_owned(),
         None => PathBuf::from("results").join(format!("{name}-{}", &hash[..8])),
     }
+}
+
+/// A plan for programs: what is listed of it, with what it is, where its run goes and what that takes.
+pub fn described(about: &About, listed: Value, expected: &Estimate) -> Value {
+    let mut all = listed;
+    all["name"] = json!(about.name);
+    all["study"] = json!(about.study);
+    all["seed"] = json!(about.seeds[0]);
+    all["seeds"] = json!(about.seeds);
+    all["config_hash"] = json!(about.config_hash);
+    all["folder"] = json!(target(None, &about.name, &about.config_hash));
+    all["estimate"] = json!(expected);
+    all
 }
 
 /// Threads: as many as given, or as the machine has cores.

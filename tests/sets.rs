@@ -256,6 +256,17 @@ fn seeds_and_data_sets_are_axes() {
         "{block}zip = [\"seed\", \"epsilon\"]\ndata = \"flat\"\n{block}data = \"deep\"\nseed = 2\n"
     ));
     assert_eq!(zipped, ["flat 1 0.5", "flat 2 2.0", "deep 2 0.5", "deep 2 2.0"]);
+    let meetings = "study = \"meeting\"\n".to_owned()
+        + &trees("seed = [1, 2]")
+        + "[[grid]]\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nepsilon = 1.0\nlag = [5, 7]\n[[exclude]]\nlag = 5\nseed = 1\n";
+    let place = place(&meetings);
+    let json = place.prints(&["plan", "config.toml", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let lags =
+        json["cells"].as_array().unwrap().iter().map(|cell| format!("{} {}", cell["seed"], cell["lag"]));
+    assert_eq!(lags.collect::<Vec<_>>(), ["2 5", "1 7", "2 7"].repeat(2));
+    place.write("config.toml", &(trees("seed = 1") + METHODS + "[[exclude]]\nlag = 5\n"));
+    place.refuses(&["plan", "config.toml"], &["exclude.lag: not used", "meeting"]);
     let left = cells(&format!("{block}[[exclude]]\nseed = 2\ndata = \"flat\"\n[[exclude]]\nepsilon = 0.5\n"));
     assert_eq!(left, ["flat 1 2.0", "deep 1 2.0", "deep 2 2.0"]);
 }

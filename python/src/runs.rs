@@ -123,17 +123,10 @@ pub fn plan(py: Python, config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> 
     let (text, warning) = raised(wait(py, false, |_| -> Done<_> {
         let planned = given.plan()?;
         planned.copies()?;
-        let (about, Listing { header, rows, summary, mut json }) = (planned.about(), planned.listing());
+        let (about, Listing { header, rows, summary, json }) = (planned.about(), planned.listing());
         let expected = engine::estimate(&*planned, making::threads(None));
-        let folder = making::target(None, &about.name, &about.config_hash);
         let page = congenial::page::Page::default().table_once(1, header, rows).to_text(WIDTH);
-        json["name"] = json!(about.name);
-        json["study"] = json!(about.study);
-        json["seed"] = json!(about.seeds[0]);
-        json["seeds"] = json!(about.seeds);
-        json["config_hash"] = json!(about.config_hash);
-        json["folder"] = json!(folder);
-        json["estimate"] = json!(expected);
+        let mut json = making::described(&about, json, &expected);
         json["summary"] = json!(format!("{summary}{expected}"));
         json["text"] = json!(page);
         Ok((json.to_string(), planned.warning()))

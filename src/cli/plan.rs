@@ -2,6 +2,7 @@
 
 use crate::engine;
 use crate::failure::Result;
+use crate::making;
 use crate::page::{self, Page, duration};
 use crate::study::{self, Listing};
 use serde_json::json;
@@ -31,7 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let Listing { mut header, mut rows, summary, mut json } = listing;
     let threads = super::run::threads(None);
     let expected = engine::estimate(&*planned, threads);
-    let folder = crate::making::target(None, &about.name, &about.config_hash);
+    let folder = making::target(None, &about.name, &about.config_hash);
     let mut told = format!("{summary}{expected}");
     if arguments.time {
         expected.fits(&about.name, &folder)?;
@@ -52,13 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         json["measured"] = json!({ "seconds": seconds, "threads": threads, "cells": costs });
     }
     if arguments.json {
-        json["name"] = json!(about.name);
-        json["study"] = json!(about.study);
-        json["seed"] = json!(about.seeds[0]);
-        json["seeds"] = json!(about.seeds);
-        json["config_hash"] = json!(about.config_hash);
-        json["folder"] = json!(folder);
-        json["estimate"] = json!(expected);
+        let json = making::described(&about, json, &expected);
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
     super::print(&Page::default().table_once(1, header, rows).to_text(page::terminal()))?;

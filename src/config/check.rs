@@ -95,6 +95,11 @@ impl Checker<'_> {
             .iter()
             .map(|exclude| self.exclude(exclude, wire.grid.get_ref()[0].axes().budget.0))
             .collect::<Result<_>>()?;
+        let lag = wire.exclude.iter().find_map(|exclude| exclude.lag.as_ref());
+        if let Some(lag) = lag.filter(|_| !B::KEYS.contains(&"lag")) {
+            let label = "only a study of the kind meeting has lags";
+            return Err(self.error("exclude.lag: not used", lag.span(), label));
+        }
         let change = wire.top.change.as_ref().map(|change| self.change(change)).transpose()?;
         let beside = report.beside.map(|beside| Beside {
             table: folder.join(beside.table.get_ref()),
@@ -402,6 +407,8 @@ impl Checker<'_> {
             wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
         let seed = wire.seed.as_ref().map(|axis| self.axis("seed", axis, |&seed, _| Ok(seed)));
         let data = wire.data.as_ref().map(|axis| self.axis("data", axis, |name, _| Ok(name.clone())));
+        let lag = |axis| self.axis("exclude.lag", axis, |&n, span| self.count("exclude.lag", n, span));
+        let lag = wire.lag.as_ref().map(lag);
         Ok(Exclude {
             budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
             law: law.transpose()?,
@@ -412,6 +419,7 @@ impl Checker<'_> {
             delta: wire.delta.as_ref().map(|axis| positive("delta", axis)).transpose()?,
             seed: seed.transpose()?,
             data: data.transpose()?,
+            lag: lag.transpose()?,
         })
     }
 

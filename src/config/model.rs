@@ -116,6 +116,7 @@ impl Config {
                 ),
                 idle("seed", &exclude.seed, |seed| any(&|block| block.seed.contains(seed)), u64::to_string),
                 idle("data", &exclude.data, |name| any(&|block| block.data.contains(name)), String::clone),
+                idle("lag", &exclude.lag, |lag| any(&|block| block.lags().contains(lag)), u64::to_string),
             ]
         };
         self.excludes.iter().flat_map(of).flatten().collect()
@@ -176,6 +177,16 @@ pub struct Block {
     pub method_span: Range<usize>,
     /// Place of the split axis.
     pub split_span: Range<usize>,
+}
+
+impl Block {
+    /// Lags of coupled pairs.
+    pub fn lags(&self) -> &[u64] {
+        match &self.own {
+            Own::Meetings(meetings) => &meetings.lag,
+            _ => &[],
+        }
+    }
 }
 
 /// An axis of a block.
@@ -333,10 +344,12 @@ pub struct Exclude {
     pub seed: Option<Vec<u64>>,
     /// Data sets.
     pub data: Option<Vec<String>>,
+    /// Lags.
+    pub lag: Option<Vec<u64>>,
 }
 
 impl Exclude {
-    /// Whether it leaves out a cell.
+    /// Whether it leaves out a cell; one that names lags only those with such a lag.
     pub fn has(
         &self,
         (budget, delta): (f64, Option<f64>),
@@ -344,7 +357,7 @@ impl Exclude {
         method: &Method,
         sensitivity: f64,
         split: &SplitSpec,
-        (seed, data): (u64, &str),
+        (seed, data, lag): (u64, &str, Option<u64>),
     ) -> bool {
         self.budget.as_ref().is_none_or(|axis| axis.contains(&budget))
             && self.delta.as_ref().is_none_or(|axis| delta.is_some_and(|delta| axis.contains(&delta)))
@@ -355,6 +368,7 @@ impl Exclude {
             && self.split.as_ref().is_none_or(|axis| axis.contains(split))
             && self.seed.as_ref().is_none_or(|axis| axis.contains(&seed))
             && self.data.as_ref().is_none_or(|axis| axis.iter().any(|name| name == data))
+            && self.lag.as_ref().is_none_or(|axis| lag.is_some_and(|lag| axis.contains(&lag)))
     }
 }
 

@@ -398,6 +398,9 @@ pub struct WireExclude {
     /// Data sets, by their names.
     #[schemars(with = "Option<Axis<String>>")]
     pub data: Option<Spanned<Axis<String>>>,
+    /// Lags, of a study of meetings.
+    #[schemars(with = "Option<Axis<i64>>")]
+    pub lag: Option<Spanned<Axis<i64>>>,
 }
 
 /// `[report]` of a study that draws no releases.

@@ -44,6 +44,13 @@ pub(super) fn noises(block: &Block) -> Vec<Noise<'_>> {
 }
 
 impl Noise<'_> {
+    /// Whether a cell with a lag is left out.
+    pub(super) fn excludes(&self, config: &Config, method: &Method, (seed, lag): (u64, u64)) -> bool {
+        let (noise, data) = ((self.budget, self.delta), config.data_name.as_str());
+        let of_cell = (seed, data, Some(lag));
+        config.excludes.iter().any(|e| e.has(noise, self.law, method, self.sensitivity, self.split, of_cell))
+    }
+
     /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds; those without any are left out.
     pub(super) fn methods(&self, config: &Config, block: &Block) -> Vec<(usize, Method, Vec<u64>)> {
         let noise = (self.budget, self.delta);
@@ -57,7 +64,7 @@ impl Noise<'_> {
                     [(AxisName::Method, place), (AxisName::Seed, *of_seed), (AxisName::Data, of_data)];
                 let places: Vec<_> = self.places.iter().copied().chain(others).collect();
                 let excluded = |e: &Exclude| {
-                    e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data))
+                    e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data, None))
                 };
                 go_together(block, &places) && !config.excludes.iter().any(excluded)
             };

@@ -362,7 +362,7 @@ fn expand(
         if methods.is_empty() {
             continue;
         }
-        let Noise { law, split, sensitivity, delta, budget, .. } = noise;
+        let &Noise { law, split, sensitivity, delta, budget, .. } = &noise;
         let at = |epsilon: f64| {
             let noise = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
             noise.map(|noise| (epsilon, noise))
@@ -397,7 +397,10 @@ fn expand(
                 pays: None,
             };
             for cell in own(cell, &block.own, subject) {
-                cells.extend(seeds.iter().map(|&seed| Cell { seed, ..cell.clone() }.keyed(subject)));
+                let left_out =
+                    |seed| cell.lag().is_some_and(|lag| noise.excludes(config, &method, (seed, lag)));
+                let seeds = seeds.iter().filter(|&&seed| !left_out(seed));
+                cells.extend(seeds.map(|&seed| Cell { seed, ..cell.clone() }.keyed(subject)));
             }
         }
     }

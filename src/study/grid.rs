@@ -43,8 +43,12 @@ pub(super) trait Kind: Sync + Send + 'static {
     fn parts(_: &Plan, _cell: usize) -> (u64, u64) {
         (0, 0)
     }
-    /// Rows of a cell twice, the second time with replicates that are counted on from a number. Errors: rows that are none.
-    fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]>;
+    /// Rows of a cell twice, the second time with replicates that are counted on from a number; as they are where there are no replicates. Errors: rows that are
+    /// none.
+    fn twice(rows: Drawn, _from: u64) -> Result<[Drawn; 2]> {
+        let rows = rows.encode();
+        Ok([rows.clone(), rows].map(Drawn::Encoded))
+    }
 }
 
 impl<K: Kind> Configured for K {

@@ -120,29 +120,21 @@ impl<K: Kind> Planned for Several<K> {
     }
 
     fn listing(&self) -> Listing {
-        let mut all = self.sets.iter().map(Planned::listing);
-        let mut listing = all.next().expect("there are several");
-        let summaries = std::iter::once(listing.summary.clone());
-        let (mut summaries, mut json) = (summaries.collect::<Vec<_>>(), vec![listing.json.clone()]);
-        for other in all {
-            listing.rows.extend(other.rows);
-            summaries.push(other.summary);
-            json.push(other.json);
-        }
-        let names = self.sets.iter().map(|set| &set.plan.config.data_name);
-        let summaries: Vec<String> =
-            names.zip(summaries).map(|(name, text)| format!("{name}: {text}")).collect();
-        let cells = json.iter().flat_map(|one| one["cells"].as_array().into_iter().flatten().cloned());
         let about = self.about();
-        Listing {
-            summary: format!("{} in all: {}", counted(self.units.len() as f64, "cell"), summaries.join("; ")),
-            json: json!({
-                "subject": about.subject,
-                "data_digest": about.data_digest,
-                "cells": cells.collect::<Vec<_>>(),
-            }),
-            ..listing
-        }
+        let all = Listing { header: Vec::new(), rows: Vec::new(), summary: String::new(), json: json!([]) };
+        let mut all = self.sets.iter().fold(all, |mut all, set| {
+            let Listing { header, rows, summary, json } = set.listing();
+            let apart = if all.summary.is_empty() { "" } else { "; " };
+            all.header = header;
+            all.rows.extend(rows);
+            all.summary += &format!("{apart}{}: {summary}", set.plan.config.data_name);
+            let cells = all.json.as_array_mut().into_iter().zip(json["cells"].as_array());
+            cells.for_each(|(all, cells)| all.extend(cells.iter().cloned()));
+            all
+        });
+        all.summary = format!("{} in all: {}", counted(self.units.len() as f64, "cell"), all.summary);
+        all.json = json!({ "subject": about.subject, "data_digest": about.data_digest, "cells": all.json });
+        all
     }
 }
 

@@ -78,11 +78,6 @@ impl Kind for Privacy {
         Ok(Box::new(PrivacyTables { plan, cells: CellTables::begin(folder, plan)?, pairs: folder.table()? }))
     }
 
-    fn twice(rows: Drawn, _: u64) -> Result<[Drawn; 2]> {
-        let rows = rows.encode();
-        Ok([rows.clone(), rows].map(Drawn::Encoded))
-    }
-
     fn leaves(_: &Plan, _: &Cell) -> Each {
         Each::default()
     }
