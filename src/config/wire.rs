@@ -89,6 +89,7 @@ macro_rules! study {
         $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        #[schemars(extend("oneOf" = [{ "required": ["seed"] }, { "required": ["seeds"] }]))]
         pub struct $file {
             /// Name of the run: part of the folder's name.
             #[schemars(with = "String")]
