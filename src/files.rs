@@ -66,6 +66,20 @@ pub(crate) fn replace_with(
     synced.and_then(|()| sync_folder(folder)).map_err(|e| Failure::write(&place, e))
 }
 
+/// The same by the path that somebody gave: of a link the file to which it leads is replaced, and what is no file, a device or a pipe, is written to. Errors: also a
+/// path without a name.
+pub(crate) fn replace_at(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+    let target = fs::canonicalize(path).ok().filter(|_| is_link).unwrap_or_else(|| path.to_owned());
+    if fs::metadata(&target).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        let file = File::options().write(true).open(&target).map_err(|e| Failure::write(path, e));
+        return write(&mut file?);
+    }
+    let name = target.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Failure::io(path, "cannot create", "want the name of a file"))?;
+    replace_with(target.parent().unwrap_or(Path::new("")), name, write)
+}
+
 /// Waits until the names in a folder are on the disk.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

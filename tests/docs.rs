@@ -178,8 +178,9 @@ fn parts<'a>(all: &'a Value, sources: &[(&str, &'static str)]) -> Vec<(&'a Value
     let mut parts: Vec<(&Value, &str)> = Vec::new();
     for (name, study) in sources {
         parts.push((&all[*name], study));
-        // Told apart by their kind.
+        // Told apart by their kind; others say which of two keys is wanted.
         let variants = all[*name]["oneOf"].as_array().into_iter().flatten();
+        let variants = variants.filter(|part| part["properties"].is_object());
         parts.extend(
             variants.map(|part| (part, part["properties"]["kind"]["const"].as_str().expect("a kind"))),
         );

@@ -124,7 +124,8 @@ fn method(kind: &str) {
                         output.flush().unwrap();
                         continue;
                     }
-                    "short" => bytes.truncate(8),
+                    "short" | "starving" => bytes.truncate(8),
+                    "long" => bytes.extend_from_slice(&[0; 16]),
                     "nan" => bytes[..8].copy_from_slice(&f64::NAN.to_le_bytes()),
                     "changeable" => bytes[..8].copy_from_slice(&(n as f64).to_le_bytes()),
                     "half" => bytes[..8].copy_from_slice(&0.5f64.to_le_bytes()),
@@ -263,7 +264,9 @@ fn what_goes_wrong_is_the_cells_error() {
         ("hangs", "took more than 300ms for an answer"),
         ("garbage", "answered `xxxxx"),
         ("shapes", "replicates, want"),
-        ("short", "sent too few counts"),
+        ("short", "sent too few counts: 8 of"),
+        ("long", "sent more than the counts of its releases"),
+        ("starving", "sent too few counts"),
         ("nan", "it released NaN as count 1"),
         ("half", "it promises integers, and released 0.5 as count 1"),
         ("liar", "violates its invariant"),

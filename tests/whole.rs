@@ -258,3 +258,24 @@ fn messages_are_short_and_may_be_lost() {
     assert_eq!(full("report out --out tables"), Some(0));
     assert_eq!(full("plan long.toml"), Some(2));
 }
+
+/// A link keeps its place, and a device is written to: neither becomes a file of ours.
+#[test]
+fn links_and_devices_stay_what_they_are() {
+    let config = format!(
+        "name = \"n\"\nseed = 1\nreplicates = 2\n{}[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"l2\"\n",
+        place::TREE_DATA
+    );
+    let place = Place::new(&[("tree.csv", place::TREE), ("config.toml", &config), ("page.csv", "old")]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    std::os::unix::fs::symlink("page.csv", place.path("link.csv")).unwrap();
+    place.prints(&["report", "out", "--format", "csv", "-o", "link.csv"]);
+    assert!(std::fs::symlink_metadata(place.path("link.csv")).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(place.path("page.csv")).unwrap().starts_with("source,run"));
+    if cfg!(target_os = "linux") {
+        std::os::unix::fs::symlink("/dev/full", place.path("full.csv")).unwrap();
+        let output = place.command(&["report", "out", "--format", "csv", "-o", "full.csv"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
+    }
+}

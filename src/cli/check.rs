@@ -30,6 +30,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
                     }
                     grid::check(config)?;
                 }
+                configs[0]
+                    .idle_excludes()
+                    .iter()
+                    .for_each(|what| say!("warning: {}: {what}", path.display()));
                 let sets = match configs.len() {
                     1 => String::new(),
                     n => format!(", {n} data sets"),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::figure;
-use crate::files::replace_with;
+use crate::files::replace_at;
 use crate::page::{self, Format};
 use crate::report::{self, Look, Report};
 use std::io::Write;
@@ -69,9 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
         report::write_figures(&report, arguments.look(), folder, |place| say!("{}", place.display()))?;
     } else if let Some(file) = &arguments.output {
-        let name = file.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| Failure::io(file, "cannot create", "want the name of a file"))?;
-        replace_with(file.parent().unwrap_or(Path::new("")), name, |out| put(page::COLUMNS, file, out))?;
+        replace_at(file, |out| put(page::COLUMNS, file, out))?;
     } else {
         put(page::terminal(), Path::new(super::OUTPUT), &mut super::Output)?;
     }

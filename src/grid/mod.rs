@@ -328,7 +328,11 @@ fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Aske
         if let Some(unknown) = columns.iter().find(|column| !table.columns.contains(column)) {
             let known = table.columns.iter().filter(|column| **column != config.data.count);
             let label = format!("want columns of {}", known.cloned().collect::<Vec<_>>().join(", "));
-            return Err(config.error(format!("report.queries: got `{unknown}`"), span.clone(), label));
+            let data = match &config.data_name[..] {
+                "" => String::new(),
+                name => format!(" of the data set `{name}`"),
+            };
+            return Err(config.error(format!("report.queries: got `{unknown}`{data}"), span.clone(), label));
         }
     }
     let queries: Vec<&[String]> = config.queries.iter().map(|query| &query.columns[..]).collect();
@@ -533,9 +537,17 @@ pub fn refused(config: &Config, method: Method, reason: &str) -> Failure {
     unserved(config, block, method, reason)
 }
 
+/// The name of a method; of one that is not ours with its options.
+fn named(method: Method) -> String {
+    match method.kind() {
+        MethodKind::External => method.words(),
+        _ => method.name().to_owned(),
+    }
+}
+
 fn unserved(config: &Config, block: &Block, method: Method, reason: &str) -> Failure {
     config.error(
-        format!("method: `{}` cannot serve this grid", method.name()),
+        format!("method: `{}` cannot serve this grid", named(method)),
         block.method_span.clone(),
         format!("{reason} (or leave the combination out by an [[exclude]])"),
     )

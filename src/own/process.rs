@@ -126,7 +126,8 @@ impl OwnReleases for Ready {
             talk.hurry(Some(talk.timeout));
             let sent = protocol::release(&mut talk.input, number, seeds, counts);
             sent.map_err(|e| Wrong::Ended(format!("does not listen: {e}")))?;
-            protocol::released(&mut talk.output, seeds.len(), counts)
+            protocol::released(&mut talk.output, seeds.len(), counts)?;
+            talk.nothing_more(&self.task)
         })
     }
 
@@ -148,6 +149,8 @@ struct Talk {
     cells: Vec<Option<(Arc<Task>, Option<Declared>)>>,
     /// The place of the next cell.
     next: usize,
+    /// The last cell of which it has sent as many counts as it said.
+    proved: Option<Arc<Task>>,
 }
 
 /// What the watch of a program knows.
@@ -200,6 +203,7 @@ impl Talk {
             structure: None,
             cells: vec![None; CELLS],
             next: 0,
+            proved: None,
         };
         talk.greet(options)
     }
@@ -250,6 +254,23 @@ impl Talk {
         Ok(place as u64)
     }
 
+    /// Whether it has sent no more than it said: after the first releases of a cell it is asked what it promises, and that must be its next answer.
+    fn nothing_more(&mut self, task: &Arc<Task>) -> Result<(), Wrong> {
+        if self.proved.as_ref().is_some_and(|proved| Arc::ptr_eq(proved, task)) {
+            return Ok(());
+        }
+        let more = |why| Wrong::Ended(format!("sent more than the counts of its releases, or {why}"));
+        protocol::hello(&mut self.input, &task.options).map_err(|e| more(format!("does not listen: {e}")))?;
+        match protocol::answer(&mut self.output, "method") {
+            Ok(_) => {
+                self.proved = Some(task.clone());
+                Ok(())
+            }
+            Err(Wrong::Said(words)) => Err(Wrong::Said(words)),
+            Err(Wrong::Ended(why)) => Err(more(why)),
+        }
+    }
+
     fn forget(&mut self, task: &Arc<Task>) {
         if let Some(number) = self.number(task) {
             self.cells[number as usize] = None;
@@ -268,8 +289,11 @@ impl Talk {
     /// Ends it; what happened, with its last words.
     fn end(self, why: &str) -> String {
         let late = locked(&self.watched.0).late;
-        let why =
-            if late { format!("took more than {:?} for an answer", self.timeout) } else { why.to_owned() };
+        let why = match late {
+            true if why == "ended" => format!("took more than {:?} for an answer", self.timeout),
+            true => format!("took more than {:?} for an answer: {why}", self.timeout),
+            false => why.to_owned(),
+        };
         let (name, last_words) = (self.name.clone(), self.last_words.clone());
         drop(self);
         // What it wrote last may still be on its way.

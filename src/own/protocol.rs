@@ -102,7 +102,9 @@ pub(super) fn answer(input: &mut impl BufRead, begins: &str) -> Result<Vec<Strin
         Some("error") => Err(Wrong::Said(text["error".len()..].trim().to_owned())),
         _ => {
             let shown: String = text.chars().take(100).collect();
-            Err(Wrong::Ended(format!("answered `{shown}`, want `{begins}`")))
+            let plain = !shown.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+            let shown = if plain { format!("`{shown}`") } else { "bytes that are no line".into() };
+            Err(Wrong::Ended(format!("answered {shown}, want `{begins}`")))
         }
     }
 }
@@ -140,7 +142,17 @@ pub(super) fn released(input: &mut impl BufRead, replicates: usize, counts: &mut
         return Err(Wrong::Ended(format!("released `{got}` replicates, want {replicates}")));
     }
     let mut bytes = vec![0; 8 * counts.len()];
-    input.read_exact(&mut bytes).map_err(|e| Wrong::Ended(format!("sent too few counts: {e}")))?;
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match input.read(&mut bytes[sent..]) {
+            Ok(more @ 1..) => sent += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            _ => {
+                let want = bytes.len();
+                return Err(Wrong::Ended(format!("sent too few counts: {sent} of {want} bytes")));
+            }
+        }
+    }
     let (numbers, _) = bytes.as_chunks::<8>();
     counts.iter_mut().zip(numbers).for_each(|(count, bits)| *count = f64::from_le_bytes(*bits));
     Ok(())

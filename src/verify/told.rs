@@ -40,6 +40,7 @@ impl Checked {
             self.releases.to_string(),
             match self.kept {
                 None => "not promised".into(),
+                Some(_) if self.releases == 0 => "-".into(),
                 Some(kept) if kept == self.releases => "kept".into(),
                 Some(kept) => format!("broken by {}", self.releases - kept),
             },

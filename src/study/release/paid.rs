@@ -76,6 +76,8 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
             ];
             let noise = cell.noise_words();
             match body.iter_mut().find(|(other, _, same)| *other == noise && *same == pays) {
+                // Of several data sets or seeds once.
+                Some((_, methods, _)) if methods.contains(&cell.method_words()) => {}
                 Some((_, methods, _)) => methods.push(cell.method_words()),
                 None => body.push((noise, vec![cell.method_words()], pays)),
             }
@@ -113,7 +115,10 @@ fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<Strin
             if sampling.parse().is_ok_and(|delta: f64| delta < NEGLIGIBLE) { "" } else { sampling };
         let pays = [added, moved, smallest, sampling];
         match kinds.iter_mut().find(|(other, same, _)| other == noise && *same == pays) {
-            Some((.., all)) => all.extend(methods),
+            Some((.., all)) => {
+                let more: Vec<&str> = methods.filter(|method| !all.contains(method)).collect();
+                all.extend(more);
+            }
             None => kinds.push((noise, pays, methods.collect())),
         }
     }

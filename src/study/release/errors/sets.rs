@@ -67,7 +67,9 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
             }
         }
     }
-    let (name, cell) = (&parts[0].run.manifest.name, lines[0].1);
+    let (manifest, cell) = (&parts[0].run.manifest, lines[0].1);
+    let seed = cell.seed.filter(|_| !manifest.seeds.is_empty());
+    let name = manifest.name.clone() + &seed.map_or(String::new(), |seed| format!(", seed {seed}"));
     let data = |part: &&Named| part.printed.first().map_or(String::new(), |cell| cell.data.clone());
     let header = ["epsilon", "method", "level"].map(str::to_owned).into_iter().chain(parts.iter().map(data));
     let (_, replicates) = replicates(lines.iter().map(|(.., row)| row.replicates));
