@@ -138,7 +138,7 @@ impl Checker<'_> {
                 let name = name.unwrap_or_else(|| name_of(&command));
                 let identity = hex(hash.finalize())[..8].to_owned();
                 let own = Program::of(&command, &folder, Duration::from_secs_f64(timeout), &identity);
-                (name, identity, Some(command), Arc::new(own) as Arc<dyn OwnMethod>)
+                (name, identity, Some(command), own as Arc<dyn OwnMethod>)
             }
             (None, Some(name)) => {
                 let own = own::registered(&name).map_err(|names| {

@@ -37,24 +37,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Those of all configs, each once: process, command, folder, seconds of an answer, what else decides its releases.
 type Key = (u32, Vec<String>, PathBuf, u64, String);
-static PROGRAMS: Mutex<BTreeMap<Key, Arc<Shared>>> = Mutex::new(BTreeMap::new());
+static PROGRAMS: Mutex<BTreeMap<Key, Arc<Program>>> = Mutex::new(BTreeMap::new());
 
 impl Program {
     /// A command with its arguments, run in a folder. `timeout`: for each of its answers; `identity`: what else decides its releases. The same for the same.
-    pub fn of(command: &[String], folder: &Path, timeout: Duration, identity: &str) -> Self {
+    pub fn of(command: &[String], folder: &Path, timeout: Duration, identity: &str) -> Arc<Self> {
         let (command, folder) = (command.to_vec(), folder.to_owned());
         // A process that was forked has programs of its own.
         let process = std::process::id();
         let key = (process, command.clone(), folder.clone(), timeout.as_nanos() as u64, identity.to_owned());
-        let new = || Arc::new(Shared { command, folder, timeout, idle: Mutex::default() });
-        Self(locked(&PROGRAMS).entry(key).or_insert_with(new).clone())
+        let new = || Arc::new(Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default() })));
+        locked(&PROGRAMS).entry(key).or_insert_with(new).clone()
     }
 }
 
 /// Ends the programs that nobody speaks to: at the end of what they were started for.
 pub fn end_idle() {
-    let all: Vec<Arc<Shared>> = locked(&PROGRAMS).values().cloned().collect();
-    all.iter().for_each(|shared| drop(std::mem::take(&mut *locked(&shared.idle))));
+    let all: Vec<Arc<Program>> = locked(&PROGRAMS).values().cloned().collect();
+    all.iter().for_each(|program| drop(std::mem::take(&mut *locked(&program.0.idle))));
 }
 
 impl OwnMethod for Program {
