@@ -21,7 +21,8 @@ use congenial::kernel::{
 };
 use congenial::lattice::{Basis, BasisKind, IntMatrix, hermite, reduce, smith};
 use congenial::law::{
-    DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, LatticeLaw, Law, LineLaw, Value,
+    DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, LatticeLaw, Law, LineLaw,
+    Sampler, Value,
 };
 use congenial::rng::{Rng, Stream, below, exponential, gamma, geometric, normal};
 use gungraun::{Callgrind, prelude::*};
@@ -82,6 +83,12 @@ fn repeat<T>(times: u64, mut call: impl FnMut(&mut Stream) -> T + 'static) -> Ru
 }
 
 fn sample<L: Law>(law: L) -> Run {
+    let sampler = law.sampler();
+    repeat(MANY, move |rng| sampler.draw(rng))
+}
+
+/// Without a table.
+fn sample_wide<L: Law>(law: L) -> Run {
     repeat(MANY, move |rng| law.sample(rng))
 }
 
@@ -164,12 +171,12 @@ fn counts(tree: &Hierarchy) -> Vec<i64> {
 
 fn tree<L: TreeLaw>(law: L, nonnegative: bool) -> Run
 where
-    L::Sampler: 'static,
+    L::Exact: 'static,
 {
     let tree = taxi();
     let counts = nonnegative.then(|| counts(&tree));
     let sampler = L::tree_sampler(&tree, &[law; 3], counts.as_deref()).expect("small tables");
-    let mut scratch = <L::Sampler as TreeSampler>::Scratch::default();
+    let mut scratch = <L::Exact as TreeSampler>::Scratch::default();
     let mut noise = vec![L::Value::default(); tree.nodes()];
     repeat(FEW, move |rng| sampler.draw(rng, &mut scratch, black_box(&mut noise)))
 }
@@ -183,6 +190,16 @@ fn exact<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -
 fn truncated() -> Run {
     let (invariant, region) = table();
     exact(&invariant, Some(&region), DoubleGeometric::new(2.0).expect("a scale"))
+}
+
+fn large_margins() -> Linear {
+    Linear::margins(5, 5).expect("a table")
+}
+
+fn bounded_margins() -> Run {
+    let counts: Vec<i64> = (0..16).map(|i| i % 5).collect();
+    let region = Inequalities::nonnegative(16).around(&counts).expect("counts >= 0");
+    exact(&margins(), Some(&region), l1())
 }
 
 fn geometric_sum() -> Run {
@@ -323,6 +340,8 @@ fn lll() -> Run {
 #[bench::rng_geometric(repeat(MANY, |rng| geometric(rng, 4.0)))]
 #[bench::law_double_geometric(sample(l1()))]
 #[bench::law_discrete_gaussian(sample(gaussian()))]
+#[bench::law_double_geometric_wide(sample_wide(l1()))]
+#[bench::law_discrete_gaussian_wide(sample_wide(gaussian()))]
 #[bench::law_laplace(sample(laplace()))]
 #[bench::law_gaussian(sample(normal_law()))]
 // Chains on the taxi hierarchy, then on the 4 × 4 table and (bounded) the 2 × 23 table.
@@ -355,6 +374,8 @@ fn lll() -> Run {
 #[bench::exact_composition_many(compose(6400))]
 #[bench::exact_table(tabulated())]
 #[bench::exact_margins(exact(&margins(), None, l1()))]
+#[bench::exact_margins_large(exact(&large_margins(), None, l1()))]
+#[bench::exact_margins_bounded(bounded_margins())]
 #[bench::exact_grouped(exact(&records(), None, l1()))]
 #[bench::exact_klein(exact(&margins(), None, gaussian()))]
 #[bench::exact_euclidean_klein(exact(&margins(), None, l2()))]

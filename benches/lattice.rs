@@ -8,7 +8,7 @@ mod shapes;
 mod words;
 
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
-use congenial::invariant::Linear;
+use congenial::invariant::{Inequalities, Linear, Region};
 use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
 use congenial::lattice::BasisKind;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
@@ -57,8 +57,14 @@ fn coupled<K: Coupled<Value = i64>>(group: &mut BenchmarkGroup<WallTime>, name: 
     });
 }
 
-fn exact<L: ExactLattice>(group: &mut BenchmarkGroup<WallTime>, name: &str, invariant: &Linear, law: L) {
-    let sampler = LatticeExact::new(invariant, None, law).expect("served");
+fn exact<L: ExactLattice>(
+    group: &mut BenchmarkGroup<WallTime>,
+    name: &str,
+    invariant: &Linear,
+    region: Option<&Region>,
+    law: L,
+) {
+    let sampler = LatticeExact::new(invariant, region, law).expect("served");
     let (mut rng, mut scratch, mut noise) = (rng(), LatticeScratch::default(), vec![0; invariant.entries()]);
     group.bench_function(name, |b| b.iter(|| sampler.draw(&mut rng, &mut scratch, black_box(&mut noise))));
     invariant.check(&noise).expect("exact keeps the invariant");
@@ -92,13 +98,20 @@ fn benches(criterion: &mut Criterion) {
         chain(&mut group, &format!("line-gibbs l2 {scale}"), &kernel);
     }
     bench_words(&mut group, "words-exact");
-    exact(&mut group, "exact l1", &table, l1);
-    exact(&mut group, "exact l2", &table, l2);
-    exact(&mut group, "exact gaussian", &table, gaussian);
-    exact(&mut group, "exact 14 records l1", &records(), l1);
+    exact(&mut group, "exact l1", &table, None, l1);
+    exact(&mut group, "exact l2", &table, None, l2);
+    exact(&mut group, "exact gaussian", &table, None, gaussian);
+    exact(&mut group, "exact 14 records l1", &records(), None, l1);
+    for side in [5, 10] {
+        let table = Linear::margins(side, side).expect("a table");
+        exact(&mut group, &format!("exact {side}x{side} l1"), &table, None, l1);
+    }
+    let counts: Vec<i64> = (0..16).map(|i| i % 5).collect();
+    let region = Inequalities::nonnegative(16).around(&counts).expect("counts >= 0");
+    exact(&mut group, "exact l1 >= 0", &table, Some(&region), l1);
     let law = DoubleGeometric::new(1.0 / 0.192).expect("a scale");
     bench_words(&mut group, "words-counties");
-    exact(&mut group, "exact counties", &counties(), law);
+    exact(&mut group, "exact counties", &counties(), None, law);
     group.finish();
 }
 
@@ -127,7 +140,15 @@ fn main() {
         SCALES.map(|scale| line(&format!("line-gibbs {law} {scale}"), steps, Some(limit)))
     });
     print_ratios("lattice", "words-scales", "step", &scales.concat());
-    let draws = ["exact l1", "exact l2", "exact gaussian", "exact 14 records l1"];
-    print_ratios("lattice", "words-exact", "draw", &draws.map(|name| line(name, 1.0, None)));
+    let draws = [
+        line("exact l1", 1.0, Some(2000.0)),
+        line("exact 14 records l1", 1.0, Some(2000.0)),
+        line("exact 5x5 l1", 1.0, None),
+        line("exact 10x10 l1", 1.0, None),
+        line("exact l1 >= 0", 1.0, None),
+        line("exact l2", 1.0, None),
+        line("exact gaussian", 1.0, None),
+    ];
+    print_ratios("lattice", "words-exact", "draw", &draws);
     print_ratios("lattice", "words-counties", "county", &[line("exact counties", 3143.0, Some(40.0))]);
 }

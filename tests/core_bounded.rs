@@ -5,7 +5,9 @@ mod common;
 
 use common::*;
 use congenial::diagnostics::Moments;
-use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch, Rejection, Source, Truncated};
+use congenial::exact::{
+    BoundedMargins, BoundedScratch, ExactLattice, LatticeExact, LatticeScratch, Rejection, Source, Truncated,
+};
 use congenial::invariant::{Inequalities, Linear, NO_LOWER, NO_UPPER, Region};
 use congenial::kernel::{Dispersed, Kernel, LatticeGibbs, MetropolizedIndependence, Start};
 use congenial::lattice::IntMatrix;
@@ -270,6 +272,94 @@ fn samplers_agree_on_the_published_table() {
     }
 }
 
+/// Tables with margins and bounds by proposals of rows: the law listed in full, with bounds that pull sums to one side, on tables that
+/// are higher than wide and wider than high.
+#[test]
+fn margins_within_bounds_have_the_listed_law() {
+    fn check<L: LatticeLaw + IntegerLaw>(
+        law: L,
+        (rows, columns): (usize, usize),
+        inequalities: Inequalities,
+        counts: &[i64],
+    ) {
+        let system = System {
+            name: "margins",
+            invariant: Linear::margins(rows, columns).unwrap(),
+            region: inequalities.around(counts).unwrap(),
+        };
+        // All tables by the entries of all rows and columns but the last.
+        let (mut want, side) = (HashMap::new(), 17usize);
+        for index in 0..side.pow(((rows - 1) * (columns - 1)) as u32) {
+            let (mut z, mut rest) = (vec![0i64; rows * columns], index);
+            for i in 0..rows - 1 {
+                for j in 0..columns - 1 {
+                    let value = (rest % side) as i64 - 8;
+                    rest /= side;
+                    for (at, sign) in [
+                        (i * columns + j, 1),
+                        (i * columns + columns - 1, -1),
+                        ((rows - 1) * columns + j, -1),
+                        (rows * columns - 1, 1),
+                    ] {
+                        z[at] += sign * value;
+                    }
+                }
+            }
+            if system.region.contains(&z) {
+                let sum = z.iter().map(|&z| L::part(z)).sum();
+                want.insert(z, libm::exp(-law.energy(sum)));
+            }
+        }
+        let total: f64 = want.values().sum();
+        want.values_mut().for_each(|p| *p /= total);
+        let sampler = BoundedMargins::new(&system.region.components(&system.invariant)[0], &law).unwrap();
+        assert!(sampler.tv_error() < 1e-11, "{}", sampler.tv_error());
+        let (mut rng, mut scratch, mut noise) =
+            (test_stream(33), BoundedScratch::default(), vec![0; counts.len()]);
+        assert_law(&want, 40_000, || {
+            sampler.draw(&mut rng, &mut scratch, &mut noise);
+            noise.clone()
+        });
+    }
+    let (l1, gaussian) = (DoubleGeometric::new(0.7).unwrap(), DiscreteGaussian::new(0.9).unwrap());
+    let zeros = [0, 0, 1, 0, 2, 0, 0, 1, 0];
+    check(l1, (3, 3), Inequalities::nonnegative(9), &zeros);
+    check(gaussian, (3, 3), Inequalities::nonnegative(9), &zeros);
+    check(l1, (2, 3), Inequalities::nonnegative(6), &[1, 0, 2, 1, 1, 0]);
+    check(gaussian, (4, 2), Inequalities::nonnegative(8), &[0, 1, 0, 0, 2, 1, 0, 0]);
+    let boxed = Inequalities::bounds(vec![0; 9], vec![1, 2, 2, 2, NO_UPPER, 1, 2, 2, 3]).unwrap();
+    check(l1, (3, 3), boxed, &zeros);
+}
+
+/// The published sizes, which are too large to list: 4 × 4 and 4 × 6 against chains.
+#[test]
+fn larger_margins_within_bounds_agree_with_chains() {
+    for (rows, columns, lambda) in [(4, 4, 4.0), (4, 6, 2.0)] {
+        let law = DoubleGeometric::new(lambda).unwrap();
+        let counts: Vec<i64> = (0..rows * columns).map(|i| [0, 1, 0, 5, 2, 12, 0][i % 7]).collect();
+        let invariant = Linear::margins(rows, columns).unwrap();
+        let region = Inequalities::nonnegative(counts.len()).around(&counts).unwrap();
+        let exact = LatticeExact::new(&invariant, Some(&region), law).unwrap();
+        let gibbs = LatticeGibbs::new(&invariant, Some(&region), law).unwrap();
+        let (mut rng, mut scratch, mut z) =
+            (test_stream(34), LatticeScratch::default(), vec![0; counts.len()]);
+        let (mut a, mut b) = ([vec![], vec![], vec![]], [vec![], vec![], vec![]]);
+        let put = |to: &mut [Vec<f64>; 3], z: &[i64]| {
+            let l1 = z.iter().map(|z| z.abs()).sum::<i64>();
+            to.iter_mut().zip([l1, z[0], z[5]]).for_each(|(to, x)| to.push(x as f64));
+        };
+        for _ in 0..3_000 {
+            exact.draw(&mut rng, &mut scratch, &mut z);
+            assert!(invariant.holds(&z) && region.contains(&z));
+            put(&mut a, &z);
+            put(&mut b, &run(&gibbs, 1_000, &mut rng));
+        }
+        for (a, b) in a.into_iter().zip(b) {
+            assert_same_distribution(a, b);
+        }
+    }
+}
+
 /// What is refused says why.
 #[test]
 fn refusals() {
@@ -283,7 +373,14 @@ fn refusals() {
     assert!(dependent(&[0]).contains("independent columns"));
     let wide = Inequalities::nonnegative(24).around(&[1; 24]).unwrap();
     let margins = Linear::margins(4, 6).unwrap();
-    assert!(message(LatticeExact::new(&margins, Some(&wide), law).unwrap_err()).contains("points"));
+    // Inequalities of several entries leave the points to be listed, and there are too many.
+    let pairs = Inequalities::rows(vec![(vec![(0, 1), (7, 1)], 0)]).unwrap().around(&[1; 24]).unwrap();
+    assert!(message(LatticeExact::new(&margins, Some(&pairs), law).unwrap_err()).contains("points"));
+    let large = Linear::margins(14, 14).unwrap();
+    let around = Inequalities::nonnegative(196).around(&[3; 196]).unwrap();
+    let refused = BoundedMargins::new(&around.components(&large)[0], &law).unwrap_err();
+    let refused = message(refused);
+    assert!(refused.contains("proposed entries a draw, the limit is 10000000"), "{refused}");
     // 4 × 6 tables bounded above have a Graver basis beyond the limit.
     let boxed = Inequalities::bounds(vec![0; 24], vec![2; 24]).unwrap().around(&[1; 24]).unwrap();
     assert!(message(LatticeGibbs::new(&margins, Some(&boxed), law).unwrap_err()).contains("Graver"));

@@ -7,8 +7,10 @@ mod common;
 use common::*;
 use congenial::coupling::{MeetingTimes, meet};
 use congenial::diagnostics::Moments;
-use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
-use congenial::invariant::{Component, Hierarchy, Linear};
+use congenial::exact::{
+    BoundedMargins, ExactLattice, LatticeExact, LatticeScratch, MarginsTable, Rejection, Source,
+};
+use congenial::invariant::{Component, Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
 use congenial::lattice::{
     Basis, BasisKind, IntMatrix, gram_schmidt_squares, hermite, independent_rows, reduce, smith,
@@ -196,14 +198,20 @@ fn invariants_refuse_nonsense() {
     assert!(message(LatticeExact::new(&fixed, None, l1).unwrap_err()).contains("no free dimension"));
     let none = LatticeMetropolis::new(&fixed, l1, 0.3, BasisKind::Smith).unwrap_err();
     assert!(message(none).contains("no free dimension"));
-    let five = Linear::margins(5, 5).unwrap();
-    let wide = DoubleGeometric::new(4.0).unwrap();
-    assert!(message(LatticeExact::new(&five, None, wide).unwrap_err()).contains("limit is 16777216"));
-    // Tables that would not fit into memory, and entries whose squares would leave 64 bits.
-    for (rows, columns, lambda) in [(3, 3, 50.0), (4, 2, 1000.0), (3, 3, 20.0)] {
+    // Tables of which too few proposals would be kept, and scales whose transforms would not fit into memory: with what would do.
+    for (rows, columns, lambda, instead) in [
+        (14, 14, 4.0, "10 × 14 would do"),
+        (20, 20, 1.0, "9 × 20"),
+        (5, 3, 1000.0, "would do"),
+        (3, 3, 1e9, "would do"),
+    ] {
         let law = DoubleGeometric::new(lambda).unwrap();
-        let refused = LatticeExact::new(&Linear::margins(rows, columns).unwrap(), None, law).unwrap_err();
-        assert!(message(refused).contains("the limit is"), "{rows} {columns} {lambda}");
+        let refused =
+            message(LatticeExact::new(&Linear::margins(rows, columns).unwrap(), None, law).unwrap_err());
+        assert!(
+            refused.contains("the limit is") && refused.contains(instead),
+            "{rows} {columns} {lambda}: {refused}"
+        );
     }
     let steep = Linear::matrix(&matrix("1 100000000")).unwrap();
     let l2 = EuclideanLaplace::new(4.0).unwrap();
@@ -345,7 +353,7 @@ fn exact_four_by_four() {
     assert_mean(zeros as f64 / draws as f64, P_ZERO, (P_ZERO * (1.0 - P_ZERO)).sqrt(), draws);
 }
 
-/// Rows beyond four need transforms: 6 × 2 and 5 × 3 against line Gibbs from the same law's chains.
+/// Tables of more than four rows or columns against line Gibbs from the same law's chains.
 #[test]
 fn exact_taller_tables_agree_with_chains() {
     let law = DoubleGeometric::new(1.5).unwrap();
@@ -370,6 +378,36 @@ fn exact_taller_tables_agree_with_chains() {
         for (a, b) in a.iter().zip(&b) {
             let deviation = a.deviation().hypot(b.deviation());
             assert_mean(a.mean() - b.mean(), 0.0, deviation, 4_000);
+        }
+    }
+}
+
+/// 5 × 5 and 3 × 10 against rejection of free proposals, at a scale where these are kept.
+#[test]
+fn exact_large_tables_agree_with_rejection() {
+    let law = DoubleGeometric::new(0.5).unwrap();
+    for (rows, columns) in [(5, 5), (3, 10), (10, 3)] {
+        let invariant = Linear::margins(rows, columns).unwrap();
+        let exact = LatticeExact::new(&invariant, None, law).unwrap();
+        let rejection =
+            Rejection::new(&invariant, &Region::everything(), law, Source::Unconstrained).unwrap();
+        let (mut rng, mut scratch) = (test_stream(7), LatticeScratch::default());
+        let mut z = vec![0i64; rows * columns];
+        let (mut a, mut b) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
+        let put = |to: &mut [Vec<f64>], z: &[i64]| {
+            let l1 = z.iter().map(|z| z.abs()).sum::<i64>();
+            let far = z[0] * z[0] + z[z.len() - 1] * z[1];
+            to.iter_mut().zip([l1, far, z[columns + 1]]).for_each(|(to, x)| to.push(x as f64));
+        };
+        for _ in 0..20_000 {
+            exact.draw(&mut rng, &mut scratch, &mut z);
+            invariant.check(&z).unwrap();
+            put(&mut a, &z);
+            rejection.draw(&mut rng, &mut scratch, &mut z);
+            put(&mut b, &z);
+        }
+        for (a, b) in a.into_iter().zip(b) {
+            assert_same_distribution(a, b);
         }
     }
 }
@@ -555,4 +593,34 @@ fn published_laws_pay_at_most_what_is_charged() {
             }
         }
     }
+}
+
+/// The map of docs/explanation/exact.md: proposals a draw, measured, for tables of each size without bounds and with counts >= 0.
+#[test]
+fn the_map_of_exact_tables_is_drawn_right() {
+    let page = include_str!("../docs/explanation/exact.md");
+    let law = DoubleGeometric::new(4.0).unwrap();
+    let mut rows = String::new();
+    for (r, c) in [(3, 3), (4, 4), (4, 6), (5, 5), (3, 10), (6, 6), (8, 8), (10, 10)] {
+        let invariant = Linear::margins(r, c).unwrap();
+        let free = MarginsTable::new(&invariant.whole(), law).unwrap();
+        let counts: Vec<i64> = (0..(r * c) as i64).map(|i| i % 5).collect();
+        let region = Inequalities::nonnegative(r * c).around(&counts).unwrap();
+        let bounded = BoundedMargins::new(&region.components(&invariant)[0], &law).unwrap();
+        let proposals = |kept: f64| {
+            let n = 1.0 / kept;
+            // Two digits.
+            let unit = 10f64.powi((n.log10().floor() as i32 - 1).max(-1));
+            ((n / unit).round() * unit * 10.0).round() / 10.0
+        };
+        let trials = 40_000 + 400_000 * u64::from(r > 7);
+        rows += &format!(
+            "| {r} × {c} | {} | {} |\n",
+            proposals(free.kept(trials)),
+            proposals(bounded.kept(trials / 40))
+        );
+    }
+    assert!(MarginsTable::new(&Linear::margins(12, 12).unwrap().whole(), law).is_err());
+    rows += "| 12 × 12 | beyond";
+    assert!(page.contains(&rows), "docs/explanation/exact.md should have\n{rows}");
 }

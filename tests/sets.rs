@@ -220,7 +220,7 @@ fn names_belong_to_their_data_set() {
 /// A cell that fails for one seed fails for all of them together; the others stay.
 #[test]
 fn failures_are_told_once() {
-    // 4,096 tables of 25 cells: too wide to be drawn exactly.
+    // Too large to be drawn exactly.
     let table = "[data]\ntable = \"large.csv\"\ncount = \"count\"\nentry = [\"row\", \"column\"]\n";
     let grid = "[[grid]]\nepsilon = 0.05\nlaw = \"l1\"\nmethod = [\"exact\", \"l2\"]\n";
     let place =

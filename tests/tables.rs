@@ -305,8 +305,8 @@ fn what_does_not_fit_is_a_failed_cell_that_names_its_limit() {
         place.command(&[&["run", "config.toml", "--out", "out"][..], &sets].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     let message = String::from_utf8_lossy(&output.stderr).replace("\n  │ ", " ");
-    assert!(message.contains("a 5 × 5 table with margins"), "{message}");
-    assert!(message.contains("limit is 16777216"), "{message}");
+    assert!(message.contains("a 12 × 12 table with margins (11 × 12 would do)"), "{message}");
+    assert!(message.contains("limit is 10000000"), "{message}");
     assert_eq!(place.failures("out").len(), 1);
 }
 

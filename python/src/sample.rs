@@ -247,7 +247,7 @@ impl Exact<'_> {
     ) -> Drawn<Vec<L::Value>>
     where
         L::Value: Send,
-        L::Sampler: Sync,
+        L::Exact: Sync,
     {
         if !self.law.on_hierarchies() {
             return Err(core(self.unserved()));

@@ -1,10 +1,11 @@
 //! Double geometric noise given any few linear equations, by equal columns.
 
+use super::table::zigzag;
 use super::{GeometricSum, SplitScratch};
 use crate::error::{Error, Result};
 use crate::fourier::even_transform;
 use crate::invariant::Component;
-use crate::lattice::{Row, square, value};
+use crate::lattice::{Row, solve, square, value};
 use crate::law::{DoubleGeometric, Law};
 use crate::rng::{Rng, open01};
 
@@ -26,16 +27,20 @@ pub struct Grouped {
     rows: Vec<Row>,
     groups: Vec<Group>,
     side: usize,
-    /// `m_1 … m_{g-1}` for groups 1 … g-1 (none is needed for the first).
+    /// `m_1 … m_{g-1}` for groups 1 … g-1, and `m_0` at 0.
     after: Vec<Vec<f64>>,
+    met: f64,
 }
 
 #[derive(Debug)]
 struct Group {
     entries: Vec<u32>,
-    /// Column of `A` on the independent rows, modulo the side.
+    /// Column of `A` on the independent rows, and modulo the side.
+    signed: Vec<i64>,
     column: Vec<usize>,
     sum: GeometricSum,
+    /// The mean of its sum is near `<slope, r>` where the equations still need r.
+    slope: Vec<f64>,
 }
 
 /// Space for one draw, reused from draw to draw.
@@ -43,7 +48,7 @@ struct Group {
 pub struct GroupedScratch {
     split: SplitScratch,
     parts: Vec<i64>,
-    weights: Vec<f64>,
+    needed: Vec<usize>,
     sums: Vec<i64>,
 }
 
@@ -80,10 +85,13 @@ impl Grouped {
             let at = |row: &usize| column.iter().find(|(i, _)| *i as usize == *row).map_or(0, |(_, a)| *a);
             groups.push(Group {
                 entries: members.iter().map(|&entry| component.entries[entry as usize]).collect(),
+                signed: rows.iter().map(at).collect(),
                 column: rows.iter().map(|row| at(row).rem_euclid(side as i64) as usize).collect(),
                 sum: GeometricSum::new(law, members.len(), None)?,
+                slope: Vec::new(),
             });
         }
+        slopes(&mut groups, law.variance());
         let size = side.pow(rank as u32);
         let mut product = vec![1.0; size];
         let mut after = Vec::new();
@@ -102,12 +110,17 @@ impl Grouped {
             after.push(m);
         }
         after.reverse();
-        let grouped = Self {
+        let mut grouped = Self {
             rows: component.rows.iter().map(|row| global(row, component)).collect(),
             groups,
             side,
             after,
+            met: 1.0,
         };
+        let (first, origin) = (&grouped.groups[0], vec![0; rank]);
+        let table = first.sum.sum();
+        grouped.met =
+            table.support().map(|s| table.at(s) * grouped.later(0, grouped.place(first, &origin, s))).sum();
         if grouped.acceptance() < 1e-3 {
             return Err(Error::Unsupported {
                 method: "exact",
@@ -124,30 +137,34 @@ impl Grouped {
     }
 
     fn attempt<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut GroupedScratch, noise: &mut [i64]) -> bool {
-        let GroupedScratch { split, parts, weights, sums } = scratch;
+        let GroupedScratch { split, parts, needed, sums } = scratch;
         sums.clear();
-        let mut needed = vec![0usize; self.groups[0].column.len()];
+        needed.clear();
+        needed.resize(self.groups[0].column.len(), 0);
         for (j, group) in self.groups.iter().enumerate() {
+            // Outwards from near the mean; the weights sum to m_j, but for rounding.
             let table = group.sum.sum();
-            weights.clear();
-            weights.extend(table.support().map(|s| {
-                let rest = self.place(group, &needed, s);
-                let later = match self.after.get(j) {
-                    Some(m) => m[rest],
-                    None => f64::from(u8::from(rest == 0)),
-                };
-                table.at(s) * later
-            }));
-            let total: f64 = weights.iter().sum();
-            let mut rest = open01(rng) * total;
-            let mut s = *table.support().end();
-            for (value, weight) in table.support().zip(&*weights) {
-                rest -= weight;
-                if rest < 0.0 {
-                    s = value;
-                    break;
-                }
-            }
+            let (lo, hi) = (*table.support().start(), *table.support().end());
+            let weight = |s: i64| table.at(s) * self.later(j, self.place(group, needed, s));
+            let total = match j {
+                0 => self.met,
+                _ => self.after[j - 1][self.place(group, needed, 0)],
+            };
+            let from = self.near(group, needed).clamp(lo, hi);
+            let (mut above, mut below) = (from, from);
+            let offset = zigzag(
+                open01(rng) * total,
+                weight(from),
+                || {
+                    above += 1;
+                    (above <= hi).then(|| weight(above))
+                },
+                || {
+                    below -= 1;
+                    (below >= lo).then(|| weight(below))
+                },
+            );
+            let s = from + offset;
             for (r, &a) in needed.iter_mut().zip(&group.column) {
                 *r = (*r as i64 - a as i64 * s).rem_euclid(self.side as i64) as usize;
             }
@@ -162,6 +179,19 @@ impl Grouped {
             }
         }
         self.rows.iter().all(|row| value(row, noise) == 0)
+    }
+
+    /// `m_(j+1)` at an index.
+    #[inline]
+    fn later(&self, j: usize, at: usize) -> f64 {
+        self.after.get(j).map_or_else(|| f64::from(u8::from(at == 0)), |m| m[at])
+    }
+
+    /// The sum of a group that is likely where the equations still need so much.
+    #[inline]
+    fn near(&self, group: &Group, needed: &[usize]) -> i64 {
+        let signed = |r: usize| if 2 * r > self.side { r as f64 - self.side as f64 } else { r as f64 };
+        libm::rint(group.slope.iter().zip(needed).map(|(slope, &r)| slope * signed(r)).sum::<f64>()) as i64
     }
 
     /// Index of `needed - a s` in the tables.
@@ -191,15 +221,32 @@ impl Grouped {
     pub fn tv_error(&self) -> f64 {
         let lost: f64 = self.groups.iter().map(|group| group.sum.sum().lost()).sum();
         let Some(first) = self.after.first() else { return lost };
-        let (table, group) = (self.groups[0].sum.sum(), &self.groups[0]);
-        let origin = vec![0; group.column.len()];
-        let met: f64 = table.support().map(|s| table.at(s) * first[self.place(group, &origin, s)]).sum();
-        (lost + 1e-16 * libm::sqrt(first.len() as f64)) / met
+        (lost + 1e-16 * libm::sqrt(first.len() as f64)) / self.met
     }
 }
 
 fn global(row: &[(u32, i64)], component: &Component) -> Vec<(u32, i64)> {
     row.iter().map(|&(entry, a)| (component.entries[entry as usize], a)).collect()
+}
+
+/// By group: `v a' C⁻¹` with the variance v of its sum, its column a and the covariance C of what it and later groups add to the equations, as
+/// for normal laws.
+fn slopes(groups: &mut [Group], variance: f64) {
+    let rank = groups[0].column.len();
+    // Later groups may leave equations untouched.
+    let mut covariance = vec![vec![0.0; rank]; rank];
+    (0..rank).for_each(|i| covariance[i][i] = 1e-9 * variance);
+    for group in groups.iter_mut().rev() {
+        let spread = variance * group.entries.len() as f64;
+        let column: Vec<f64> = group.signed.iter().map(|&a| a as f64).collect();
+        for i in 0..rank {
+            for j in 0..rank {
+                covariance[i][j] += spread * column[i] * column[j];
+            }
+        }
+        let solved = solve(covariance.clone(), column).unwrap_or_else(|| vec![0.0; rank]);
+        group.slope = solved.into_iter().map(|x| spread * x).collect();
+    }
 }
 
 /// `<column, ω> mod side` for the frequency with index `w`.

@@ -67,6 +67,9 @@ pub(super) struct Pass {
     pub(super) tilts: Option<Vec<f64>>,
 }
 
+/// Columns of all alias tables (8 bytes each).
+const MAX_ALIASES: usize = 1 << 18;
+
 /// Total variation distance beyond which a sampler is refused.
 const MAX_TV_ERROR: f64 = 1e-9;
 
@@ -79,6 +82,12 @@ impl IntegerTree {
     /// that hold all but 1e-9 of the law.
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
         Ok(Self::with_pass(hierarchy, laws, counts)?.0)
+    }
+
+    /// The same with alias tables of 2 MB, for many draws: most sums are then split by one word.
+    pub fn for_draws(mut self) -> Self {
+        self.parts = std::mem::take(&mut self.parts).with_aliases(MAX_ALIASES);
+        self
     }
 
     /// The same with what the upward pass knew by node.

@@ -2,38 +2,38 @@
 
 use super::grouped::{Grouped, GroupedScratch};
 use super::klein::{EuclideanKlein, Klein};
-use super::margins::MarginsTable;
-use super::{GeometricSum, IntegerTree, PartsScratch, SplitScratch, Table, Truncated};
+use super::margins::{BoundedMargins, BoundedScratch, MarginsScratch, MarginsTable};
+use super::{Entry, GeometricSum, IntegerTree, PartsScratch, SplitScratch, Truncated};
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Component, Linear, Region};
-use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw, Law};
+use crate::invariant::{Bounded, Component, Linear, NO_LOWER, NO_UPPER, Region};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
 use crate::rng::Rng;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A law with exact samplers on lattices.
 pub trait ExactLattice: LatticeLaw {
-    /// Prepares a component.
+    /// Prepares a component with equations.
     ///
     /// Errors: no exact sampler fits into memory or accepts often enough; no free dimension.
     fn component(self, component: &Component) -> Result<ComponentSampler>;
-    /// Prepares a component under inequalities; `aliases`: entries that its alias tables may take.
+    /// Prepares a component under inequalities; `aliases`: columns that its alias tables may take.
     ///
     /// Errors: a law that is no product over entries; see [`Truncated::new`].
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler>;
-    /// The law of one entry within bounds. Errors: as [`ExactLattice::bounded`].
-    fn entry(self, lower: i64, upper: i64) -> Result<Table>;
+    /// The law of one entry within bounds, or without. Errors: as [`ExactLattice::bounded`].
+    fn entry(self, bounds: (i64, i64)) -> Result<Entry>;
 }
 
 /// Exact sampler of a [`LatticeLaw`] on `{z : A z = 0}`, optionally within inequalities.
 ///
 /// | invariant | double geometric (ℓ1) | Gaussian | ℓ2 |
 /// | --- | --- | --- | --- |
-/// | no equation on an entry | the law | the law | [`EuclideanKlein`] |
+/// | no equation on an entry | [`Entry`] | [`Entry`] | [`EuclideanKlein`] |
 /// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
-/// | with inequalities | [`Truncated`] | [`Truncated`] | none |
+/// | with inequalities | [`Truncated`], for margins [`BoundedMargins`] | the same | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 ///
 /// ```
@@ -61,20 +61,18 @@ pub struct LatticeExact {
 pub enum ComponentSampler {
     /// Nothing is free: zeros.
     Fixed(Vec<u32>),
-    /// An entry in no equation, double geometric.
-    Free(u32, DoubleGeometric),
-    /// An entry in no equation, discrete Gaussian.
-    FreeGaussian(u32, DiscreteGaussian),
     /// Entries with one sum.
     Total(Vec<u32>, Box<GeometricSum>),
     /// A two-way table.
-    Margins(Box<MarginsTable<DoubleGeometric>>),
+    Margins(Box<MarginsTable>),
+    /// A two-way table with bounds of its entries.
+    BoundedMargins(Box<BoundedMargins>),
     /// Any equations.
     Grouped(Box<Grouped>),
     /// Equations and inequalities.
     Truncated(Box<Truncated>),
-    /// An entry in no equation, within bounds.
-    Entry(u32, Arc<Table>),
+    /// An entry in no equation.
+    Entry(u32, Arc<Entry>),
     /// Equations that are a hierarchy, lower bounds of its leaves included.
     Tree(Vec<u32>, Box<IntegerTree>),
     /// Gaussian on any lattice.
@@ -89,6 +87,7 @@ pub struct LatticeScratch {
     split: SplitScratch,
     parts: Vec<i64>,
     grouped: GroupedScratch,
+    margins: (MarginsScratch, BoundedScratch),
     truncated: PartsScratch,
     tree: (PartsScratch, Vec<i64>),
     centres: Vec<f64>,
@@ -97,9 +96,7 @@ pub struct LatticeScratch {
 impl ExactLattice for DoubleGeometric {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
         let entries = &component.entries;
-        Ok(if component.rows.is_empty() {
-            ComponentSampler::Free(entries[0], self)
-        } else if component.is_total() {
+        Ok(if component.is_total() {
             ComponentSampler::Total(
                 entries.clone(),
                 Box::new(GeometricSum::new(&self, entries.len(), Some(0))?),
@@ -121,26 +118,22 @@ impl ExactLattice for DoubleGeometric {
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
         or_tree(truncated(bounded, self, aliases), bounded, self)
     }
-    fn entry(self, lower: i64, upper: i64) -> Result<Table> {
-        Table::of_law(&self, lower, upper)
+    fn entry(self, bounds: (i64, i64)) -> Result<Entry> {
+        Entry::new(&self, bounds, Entry::Geometric)
     }
 }
 
 impl ExactLattice for DiscreteGaussian {
     fn component(self, component: &Component) -> Result<ComponentSampler> {
-        Ok(if component.rows.is_empty() {
-            ComponentSampler::FreeGaussian(component.entries[0], self)
-        } else {
-            let klein = Klein::new(component, &self).map(|klein| ComponentSampler::Klein(Box::new(klein)));
-            let bounded = Bounded { component: component.clone(), region: Region::everything() };
-            or_tree(klein, &bounded, self)?
-        })
+        let klein = Klein::new(component, &self).map(|klein| ComponentSampler::Klein(Box::new(klein)));
+        let bounded = Bounded { component: component.clone(), region: Region::everything() };
+        or_tree(klein, &bounded, self)
     }
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
         or_tree(truncated(bounded, self, aliases), bounded, self)
     }
-    fn entry(self, lower: i64, upper: i64) -> Result<Table> {
-        Table::of_law(&self, lower, upper)
+    fn entry(self, bounds: (i64, i64)) -> Result<Entry> {
+        Entry::new(&self, bounds, Entry::Gaussian)
     }
 }
 
@@ -151,14 +144,29 @@ impl ExactLattice for EuclideanLaplace {
     fn bounded(self, _: &Bounded, _: usize) -> Result<ComponentSampler> {
         Err(no_product())
     }
-    fn entry(self, _: i64, _: i64) -> Result<Table> {
+    fn entry(self, _: (i64, i64)) -> Result<Entry> {
         Err(no_product())
     }
 }
 
+/// Points that are listed, or a two-way table with bounds of its entries, which has too many soon, by rows; whatever serves.
 fn truncated<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<ComponentSampler> {
-    Ok(ComponentSampler::Truncated(Box::new(Truncated::new(bounded, &law)?.for_draws(aliases))))
+    let listed = || {
+        let sampler = Truncated::new(bounded, &law)?.for_draws(aliases);
+        Ok(ComponentSampler::Truncated(Box::new(sampler)))
+    };
+    let by_rows = || Ok(ComponentSampler::BoundedMargins(Box::new(BoundedMargins::new(bounded, &law)?)));
+    match bounded.component.margins.filter(|_| bounded.region.rows.is_empty()) {
+        None => listed(),
+        Some((rows, columns)) if (rows - 1) * (columns - 1) <= LISTED => {
+            listed().or_else(|why| by_rows().map_err(|_| why))
+        }
+        Some(_) => by_rows().or_else(|why| listed().map_err(|_| why)),
+    }
 }
+
+/// Free dimensions of a table with margins up to which its points are listed: a draw then takes less.
+const LISTED: usize = 3;
 
 /// Where no sampler of equations serves, that of a hierarchy if they are one. Errors: of the first.
 fn or_tree<L: IntegerLaw>(
@@ -170,7 +178,8 @@ fn or_tree<L: IntegerLaw>(
         let Some((tree, least)) = bounded.tree() else { return Err(why) };
         let counts: Option<Vec<i64>> = least.map(|least| least.iter().map(|z| -z).collect());
         let laws = vec![law; tree.hierarchy.levels()];
-        let sampler = IntegerTree::new(&tree.hierarchy, &laws, counts.as_deref()).map_err(|_| why)?;
+        let sampler =
+            IntegerTree::new(&tree.hierarchy, &laws, counts.as_deref()).map_err(|_| why)?.for_draws();
         let component = &bounded.component.entries;
         let entries = tree.entries.iter().map(|&entry| component[entry as usize]).collect();
         Ok(ComponentSampler::Tree(entries, Box::new(sampler)))
@@ -185,7 +194,7 @@ fn no_product() -> Error {
     }
 }
 
-/// Entries of all alias tables of one sampler (16 bytes each).
+/// Columns of all alias tables of one sampler (8 bytes each).
 const MAX_ALIASES: usize = 1 << 21;
 
 impl LatticeExact {
@@ -200,20 +209,14 @@ impl LatticeExact {
         let several =
             |bounded: &&Bounded| bounded.component.entries.len() > 1 && !bounded.region.is_everything();
         let aliases = MAX_ALIASES / components.iter().filter(several).count().max(1);
-        let mut tables: HashMap<(i64, i64), Arc<Table>> = HashMap::new();
+        let mut alone = Alone::new(law);
         let mut samplers = Vec::new();
         for bounded in &components {
             let (component, region) = (&bounded.component, &bounded.region);
             samplers.push(if region.is_everything() {
-                ComponentSampler::new(component, law)?
+                ComponentSampler::new(component, &mut alone)?
             } else if component.rows.is_empty() && component.entries.len() == 1 && region.rows.is_empty() {
-                let bounds = (region.lower[0], region.upper[0]);
-                let table = match tables.get(&bounds) {
-                    Some(table) => table.clone(),
-                    None => Arc::new(law.entry(bounds.0, bounds.1)?),
-                };
-                tables.insert(bounds, table.clone());
-                ComponentSampler::Entry(component.entries[0], table)
+                alone.sampler(component.entries[0], (region.lower[0], region.upper[0]))?
             } else {
                 law.bounded(bounded, aliases)?
             });
@@ -239,22 +242,44 @@ impl LatticeExact {
     }
 }
 
+/// Entries that nothing ties to others: those with the same bounds share their law.
+pub(super) struct Alone<L> {
+    law: L,
+    made: HashMap<(i64, i64), Arc<Entry>>,
+}
+
+impl<L: ExactLattice> Alone<L> {
+    pub(super) fn new(law: L) -> Self {
+        Self { law, made: HashMap::new() }
+    }
+
+    fn sampler(&mut self, entry: u32, bounds: (i64, i64)) -> Result<ComponentSampler> {
+        let law = match self.made.get(&bounds) {
+            Some(law) => law.clone(),
+            None => Arc::new(self.law.entry(bounds)?),
+        };
+        self.made.insert(bounds, law.clone());
+        Ok(ComponentSampler::Entry(entry, law))
+    }
+}
+
 impl ComponentSampler {
     /// The sampler of one component of the equations.
-    pub(super) fn new<L: ExactLattice>(component: &Component, law: L) -> Result<Self> {
+    pub(super) fn new<L: ExactLattice>(component: &Component, alone: &mut Alone<L>) -> Result<Self> {
+        if L::FACTORISES && component.rows.is_empty() {
+            return alone.sampler(component.entries[0], (NO_LOWER, NO_UPPER));
+        }
         // The leaves of a hierarchy are free, however many equations there are.
         if component.tree().is_none() && component.is_fixed()? {
             Ok(Self::Fixed(component.entries.clone()))
         } else {
-            law.component(component)
+            alone.law.component(component)
         }
     }
 
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
         match self {
             Self::Fixed(entries) => entries.iter().for_each(|&entry| noise[entry as usize] = 0),
-            Self::Free(entry, law) => noise[*entry as usize] = law.sample(rng),
-            Self::FreeGaussian(entry, law) => noise[*entry as usize] = law.sample(rng),
             Self::Total(entries, sum) => {
                 scratch.parts.resize(entries.len(), 0);
                 sum.split(rng, 0, &mut scratch.split, &mut scratch.parts);
@@ -262,10 +287,11 @@ impl ComponentSampler {
                     noise[entry as usize] = part;
                 }
             }
-            Self::Margins(table) => table.draw(rng, noise),
+            Self::Margins(table) => table.draw(rng, &mut scratch.margins.0, noise),
+            Self::BoundedMargins(table) => table.draw(rng, &mut scratch.margins.1, noise),
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
             Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
-            Self::Entry(entry, table) => noise[*entry as usize] = table.sample(rng),
+            Self::Entry(entry, law) => noise[*entry as usize] = law.draw(rng),
             Self::Tree(entries, tree) => {
                 let (parts, nodes) = &mut scratch.tree;
                 // A root that is known is no entry.
@@ -282,9 +308,10 @@ impl ComponentSampler {
     pub(super) fn tv_error(&self) -> f64 {
         match self {
             Self::Margins(table) => table.tv_error(),
+            Self::BoundedMargins(table) => table.tv_error(),
             Self::Grouped(grouped) => grouped.tv_error(),
             Self::Truncated(truncated) => truncated.tv_error(),
-            Self::Entry(_, table) => table.lost(),
+            Self::Entry(_, law) => law.lost(),
             Self::Tree(_, tree) => tree.tv_error(),
             _ => 0.0,
         }
@@ -295,6 +322,7 @@ impl ComponentSampler {
 mod tests {
     use super::*;
     use crate::invariant::Inequalities;
+    use crate::law::Law;
     use crate::testing::{assert_frequencies, test_stream};
     use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@
 //! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity; [`LeafFloors`]: what the floor of every
 //!   leaf does to its mass.
 //! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
-//! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`], [`Grouped`] (few
-//!   equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2) and [`Truncated`] (inequalities, few free dimensions).
+//! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`], [`Grouped`] (few equations), [`Klein`]
+//!   (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free dimensions) and [`Entry`] (nothing tied).
 //! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
@@ -14,7 +14,7 @@ mod alias;
 pub mod composition;
 mod continuous;
 mod defect;
-
+mod entry;
 mod floors;
 mod gaussian_tree;
 mod grouped;
@@ -34,6 +34,7 @@ mod truncated;
 mod zero_sum;
 
 pub use continuous::{ContinuousExact, ContinuousSampler, RealComponent};
+pub use entry::{Entry, Within};
 pub use floors::LeafFloors;
 pub use gaussian_tree::GaussianTree;
 pub use grouped::{Grouped, GroupedScratch};
@@ -41,7 +42,7 @@ pub use integer_tree::IntegerTree;
 pub use klein::{EuclideanKlein, Klein};
 pub use laplace_tree::LaplaceTree;
 pub use lattice::{ComponentSampler, ExactLattice, LatticeExact, LatticeScratch};
-pub use margins::MarginsTable;
+pub use margins::{BoundedMargins, BoundedScratch, MarginsScratch, MarginsTable};
 pub use parts::PartsScratch;
 pub use planar::{Fall, FewDimensions};
 pub use real_rejection::RealRejection;
@@ -70,12 +71,12 @@ pub trait TreeSampler: Send + Sync {
 /// A law with an exact sampler on hierarchies.
 pub trait TreeLaw: Law {
     /// The sampler.
-    type Sampler: TreeSampler<Value = Self::Value>;
+    type Exact: TreeSampler<Value = Self::Value>;
     /// Prepares it. `counts`: the confidential counts if releases must not be negative.
     ///
     /// Errors: a continuous law with non-negativity, for which no exact sampler is known here; what the
     /// sampler itself refuses.
-    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<Self::Sampler>;
+    fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<Self::Exact>;
 }
 
 /// Why the continuous samplers refuse non-negativity.
@@ -127,21 +128,21 @@ impl TreeSampler for GaussianTree {
 }
 
 impl TreeLaw for DoubleGeometric {
-    type Sampler = IntegerTree;
+    type Exact = IntegerTree;
     fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<IntegerTree> {
-        IntegerTree::new(hierarchy, laws, counts)
+        Ok(IntegerTree::new(hierarchy, laws, counts)?.for_draws())
     }
 }
 
 impl TreeLaw for DiscreteGaussian {
-    type Sampler = IntegerTree;
+    type Exact = IntegerTree;
     fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<IntegerTree> {
-        IntegerTree::new(hierarchy, laws, counts)
+        Ok(IntegerTree::new(hierarchy, laws, counts)?.for_draws())
     }
 }
 
 impl TreeLaw for Laplace {
-    type Sampler = LaplaceTree;
+    type Exact = LaplaceTree;
     fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<LaplaceTree> {
         refuse_floors("laplace", counts)?;
         LaplaceTree::new(hierarchy, laws)
@@ -149,7 +150,7 @@ impl TreeLaw for Laplace {
 }
 
 impl TreeLaw for Gaussian {
-    type Sampler = GaussianTree;
+    type Exact = GaussianTree;
     fn tree_sampler(hierarchy: &Hierarchy, laws: &[Self], counts: Option<&[i64]>) -> Result<GaussianTree> {
         refuse_floors("gaussian", counts)?;
         GaussianTree::new(hierarchy, laws)

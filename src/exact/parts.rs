@@ -6,7 +6,7 @@ use super::table::{TRUNCATION, reach, zigzag};
 use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
 use crate::invariant::{NO_LOWER, NO_UPPER};
-use crate::law::IntegerLaw;
+use crate::law::{DoubleGeometric, IntegerLaw, Law};
 use crate::rng::{Rng, open01};
 use std::collections::HashMap;
 
@@ -32,8 +32,22 @@ enum Kind {
     Term,
     /// Independent double geometric terms.
     Leaves(Box<GeometricSum>),
-    /// Two parts; `slope` = Var(left) / Var(left + right), `mean`s of both.
-    Split { left: PartId, right: PartId, slope: f64, means: (f64, f64), likely: Likely },
+    /// Two parts.
+    Split(Box<Split>),
+}
+
+/// A sum of two parts, and how it is split.
+#[derive(Debug)]
+struct Split {
+    left: PartId,
+    right: PartId,
+    /// Var(left) / Var(left + right), and the means of both.
+    slope: f64,
+    means: (f64, f64),
+    likely: Likely,
+    /// If all terms are equal: the term, and the parts of a power of two of them, from the largest within this one to two terms; else none.
+    term: PartId,
+    levels: Vec<PartId>,
 }
 
 /// Alias tables of the left sum for the likely sums of both, from the first of them on.
@@ -41,8 +55,21 @@ enum Kind {
 struct Likely {
     first: i64,
     sums: u64,
+    /// -1 where sums below 0 are split as those above with the other sign, else 0.
+    flip: i64,
     rows: AliasRows,
 }
+
+/// Whether a table is that of an even law, but for rounding.
+fn is_even(table: &Table) -> bool {
+    let p = table.entries();
+    *table.support().start() == -table.support().end()
+        && p.iter().zip(p.iter().rev()).all(|(a, b)| (a - b).abs() <= 1e-14 * a.max(*b).max(1e-6))
+}
+
+/// The largest scale of double geometric terms that are split by tables, and the most of them.
+const NARROW: f64 = 4.0;
+const MAX_SPLIT: usize = 1 << 12;
 
 /// Sums with a smaller probability are split by search.
 const LIKELY: f64 = 1e-6;
@@ -77,6 +104,8 @@ enum Shape {
 pub struct PartsScratch {
     split: SplitScratch,
     parts: Vec<i64>,
+    words: Vec<u64>,
+    powers: Vec<i64>,
 }
 
 impl Parts {
@@ -88,7 +117,7 @@ impl Parts {
     /// Both halves of a part that is drawn as two.
     pub(super) fn halves(&self, part: PartId) -> Option<(PartId, PartId)> {
         match self.0[part as usize].kind {
-            Kind::Split { left, right, .. } => Some((left, right)),
+            Kind::Split(ref split) => Some((split.left, split.right)),
             _ => None,
         }
     }
@@ -102,7 +131,8 @@ impl Parts {
     pub(super) fn with_aliases(mut self, most: usize) -> Self {
         let mut entries = 0;
         for i in 0..self.0.len() {
-            let Kind::Split { left, right, .. } = self.0[i].kind else { continue };
+            let Kind::Split(split) = &self.0[i].kind else { continue };
+            let (left, right) = (split.left, split.right);
             let (l, r) = (&self.0[left as usize].table, &self.0[right as usize].table);
             let table = &self.0[i].table;
             let is_likely = |sum: &i64| table.at(*sum) >= LIKELY;
@@ -111,20 +141,28 @@ impl Parts {
             else {
                 continue;
             };
+            let mirror = first == -last && is_even(l) && is_even(r);
+            let first = if mirror { 0 } else { first };
             let mut rows = AliasRows::default();
             for sum in first..=last {
                 let low = (*l.support().start()).max(sum - r.support().end());
                 let high = (*l.support().end()).min(sum - r.support().start());
                 let weights: Vec<f64> = (low..=high).map(|x| l.at(x) * r.at(sum - x)).collect();
-                if entries + rows.len() + weights.len() > most {
+                // What an alias table could not hold is left out.
+                let least = 5e-20 * table.at(sum);
+                let first = weights.iter().position(|&w| w > least).unwrap_or(0);
+                let last = weights.iter().rposition(|&w| w > least).unwrap_or(0);
+                let weights = &weights[first..=last];
+                if entries + rows.len() + weights.len().next_power_of_two() > most {
                     return self;
                 }
-                rows.push(low, &weights);
+                rows.push(low + first as i64, weights);
             }
             entries += rows.len();
-            let made = Likely { first, sums: (last - first + 1) as u64, rows };
-            if let Kind::Split { likely, .. } = &mut self.0[i].kind {
-                *likely = made;
+            let flip = if mirror { -1 } else { 0 };
+            let made = Likely { first, sums: (last - first + 1) as u64, flip, rows };
+            if let Kind::Split(split) = &mut self.0[i].kind {
+                split.likely = made;
             }
         }
         self
@@ -133,14 +171,14 @@ impl Parts {
     /// Draws the terms of a part given their sum, into the places `order` of `noise`.
     pub(super) fn fill<R: Rng + ?Sized>(
         &self,
-        part: PartId,
+        id: PartId,
         sum: i64,
         order: &[u32],
         rng: &mut R,
         scratch: &mut PartsScratch,
         noise: &mut [i64],
     ) {
-        let part = &self.0[part as usize];
+        let part = &self.0[id as usize];
         debug_assert_eq!(part.len, order.len());
         match &part.kind {
             Kind::Term => noise[order[0] as usize] = sum,
@@ -151,40 +189,106 @@ impl Parts {
                     noise[child as usize] = z;
                 }
             }
-            &Kind::Split { left, right, slope, means, ref likely } => {
-                let (l, r) = (&self.0[left as usize], &self.0[right as usize]);
-                let at = sum.wrapping_sub(likely.first) as u64;
-                if at < likely.sums {
-                    let x = likely.rows.draw(at as usize, rng);
-                    let (first, rest) = order.split_at(l.len);
-                    self.fill(left, x, first, rng, scratch, noise);
-                    self.fill(right, sum - x, rest, rng, scratch, noise);
-                    return;
+            Kind::Split(split) if !split.levels.is_empty() => {
+                self.fill_equal(id, split, sum, rng, scratch);
+                for (&child, &z) in order.iter().zip(&scratch.parts) {
+                    noise[child as usize] = z;
                 }
-                let lo = (*l.table.support().start()).max(sum - r.table.support().end());
-                let hi = (*l.table.support().end()).min(sum - r.table.support().start());
-                let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
-                let mode = (libm::rint(guess) as i64).clamp(lo, hi);
-                let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
-                let (mut above, mut below) = (mode, mode);
-                let offset = zigzag(
-                    open01(rng) * part.table.at(sum),
-                    weight(mode),
-                    || {
-                        above += 1;
-                        (above <= hi).then(|| weight(above))
-                    },
-                    || {
-                        below -= 1;
-                        (below >= lo).then(|| weight(below))
-                    },
-                );
-                let x = mode + offset;
-                let (first, rest) = order.split_at(l.len);
-                self.fill(left, x, first, rng, scratch, noise);
-                self.fill(right, sum - x, rest, rng, scratch, noise);
+            }
+            Kind::Split(split) => {
+                let x = self.half(id, split, sum, rng.next_u64(), rng);
+                let (first, rest) = order.split_at(self.0[split.left as usize].len);
+                self.fill(split.left, x, first, rng, scratch, noise);
+                self.fill(split.right, sum - x, rest, rng, scratch, noise);
             }
         }
+    }
+
+    /// Draws n equal terms into the scratch: their sums by powers of two, the largest first; then all sums of one size are halved at once, and
+    /// the next power of two joins them. So most draws do not wait for each other.
+    fn fill_equal<R: Rng + ?Sized>(
+        &self,
+        id: PartId,
+        split: &Split,
+        sum: i64,
+        rng: &mut R,
+        scratch: &mut PartsScratch,
+    ) {
+        let n = self.0[id as usize].len;
+        let PartsScratch { parts, words, powers, .. } = scratch;
+        powers.clear();
+        let (mut at, mut own, mut rest) = (id, split, sum);
+        while own.left != own.right {
+            let x = self.half(at, own, rest, rng.next_u64(), rng);
+            powers.push(x);
+            (at, rest) = (own.right, rest - x);
+            match &self.0[at as usize].kind {
+                Kind::Split(next) => own = next,
+                _ => break,
+            }
+        }
+        powers.push(rest);
+        parts.resize(n, 0);
+        parts[0] = powers[0];
+        let (mut sums, mut joined) = (1, 1);
+        for (k, &whole) in split.levels.iter().enumerate() {
+            let Kind::Split(own) = &self.0[whole as usize].kind else {
+                unreachable!("a sum of equal halves")
+            };
+            // All words first: the generator's state then stays in registers.
+            words.clear();
+            words.extend((0..sums).map(|_| rng.next_u64()));
+            for i in (0..sums).rev() {
+                let sum = parts[i];
+                let x = self.half(whole, own, sum, words[i], rng);
+                parts[2 * i] = x;
+                parts[2 * i + 1] = sum - x;
+            }
+            sums *= 2;
+            if n >> (split.levels.len() - 1 - k) & 1 == 1 {
+                parts[sums] = powers[joined];
+                (sums, joined) = (sums + 1, joined + 1);
+            }
+        }
+    }
+
+    /// The sum of the left half of a part, from a word, or from one more where there is no alias table.
+    #[inline]
+    fn half<R: Rng + ?Sized>(&self, part: PartId, split: &Split, sum: i64, word: u64, rng: &mut R) -> i64 {
+        let likely = &split.likely;
+        let sign = (sum >> 63) & likely.flip;
+        let at = ((sum ^ sign) - sign).wrapping_sub(likely.first) as u64;
+        if at < likely.sums {
+            let x = likely.rows.at(at as usize, word);
+            return (x ^ sign) - sign;
+        }
+        self.search(part, split, sum, rng)
+    }
+
+    /// The same without alias tables.
+    #[inline(never)]
+    fn search<R: Rng + ?Sized>(&self, part: PartId, split: &Split, sum: i64, rng: &mut R) -> i64 {
+        let &Split { left, right, slope, means, .. } = split;
+        let (part, l, r) = (&self.0[part as usize], &self.0[left as usize], &self.0[right as usize]);
+        let lo = (*l.table.support().start()).max(sum - r.table.support().end());
+        let hi = (*l.table.support().end()).min(sum - r.table.support().start());
+        let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
+        let mode = (libm::rint(guess) as i64).clamp(lo, hi);
+        let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
+        let (mut above, mut below) = (mode, mode);
+        let offset = zigzag(
+            open01(rng) * part.table.at(sum),
+            weight(mode),
+            || {
+                above += 1;
+                (above <= hi).then(|| weight(above))
+            },
+            || {
+                below -= 1;
+                (below >= lo).then(|| weight(below))
+            },
+        );
+        mode + offset
     }
 }
 
@@ -303,8 +407,10 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
             self.known.get(&Shape::Leaf { level, floor: NO_LOWER, ceiling: NO_UPPER, tilt }).copied();
         let free = |&term: &u32| Some(unit[term as usize]) == free_leaf;
         let mut parts = Vec::new();
-        let closed_form = self.laws.get(level).is_some_and(|law| law.as_double_geometric().is_some());
-        if closed_form && order.iter().any(free) {
+        let closed_form = self.laws.get(level).and_then(|law| law.as_double_geometric());
+        // Narrow laws are split faster by tables.
+        let is_wide = |law: DoubleGeometric| law.scale() > NARROW || order.len() > MAX_SPLIT;
+        if closed_form.is_some_and(is_wide) && order.iter().any(free) {
             // Free leaves first, as one part.
             order.sort_by_key(|term| !free(term));
             let n = order.iter().filter(|term| free(term)).count();
@@ -330,7 +436,8 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         if let [one] = parts {
             return Ok(*one);
         }
-        let (left, right) = parts.split_at(parts.len().div_ceil(2));
+        // Powers of two, so that most shapes are shared.
+        let (left, right) = parts.split_at(parts.len().div_ceil(2).next_power_of_two());
         let (left, right) = (self.split(left)?, self.split(right)?);
         self.part(Shape::Split(left, right))
     }
@@ -382,8 +489,23 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
                 };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 let means = (mean_l, mean_r);
-                let kind = Kind::Split { left, right, slope, means, likely: Likely::default() };
-                (Part { kind, table, len: l.len + r.len }, defect)
+                // Of a part: its term, if all are equal, and how many.
+                let term = |id: PartId| match &parts[id as usize].kind {
+                    Kind::Term => Some(id),
+                    Kind::Split(split) if !split.levels.is_empty() => Some(split.term),
+                    _ => None,
+                };
+                let (term, same) =
+                    (term(left).unwrap_or(left), term(left).is_some() && term(left) == term(right));
+                let mut levels = Vec::new();
+                if same && l.len.is_power_of_two() && r.len <= l.len {
+                    levels.extend((l.len == r.len).then_some(parts.len() as PartId));
+                    if let Kind::Split(half) = &l.kind {
+                        levels.extend(&half.levels);
+                    }
+                }
+                let split = Split { left, right, slope, means, likely: Likely::default(), term, levels };
+                (Part { kind: Kind::Split(Box::new(split)), table, len: l.len + r.len }, defect)
             }
         };
         self.parts.0.push(part);

@@ -1,6 +1,6 @@
 //! Rejection: draws that satisfy less, kept if they satisfy all.
 
-use super::lattice::{ComponentSampler, ExactLattice, LatticeScratch};
+use super::lattice::{Alone, ComponentSampler, ExactLattice, LatticeScratch};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Linear, Region};
 use crate::lattice::value_by;
@@ -67,8 +67,9 @@ impl Rejection {
             .into_iter()
             .map(|bounded| ComponentRejection { samplers: Vec::new(), bounded, acceptance: 1.0 })
             .collect();
+        let mut alone = Alone::new(law);
         for component in &equations {
-            let sampler = ComponentSampler::new(component, law)?;
+            let sampler = ComponentSampler::new(component, &mut alone)?;
             components[owner[component.entries[0] as usize]].samplers.push(sampler);
         }
         let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });

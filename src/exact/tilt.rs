@@ -8,9 +8,6 @@ use crate::lattice::{IntMatrix, independent_rows, solve};
 use crate::law::IntegerLaw;
 use std::collections::HashMap;
 
-/// Standard deviations by which an equation's mean may miss 0 before weights are tilted.
-const MISS: f64 = 4.0;
-
 /// By group of equal columns: the exponent t of a factor `e^(t z)` on the weights of its entries, of the form `t_g = <a_g, τ>`
 /// with the group's column `a_g`. On `A z = 0` these factors multiply to 1, so that they change no conditional law and no
 /// probability of the event; τ is chosen such that all equations have mean near 0 under the tilted weights.
@@ -18,12 +15,14 @@ const MISS: f64 = 4.0;
 /// Bounds push the free sums far from 0 where a table has many small counts: without tilting what satisfies the equations
 /// would lie beyond the tables. 0 for all groups where it is not needed.
 ///
-/// - `a`: equations × groups; `groups`: the entries of each; `region`: their bounds.
+/// - `a`: equations × groups; `groups`: the entries of each; `region`: their bounds; `most`: standard deviations by which an equation's mean may
+///   miss 0 before weights are tilted.
 pub(super) fn tilts<L: IntegerLaw>(
     a: &IntMatrix,
     groups: &[Vec<u32>],
     region: &Region,
     law: &L,
+    most: f64,
 ) -> Result<Vec<f64>> {
     let none = vec![0.0; groups.len()];
     if a.rows() == 0 || region.is_everything() {
@@ -55,7 +54,7 @@ pub(super) fn tilts<L: IntegerLaw>(
                 }
             }
         }
-        Ok(Tilted { mean, covariance, tilts })
+        Ok(Tilted { mean, covariance })
     };
     // The largest miss in standard deviations.
     let miss = |at: &Tilted| {
@@ -64,11 +63,15 @@ pub(super) fn tilts<L: IntegerLaw>(
     };
     let mut tau = vec![0.0; k];
     let mut best = evaluate(&tau)?;
-    if miss(&best) <= MISS {
+    if miss(&best) <= most {
         return Ok(none);
     }
     for _ in 0..100 {
-        let Some(step) = solve(best.covariance.clone(), best.mean.clone()) else { break };
+        // Equations between entries that cannot move have no spread, and ask for no tilt.
+        let mut covariance = best.covariance.clone();
+        let largest = (0..k).map(|i| covariance[i][i]).fold(0.0, f64::max);
+        (0..k).for_each(|i| covariance[i][i] += 1e-9 * largest);
+        let Some(step) = solve(covariance, best.mean.clone()) else { break };
         // Newton's step, halved until the tables exist and the miss is smaller.
         let now = miss(&best);
         let better = (0..30).find_map(|halvings| {
@@ -83,12 +86,16 @@ pub(super) fn tilts<L: IntegerLaw>(
             break;
         }
     }
-    Ok(best.tilts)
+    // Multiples of 2^-30, so that entries that should be tilted alike are.
+    tau.iter_mut().for_each(|t| *t = libm::rint(*t * GRAIN) / GRAIN);
+    Ok((0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect())
 }
+
+/// Of tilts.
+const GRAIN: f64 = (1u64 << 30) as f64;
 
 /// Means and covariances of the equations under tilted weights.
 struct Tilted {
     mean: Vec<f64>,
     covariance: Vec<Vec<f64>>,
-    tilts: Vec<f64>,
 }

@@ -19,6 +19,8 @@ const MAX_TV_ERROR: f64 = 1e-9;
 const LEAST_TAILS: f64 = 1e-200;
 /// What a law holds beyond its table and beyond bounds that were taken for none, in units of the tails' mass.
 const BEYOND: f64 = 1.1;
+/// Standard deviations by which an equation's mean may miss 0 before weights are tilted.
+const MISS: f64 = 4.0;
 /// Free dimensions beyond which nothing is listed.
 const MAX_FREE: usize = 64;
 
@@ -58,7 +60,7 @@ impl Truncated {
         let columns = bounded.equal_columns();
         let (a, _) = bounded.matrices(columns.iter().map(|(column, _)| column));
         let entries: Vec<Vec<u32>> = columns.iter().map(|(_, entries)| entries.clone()).collect();
-        let tilts = tilts(&a, &entries, region, law)?;
+        let tilts = tilts(&a, &entries, region, law, MISS)?;
         let mut tails = TRUNCATION;
         loop {
             let sampler = Self::tilted(bounded, region, columns.clone(), &tilts, law, tails)?;
@@ -147,7 +149,7 @@ impl Truncated {
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
-    /// The same with more tables, for many draws: one word then splits a sum. `aliases`: entries that they may take (16
+    /// The same with more tables, for many draws: one word then splits a sum. `aliases`: columns that they may take (8
     /// bytes each).
     pub fn for_draws(mut self, aliases: usize) -> Self {
         self.parts = std::mem::take(&mut self.parts).with_aliases(aliases);

@@ -6,7 +6,8 @@ use crate::rng::{Rng, below};
 /// Space for one projection, reused from call to call.
 #[derive(Debug, Clone, Default)]
 pub struct SimplexScratch<V> {
-    sorted: Vec<V>,
+    /// Sorted, or those above the threshold.
+    above: Vec<V>,
     fractions: Vec<(f64, usize)>,
 }
 
@@ -20,7 +21,7 @@ pub trait SimplexValue: Value {
     /// to the largest fractional parts, ties broken uniformly at random. For integer input the whole is
     /// exact: all fractional parts are equal, and the units go to a uniform subset of the positive entries.
     ///
-    /// - `noisy`: at least one value; `total` >= 0. O(n log n).
+    /// - `noisy`: at least one value; `total` >= 0. O(n log n), for integers nearly O(n).
     fn project<R: Rng + ?Sized>(
         noisy: &[Self],
         total: i64,
@@ -42,34 +43,46 @@ impl SimplexValue for i64 {
             out.fill(0);
             return;
         }
-        // theta = excess / count over the `count` largest: the largest count with noisy_(count) > theta.
-        let sorted = &mut scratch.sorted;
-        sorted.clear();
-        sorted.extend_from_slice(noisy);
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut excess, mut count) = (-i128::from(total), 0i128);
-        for &value in &*sorted {
-            if i128::from(value) * count <= excess && count > 0 {
-                break;
+        // theta = excess / count over those above it. From all values on, what lies at or below theta is left out until nothing does: theta
+        // only rises, and few rounds are needed (Michelot 1986).
+        let above = &mut scratch.above;
+        above.clear();
+        above.extend_from_slice(noisy);
+        let (mut excess, mut count) =
+            (noisy.iter().map(|&v| i128::from(v)).sum::<i128>() - i128::from(total), noisy.len() as i128);
+        let floor = loop {
+            // An integer is above theta where it is above its floor.
+            let floor = excess.div_euclid(count);
+            let mut left = 0i128;
+            above.retain(|&value| {
+                let stays = i128::from(value) > floor;
+                left += if stays { 0 } else { i128::from(value) };
+                stays
+            });
+            if above.len() as i128 == count {
+                break floor;
             }
-            excess += i128::from(value);
-            count += 1;
-        }
+            excess -= left;
+            count = above.len() as i128;
+        };
         // Those above theta are positive; theta rounded up leaves the units to hand out.
         let ceiling = -(-excess).div_euclid(count);
         let mut units = (ceiling * count - excess) as u64;
         let mut candidates = count as u64;
         for (out, &value) in out.iter_mut().zip(noisy) {
-            if i128::from(value) * count <= excess {
-                *out = 0;
-                continue;
+            *out = if i128::from(value) > floor { (i128::from(value) - ceiling) as i64 } else { 0 };
+        }
+        if units == 0 {
+            return;
+        }
+        for (out, &value) in out.iter_mut().zip(noisy) {
+            if i128::from(value) > floor {
+                // Without a branch: nothing tells who gets a unit.
+                let takes = u64::from(below(rng, candidates) < units);
+                *out += takes as i64;
+                units -= takes;
+                candidates -= 1;
             }
-            *out = (i128::from(value) - ceiling) as i64;
-            if units > 0 && below(rng, candidates) < units {
-                *out += 1;
-                units -= 1;
-            }
-            candidates -= 1;
         }
     }
 }
@@ -86,7 +99,7 @@ impl SimplexValue for f64 {
             out.fill(0);
             return;
         }
-        let SimplexScratch { sorted, fractions } = scratch;
+        let SimplexScratch { above: sorted, fractions } = scratch;
         sorted.clear();
         sorted.extend_from_slice(noisy);
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -5,7 +5,7 @@ use super::{Dispersed, Kernel, Start};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
-use crate::rng::{Rng, exponential, normal, normal_cdf};
+use crate::rng::{Packed, Rng, exponential, normal, normal_cdf};
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
 /// by a normal random walk, parents are computed upwards, one accept step on the ratio of the weights of
@@ -22,6 +22,8 @@ pub struct HierarchicalMh<L: Law> {
     hierarchy: Hierarchy,
     laws: Vec<L>,
     proposal: f64,
+    /// Its rounded steps by a table, for integers and steps of a few counts.
+    rounded: Option<Packed>,
     /// What bounds leaves, and what bounds sums: their nodes.
     leaves: Vec<(u32, NodeBounds<L::Value>)>,
     sums: Vec<(u32, NodeBounds<L::Value>)>,
@@ -96,7 +98,8 @@ impl<L: Law> HierarchicalMh<L> {
             if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
         }
         let known = KnownSums::new(hierarchy);
-        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, leaves, sums, known })
+        let rounded = (is_integer::<L>() && proposal <= TABLED).then(|| rounded_normal(proposal));
+        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, rounded, leaves, sums, known })
     }
 
     /// The proposal scale used when none is given, in counts.
@@ -110,7 +113,7 @@ impl<L: Law> HierarchicalMh<L> {
         let n = hierarchy.leaves().len() as f64;
         let law = &laws[hierarchy.levels() - 1];
         let real = 1.6 * libm::sqrt(law.variance() / (2.0 * n));
-        if L::Value::nearest(0.25).to_f64() != 0.0 {
+        if !is_integer::<L>() {
             return real;
         }
         if real > 8.0 {
@@ -159,8 +162,15 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     }
 
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut Self::Noise) {
-        for step in &mut noise.steps {
-            *step = L::Value::nearest(self.proposal * normal(rng));
+        match &self.rounded {
+            Some(law) => {
+                law.fill(rng, &mut noise.steps, |step, e| *step = L::Value::from_count(i64::from(e)))
+            }
+            None => {
+                for step in &mut noise.steps {
+                    *step = L::Value::nearest(self.proposal * normal(rng));
+                }
+            }
         }
         self.known.close(&mut noise.steps);
         noise.log_uniform = -exponential(rng);
@@ -190,6 +200,24 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     fn position<'a>(&self, state: &'a Self::State) -> &'a [L::Value] {
         &state.nodes
     }
+}
+
+/// Whether steps are rounded.
+fn is_integer<L: Law>() -> bool {
+    L::Value::nearest(0.25).to_f64() == 0.0
+}
+
+/// The largest scale of a rounded step with a table.
+const TABLED: f64 = 16.0;
+
+/// The nearest integer to a normal draw: `P(|e| = k) = 2 (Φ((k + 1/2)/scale) - Φ((k - 1/2)/scale))`, cut where [`Packed`] holds nothing.
+fn rounded_normal(scale: f64) -> Packed {
+    // Differences of upper tails keep their digits.
+    let above = |x: f64| normal_cdf(-x / scale);
+    let sizes = (1..).map(|k| 2.0 * (above(f64::from(k) - 0.5) - above(f64::from(k) + 0.5)));
+    let mut weights = vec![1.0 - 2.0 * above(0.5)];
+    weights.extend(sizes.take_while(|&weight| weight > 1e-22));
+    Packed::new(&weights)
 }
 
 /// Starts among which one must keep the bounds of sums.
@@ -229,7 +257,7 @@ mod tests {
     use crate::law::{DiscreteGaussian, DoubleGeometric};
     use crate::oracle::Formula;
     use crate::rng::below;
-    use crate::testing::test_stream;
+    use crate::testing::{assert_frequencies, test_stream};
     use std::collections::HashSet;
 
     /// Between any two listed points of random small trees with random bounds of all nodes: a proposal is accepted just below
@@ -304,6 +332,31 @@ mod tests {
         }
         check(|scale| DoubleGeometric::new(scale).unwrap(), Formula::Geometric);
         check(|scale| DiscreteGaussian::new(scale).unwrap(), Formula::DiscreteGaussian);
+    }
+
+    /// Steps from the table have the law of a normal draw that is rounded, as differences of the distribution function.
+    #[test]
+    fn steps_are_rounded_normals() {
+        for scale in [0.2, 0.47, 1.0, 16.0] {
+            let law = rounded_normal(scale);
+            for e in -200..=200 {
+                let at = |x: f64| normal_cdf(x / scale);
+                let want = at(f64::from(e) + 0.5) - at(f64::from(e) - 0.5);
+                assert!((law.p(e) - want).abs() < 1e-15, "{scale} {e}: {} {want}", law.p(e));
+            }
+            for n in [1, 2, 7] {
+                let (mut rng, mut steps, draws) = (test_stream(95), vec![0i32; n], 40_000);
+                let mut seen = vec![0u64; 401];
+                for _ in 0..draws {
+                    law.fill(&mut rng, &mut steps, |step, e| *step = e);
+                    steps.iter().for_each(|e| seen[(e + 200) as usize] += 1);
+                }
+                assert_frequencies(
+                    (-200..=200).map(|e| (seen[(e + 200) as usize], law.p(e))),
+                    draws * n as u64,
+                );
+            }
+        }
     }
 
     /// What is refused names the node.

@@ -4,7 +4,7 @@ use super::{Coupled, Dispersed, Kernel, Start};
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row, Solved};
 use crate::lattice::value;
-use crate::law::{DoubleGeometric, LatticeLaw, Law};
+use crate::law::{DoubleGeometric, LatticeLaw, Law, Sampler, Tabled};
 use crate::rng::{Rng, below, open01};
 
 /// Metropolized independence sampler of a [`LatticeLaw`] given equations and inequalities (Gong, Meng, "Congenial
@@ -24,7 +24,9 @@ use crate::rng::{Rng, below, open01};
 #[derive(Debug)]
 pub struct MetropolizedIndependence<L: LatticeLaw> {
     law: L,
-    proposal: DoubleGeometric,
+    /// ε~.
+    rate: f64,
+    proposal: Tabled<DoubleGeometric>,
     entries: usize,
     components: Vec<ComponentProposal>,
 }
@@ -102,9 +104,9 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         if components.is_empty() {
             return Err(Error::no_free_dimension());
         }
-        let proposal = DoubleGeometric::new(1.0 / rate)?;
+        let proposal = DoubleGeometric::new(1.0 / rate)?.sampler();
         law.check_size(invariant.entries(), 1.0, 45.0 / rate)?;
-        Ok(Self { law, proposal, entries: invariant.entries(), components })
+        Ok(Self { law, rate, proposal, entries: invariant.entries(), components })
     }
 
     /// Components that are sampled side by side: a step proposes in one of them.
@@ -121,7 +123,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         z.resize(component.entries.len(), 0);
         let mut size = 0u64;
         for &entry in &own.solved.free {
-            let value = self.proposal.sample(rng);
+            let value = self.proposal.draw(rng);
             // The proposal does not depend on the state: one that is out of bounds already is rejected at once.
             if value < region.lower[entry as usize] || value > region.upper[entry as usize] {
                 return;
@@ -153,7 +155,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             return;
         }
         let sum: i64 = z.iter().map(|&z| L::part(z)).sum();
-        noise.log_weight = size as f64 * self.proposal.rate() - self.law.energy(sum);
+        noise.log_weight = size as f64 * self.rate - self.law.energy(sum);
     }
 }
 
@@ -170,7 +172,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
             let size: u64 = own.solved.free.iter().map(|&entry| z(entry).unsigned_abs()).sum();
             let sum: i64 =
                 (0..own.bounded.component.entries.len() as u32).map(|entry| L::part(z(entry))).sum();
-            (size as f64 * self.proposal.rate() - self.law.energy(sum), false)
+            (size as f64 * self.rate - self.law.energy(sum), false)
         };
         IndependenceState { z: position.to_vec(), components: self.components.iter().map(weight).collect() }
     }

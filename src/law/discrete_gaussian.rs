@@ -1,9 +1,9 @@
 //! The discrete Gaussian law.
 
 use super::gaussian::{along, truncated_quantile};
-use super::{DoubleGeometric, IntegerLaw, Law, Line, LineLaw, Value, blocks, positive_scale, whole};
+use super::{DoubleGeometric, IntegerLaw, Law, Line, LineLaw, Tabled, Value, blocks, positive_scale, whole};
 use crate::error::Result;
-use crate::rng::{Rng, normal_quantile, open01};
+use crate::rng::{Rng, geometric, normal_quantile, open01};
 
 /// Discrete Gaussian on the integers: `w(z) = exp(-z²/(2 sigma²))`. `sigma` is the parameter; the
 /// variance is a little smaller.
@@ -45,6 +45,11 @@ impl Law for DiscreteGaussian {
         }
     }
 
+    type Sampler = Tabled<Self>;
+    fn sampler(&self) -> Tabled<Self> {
+        Tabled::new(*self)
+    }
+
     /// Summed over the support, to rounding.
     fn variance(&self) -> f64 {
         if self.sigma > 8.0 {
@@ -65,6 +70,22 @@ impl Law for DiscreteGaussian {
 impl IntegerLaw for DiscreteGaussian {
     fn as_double_geometric(&self) -> Option<DoubleGeometric> {
         None
+    }
+    /// Summed until nothing is added.
+    fn tail(&self, from: i64) -> f64 {
+        let weight = |z: i64| libm::exp(self.log_weight(z));
+        let last = (from..).find(|&z| weight(z) <= 1e-18 * weight(from)).expect("the weights fall");
+        (from..=last).rev().map(weight).sum()
+    }
+    /// `w(f + k) = w(f) e^(-f k / sigma²) e^(-k²/(2 sigma²))`: a geometric draw k, accepted with the last factor.
+    fn sample_tail<R: Rng + ?Sized>(&self, from: i64, rng: &mut R) -> i64 {
+        let scale = self.sigma * self.sigma / from as f64;
+        loop {
+            let k = geometric(rng, scale);
+            if open01(rng) < libm::exp(self.log_weight(k)) {
+                return from + k;
+            }
+        }
     }
 }
 

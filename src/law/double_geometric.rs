@@ -1,6 +1,6 @@
 //! The double geometric (discrete Laplace) law.
 
-use super::{IntegerLaw, Law, positive_scale};
+use super::{IntegerLaw, Law, Tabled, positive_scale};
 use crate::error::Result;
 use crate::rng::{Rng, geometric};
 
@@ -51,6 +51,10 @@ impl Law for DoubleGeometric {
     fn log_weights(&self, values: &[i64]) -> f64 {
         -(values.iter().map(|z| z.abs()).sum::<i64>() as f64) * self.rate
     }
+    type Sampler = Tabled<Self>;
+    fn sampler(&self) -> Tabled<Self> {
+        Tabled::new(*self)
+    }
     fn variance(&self) -> f64 {
         let one_minus = -libm::expm1(-1.0 / self.lambda);
         2.0 * self.ratio() / (one_minus * one_minus)
@@ -60,5 +64,12 @@ impl Law for DoubleGeometric {
 impl IntegerLaw for DoubleGeometric {
     fn as_double_geometric(&self) -> Option<DoubleGeometric> {
         Some(*self)
+    }
+    fn tail(&self, from: i64) -> f64 {
+        libm::exp(-(from as f64) * self.rate) / -libm::expm1(-self.rate)
+    }
+    /// A geometric law has no memory.
+    fn sample_tail<R: Rng + ?Sized>(&self, from: i64, rng: &mut R) -> i64 {
+        from + geometric(rng, self.lambda)
     }
 }

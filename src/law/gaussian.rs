@@ -31,6 +31,10 @@ impl Law for Gaussian {
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         normal(rng) * self.sigma
     }
+    type Sampler = Self;
+    fn sampler(&self) -> Self {
+        *self
+    }
     fn variance(&self) -> f64 {
         self.sigma * self.sigma
     }

@@ -42,6 +42,10 @@ impl Law for Laplace {
         }
         -(sums.iter().sum::<f64>() + rest.iter().map(|z| z.abs()).sum::<f64>()) / self.lambda
     }
+    type Sampler = Self;
+    fn sampler(&self) -> Self {
+        *self
+    }
     fn variance(&self) -> f64 {
         2.0 * self.lambda * self.lambda
     }

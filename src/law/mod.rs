@@ -15,6 +15,7 @@ mod geometric_line;
 mod laplace;
 mod lattice_law;
 mod norm_line;
+mod tabled;
 mod value;
 mod whole;
 
@@ -26,6 +27,7 @@ pub use geometric_line::PowerTables;
 pub use laplace::{Laplace, RateTables};
 pub(crate) use lattice_law::downhill;
 pub use lattice_law::{LatticeLaw, NormTables};
+pub use tabled::Tabled;
 pub use value::Value;
 
 use crate::error::{Error, Result};
@@ -45,10 +47,28 @@ pub trait Law: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn log_weights(&self, values: &[Self::Value]) -> f64 {
         values.iter().map(|&z| self.log_weight(z)).sum()
     }
-    /// One draw.
+    /// One draw without a table.
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
+    /// What makes many draws: [`Tabled`] for laws on the integers, the law itself for others.
+    type Sampler: Sampler<Self::Value>;
+    /// Prepares many draws.
+    fn sampler(&self) -> Self::Sampler;
     /// `Var(z)`, in counts squared.
     fn variance(&self) -> f64;
+}
+
+/// Independent draws of a law.
+pub trait Sampler<V>: Clone + Debug + Send + Sync + 'static {
+    /// One draw.
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> V;
+}
+
+/// A law that is drawn without a table.
+impl<L: Law<Value = f64>> Sampler<f64> for L {
+    #[inline]
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+        self.sample(rng)
+    }
 }
 
 /// One factor `w(at + t)` of the weight along a line; `level` selects the law's table.
@@ -131,6 +151,10 @@ pub trait RealLaw: LineLaw<Value = f64> {
 pub trait IntegerLaw: Law<Value = i64> {
     /// The double geometric that this law is, if it is one: sums of it have a closed form.
     fn as_double_geometric(&self) -> Option<DoubleGeometric>;
+    /// `Σ w(z)` over `z >= from`, for `from` > 0. At most O(scale).
+    fn tail(&self, from: i64) -> f64;
+    /// A draw given that it is at least `from` > 0; fast from about the scale on.
+    fn sample_tail<R: Rng + ?Sized>(&self, from: i64, rng: &mut R) -> i64;
 }
 
 fn positive_scale(name: &'static str, scale: f64) -> Result<f64> {

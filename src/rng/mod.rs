@@ -7,22 +7,26 @@
 //! The generator is xoshiro256++: fast, and predictable. Together with floating-point noise it serves
 //! experiments; it is not for releasing real data.
 
+pub(crate) mod alias;
 mod bounded;
 mod exponential;
 mod gamma;
 mod geometric;
 mod normal;
 mod odds;
+mod packed;
 mod stream;
 mod uniform;
 mod ziggurat;
 
+pub use alias::Alias;
 pub use bounded::below;
 pub use exponential::exponential;
 pub use gamma::gamma;
 pub use geometric::geometric;
 pub use normal::{normal, normal_cdf, normal_quantile};
 pub use odds::Odds;
+pub use packed::Packed;
 pub use rand_core::Rng;
 pub use stream::{Role, Stream, TaskKey, stream};
 pub use uniform::{open01, sign};

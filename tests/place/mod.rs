@@ -65,7 +65,7 @@ pub const NONNEGATIVE: &str = "\n[[invariant]]\nkind = \"nonnegative\"\n";
 
 /// A table whose margins are too large for exact sampling.
 pub fn large_table() -> String {
-    let cells = (0..25).map(|i| (i / 5, i % 5));
+    let cells = (0..144).map(|i| (i / 12, i % 12));
     "row,column,count\n".to_owned()
         + &cells.map(|(i, j)| format!("r{i},c{j},{}\n", i * j)).collect::<String>()
 }

@@ -9,6 +9,7 @@
 mod support;
 pub(crate) mod systems;
 
+use super::known::{KnownSums, with_zeros};
 use super::*;
 use crate::chain;
 use crate::diagnostics::Mixing;
@@ -322,6 +323,7 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
         let (laws, formulas): (Vec<L>, Vec<Formula>) = laws.into_iter().unzip();
         let mut counts = vec![0; tree.nodes()];
         tree.leaves().iter().for_each(|&v| counts[v as usize] = integer(rng, 0, 2));
+        tree.sum_up(&mut counts);
         let floors = below(rng, 2) == 0;
         let floor = |v: u32| if floors { -counts[v as usize] } else { i64::MIN };
         let reach = if tree.leaves().len() == 2 { 6 } else { 2 };
@@ -387,9 +389,22 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
         let proposal = HierarchicalMh::default_proposal(&tree, &laws);
         let kernel = HierarchicalMh::new(&tree, &laws, proposal, confidential).unwrap();
         let step = |k: i64| normal_cdf((k as f64 + 0.5) / proposal) - normal_cdf((k as f64 - 0.5) / proposal);
+        // The law of the steps of all leaves, closed under the known sums, from all that are likely before.
+        let known = KnownSums::new(&with_zeros(&tree, confidential).unwrap());
+        let (leaves, far) = (tree.leaves().len(), (9.0 * proposal) as usize + 1);
+        let side = 2 * far + 1;
+        let mut steps: HashMap<Vec<i64>, f64> = HashMap::new();
+        for index in 0..side.pow(leaves as u32) {
+            let mut own: Vec<i64> =
+                (0..leaves as u32).map(|k| (index / side.pow(k) % side) as i64 - far as i64).collect();
+            let p: f64 = own.iter().map(|&k| step(k)).product();
+            known.close(&mut own);
+            *steps.entry(own).or_default() += p;
+        }
         let propose = |from: usize, to: usize| -> f64 {
             let at = |i: usize, v: u32| support.points[i][v as usize];
-            tree.leaves().iter().map(|&v| step(at(to, v) - at(from, v))).product()
+            let own: Vec<i64> = tree.leaves().iter().map(|&v| at(to, v) - at(from, v)).collect();
+            steps.get(&own).copied().unwrap_or(0.0)
         };
         let matrix = Matrix::metropolis(n, propose, |from, to| support.ratio(from, to));
         let starts = starts_of(&kernel, &support, rng);

@@ -12,7 +12,7 @@ use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
 use crate::input::HierarchyTable;
 use crate::invariant::Hierarchy;
 use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
-use crate::law::{EuclideanLaplace, Value};
+use crate::law::{EuclideanLaplace, Law, Sampler, Value};
 use crate::own::{Own, OwnReleases, Promises};
 use crate::privacy::Declared;
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -57,6 +57,7 @@ impl OnTree<'_> {
         let tree = Tree {
             hierarchy: table.hierarchy.clone(),
             counts: table.counts.clone(),
+            samplers: laws.iter().map(Law::sampler).collect(),
             laws,
             nonnegative: cell.method.nonnegative(),
             promised: cell.method.keeps_equations(),
@@ -195,7 +196,7 @@ impl<L: TreeNoise> Releases for Ready<L> {
 }
 
 /// A method that is not ours.
-struct OwnMethod<L> {
+struct OwnMethod<L: TreeNoise> {
     tree: Tree<L>,
     releases: Box<dyn OwnReleases>,
     promises: Promises,
@@ -270,10 +271,11 @@ impl<L: TreeNoise> Releases for OwnMethod<L> {
 }
 
 /// What the releases of all methods share.
-struct Tree<L> {
+struct Tree<L: TreeNoise> {
     hierarchy: Hierarchy,
     counts: Arc<[i64]>,
     laws: Vec<L>,
+    samplers: Vec<L::Sampler>,
     nonnegative: bool,
     /// Whether the method promises the invariant.
     promised: bool,
@@ -297,10 +299,9 @@ impl<L: TreeNoise> Tree<L> {
 
     /// Independent noise on all nodes that are not known.
     fn fill(&self, rng: &mut Stream, noise: &mut [L::Value]) {
-        for (l, law) in self.laws.iter().enumerate() {
-            for z in &mut noise[self.hierarchy.level_nodes(l)] {
-                *z = law.sample(rng);
-            }
+        for (l, law) in self.samplers.iter().enumerate() {
+            let nodes = &mut noise[self.hierarchy.level_nodes(l)];
+            nodes.iter_mut().for_each(|z| *z = law.draw(rng));
         }
         if self.hierarchy.has_known() {
             (0..noise.len())

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::check_free;
-use crate::law::{EuclideanLaplace, Law, Value};
+use crate::law::{EuclideanLaplace, Law, Sampler, Value};
 
 /// Prepares a cell: everything that does not depend on the replicate.
 /// `keys`: the seed of the run, and the key of the cell's noise.
@@ -81,5 +81,6 @@ fn with_free<L: Law + 'static>(
 }
 
 fn free<L: Law>(law: L) -> Free {
-    Box::new(move |rng, noise| noise.iter_mut().for_each(|z| *z = law.sample(rng).to_f64()))
+    let law = law.sampler();
+    Box::new(move |rng, noise| noise.iter_mut().for_each(|z| *z = law.draw(rng).to_f64()))
 }

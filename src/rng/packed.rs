@@ -1,0 +1,112 @@
+//! Narrow laws on the integers, several draws a word.
+
+use super::Rng;
+
+/// A symmetric law on `-reach..=reach` by inversion in a table, with 12 bits a draw: one for the sign, 11 that choose an entry of a table; where
+/// those do not decide (about one entry of 2^11 for every value that has so much) 52 more do.
+///
+/// `P(|e|)` is a multiple of 2^-63 within one unit of its value in f64, but for `P(0)`, which takes what rounding leaves over; the sign is exactly even.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    /// By the 12 bits, the sign lowest: e, or [`UNDECIDED`].
+    first: Box<[i32; 2 * ENTRIES as usize]>,
+    /// `P(|e| <= k)` in units of 2^-63.
+    cumulative: Vec<u64>,
+}
+
+/// Bits of a draw, and draws that one word holds.
+const BITS: u32 = 12;
+const DRAWS_PER_WORD: usize = 5;
+const ENTRIES: u64 = 1 << (BITS - 1);
+const UNDECIDED: i32 = i32::MIN;
+
+impl Packed {
+    /// `weights`: of |e| = 0, 1, …, of both signs together; finite, >= 0, the first > 0.
+    pub fn new(weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().rev().sum();
+        let unit = (1u64 << 63) as f64;
+        let mut share: Vec<u64> = weights.iter().map(|weight| (weight / total * unit) as u64).collect();
+        share[0] = (1u64 << 63) - share[1..].iter().sum::<u64>();
+        let mut sum = 0;
+        let cumulative: Vec<u64> = share
+            .iter()
+            .map(|p| {
+                sum += p;
+                sum
+            })
+            .collect();
+        let width = (1u64 << 63) / ENTRIES;
+        let at = |position: u64| cumulative.partition_point(|&c| c <= position) as i32;
+        let first = Box::new(std::array::from_fn(|entry| {
+            let start = entry as u64 / 2 * width;
+            let (low, high) = (at(start), at(start + (width - 1)));
+            if low == high { signed(low, entry as u64) } else { UNDECIDED }
+        }));
+        Self { first, cumulative }
+    }
+
+    /// `P(e)` as the table has it.
+    pub fn p(&self, e: i32) -> f64 {
+        let k = e.unsigned_abs() as usize;
+        let Some(&high) = self.cumulative.get(k) else { return 0.0 };
+        let p = (high - if k == 0 { 0 } else { self.cumulative[k - 1] }) as f64 / (1u64 << 63) as f64;
+        if e == 0 { p } else { 0.5 * p }
+    }
+
+    /// Independent draws, each put where it belongs.
+    #[inline]
+    pub fn fill<R: Rng + ?Sized, T>(&self, rng: &mut R, places: &mut [T], put: impl Fn(&mut T, i32)) {
+        let mut words = places.chunks_exact_mut(DRAWS_PER_WORD);
+        for some in &mut words {
+            self.read(rng.next_u64(), rng, some, &put);
+        }
+        let rest = words.into_remainder();
+        if !rest.is_empty() {
+            self.read(rng.next_u64(), rng, rest, &put);
+        }
+    }
+
+    /// Draws from the bits of one word.
+    #[inline]
+    fn read<R: Rng + ?Sized, T>(
+        &self,
+        mut word: u64,
+        rng: &mut R,
+        places: &mut [T],
+        put: impl Fn(&mut T, i32),
+    ) {
+        for place in places {
+            let mut e = self.first[(word & (2 * ENTRIES - 1)) as usize];
+            if e == UNDECIDED {
+                e = self.decide(word, rng.next_u64() >> BITS);
+            }
+            put(place, e);
+            word >>= BITS;
+        }
+    }
+
+    /// The value of the 12 bits and 52 more.
+    #[cold]
+    fn decide(&self, word: u64, more: u64) -> i32 {
+        let position = (word >> 1 & (ENTRIES - 1)) << (64 - BITS) | more;
+        signed(self.cumulative.partition_point(|&c| c <= position) as i32, word)
+    }
+
+    /// A draw, and an independent uniform number in [0, 1) of 52 bits.
+    #[inline]
+    pub fn with_uniform<R: Rng + ?Sized>(&self, rng: &mut R) -> (i32, f64) {
+        let word = rng.next_u64();
+        let mut e = self.first[(word & (2 * ENTRIES - 1)) as usize];
+        let mut rest = word >> BITS;
+        if e == UNDECIDED {
+            e = self.decide(word, rest);
+            rest = rng.next_u64() >> BITS;
+        }
+        (e, rest as f64 * (1.0 / (1u64 << 52) as f64))
+    }
+}
+
+/// The size with the sign that the lowest bit of the word says.
+fn signed(size: i32, word: u64) -> i32 {
+    if word & 1 == 1 { -size } else { size }
+}
