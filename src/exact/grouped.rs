@@ -1,6 +1,6 @@
 //! Double geometric noise given any few linear equations, by equal columns.
 
-use super::table::zigzag;
+use super::table::outwards;
 use super::{GeometricSum, SplitScratch};
 use crate::error::{Error, Result};
 use crate::fourier::even_transform;
@@ -151,20 +151,7 @@ impl Grouped {
                 _ => self.after[j - 1][self.place(group, needed, 0)],
             };
             let from = self.near(group, needed).clamp(lo, hi);
-            let (mut above, mut below) = (from, from);
-            let offset = zigzag(
-                open01(rng) * total,
-                weight(from),
-                || {
-                    above += 1;
-                    (above <= hi).then(|| weight(above))
-                },
-                || {
-                    below -= 1;
-                    (below >= lo).then(|| weight(below))
-                },
-            );
-            let s = from + offset;
+            let s = outwards(open01(rng) * total, from, (lo, hi), weight);
             for (r, &a) in needed.iter_mut().zip(&group.column) {
                 *r = (*r as i64 - a as i64 * s).rem_euclid(self.side as i64) as usize;
             }

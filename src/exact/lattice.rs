@@ -9,6 +9,7 @@ use crate::invariant::{Bounded, Component, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
 use crate::rng::Rng;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::sync::Arc;
 
 /// A law with exact samplers on lattices.
@@ -109,14 +110,14 @@ impl ExactLattice for DoubleGeometric {
                 Err(large @ Error::TooLarge { .. }) => {
                     let region = Region::everything();
                     let bounded = Bounded { component: component.clone(), region };
-                    or_tree(truncated(&bounded, self, MAX_ALIASES).map_err(|_| large), &bounded, self)?
+                    or_tree(within(&bounded, self, MAX_ALIASES).map_err(|_| large), &bounded, self)?
                 }
                 other => ComponentSampler::Grouped(Box::new(other?)),
             }
         })
     }
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
-        or_tree(truncated(bounded, self, aliases), bounded, self)
+        or_tree(within(bounded, self, aliases), bounded, self)
     }
     fn entry(self, bounds: (i64, i64)) -> Result<Entry> {
         Entry::new(&self, bounds, Entry::Geometric)
@@ -130,7 +131,7 @@ impl ExactLattice for DiscreteGaussian {
         or_tree(klein, &bounded, self)
     }
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler> {
-        or_tree(truncated(bounded, self, aliases), bounded, self)
+        or_tree(within(bounded, self, aliases), bounded, self)
     }
     fn entry(self, bounds: (i64, i64)) -> Result<Entry> {
         Entry::new(&self, bounds, Entry::Gaussian)
@@ -150,7 +151,7 @@ impl ExactLattice for EuclideanLaplace {
 }
 
 /// Points that are listed, or a two-way table with bounds of its entries, which has too many soon, by rows; whatever serves.
-fn truncated<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<ComponentSampler> {
+fn within<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<ComponentSampler> {
     let listed = || {
         let sampler = Truncated::new(bounded, &law)?.for_draws(aliases);
         Ok(ComponentSampler::Truncated(Box::new(sampler)))
@@ -254,11 +255,10 @@ impl<L: ExactLattice> Alone<L> {
     }
 
     fn sampler(&mut self, entry: u32, bounds: (i64, i64)) -> Result<ComponentSampler> {
-        let law = match self.made.get(&bounds) {
-            Some(law) => law.clone(),
-            None => Arc::new(self.law.entry(bounds)?),
+        let law = match self.made.entry(bounds) {
+            Occupied(made) => made.get().clone(),
+            Vacant(place) => place.insert(Arc::new(self.law.entry(bounds)?)).clone(),
         };
-        self.made.insert(bounds, law.clone());
         Ok(ComponentSampler::Entry(entry, law))
     }
 }

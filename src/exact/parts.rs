@@ -2,7 +2,7 @@
 
 use super::alias::AliasRows;
 use super::defect::{Cut, Defect};
-use super::table::{TRUNCATION, reach, zigzag};
+use super::table::{TRUNCATION, outwards, reach};
 use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
 use crate::invariant::{NO_LOWER, NO_UPPER};
@@ -127,9 +127,9 @@ impl Parts {
         self.0[part as usize].len
     }
 
-    /// Makes alias tables for likely splits, as far as `most` entries go: the part is then drawn several times as fast.
+    /// Makes alias tables for likely splits, as far as `most` columns go: the part is then drawn several times as fast.
     pub(super) fn with_aliases(mut self, most: usize) -> Self {
-        let mut entries = 0;
+        let mut columns = 0;
         for i in 0..self.0.len() {
             let Kind::Split(split) = &self.0[i].kind else { continue };
             let (left, right) = (split.left, split.right);
@@ -153,12 +153,12 @@ impl Parts {
                 let first = weights.iter().position(|&w| w > least).unwrap_or(0);
                 let last = weights.iter().rposition(|&w| w > least).unwrap_or(0);
                 let weights = &weights[first..=last];
-                if entries + rows.len() + weights.len().next_power_of_two() > most {
+                if columns + rows.len() + weights.len().next_power_of_two() > most {
                     return self;
                 }
                 rows.push(low + first as i64, weights);
             }
-            entries += rows.len();
+            columns += rows.len();
             let flip = if mirror { -1 } else { 0 };
             let made = Likely { first, sums: (last - first + 1) as u64, flip, rows };
             if let Kind::Split(split) = &mut self.0[i].kind {
@@ -275,20 +275,7 @@ impl Parts {
         let guess = means.0 + (sum as f64 - means.0 - means.1) * slope;
         let mode = (libm::rint(guess) as i64).clamp(lo, hi);
         let weight = |x: i64| l.table.at(x) * r.table.at(sum - x);
-        let (mut above, mut below) = (mode, mode);
-        let offset = zigzag(
-            open01(rng) * part.table.at(sum),
-            weight(mode),
-            || {
-                above += 1;
-                (above <= hi).then(|| weight(above))
-            },
-            || {
-                below -= 1;
-                (below >= lo).then(|| weight(below))
-            },
-        );
-        mode + offset
+        outwards(open01(rng) * part.table.at(sum), mode, (lo, hi), weight)
     }
 }
 

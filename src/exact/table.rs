@@ -211,6 +211,25 @@ impl Table {
     }
 }
 
+/// A draw from the weights on a range that are known one by one, by [`zigzag`] from a likely place in it. `target`: uniform below their sum.
+#[inline]
+pub(super) fn outwards(target: f64, from: i64, (lo, hi): (i64, i64), weight: impl Fn(i64) -> f64) -> i64 {
+    let (mut above, mut below) = (from, from);
+    let offset = zigzag(
+        target,
+        weight(from),
+        || {
+            above += 1;
+            (above <= hi).then(|| weight(above))
+        },
+        || {
+            below -= 1;
+            (below >= lo).then(|| weight(below))
+        },
+    );
+    from + offset
+}
+
 /// The smallest `z` with `w(z) < exp(-45)`: what lies beyond is below the truncation.
 pub(super) fn reach<L: Law<Value = i64>>(law: &L) -> i64 {
     let (mut inside, mut outside) = (0, 1i64);

@@ -41,9 +41,12 @@ pub(super) fn tilts<L: IntegerLaw>(
     kinds.sort_by_key(|&(kind, _)| kind);
     let at = |i: usize, g: usize| a[(rows[i], g)] as f64;
     let k = rows.len();
+    let by_group = |tau: &[f64]| -> Vec<f64> {
+        (0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect()
+    };
     // An error where a table does not exist.
     let evaluate = |tau: &[f64]| -> Result<Tilted> {
-        let tilts: Vec<f64> = (0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect();
+        let tilts = by_group(tau);
         let (mut mean, mut covariance) = (vec![0.0; k], vec![vec![0.0; k]; k]);
         for &((g, lower, upper), count) in &kinds {
             let (m, v) = Table::tilted(law, lower, upper, tilts[g], TRUNCATION)?.moments();
@@ -88,7 +91,7 @@ pub(super) fn tilts<L: IntegerLaw>(
     }
     // Multiples of 2^-30, so that entries that should be tilted alike are.
     tau.iter_mut().for_each(|t| *t = libm::rint(*t * GRAIN) / GRAIN);
-    Ok((0..groups.len()).map(|g| (0..k).map(|i| at(i, g) * tau[i]).sum()).collect())
+    Ok(by_group(&tau))
 }
 
 /// Of tilts.

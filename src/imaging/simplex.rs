@@ -7,7 +7,7 @@ use crate::rng::{Rng, below};
 #[derive(Debug, Clone, Default)]
 pub struct SimplexScratch<V> {
     /// Sorted, or those above the threshold.
-    above: Vec<V>,
+    values: Vec<V>,
     fractions: Vec<(f64, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl SimplexValue for i64 {
         }
         // theta = excess / count over those above it. From all values on, what lies at or below theta is left out until nothing does: theta
         // only rises, and few rounds are needed (Michelot 1986).
-        let above = &mut scratch.above;
+        let above = &mut scratch.values;
         above.clear();
         above.extend_from_slice(noisy);
         let (mut excess, mut count) =
@@ -99,7 +99,7 @@ impl SimplexValue for f64 {
             out.fill(0);
             return;
         }
-        let SimplexScratch { above: sorted, fractions } = scratch;
+        let SimplexScratch { values: sorted, fractions } = scratch;
         sorted.clear();
         sorted.extend_from_slice(noisy);
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -1,7 +1,7 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
 use super::known::{KnownSums, with_zeros};
-use super::{Dispersed, Kernel, Start};
+use super::{Dispersed, Kernel, Start, is_integer};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
@@ -98,7 +98,7 @@ impl<L: Law> HierarchicalMh<L> {
             if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
         }
         let known = KnownSums::new(hierarchy);
-        let rounded = (is_integer::<L>() && proposal <= TABLED).then(|| rounded_normal(proposal));
+        let rounded = (is_integer::<L::Value>() && proposal <= TABLED).then(|| rounded_normal(proposal));
         Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, rounded, leaves, sums, known })
     }
 
@@ -113,7 +113,7 @@ impl<L: Law> HierarchicalMh<L> {
         let n = hierarchy.leaves().len() as f64;
         let law = &laws[hierarchy.levels() - 1];
         let real = 1.6 * libm::sqrt(law.variance() / (2.0 * n));
-        if !is_integer::<L>() {
+        if !is_integer::<L::Value>() {
             return real;
         }
         if real > 8.0 {
@@ -200,11 +200,6 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     fn position<'a>(&self, state: &'a Self::State) -> &'a [L::Value] {
         &state.nodes
     }
-}
-
-/// Whether steps are rounded.
-fn is_integer<L: Law>() -> bool {
-    L::Value::nearest(0.25).to_f64() == 0.0
 }
 
 /// The largest scale of a rounded step with a table.

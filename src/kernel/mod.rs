@@ -105,6 +105,11 @@ fn widest(basis: &[Sparse], entries: usize) -> f64 {
     sums.into_iter().fold(0.0, f64::max)
 }
 
+/// Whether values are rounded.
+fn is_integer<V: Value>() -> bool {
+    V::nearest(0.25).to_f64() == 0.0
+}
+
 /// The noise of a leaf where a chain on a tree starts.
 fn leaf<L: Law, R: Rng + ?Sized>(law: &L, start: Start, rng: &mut R) -> L::Value {
     match start {
@@ -121,7 +126,7 @@ fn leaf_log_density<L: Law>(law: &L, start: Start, z: L::Value) -> f64 {
     match start {
         Start::OverDispersed => {
             let (scale, size) = (libm::sqrt(2.0 * law.variance()), z.to_f64().abs());
-            if L::Value::nearest(0.25).to_f64() != 0.0 {
+            if !is_integer::<L::Value>() {
                 return -size / scale;
             }
             // The mass of a Laplace law between k - 1/2 and k + 1/2.

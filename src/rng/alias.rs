@@ -23,7 +23,15 @@ impl Alias {
 
     /// The probability of every value, in units of 2^-63.
     pub fn shares(&self) -> Vec<u64> {
-        shares(&self.0)
+        let mask = self.0.len() as u64 - 1;
+        let bits = self.0.len().trailing_zeros();
+        let full = 1u64 << (63 - bits);
+        let mut shares = vec![0; self.0.len()];
+        for (k, &entry) in self.0.iter().enumerate() {
+            shares[k] += entry >> bits;
+            shares[(entry & mask) as usize] += full - (entry >> bits);
+        }
+        shares
     }
 }
 
@@ -71,19 +79,6 @@ pub(crate) fn pick(columns: &[u64], mask: u64, bits: u64) -> usize {
     let column = bits & mask;
     let entry = columns[column as usize];
     (if bits < entry & !mask { column } else { entry & mask }) as usize
-}
-
-/// The probability of every value, in units of 2^-63.
-pub(crate) fn shares(columns: &[u64]) -> Vec<u64> {
-    let mask = columns.len() as u64 - 1;
-    let bits = columns.len().trailing_zeros();
-    let full = 1u64 << (63 - bits);
-    let mut shares = vec![0; columns.len()];
-    for (k, &entry) in columns.iter().enumerate() {
-        shares[k] += entry >> bits;
-        shares[(entry & mask) as usize] += full - (entry >> bits);
-    }
-    shares
 }
 
 #[cfg(test)]

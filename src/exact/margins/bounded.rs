@@ -1,13 +1,13 @@
 //! Two-way tables of integer noise within bounds.
 
-use super::{MAX_PROPOSED, by_row, too_many};
+use super::{MAX_PROPOSED, by_row, mean_kept, put_pair, too_many};
 use crate::error::{Error, Result};
 use crate::exact::Table;
 use crate::exact::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
 use crate::exact::tilt::tilts;
 use crate::invariant::Bounded;
 use crate::law::IntegerLaw;
-use crate::rng::{Rng, Role, TaskKey, open01, stream};
+use crate::rng::{Rng, open01};
 
 /// Entries of alias tables of all rows.
 const MAX_ALIASES: usize = 1 << 20;
@@ -179,16 +179,10 @@ impl BoundedMargins {
 
     /// The share of proposals that is kept, as the mean over so many of a fixed stream.
     pub fn kept(&self, trials: u64) -> f64 {
-        let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
-        let entries = self
-            .pair
-            .iter()
-            .map(|(entries, _)| entries)
-            .chain(self.rows.iter().map(|row| &row.entries))
-            .flatten();
-        let entries = entries.max().map_or(0, |&e| e as usize + 1);
-        let (mut scratch, mut noise) = (BoundedScratch::default(), vec![0; entries]);
-        (0..trials).map(|_| self.propose(&mut rng, &mut scratch, &mut noise)).sum::<f64>() / trials as f64
+        let proposed = self.rows.iter().map(|row| &row.entries);
+        let entries = self.pair.iter().map(|(entries, _)| entries).chain(proposed).flatten();
+        let mut scratch = BoundedScratch::default();
+        mean_kept(trials, entries, |rng, noise| self.propose(rng, &mut scratch, noise))
     }
 
     /// Draws all rows but two; the probability that they are kept.
@@ -217,10 +211,7 @@ impl BoundedMargins {
         first.resize(self.columns, 0);
         fit.draw(rng, first);
         let [(top, _), (bottom, _)] = &self.pair;
-        for ((&top, &bottom), (&t, &s)) in top.iter().zip(bottom).zip(first.iter().zip(&*sums)) {
-            noise[top as usize] = t;
-            noise[bottom as usize] = s - t;
-        }
+        put_pair([top, bottom], first, sums, noise);
     }
 
     /// Estimate of the total variation distance of a draw to the law: at most what tables lack, over half the share of proposals that is

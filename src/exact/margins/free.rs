@@ -1,12 +1,12 @@
 //! Two-way tables of double geometric noise without bounds.
 
 use super::pair::Pair;
-use super::{by_row, check_size, proposals};
+use super::{by_row, check_size, mean_kept, proposals, put_pair};
 use crate::error::{Error, Result};
 use crate::exact::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
 use crate::invariant::{Component, NO_LOWER, NO_UPPER};
 use crate::law::{DoubleGeometric, Law};
-use crate::rng::{Rng, Role, TaskKey, open01, stream};
+use crate::rng::{Rng, open01};
 
 /// Entries of alias tables of a row.
 const MAX_ALIASES: usize = 1 << 18;
@@ -71,10 +71,7 @@ impl MarginsTable {
         let MarginsScratch { sums, first, .. } = scratch;
         first.resize(sums.len(), 0);
         pair.first(rng, sums, first);
-        for ((&top, &bottom), (&t, &s)) in top.iter().zip(bottom).zip(first.iter().zip(&*sums)) {
-            noise[top as usize] = t;
-            noise[bottom as usize] = s - t;
-        }
+        put_pair([top, bottom], first, sums, noise);
     }
 
     /// Draws all rows but two; the probability that they are kept.
@@ -100,11 +97,10 @@ impl MarginsTable {
     /// The share of proposals that is kept, as the mean over so many of a fixed stream.
     pub fn kept(&self, trials: u64) -> f64 {
         let Some(pair) = &self.pair else { return 1.0 };
-        let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
-        let entries = self.entries.iter().flatten().max().map_or(0, |&e| e as usize + 1);
-        let (mut scratch, mut noise) = (MarginsScratch::default(), vec![0; entries]);
-        (0..trials).map(|_| self.propose(pair, &mut rng, &mut scratch, &mut noise)).sum::<f64>()
-            / trials as f64
+        let mut scratch = MarginsScratch::default();
+        mean_kept(trials, self.entries.iter().flatten(), |rng, noise| {
+            self.propose(pair, rng, &mut scratch, noise)
+        })
     }
 
     /// Estimate of the total variation distance of a draw to the law: what tables lack, and rounding, over half the share of proposals that is

@@ -17,6 +17,7 @@ pub use bounded::{BoundedMargins, BoundedScratch};
 pub use free::{MarginsScratch, MarginsTable};
 
 use crate::error::{Error, Result};
+use crate::rng::{Role, Stream, TaskKey, stream};
 
 /// Entries that are proposed for one draw beyond which a sampler is refused.
 const MAX_PROPOSED: f64 = 1e7;
@@ -52,6 +53,25 @@ fn check_size(rows: usize, columns: usize) -> Result<()> {
     let nearest = (2..long).rev().find(|&r| proposed(r, short) <= MAX_PROPOSED);
     let nearest = nearest.map_or(String::new(), |r| format!(" ({r} × {short} would do)"));
     Err(too_many(format!("exact: a {rows} × {columns} table with margins{nearest}"), needed))
+}
+
+/// The share of proposals that is kept, as the mean over so many of a fixed stream; `entries`: all that are written.
+fn mean_kept<'a>(
+    trials: u64,
+    entries: impl Iterator<Item = &'a u32>,
+    mut propose: impl FnMut(&mut Stream, &mut [i64]) -> f64,
+) -> f64 {
+    let mut rng = stream(TaskKey { seed: 0, cell: 0, replicate: 0, role: Role::Noise });
+    let mut noise = vec![0; entries.max().map_or(0, |&entry| entry as usize + 1)];
+    (0..trials).map(|_| propose(&mut rng, &mut noise)).sum::<f64>() / trials as f64
+}
+
+/// Writes the two rows that are fitted: the first, and what it leaves of the columns' sums.
+fn put_pair([top, bottom]: [&[u32]; 2], first: &[i64], sums: &[i64], noise: &mut [i64]) {
+    for ((&top, &bottom), (&t, &s)) in top.iter().zip(bottom).zip(first.iter().zip(sums)) {
+        noise[top as usize] = t;
+        noise[bottom as usize] = s - t;
+    }
 }
 
 fn too_many(what: String, needed: f64) -> Error {
