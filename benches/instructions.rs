@@ -2,10 +2,12 @@
 //!
 //! What is prepared once is not counted, and neither is a first run, in which scratch space grows. What is left to
 //! chance is where the stack begins, by the length of the program's path: copies of what lies there take some ten
-//! instructions more or less.
+//! instructions more or less. Chains side by side take the widest registers that valgrind knows: those of AVX2.
 
 mod shapes;
 
+use congenial::chain::{Chain, visit_all};
+use congenial::coupling::meet_all;
 use congenial::exact::{
     ContinuousExact, ContinuousSampler, ExactLattice, GeometricSum, LatticeExact, LatticeScratch, Rejection,
     Source, SplitScratch, Table, TreeLaw, TreeSampler, composition,
@@ -16,7 +18,7 @@ use congenial::imaging::{
 };
 use congenial::invariant::{Hierarchy, Inequalities, Linear, Region};
 use congenial::kernel::{
-    Coupled, Dispersed, HierarchicalMh, Kernel, LatticeGibbs, LatticeMetropolis, LineGibbs,
+    Coupled, Dispersed, HierarchicalMh, Kernel, LANES, LatticeGibbs, LatticeMetropolis, LineGibbs,
     MetropolizedIndependence, Start,
 };
 use congenial::lattice::{Basis, BasisKind, IntMatrix, hermite, reduce, smith};
@@ -24,7 +26,7 @@ use congenial::law::{
     DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, LatticeLaw, Law, LineLaw,
     Sampler, Value,
 };
-use congenial::rng::{Rng, Stream, below, exponential, gamma, geometric, normal};
+use congenial::rng::{Rng, Role, Stream, TaskKey, below, exponential, gamma, geometric, normal, stream};
 use gungraun::{Callgrind, prelude::*};
 use shapes::{counties, records, rng, table, taxi};
 use std::hint::black_box;
@@ -124,6 +126,31 @@ fn coupled<K: Coupled<Value = i64> + 'static>(kernel: K) -> Run {
         if kernel.position(&x) == kernel.position(&y) {
             y = start(&kernel);
         }
+    })
+}
+
+/// A stream of its own.
+fn stream_of(rng: &mut Stream) -> Stream {
+    stream(TaskKey { seed: rng.next_u64(), cell: 1, replicate: 0, role: Role::Moves })
+}
+
+/// A register of chains from one start.
+fn side_by_side<K: Dispersed<State: Clone> + 'static>(kernel: K) -> Run {
+    let state = kernel.start(Start::default(), &mut rng()).expect("a start");
+    let mut rng = rng();
+    again(move || {
+        let chain = |_| Chain::new(state.clone(), stream_of(&mut rng));
+        let chains = (0..LANES).map(chain).collect();
+        black_box(visit_all(&kernel, chains, &[FEW], |_, _| ()));
+    })
+}
+
+/// Registers of coupled pairs until they meet.
+fn coupled_side_by_side<K: Coupled<Value = i64> + 'static>(kernel: K) -> Run {
+    let mut rng = rng();
+    again(move || {
+        let streams = (0..2 * LANES).map(|_| (stream_of(&mut rng), stream_of(&mut rng))).collect();
+        black_box(meet_all(&kernel, 10, 100, Start::default(), streams));
     })
 }
 
@@ -362,6 +389,9 @@ fn lll() -> Run {
 #[bench::coupled_lattice_gibbs_l2(coupled(lattice_gibbs(l2())))]
 #[bench::coupled_lattice_metropolis_l1(coupled(lattice_metropolis(l1(), 0.37)))]
 #[bench::coupled_lattice_metropolis_l2(coupled(lattice_metropolis(l2(), 0.14)))]
+#[bench::lattice_metropolis_l1_side_by_side(side_by_side(lattice_metropolis(l1(), 0.37)))]
+#[bench::lattice_metropolis_l2_side_by_side(side_by_side(lattice_metropolis(l2(), 0.14)))]
+#[bench::coupled_lattice_metropolis_l1_side_by_side(coupled_side_by_side(lattice_metropolis(l1(), 0.37)))]
 // Exact samplers.
 #[bench::exact_integer_tree_double_geometric(tree(l1(), false))]
 #[bench::exact_integer_tree_discrete_gaussian(tree(gaussian(), false))]

@@ -9,7 +9,7 @@ mod words;
 
 use congenial::exact::{ExactLattice, LatticeExact, LatticeScratch};
 use congenial::invariant::{Inequalities, Linear, Region};
-use congenial::kernel::{Coupled, LatticeGibbs, LatticeMetropolis, Start};
+use congenial::kernel::{Coupled, LANES, Lanes, LatticeGibbs, LatticeMetropolis, Pairs, Start};
 use congenial::lattice::BasisKind;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
@@ -57,6 +57,54 @@ fn coupled<K: Coupled<Value = i64>>(group: &mut BenchmarkGroup<WallTime>, name: 
     });
 }
 
+/// Steps of chains side by side; those that grow too large for that start again.
+fn lanes<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K) {
+    let mut rng = rng();
+    let mut lanes = kernel.lanes().expect("a kernel with lanes");
+    let mut load = |lanes: &mut dyn Lanes<K>, lane| {
+        let start = kernel.start(Start::default(), &mut rng).expect("a start");
+        assert!(lanes.load(lane, &start, &rng));
+    };
+    (0..LANES).for_each(|lane| load(&mut *lanes, lane));
+    let mut run = || {
+        let mut left = STEPS;
+        while left > 0 {
+            left -= lanes.run(left);
+            for lane in 0..LANES {
+                if lanes.has_left(lane) {
+                    load(&mut *lanes, lane);
+                }
+            }
+        }
+    };
+    (0..20).for_each(|_| run());
+    group.bench_function(name, |b| b.iter(&mut run));
+}
+
+/// Coupled steps of pairs side by side; those that meet start again.
+fn pairs<K: Coupled>(group: &mut BenchmarkGroup<WallTime>, name: &str, kernel: &K) {
+    let mut rng = rng();
+    let mut pairs = kernel.pairs().expect("a kernel with lanes");
+    let mut load = |pairs: &mut dyn Pairs<K>, lane| {
+        let mut start = || kernel.start(Start::default(), &mut rng).expect("a start");
+        let (x, y) = (start(), start());
+        assert!(pairs.load(lane, (&x, &y), &rng));
+    };
+    (0..LANES).for_each(|lane| load(&mut *pairs, lane));
+    let mut run = || {
+        let mut left = STEPS;
+        while left > 0 {
+            left -= pairs.run(left);
+            for lane in 0..LANES {
+                if pairs.has_met(lane) || pairs.has_left(lane) {
+                    load(&mut *pairs, lane);
+                }
+            }
+        }
+    };
+    group.bench_function(name, |b| b.iter(&mut run));
+}
+
 fn exact<L: ExactLattice>(
     group: &mut BenchmarkGroup<WallTime>,
     name: &str,
@@ -81,9 +129,13 @@ fn benches(criterion: &mut Criterion) {
     bench_words(&mut group, "words");
     chain(&mut group, "lattice-metropolis l1", &smith(a));
     coupled(&mut group, "lattice-metropolis l1 coupled", &smith(a));
+    lanes(&mut group, "lattice-metropolis l1 side by side", &smith(a));
+    pairs(&mut group, "lattice-metropolis l1 coupled side by side", &smith(a));
     let metropolis = LatticeMetropolis::new(&table, l2, a * a, BasisKind::Smith).expect("a lattice");
     chain(&mut group, "lattice-metropolis l2", &metropolis);
     coupled(&mut group, "lattice-metropolis l2 coupled", &metropolis);
+    lanes(&mut group, "lattice-metropolis l2 side by side", &metropolis);
+    pairs(&mut group, "lattice-metropolis l2 coupled side by side", &metropolis);
     chain(&mut group, "line-gibbs l1", &LatticeGibbs::new(&table, None, l1).expect("a lattice"));
     coupled(&mut group, "line-gibbs l1 coupled", &LatticeGibbs::new(&table, None, l1).expect("a lattice"));
     chain(&mut group, "line-gibbs gaussian", &LatticeGibbs::new(&table, None, gaussian).expect("a lattice"));
@@ -130,6 +182,10 @@ fn main() {
             line("lattice-metropolis l1 coupled", steps, Some(180.0)),
             line("lattice-metropolis l2", steps, Some(45.0)),
             line("lattice-metropolis l2 coupled", steps, Some(180.0)),
+            line("lattice-metropolis l1 side by side", steps * LANES as f64, Some(15.0)),
+            line("lattice-metropolis l1 coupled side by side", steps * LANES as f64, Some(45.0)),
+            line("lattice-metropolis l2 side by side", steps * LANES as f64, Some(20.0)),
+            line("lattice-metropolis l2 coupled side by side", steps * LANES as f64, None),
             line("line-gibbs l1", steps, Some(60.0)),
             line("line-gibbs l1 coupled", steps, None),
             line("line-gibbs gaussian", steps, Some(LIMITS[0].1)),

@@ -3,7 +3,7 @@
 use super::laws::{LawKind, Laws};
 use super::options::{Kind, OptionFacts, OptionValue, SolveFor, Value};
 use crate::exact::{NO_CONTINUOUS_FLOORS, Source};
-use crate::kernel::Start;
+use crate::kernel::{LANES, Start};
 use crate::lattice::BasisKind;
 use crate::own::{Own, Promises};
 
@@ -24,6 +24,8 @@ pub struct Facts {
     pub integers: bool,
     /// Whether two of its chains can be coupled.
     pub coupled: bool,
+    /// Replicates that are best drawn together.
+    pub together: u64,
     /// Rough cost of a replicate in random words a count (of a chain: and a step), for batches and the progress bar alone.
     pub words: u64,
 }
@@ -216,6 +218,7 @@ const CONDITIONING: Facts = Facts {
     on_tables: None,
     integers: true,
     coupled: false,
+    together: 1,
     words: 20,
 };
 const CHAIN: Facts = Facts { how: How::Chain, words: 10, ..CONDITIONING };
@@ -322,6 +325,7 @@ methods! {
             NONE,
         ),
         coupled: true,
+        together: LANES as u64,
         ..CHAIN
     };
     /// Conditioning, exact, by nearest plane and rejection.

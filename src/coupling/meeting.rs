@@ -3,10 +3,11 @@
 //! Biswas, Jacob, Vanetti (2019), Estimating convergence of Markov chains with L-lag couplings. The driver knows
 //! the kernel by its trait alone.
 
+use crate::chain::{Chain, FEW, visit_all};
 use crate::diagnostics::Estimate;
 use crate::error::{Error, Result};
-use crate::kernel::{Coupled, Start};
-use crate::rng::{Rng, below};
+use crate::kernel::{Coupled, LANES, Pairs, Start};
+use crate::rng::{Rng, Stream, below};
 use std::collections::BTreeMap;
 
 /// One coupled pair.
@@ -53,7 +54,7 @@ where
 /// The same from two states, which are independent draws of one law.
 pub fn couple<K, R>(
     kernel: &K,
-    (mut x, mut y): (K::State, K::State),
+    (x, y): (K::State, K::State),
     lag: u64,
     max_steps: u64,
     rng: &mut R,
@@ -63,24 +64,145 @@ where
     K::Value: PartialEq,
     R: Rng,
 {
-    let (mut a, mut b) = (kernel.noise(), kernel.noise());
-    let (mut steps, mut moves) = (0, 0);
-    for _ in 0..lag.min(max_steps) {
-        kernel.draw(rng, &mut a);
-        moves += u64::from(kernel.apply(&mut x, &a));
-        steps += 1;
+    let ahead = lag.min(max_steps);
+    let mut x = Chain::new(x, rng);
+    x.visit(kernel, 0, &[ahead], |_| ());
+    let mut pair = Pair { x: x.state, y, rng: x.rng, t: ahead, steps: ahead, moves: x.moves };
+    pair.run(kernel, max_steps);
+    pair.meeting(kernel, lag)
+}
+
+/// [`meet`] with each of several pairs of streams, side by side where the kernel can: results in their order, each as alone.
+pub fn meet_all<K>(
+    kernel: &K,
+    lag: u64,
+    max_steps: u64,
+    start: Start,
+    streams: Vec<(Stream, Stream)>,
+) -> Vec<Result<Meeting>>
+where
+    K: Coupled,
+    K::Value: PartialEq,
+{
+    let lanes = if lag == 0 || streams.len() < FEW { None } else { kernel.pairs() };
+    let Some(mut lanes) = lanes else {
+        let one = |(mut starts, mut moves)| meet(kernel, lag, max_steps, start, (&mut starts, &mut moves));
+        return streams.into_iter().map(one).collect();
+    };
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut started = Vec::new();
+    for (mut starts, moves) in streams {
+        let states =
+            kernel.start(start, &mut starts).and_then(|x| Ok((x, kernel.start(start, &mut starts)?)));
+        started.push(states.map(|states| {
+            x.push(Chain::new(states.0, moves));
+            y.push(states.1);
+        }));
     }
-    let mut tau = None;
-    for t in lag + 1..=max_steps {
-        kernel.draw_pair(rng, (&x, &y), (&mut a, &mut b));
-        moves += u64::from(kernel.apply(&mut x, &a)) + u64::from(kernel.apply(&mut y, &b));
-        steps += 2;
-        if kernel.position(&x) == kernel.position(&y) {
-            tau = Some(t);
-            break;
+    let ahead = lag.min(max_steps);
+    let pairs = visit_all(kernel, x, &[ahead], |_, _| ()).into_iter().zip(y);
+    let pair = |(x, y): (Chain<K::State, Stream>, K::State)| Pair {
+        x: x.state,
+        y,
+        rng: x.rng,
+        t: ahead,
+        steps: ahead,
+        moves: x.moves,
+    };
+    let mut met = together(kernel, &mut *lanes, pairs.map(pair).collect(), max_steps).into_iter();
+    let mut next = || met.next().expect("as many as have started").meeting(kernel, lag);
+    started.into_iter().map(|started| started.map(|()| next())).collect()
+}
+
+/// A pair on its way, from the lag on.
+struct Pair<S, R> {
+    x: S,
+    y: S,
+    rng: R,
+    /// Steps of X.
+    t: u64,
+    steps: u64,
+    moves: u64,
+}
+
+impl<S, R: Rng> Pair<S, R> {
+    fn has_met<K: Coupled<State = S, Value: PartialEq>>(&self, kernel: &K) -> bool {
+        kernel.position(&self.x) == kernel.position(&self.y)
+    }
+
+    /// Until it meets or X has made `max_steps`; the first step is made in any case but this.
+    fn run<K: Coupled<State = S, Value: PartialEq>>(&mut self, kernel: &K, max_steps: u64) {
+        let (mut a, mut b) = (kernel.noise(), kernel.noise());
+        while self.t < max_steps {
+            kernel.draw_pair(&mut self.rng, (&self.x, &self.y), (&mut a, &mut b));
+            let moved = [kernel.apply(&mut self.x, &a), kernel.apply(&mut self.y, &b)];
+            self.moves += moved.map(u64::from).iter().sum::<u64>();
+            self.t += 1;
+            self.steps += 2;
+            if self.has_met(kernel) {
+                break;
+            }
         }
     }
-    Meeting { tau, lag, steps, moves }
+
+    /// What has become of it: states that are equal by chance at the lag have not met.
+    fn meeting<K: Coupled<State = S, Value: PartialEq>>(&self, kernel: &K, lag: u64) -> Meeting {
+        let tau = (self.t > lag && self.has_met(kernel)).then_some(self.t);
+        Meeting { tau, lag, steps: self.steps, moves: self.moves }
+    }
+}
+
+/// Runs pairs to their ends in lanes: when one has met, the next takes its place.
+fn together<K: Coupled<Value: PartialEq>>(
+    kernel: &K,
+    lanes: &mut (dyn Pairs<K> + '_),
+    mut pairs: Vec<Pair<K::State, Stream>>,
+    max_steps: u64,
+) -> Vec<Pair<K::State, Stream>> {
+    let mut waiting = 0..pairs.len();
+    let mut inside = [None; LANES];
+    loop {
+        for (lane, place) in inside.iter_mut().enumerate() {
+            while place.is_none()
+                && let Some(next) = waiting.next()
+            {
+                let pair = &mut pairs[next];
+                if pair.t < max_steps && lanes.load(lane, (&pair.x, &pair.y), &pair.rng) {
+                    *place = Some(next);
+                } else {
+                    pair.run(kernel, max_steps);
+                }
+            }
+        }
+        let running = || inside.iter().flatten();
+        // The last few are faster alone.
+        let few = running().count() < FEW;
+        let left = running().map(|&pair| max_steps - pairs[pair].t).min();
+        let Some(left) = left else { return pairs };
+        let made = if few { 0 } else { lanes.run(left) };
+        for (lane, place) in inside.iter_mut().enumerate() {
+            let Some(number) = *place else {
+                if lanes.has_left(lane) {
+                    lanes.take(lane);
+                }
+                continue;
+            };
+            let pair = &mut pairs[number];
+            pair.t += made;
+            pair.steps += 2 * made;
+            let met = made > 0 && lanes.has_met(lane);
+            if few || met || pair.t == max_steps || lanes.has_left(lane) {
+                let (states, rng, moves) = lanes.take(lane);
+                (pair.x, pair.y) = states;
+                pair.rng = rng;
+                pair.moves += moves;
+                *place = None;
+                if !met {
+                    pair.run(kernel, max_steps);
+                }
+            }
+        }
+    }
 }
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps
@@ -274,6 +396,54 @@ pub(super) const RESAMPLES: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::invariant::Linear;
+    use crate::kernel::LatticeMetropolis;
+    use crate::lattice::BasisKind;
+    use crate::law::{DoubleGeometric, EuclideanLaplace, LatticeLaw};
+    use crate::testing::test_stream;
+
+    /// The plain reference of lanes: every pair alone. Pairs that meet, that are cut short, that begin beyond what lanes hold or get
+    /// there, and pairs far apart, of which no table knows.
+    #[test]
+    fn pairs_side_by_side_are_as_alone() {
+        fn agree<L: LatticeLaw>(
+            law: L,
+            invariant: &Linear,
+            a: f64,
+            lag: u64,
+            max_steps: u64,
+        ) -> (usize, usize) {
+            let kernel = LatticeMetropolis::new(invariant, law, a, BasisKind::Smith).unwrap();
+            let streams = |pair| (test_stream(1000 + pair), test_stream(2000 + pair));
+            let pairs: Vec<u64> = (0..100).collect();
+            let start = Start::OverDispersed;
+            let all =
+                meet_all(&kernel, lag, max_steps, start, pairs.iter().map(|&pair| streams(pair)).collect());
+            let mut ends = (0, 0);
+            for (&pair, together) in pairs.iter().zip(all) {
+                let (mut starts, mut moves) = streams(pair);
+                let alone = meet(&kernel, lag, max_steps, start, (&mut starts, &mut moves)).unwrap();
+                assert_eq!(together.unwrap(), alone);
+                *if alone.tau.is_some() { &mut ends.0 } else { &mut ends.1 } += 1;
+            }
+            ends
+        }
+        let table = Linear::margins(3, 4).unwrap();
+        let rows = vec![vec![(0, 1), (1, 1), (2, 1)], vec![(3, 2), (4, 3), (5, 1)], vec![(7, 1)]];
+        let two = Linear::from_rows(8, rows).unwrap();
+        let mut ends = (0, 0);
+        for (invariant, lag, max_steps) in
+            [(&table, 30, 3000), (&two, 1, 2000), (&table, 50, 60), (&two, 90, 80), (&table, 10, 400)]
+        {
+            for scale in [1.5, 60.0, 2500.0] {
+                let a = libm::exp(-1.0 / f64::sqrt(scale));
+                let l1 = agree(DoubleGeometric::new(scale).unwrap(), invariant, a, lag, max_steps);
+                let l2 = agree(EuclideanLaplace::new(scale).unwrap(), invariant, a, lag, max_steps);
+                ends = (ends.0 + l1.0 + l2.0, ends.1 + l1.1 + l2.1);
+            }
+        }
+        assert!(ends.0 > 300 && ends.1 > 300, "{ends:?}");
+    }
 
     #[test]
     fn bounds_by_hand() {

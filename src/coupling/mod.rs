@@ -10,5 +10,5 @@ mod weights;
 
 pub use divergence::Divergence;
 pub use harmonize::{Group, MOST_CHAINS, Merge, harmonize};
-pub use meeting::{Meeting, MeetingTimes, bound_term, couple, meet};
+pub use meeting::{Meeting, MeetingTimes, bound_term, couple, meet, meet_all};
 pub use weights::{Bound, Harmonized, Weights};

@@ -77,6 +77,8 @@ pub struct Each {
 
 /// Batches of a cell at most: enough to keep every core busy to the end.
 const BATCHES: u64 = 64;
+/// Batches that a cell has at least where their replicates are made to be drawn together.
+const FULL: u64 = 4;
 /// Least work of a batch, in random words: about a millisecond.
 const LEAST: u64 = 1_000_000;
 /// Parts of a cell that are not long, at most; and random words of one that is long: some seconds.
@@ -92,6 +94,16 @@ impl Unit {
         let most = (MOST_BYTES / each.memory.max(1)).max(1);
         let batch = replicates.div_ceil(number).clamp(1, most);
         Self { key, replicates, batch, each, parts: (0, 0) }
+    }
+
+    /// The same with batches of multiples of `together` replicates, which are best drawn together, where there are enough.
+    pub fn together(mut self, together: u64) -> Self {
+        let most = (MOST_BYTES / self.each.memory.max(1)).max(1);
+        let batch = self.batch.next_multiple_of(together);
+        if batch <= most && self.replicates >= FULL * batch {
+            self.batch = batch;
+        }
+        self
     }
 
     /// Its batches of replicates.

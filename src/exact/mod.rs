@@ -10,7 +10,6 @@
 //! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 
-mod alias;
 pub mod composition;
 mod continuous;
 mod defect;

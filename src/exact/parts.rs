@@ -1,12 +1,12 @@
 //! Sums of independent integer terms, and the terms given their sum, by a binary tree of partial convolutions.
 
-use super::alias::AliasRows;
 use super::defect::{Cut, Defect};
 use super::table::{TRUNCATION, outwards, reach};
 use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
 use crate::invariant::{NO_LOWER, NO_UPPER};
 use crate::law::{DoubleGeometric, IntegerLaw, Law};
+use crate::rng::AliasRows;
 use crate::rng::{Rng, open01};
 use std::collections::HashMap;
 
@@ -153,12 +153,12 @@ impl Parts {
                 let first = weights.iter().position(|&w| w > least).unwrap_or(0);
                 let last = weights.iter().rposition(|&w| w > least).unwrap_or(0);
                 let weights = &weights[first..=last];
-                if columns + rows.len() + weights.len().next_power_of_two() > most {
+                if columns + rows.columns() + weights.len().next_power_of_two() > most {
                     return self;
                 }
                 rows.push(low + first as i64, weights);
             }
-            columns += rows.len();
+            columns += rows.columns();
             let flip = if mirror { -1 } else { 0 };
             let made = Likely { first, sums: (last - first + 1) as u64, flip, rows };
             if let Kind::Split(split) = &mut self.0[i].kind {

@@ -1,21 +1,22 @@
 //! Double geometric jumps, alone and in coupled pairs.
 
 use crate::error::{Error, Result};
-use crate::rng::{Alias, Packed, Rng, open01};
+use crate::rng::{AliasRows, LANES, Packed, PackedLanes, Rng, Row, Streams, open01};
 
 /// Double geometric jumps, `P(e) ∝ a^|e|`, drawn by [`Packed`], cut symmetrically where less than 1e-18 lies beyond.
 #[derive(Debug)]
 pub(super) struct Jumps {
     law: Packed,
-    /// a^0, a^1, … up to twice the reach.
+    /// a^0, a^1, … up to twice the reach; and how many of 2^52 numbers lie below each, with none at the end.
     powers: Vec<f64>,
+    below: Vec<u64>,
     /// The largest |e|.
     pub reach: i32,
     /// `1 / -ln a`.
     pub scale: f64,
     /// By distance: what is left of the law of a jump where its overlap with the other's is taken away (at distance 0
-    /// nothing is; its table is never used). Empty if the reach is too large.
-    residuals: Vec<Residual>,
+    /// nothing is; what is drawn is never used). Empty if the reach is too large.
+    residuals: AliasRows,
 }
 
 /// Distances with a table of their residual, and the largest reach for which tables are made.
@@ -32,28 +33,21 @@ impl Jumps {
         let reach = libm::ceil(42.0 / rate).max(1.0) as usize;
         let weight = |k: usize| if k == 0 { 1.0 } else { 2.0 * libm::exp(-rate * k as f64) };
         let law = Packed::new(&(0..=reach).map(weight).collect::<Vec<_>>());
-        let powers = (0..=2 * reach).map(|k| libm::exp(-rate * k as f64)).collect();
-        let mut jumps = Self { law, powers, reach: reach as i32, scale: 1.0 / rate, residuals: Vec::new() };
-        if reach <= TABLED_REACH {
-            jumps.residuals = (0..=TABLED).map(|apart| jumps.residual(apart)).collect();
+        let powers: Vec<f64> = (0..=2 * reach).map(|k| libm::exp(-rate * k as f64)).collect();
+        let numbers = powers.iter().map(|p| libm::ceil(p * (1u64 << 52) as f64) as u64);
+        let below = numbers.chain([0]).collect();
+        let (reach, scale) = (reach as i32, 1.0 / rate);
+        let mut residuals = AliasRows::default();
+        if reach as usize <= TABLED_REACH {
+            (0..=TABLED).for_each(|apart| residuals.push(-i64::from(reach), &residual(&law, reach, apart)));
         }
-        Ok(jumps)
+        Ok(Self { law, powers, below, reach, scale, residuals })
     }
 
     /// `P(e)`.
     #[cfg(test)]
     pub fn p(&self, e: i32) -> f64 {
         self.law.p(e)
-    }
-
-    /// The law `∝ max(0, η(e) - η(e - apart))`, for `apart` > 0; a single value for 0.
-    fn residual(&self, apart: i32) -> Residual {
-        if apart == 0 {
-            return Residual { lo: 0, alias: Alias::new(&[1.0]) };
-        }
-        let p = |e| self.law.p(e);
-        let weights: Vec<f64> = (-self.reach..=apart / 2).map(|e| (p(e) - p(e - apart)).max(0.0)).collect();
-        Residual { lo: -self.reach, alias: Alias::new(&weights) }
     }
 
     /// Independent jumps.
@@ -66,40 +60,118 @@ impl Jumps {
     /// `v + e = w + e'` as often as possible: the maximal coupling.
     #[inline]
     pub fn pair<R: Rng + ?Sized>(&self, rng: &mut R, apart: i64) -> (i32, i32) {
-        let (e, u) = self.law.with_uniform(rng);
-        let Some(residual) = self.residuals.get(apart.unsigned_abs() as usize) else {
-            return self.distant_pair(rng, (e, u), apart);
+        let (e, bits) = self.law.with_bits(rng);
+        let other = if self.is_near(apart) {
+            self.near(rng.next_u64(), (e, bits), apart as i32)
+        } else {
+            self.distant(rng, (e, bits), apart)
         };
-        let apart = apart as i32;
-        // Both ways are worked out and one is taken, without a branch that no processor could predict.
-        let other = apart.signum() * residual.sample(rng);
-        let joint = e + apart;
-        let further = (joint.abs() - e.abs()).max(0);
-        let keep = if joint.abs() <= self.reach { self.powers[further as usize] } else { 0.0 };
-        (e, if u < keep { joint } else { other })
+        (e, other)
     }
 
-    /// The same where there is no table of the residual.
+    /// Whether the residual at a distance is tabled.
+    #[inline]
+    fn is_near(&self, apart: i64) -> bool {
+        apart.unsigned_abs() < self.residuals.rows() as u64
+    }
+
+    /// The other jump of a pair at a distance of which the residual is tabled.
+    #[inline(always)]
+    fn near(&self, word: u64, (e, bits): (i32, u64), apart: i32) -> i32 {
+        // Both ways are worked out and one is taken, without a branch that no processor could predict.
+        let other = apart.signum() * self.residuals.at(apart.unsigned_abs() as usize, word) as i32;
+        let joint = e + apart;
+        let further = (joint.abs() - e.abs()).max(0);
+        let keep = if joint.abs() <= self.reach { self.below[further as usize] } else { 0 };
+        if bits < keep { joint } else { other }
+    }
+
+    /// For jumps of chains side by side; `None` where pairs have no tables.
+    pub fn lanes(&self) -> Option<PackedLanes<'_>> {
+        PackedLanes::new(&self.law).filter(|_| self.is_near(0))
+    }
+
+    /// As [`Jumps::pair`] in every lane.
+    #[inline(always)]
+    pub fn pairs(
+        &self,
+        law: &PackedLanes,
+        streams: &mut Streams,
+        apart: &Row<i64>,
+        (first, other): (&mut Row<i16>, &mut Row<i16>),
+    ) {
+        let bits = law.with_bits(streams, first);
+        let e = *first;
+        // Arithmetic on registers, then look-ups, then arithmetic again: [`Jumps::near`] in parts.
+        let far = self.residuals.rows() as i64 - 1;
+        let never = self.below.len() as i16 - 1;
+        let (mut some_far, mut near) = (false, Row([0i16; LANES]));
+        for l in 0..LANES {
+            some_far |= apart.0[l].abs() > far;
+            near.0[l] = apart.0[l].clamp(-far, far) as i16;
+        }
+        let (mut distance, mut further) = (Row([0u16; LANES]), Row([0u16; LANES]));
+        for l in 0..LANES {
+            let (size, joint) = (e.0[l].abs(), (e.0[l] + near.0[l]).abs());
+            distance.0[l] = near.0[l].unsigned_abs();
+            further.0[l] = if joint > self.reach as i16 { never } else { (joint - size).max(0) } as u16;
+        }
+        let words = streams.words();
+        let (mut residuals, mut keeps) = (Row([0i16; LANES]), Row([0u64; LANES]));
+        let (tables, below) = (self.residuals.view(), &self.below[..]);
+        for l in 0..LANES {
+            residuals.0[l] = tables.at(distance.0[l].into(), words.0[l]) as i16;
+            keeps.0[l] = below[usize::from(further.0[l])];
+        }
+        let mut second = Row([0i16; LANES]);
+        for l in 0..LANES {
+            let own = if near.0[l] < 0 { -residuals.0[l] } else { residuals.0[l] };
+            second.0[l] = if bits.0[l] < keeps.0[l] { e.0[l] + near.0[l] } else { own };
+        }
+        *other = second;
+        if some_far {
+            self.some_distant(streams, (first, &bits), apart, other);
+        }
+    }
+
+    /// The lanes without a table of the residual: they have taken one word too many.
     #[cold]
-    fn distant_pair<R: Rng + ?Sized>(&self, rng: &mut R, (e, u): (i32, f64), apart: i64) -> (i32, i32) {
+    #[inline(never)]
+    fn some_distant(
+        &self,
+        streams: &mut Streams,
+        (first, bits): (&Row<i16>, &Row<u64>),
+        apart: &Row<i64>,
+        other: &mut Row<i16>,
+    ) {
+        for l in (0..LANES).filter(|&l| !self.is_near(apart.0[l])) {
+            streams.step_back(l);
+            let first = (i32::from(first.0[l]), bits.0[l]);
+            other.0[l] = self.distant(&mut streams.lane(l), first, apart.0[l]) as i16;
+        }
+    }
+
+    /// The other jump of a pair where there is no table of the residual.
+    #[cold]
+    fn distant<R: Rng + ?Sized>(&self, rng: &mut R, (e, bits): (i32, u64), apart: i64) -> i32 {
         if apart == 0 {
-            return (e, e);
+            return e;
         }
         // Further apart than two jumps reach nothing is shared.
         let far = 3 * i64::from(self.reach);
         let apart = apart.clamp(-far, far) as i32;
         let joint = e + apart;
         let further = (joint.abs() - e.abs()).max(0);
-        if joint.abs() <= self.reach && u < self.powers[further as usize] {
-            return (e, joint);
+        if joint.abs() <= self.reach && bits < self.below[further as usize] {
+            return joint;
         }
-        (e, self.reject(rng, apart))
+        self.reject(rng, apart)
     }
 
     /// From the residual by rejection: a jump that the other law would not have kept.
     fn reject<R: Rng + ?Sized>(&self, rng: &mut R, apart: i32) -> i32 {
         loop {
-            let other = self.law.with_uniform(rng).0;
+            let other = self.law.with_bits(rng).0;
             let there = other - apart;
             let further = there.abs() - other.abs();
             let kept =
@@ -111,17 +183,11 @@ impl Jumps {
     }
 }
 
-/// A law on `lo, lo + 1, …`.
-#[derive(Debug)]
-struct Residual {
-    lo: i32,
-    alias: Alias,
-}
-
-impl Residual {
-    #[inline]
-    fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i32 {
-        self.lo + self.alias.at(rng.next_u64() >> 1) as i32
+/// The law `∝ max(0, η(e) - η(e - apart))` on `-reach, …`, for `apart` > 0; a single value for 0.
+fn residual(law: &Packed, reach: i32, apart: i32) -> Vec<f64> {
+    match apart {
+        0 => vec![1.0],
+        _ => (-reach..=apart / 2).map(|e| (law.p(e) - law.p(e - apart)).max(0.0)).collect(),
     }
 }
 
@@ -147,8 +213,8 @@ mod tests {
         assert!(Jumps::new(1.0).is_err() && Jumps::new(0.0).is_err() && Jumps::new(f64::NAN).is_err());
     }
 
-    /// Batches and single draws, decided by 11 bits or by all, have the table's law; the uniform that comes with a
-    /// single draw is independent of it.
+    /// Batches and single draws, decided by 11 bits or by all, have the table's law; the bits that come with a
+    /// single draw are independent of it.
     #[test]
     fn jumps_have_their_law() {
         let jumps = Jumps::new(libm::exp(-1.0)).unwrap();
@@ -160,8 +226,8 @@ mod tests {
         for _ in 0..draws {
             jumps.fill(&mut rng, &mut some);
             some.iter().for_each(|&e| *batch.entry(e).or_default() += 1);
-            let (e, u) = jumps.law.with_uniform(&mut rng);
-            *single.entry((e, u < 0.5)).or_default() += 1;
+            let (e, bits) = jumps.law.with_bits(&mut rng);
+            *single.entry((e, bits < 1 << 51)).or_default() += 1;
         }
         let count = |e| batch.get(&e).copied().unwrap_or(0);
         assert_frequencies((-20..=20).map(|e| (count(e), jumps.p(e))), 9 * draws);
@@ -176,7 +242,7 @@ mod tests {
     fn pairs_have_their_marginals() {
         let tabled = Jumps::new(libm::exp(-1.0)).unwrap();
         let mut rejecting = Jumps::new(libm::exp(-1.0)).unwrap();
-        rejecting.residuals.clear();
+        rejecting.residuals = AliasRows::default();
         let mut rng = test_stream(4);
         for jumps in [&tabled, &rejecting] {
             for apart in [0i64, 1, -3, 24, 40, 100, -1_000_000_000_000] {

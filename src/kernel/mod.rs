@@ -23,7 +23,9 @@ pub use real_independence::{RealIndependence, RealIndependenceState, RealProposa
 use crate::error::Result;
 use crate::lattice::Sparse;
 use crate::law::{Law, Value};
-use crate::rng::{Rng, exponential, geometric};
+use crate::rng::{Rng, Stream, exponential, geometric};
+
+pub use crate::rng::LANES;
 
 /// One Markov step that leaves the target of the kernel invariant: randomness in, then a deterministic
 /// step. Coupled chains change only how a pair of noises is drawn and call the same `apply` twice.
@@ -51,6 +53,43 @@ pub trait Kernel {
     fn is_stuck(&self, _: &Self::State) -> bool {
         false
     }
+    /// Space for chains that step side by side; `None` where that is no faster.
+    fn lanes(&self) -> Option<Box<dyn Lanes<Self> + '_>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// [`LANES`] chains of a kernel that step side by side, one a lane, each exactly as it would alone with its stream.
+///
+/// A lane holds states of a limited size. One that grows beyond has left: it is taken out, and goes on alone.
+pub trait Lanes<K: Kernel> {
+    /// Puts a chain into a lane. Whether it fits; if not, the lane stays what it was.
+    fn load(&mut self, lane: usize, state: &K::State, rng: &Stream) -> bool;
+    /// Makes so many steps in all lanes, or fewer, the last of which a lane has left with; returns how many.
+    fn run(&mut self, steps: u64) -> u64;
+    /// Whether a lane has left.
+    fn has_left(&self, lane: usize) -> bool;
+    /// The current noise of a lane.
+    fn position(&mut self, lane: usize) -> &[K::Value];
+    /// Takes a chain out: its state, its stream, and how many of its steps changed the state.
+    fn take(&mut self, lane: usize) -> (K::State, Stream, u64);
+}
+
+/// The same of coupled pairs of chains.
+pub trait Pairs<K: Kernel> {
+    /// As [`Lanes::load`].
+    fn load(&mut self, lane: usize, states: (&K::State, &K::State), rng: &Stream) -> bool;
+    /// Makes so many steps in all lanes, or fewer, the last of which a loaded pair has met or left with; returns how many.
+    fn run(&mut self, steps: u64) -> u64;
+    /// Whether the pair of a lane has met.
+    fn has_met(&self, lane: usize) -> bool;
+    /// Whether one of its chains has left.
+    fn has_left(&self, lane: usize) -> bool;
+    /// As [`Lanes::take`], with the moves of both.
+    fn take(&mut self, lane: usize) -> ((K::State, K::State), Stream, u64);
 }
 
 /// Where chains start: never from the confidential counts, but for what a region of inequalities tells of them.
@@ -94,6 +133,14 @@ pub trait Coupled: Dispersed {
         states: (&Self::State, &Self::State),
         noise: (&mut Self::Noise, &mut Self::Noise),
     );
+
+    /// Space for pairs that step side by side; `None` where that is no faster.
+    fn pairs(&self) -> Option<Box<dyn Pairs<Self> + '_>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The largest sum of absolute coefficients of a basis over one entry.

@@ -24,15 +24,15 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn part(z: i64) -> i64 {
         z * z
     }
-    /// The same of a value that [`LatticeLaw::is_within`] 2^13.
+    /// The same of a value within ±2^13.
     #[inline]
     fn part_of_small(z: i16) -> i32 {
         i32::from(z) * i32::from(z)
     }
-    /// Whether a sum of parts says that every value lies within ±bound.
+    /// The largest sum of parts that says that every value lies within ±bound.
     #[inline]
-    fn is_within(sum: i64, bound: i64) -> bool {
-        sum <= bound * bound
+    fn most_within(bound: i64) -> i64 {
+        bound * bound
     }
     /// `-ln q` up to a constant, of the sum of the parts; 0 at 0, increasing.
     fn energy(&self, sum: i64) -> f64;
@@ -95,8 +95,8 @@ impl LatticeLaw for DoubleGeometric {
         i32::from(z).abs()
     }
     #[inline]
-    fn is_within(sum: i64, bound: i64) -> bool {
-        sum <= bound
+    fn most_within(bound: i64) -> i64 {
+        bound
     }
     #[inline]
     fn energy(&self, sum: i64) -> f64 {
@@ -191,7 +191,8 @@ impl LatticeLaw for EuclideanLaplace {
     }
     #[inline]
     fn energy(&self, sum: i64) -> f64 {
-        self.rate() * libm::sqrt(sum as f64)
+        // Rounded correctly by any processor, and many at once.
+        self.rate() * (sum as f64).sqrt()
     }
     fn tables(&self) -> NormTables {
         let last = libm::pow(600.0 / self.rate(), 2.0);

@@ -18,7 +18,8 @@ impl Alias {
     /// The value that 63 uniform bits stand for.
     #[inline]
     pub fn at(&self, bits: u64) -> usize {
-        pick(&self.0, self.0.len() as u64 - 1, bits)
+        let mask = self.0.len() as u64 - 1;
+        pick(self.0[(bits & mask) as usize], mask, bits)
     }
 
     /// The probability of every value, in units of 2^-63.
@@ -36,7 +37,7 @@ impl Alias {
 }
 
 /// Appends the columns of one law, a power of two of them: in the low bits the other value, above them the column's own share.
-pub(crate) fn push(weights: &[f64], columns: &mut Vec<u64>) {
+pub(super) fn push(weights: &[f64], columns: &mut Vec<u64>) {
     let size = weights.len().next_power_of_two();
     let bits = size.trailing_zeros();
     debug_assert!(bits < 32);
@@ -72,13 +73,11 @@ fn sum(weights: &[f64]) -> f64 {
     sum + lost
 }
 
-/// The value that 63 uniform bits stand for: the low ones choose one of `mask + 1` columns, a power of two, the high ones between its
-/// own value and the other.
+/// The value that 63 uniform bits stand for: the low ones choose one of `mask + 1` columns, a power of two, with this `entry`, the
+/// high ones between its own value and the other.
 #[inline]
-pub(crate) fn pick(columns: &[u64], mask: u64, bits: u64) -> usize {
-    let column = bits & mask;
-    let entry = columns[column as usize];
-    (if bits < entry & !mask { column } else { entry & mask }) as usize
+pub(super) fn pick(entry: u64, mask: u64, bits: u64) -> usize {
+    (if bits < entry & !mask { bits & mask } else { entry & mask }) as usize
 }
 
 #[cfg(test)]

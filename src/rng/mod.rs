@@ -7,7 +7,8 @@
 //! The generator is xoshiro256++: fast, and predictable. Together with floating-point noise it serves
 //! experiments; it is not for releasing real data.
 
-pub(crate) mod alias;
+mod alias;
+mod alias_rows;
 mod bounded;
 mod exponential;
 mod gamma;
@@ -17,16 +18,22 @@ mod odds;
 mod packed;
 mod stream;
 mod uniform;
+pub(crate) mod xoshiro;
 mod ziggurat;
 
 pub use alias::Alias;
+pub(crate) use alias_rows::AliasRows;
 pub use bounded::below;
 pub use exponential::exponential;
+pub(crate) use exponential::exponentials;
 pub use gamma::gamma;
 pub use geometric::geometric;
 pub use normal::{normal, normal_cdf, normal_quantile};
 pub use odds::Odds;
 pub use packed::Packed;
+pub(crate) use packed::PackedLanes;
 pub use rand_core::Rng;
 pub use stream::{Role, Stream, TaskKey, stream};
 pub use uniform::{open01, sign};
+pub use xoshiro::LANES;
+pub(crate) use xoshiro::{Row, Streams};

@@ -1,6 +1,7 @@
 //! Narrow laws on the integers, several draws a word.
 
 use super::Rng;
+use super::xoshiro::{LANES, Row, Streams};
 
 /// A symmetric law on `-reach..=reach` by inversion in a table, with 12 bits a draw: one for the sign, 11 that choose an entry of a table; where
 /// those do not decide (about one entry of 2^11 for every value that has so much) 52 more do.
@@ -89,12 +90,18 @@ impl Packed {
     #[cold]
     fn decide(&self, word: u64, more: u64) -> i32 {
         let position = (word >> 1 & (ENTRIES - 1)) << (64 - BITS) | more;
-        signed(self.cumulative.partition_point(|&c| c <= position) as i32, word)
+        // Nearly all are small.
+        let (small, rest) = self.cumulative.split_at(self.cumulative.len().min(8));
+        let mut size = small.iter().filter(|&&c| c <= position).count();
+        if size == small.len() {
+            size += rest.partition_point(|&c| c <= position);
+        }
+        signed(size as i32, word)
     }
 
-    /// A draw, and an independent uniform number in [0, 1) of 52 bits.
+    /// A draw, and 52 independent random bits.
     #[inline]
-    pub fn with_uniform<R: Rng + ?Sized>(&self, rng: &mut R) -> (i32, f64) {
+    pub fn with_bits<R: Rng + ?Sized>(&self, rng: &mut R) -> (i32, u64) {
         let word = rng.next_u64();
         let mut e = self.first[(word & (2 * ENTRIES - 1)) as usize];
         let mut rest = word >> BITS;
@@ -102,7 +109,96 @@ impl Packed {
             e = self.decide(word, rest);
             rest = rng.next_u64() >> BITS;
         }
-        (e, rest as f64 * (1.0 / (1u64 << 52) as f64))
+        (e, rest)
+    }
+}
+
+/// A [`Packed`] law of streams side by side: every lane draws what its stream draws alone.
+#[derive(Debug)]
+pub struct PackedLanes<'a> {
+    law: &'a Packed,
+    /// Its table in half the room, with [`NARROW_UNDECIDED`].
+    first: Box<[i16; 2 * ENTRIES as usize]>,
+}
+
+const NARROW_UNDECIDED: i16 = i16::MIN;
+
+impl<'a> PackedLanes<'a> {
+    /// `None` where values do not fit into 16 bits.
+    pub fn new(law: &'a Packed) -> Option<Self> {
+        let fits = law.cumulative.len() <= i16::MAX as usize;
+        let narrow = |e| if e == UNDECIDED { NARROW_UNDECIDED } else { e as i16 };
+        fits.then(|| Self { law, first: Box::new(law.first.map(narrow)) })
+    }
+
+    /// As [`Packed::fill`] in every lane, row by row.
+    #[inline(always)]
+    pub fn fill(&self, streams: &mut Streams, rows: &mut [Row<i16>]) {
+        let first = &*self.first;
+        for some in rows.chunks_mut(DRAWS_PER_WORD) {
+            let words = streams.words();
+            for l in 0..LANES {
+                let mut word = words.0[l];
+                for row in &mut *some {
+                    row.0[l] = first[(word & (2 * ENTRIES - 1)) as usize];
+                    word >>= BITS;
+                }
+            }
+            let mut undecided = Row([0i16; LANES]);
+            for &row in &*some {
+                for l in 0..LANES {
+                    undecided.0[l] |= i16::from(row.0[l] == NARROW_UNDECIDED);
+                }
+            }
+            if undecided.0 != [0; LANES] {
+                self.decide(streams, &words, &undecided, some);
+            }
+        }
+    }
+
+    /// The draws that 12 bits do not decide, of every lane in order.
+    #[cold]
+    #[inline(never)]
+    fn decide(&self, streams: &mut Streams, words: &Row<u64>, undecided: &Row<i16>, rows: &mut [Row<i16>]) {
+        for l in (0..LANES).filter(|&l| undecided.0[l] != 0) {
+            for (i, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.0[l] == NARROW_UNDECIDED) {
+                let more = streams.lane(l).next_u64() >> BITS;
+                row.0[l] = self.law.decide(words.0[l] >> (BITS * i as u32), more) as i16;
+            }
+        }
+    }
+
+    /// As [`Packed::with_bits`] in every lane.
+    #[inline(always)]
+    pub fn with_bits(&self, streams: &mut Streams, values: &mut Row<i16>) -> Row<u64> {
+        let first = &*self.first;
+        let mut words = streams.words();
+        for l in 0..LANES {
+            values.0[l] = first[(words.0[l] & (2 * ENTRIES - 1)) as usize];
+        }
+        let mut undecided = 0;
+        for l in 0..LANES {
+            undecided |= i16::from(values.0[l] == NARROW_UNDECIDED);
+        }
+        if undecided != 0 {
+            self.decide_with_bits(streams, &mut words, values);
+        }
+        for word in &mut words.0 {
+            *word >>= BITS;
+        }
+        words
+    }
+
+    /// The draws that 12 bits do not decide, which then take the next word's bits.
+    #[cold]
+    #[inline(never)]
+    fn decide_with_bits(&self, streams: &mut Streams, words: &mut Row<u64>, values: &mut Row<i16>) {
+        for l in 0..LANES {
+            if values.0[l] == NARROW_UNDECIDED {
+                values.0[l] = self.law.decide(words.0[l], words.0[l] >> BITS) as i16;
+                words.0[l] = streams.lane(l).next_u64();
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The random stream of a task.
 
+use super::xoshiro::Xoshiro256PlusPlus;
 use rand_core::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use sha2::{Digest, Sha256};
 
 /// The generator of every stream.

@@ -21,4 +21,11 @@ impl Layers {
         let height = edge.map(&density);
         Self { edge, height }
     }
+
+    /// The layer that the low bits of a word choose, and the place in it.
+    #[inline(always)]
+    pub fn place(&self, word: u64) -> (usize, f64) {
+        let layer = (word & 0xff) as usize;
+        (layer, (word >> 11) as f64 * (1.0 / (1u64 << 53) as f64) * self.edge[layer])
+    }
 }

@@ -100,7 +100,8 @@ impl<K: Kind> Gridded<K> {
             let steps =
                 cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
             let work = cell.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
-            let unit = Unit::new(cell.key, cell.replicates, Each { work, ..K::leaves(&plan, cell) });
+            let unit = Unit::new(cell.key, cell.replicates, Each { work, ..K::leaves(&plan, cell) })
+                .together(cell.method.kind().facts().together);
             Unit { parts: K::parts(&plan, number), ..unit }
         };
         let units = plan.cells.iter().enumerate().map(unit).collect();

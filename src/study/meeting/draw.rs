@@ -8,15 +8,15 @@ use super::marginals::{Comparison, Exact};
 use super::{Pair, Part};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
-use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet};
+use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet_all};
 use crate::engine::{self, Drawn, Prepared, encode};
 use crate::error::{Error, Result};
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::kernel::{
-    Coupled, Dispersed, HierarchicalMh, LatticeGibbs, LatticeMetropolis, LineGibbs, MetropolizedIndependence,
-    Start,
+    Coupled, Dispersed, HierarchicalMh, LANES, LatticeGibbs, LatticeMetropolis, LineGibbs,
+    MetropolizedIndependence, Start,
 };
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -62,9 +62,7 @@ pub(in crate::study) fn certify(
         let key = cell.meeting_key(meeting, &plan.subject);
         let ready = cell.law.on(OnCell { plan, cell, meeting, key })?;
         let mut times = MeetingTimes::new(lag);
-        for replicate in range.clone() {
-            times.push(ready.pair(replicate)?.tau);
-        }
+        ready.pairs(range.clone(), &mut |_, met| times.push(met.tau))?;
         Ok(times)
     };
     pairs.lag.iter().map(times).collect()
@@ -83,10 +81,10 @@ struct OnCell<'a> {
     key: u64,
 }
 
-/// A cell whose coupled pairs can be run one by one.
+/// A cell whose coupled pairs can be run by themselves.
 trait Pairs: Prepared {
-    /// Errors: the chain has no coupling; no start.
-    fn pair(&self, replicate: u64) -> Result<Met>;
+    /// Runs pairs and tells of each in order, up to the first that fails. Errors: the chain has no coupling; no start.
+    fn pairs(&self, range: Range<u64>, each: &mut dyn FnMut(u64, Met)) -> Result<()>;
 }
 
 impl<'a> OnLaw for OnCell<'a> {
@@ -194,7 +192,7 @@ impl<'a> OnCell<'a> {
     where
         K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
     {
-        let coupling = Some(Coupling { pair: meet::<K, Stream>, group: harmonize::<K, Stream> });
+        let coupling = Some(Coupling { pairs: meet_all::<K>, group: harmonize::<K, Stream> });
         Box::new(Ready { on: self, kernel, coupling, comparison })
     }
 
@@ -210,14 +208,17 @@ impl<'a> OnCell<'a> {
     }
 }
 
-/// What a coupling of two chains serves: see [`meet`] and [`harmonize()`].
+/// What a coupling of two chains serves: see [`meet_all`] and [`harmonize()`].
 struct Coupling<K> {
-    pair: RunPair<K>,
+    pairs: RunPairs<K>,
     group: fn(&K, Start, u64, u64, &mut Stream) -> Result<Group>,
 }
 
-/// Runs a pair.
-type RunPair<K> = fn(&K, u64, u64, Start, (&mut Stream, &mut Stream)) -> Result<Met>;
+/// Runs pairs.
+type RunPairs<K> = fn(&K, u64, u64, Start, Vec<(Stream, Stream)>) -> Vec<Result<Met>>;
+
+/// Pairs that are in memory at a time.
+const AT_A_TIME: u64 = 8 * LANES as u64;
 
 struct Ready<'a, K> {
     on: OnCell<'a>,
@@ -230,12 +231,24 @@ impl<K> Pairs for Ready<'_, K>
 where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
 {
-    fn pair(&self, replicate: u64) -> Result<Met> {
+    fn pairs(&self, range: Range<u64>, each: &mut dyn FnMut(u64, Met)) -> Result<()> {
         let OnCell { cell, meeting, key, .. } = self.on;
         let (Some(coupling), Some(lag)) = (&self.coupling, meeting.lag) else { return Err(refused(cell)) };
-        let stream = |role| stream(TaskKey { seed: cell.seed, cell: key, replicate, role });
-        let rngs = (&mut stream(Role::Start), &mut stream(Role::Moves));
-        (coupling.pair)(&self.kernel, lag, meeting.max_steps, cell.method.start(), rngs)
+        let mut from = range.start;
+        while from < range.end {
+            let some = from..range.end.min(from + AT_A_TIME);
+            let streams = some.clone().map(|replicate| {
+                let stream = |role| stream(TaskKey { seed: cell.seed, cell: key, replicate, role });
+                (stream(Role::Start), stream(Role::Moves))
+            });
+            let start = cell.method.start();
+            let all = (coupling.pairs)(&self.kernel, lag, meeting.max_steps, start, streams.collect());
+            for (replicate, met) in some.clone().zip(all) {
+                each(replicate, met?);
+            }
+            from = some.end;
+        }
+        Ok(())
     }
 }
 
@@ -245,10 +258,7 @@ where
 {
     fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
         let mut pairs: Vec<Pair> = Vec::new();
-        let drawn = range.into_iter().try_for_each(|replicate| {
-            pairs.push((replicate, self.pair(replicate)?));
-            Ok(())
-        });
+        let drawn = self.pairs(range, &mut |replicate, met| pairs.push((replicate, met)));
         (Drawn::Encoded(encode(&pairs)), drawn)
     }
 

@@ -2,13 +2,14 @@
 
 use super::super::records::Named;
 use super::half_decades;
+use crate::chain::{self, Chain};
 use crate::diagnostics::Moments;
 use crate::engine;
 use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::Subject;
 use crate::kernel::{Dispersed, Start};
-use crate::rng::{Role, Stream, TaskKey, stream};
+use crate::rng::{Role, TaskKey, stream};
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
@@ -121,7 +122,7 @@ impl<'a> Comparison<'a> {
 
     /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
     /// floor.
-    pub(super) fn part<K>(&self, kernel: &K, start: Start, chain: TaskKey, part: u64) -> Result<Samples>
+    pub(super) fn part<K>(&self, kernel: &K, start: Start, streams: TaskKey, part: u64) -> Result<Samples>
     where
         K: Dispersed<Value = i64>,
     {
@@ -130,7 +131,7 @@ impl<'a> Comparison<'a> {
         let exact = self.exact.get_or_init(|| (self.make)()).as_ref().map_err(Clone::clone)?;
         let drawn = |from: u64, share: Range<u64>| {
             let mut all = Histograms::default();
-            exact(chain, from + share.start..from + share.end, &mut |noise| all.add(noise, &self.levels));
+            exact(streams, from + share.start..from + share.end, &mut |noise| all.add(noise, &self.levels));
             all
         };
         let reference = drawn(0, share(chains * DRAWS_PER_CHAIN));
@@ -138,20 +139,19 @@ impl<'a> Comparison<'a> {
         let floors = floors.collect();
         let times = times(steps);
         let mut by_time = vec![Histograms::default(); times.len()];
-        for replicate in share(chains) {
-            let key = |role| TaskKey { replicate, role, ..chain };
-            let mut rng: Stream = stream(key(Role::Moves));
-            let mut state = kernel.start(start, &mut stream(key(Role::Start)))?;
-            let mut noise = kernel.noise();
-            let mut done = 0;
-            for (&t, histograms) in times.iter().zip(&mut by_time) {
-                for _ in done..t {
-                    kernel.draw(&mut rng, &mut noise);
-                    kernel.apply(&mut state, &noise);
-                }
-                done = t;
-                histograms.add(kernel.position(&state), &self.levels);
-            }
+        let replicates: Vec<u64> = share(chains).collect();
+        for some in replicates.chunks(chain::side_by_side(kernel)) {
+            let ready = |&replicate: &u64| {
+                let key = |role| TaskKey { replicate, role, ..streams };
+                let state = kernel.start(start, &mut stream(key(Role::Start)))?;
+                Ok(Chain::new(state, stream(key(Role::Moves))))
+            };
+            let ready = some.iter().map(ready).collect::<Result<Vec<_>>>()?;
+            let mut seen = vec![0; ready.len()];
+            chain::visit_all(kernel, ready, &times, |chain, position| {
+                by_time[seen[chain]].add(position, &self.levels);
+                seen[chain] += 1;
+            });
         }
         Ok(Samples { reference, floors, by_time })
     }

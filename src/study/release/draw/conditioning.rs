@@ -5,7 +5,7 @@ use super::super::{ChainRow, ErrorRow};
 use super::unsupported;
 use crate::catalogue::{Method, RealNoise};
 use crate::chain;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, RealRejection, Rejection};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -160,8 +160,15 @@ fn chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(
     start: Start,
     steps: u64,
 ) -> Drawing {
+    let together = chain::side_by_side(&kernel) as u64;
     Box::new(move |ready, range, rows| {
-        range.into_iter().try_for_each(|replicate| ready.chain(&kernel, start, steps, replicate, rows))
+        let mut from = range.start;
+        while from < range.end {
+            let some = from..range.end.min(from + together);
+            from = some.end;
+            ready.chains(&kernel, start, steps, some, rows)?;
+        }
+        Ok(())
     })
 }
 
@@ -230,46 +237,59 @@ impl Ready {
         Ok(())
     }
 
-    /// Runs one chain from its start; its last state is the release.
-    fn chain<K: Dispersed<Value: Released>>(
+    /// Runs chains from their starts; their last states are the releases. Errors: of the first that fails, with the rows of those
+    /// before it.
+    fn chains<K: Dispersed<Value: Released>>(
         &self,
         kernel: &K,
         start: Start,
         steps: u64,
-        replicate: u64,
+        range: Range<u64>,
         rows: &mut Rows,
     ) -> Result<()> {
-        let start = kernel.start(start, &mut self.stream(replicate, Role::Start))?;
-        let records = if self.records == 0 { RECORDS } else { self.records };
-        let mut draws: Vec<Vec<f64>> = Vec::new();
-        let mut kept = Ok(());
-        let (state, record) = chain::run(
-            kernel,
-            start,
-            steps,
-            records,
-            &mut self.stream(replicate, Role::Moves),
-            |noise, put| {
-                put(0, noise.iter().map(|z| z.to_f64().abs()).sum());
-                if self.records > 0 {
-                    if kept.is_ok() {
-                        kept = self.check(noise);
-                    }
-                    draws.push(noise.iter().map(|&z| z.to_f64()).collect());
+        let (mut starts, mut started) = (Vec::new(), Ok(()));
+        for replicate in range.clone() {
+            match kernel.start(start, &mut self.stream(replicate, Role::Start)) {
+                Ok(state) => starts.push((state, self.stream(replicate, Role::Moves))),
+                Err(error) => {
+                    started = Err(error);
+                    break;
                 }
-            },
-        )?;
-        kept?;
-        let noise = kernel.position(&state).to_vec();
-        self.release(replicate, &noise, rows)?;
-        for (i, errors) in draws.iter().enumerate() {
-            rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
+            }
         }
-        let trace = record.traces.first().map_or(&[][..], |trace| trace);
-        rows.chains.push(ChainRow::of(self.key_of(replicate), 1, (record.steps, record.moves), trace));
-        if replicate < TRACED_CHAINS {
-            rows.traces.push(record.traces);
+        let records = if self.records == 0 { RECORDS } else { self.records };
+        let mut kept: Vec<Kept> = starts.iter().map(|_| Kept::default()).collect();
+        let ends = chain::run_all(kernel, starts, steps, records, |chain, noise, put| {
+            put(0, noise.iter().map(|z| z.to_f64().abs()).sum());
+            if self.records > 0 {
+                let kept = &mut kept[chain];
+                if kept.violated.is_none() {
+                    kept.violated = self.check(noise).err();
+                }
+                kept.draws.push(noise.iter().map(|&z| z.to_f64()).collect());
+            }
+        });
+        for ((replicate, end), kept) in range.zip(ends).zip(kept) {
+            let (state, record) = end?;
+            kept.violated.map_or(Ok(()), Err)?;
+            self.release(replicate, kernel.position(&state), rows)?;
+            for (i, errors) in kept.draws.iter().enumerate() {
+                rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
+            }
+            let trace = record.traces.first().map_or(&[][..], |trace| trace);
+            rows.chains.push(ChainRow::of(self.key_of(replicate), 1, (record.steps, record.moves), trace));
+            if replicate < TRACED_CHAINS {
+                rows.traces.push(record.traces);
+            }
         }
-        Ok(())
+        started
     }
+}
+
+/// What is recorded of a chain.
+#[derive(Default)]
+struct Kept {
+    draws: Vec<Vec<f64>>,
+    /// What the first recorded state violates, if one does.
+    violated: Option<Error>,
 }

@@ -1,12 +1,17 @@
 //! Lattice Metropolis, the published chain.
 
+mod lanes;
+mod pairs;
+
 use super::jumps::Jumps;
-use super::{Coupled, Dispersed, Kernel, Start, coordinates, coordinates_log_density, widest};
+use super::{Coupled, Dispersed, Kernel, Lanes, Pairs, Start, coordinates, coordinates_log_density, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Linear, basis};
 use crate::lattice::{BasisKind, Sparse};
 use crate::law::LatticeLaw;
 use crate::rng::{Rng, exponential};
+use lanes::MetropolisLanes;
+use pairs::MetropolisPairs;
 use std::ops::Range;
 
 /// Algorithm 1 of Dharangutte, Gao, Gong, Yu, "Integer subspace differential privacy": all coordinates on
@@ -47,9 +52,9 @@ struct Block {
 }
 
 /// Sixteen entries: two registers of any x86-64 or arm64 processor.
-type Packed = [i16; LANES];
+type Packed = [i16; ENTRIES];
 /// Rows of a packed column.
-const LANES: usize = 16;
+const ENTRIES: usize = 16;
 /// Values up to here stay packed: with a step as large their squares still add up in 32 bits.
 const SMALL: i64 = 1 << 12;
 
@@ -133,10 +138,10 @@ fn pack(
 ) -> Vec<Packed> {
     let own = &rows[own_rows];
     let terms_here = own.last().map_or(0, |&(_, end)| end as usize - first_term);
-    if 2 * own.len().div_ceil(LANES) * coordinates.len() > terms_here {
+    if 2 * own.len().div_ceil(ENTRIES) * coordinates.len() > terms_here {
         return Vec::new();
     }
-    let mut packed = vec![[0; LANES]; own.len().div_ceil(LANES) * coordinates.len()];
+    let mut packed = vec![[0; ENTRIES]; own.len().div_ceil(ENTRIES) * coordinates.len()];
     let mut start = first_term;
     for (i, &(_, end)) in own.iter().enumerate() {
         let row = &terms[start..end as usize];
@@ -145,7 +150,8 @@ fn pack(
             return Vec::new();
         }
         for &(j, x) in row {
-            packed[i / LANES * coordinates.len() + (j as usize - coordinates.start)][i % LANES] = x as i16;
+            packed[i / ENTRIES * coordinates.len() + (j as usize - coordinates.start)][i % ENTRIES] =
+                x as i16;
         }
         start = end as usize;
     }
@@ -154,7 +160,7 @@ fn pack(
 
 /// Packs small values.
 fn pack_values(values: impl Iterator<Item = i64>) -> Packed {
-    let mut packed = [0; LANES];
+    let mut packed = [0; ENTRIES];
     packed.iter_mut().zip(values).for_each(|(p, value)| *p = value as i16);
     packed
 }
@@ -173,7 +179,7 @@ fn propose_packed<L: LatticeLaw>(
         for (column, &jump) in columns.iter().zip(jumps) {
             // Opaque, so that the compiler works on the 16 entries at once and not on several columns.
             let jump = std::hint::black_box(jump as i16);
-            for l in 0..LANES {
+            for l in 0..ENTRIES {
                 // No overflow: z is small, and so is every step of a block that has packed columns.
                 value[l] = value[l].wrapping_add(column[l].wrapping_mul(jump));
             }
@@ -221,10 +227,10 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
         let part = |&(entry, _): &(u32, u32)| L::part(position[entry as usize]);
         let sums: Vec<i64> =
             self.blocks.iter().map(|block| self.rows[block.rows.clone()].iter().map(part).sum()).collect();
-        let mut packed = vec![[0; LANES]; self.chunks];
+        let mut packed = vec![[0; ENTRIES]; self.chunks];
         for (block, &sum) in self.blocks.iter().zip(&sums) {
-            if !block.packed.is_empty() && L::is_within(sum, SMALL) {
-                let rows = self.rows[block.rows.clone()].chunks(LANES);
+            if !block.packed.is_empty() && sum <= L::most_within(SMALL) {
+                let rows = self.rows[block.rows.clone()].chunks(ENTRIES);
                 for (rows, words) in rows.zip(&mut packed[block.chunks.clone()]) {
                     *words = pack_values(rows.iter().map(|&(entry, _)| position[entry as usize]));
                 }
@@ -260,7 +266,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
             let jumps = &noise.jumps[block.coordinates.clone()];
             let packed = &mut packed[block.chunks.clone()];
             let packed_proposed = &mut packed_proposed[block.chunks.clone()];
-            let small = !packed.is_empty() && L::is_within(*sum, SMALL);
+            let small = !packed.is_empty() && *sum <= L::most_within(SMALL);
             let new_sum = if small {
                 propose_packed::<L>(&block.packed, packed, jumps, packed_proposed)
             } else {
@@ -282,8 +288,8 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
                 for (&(entry, _), &value) in rows.iter().zip(proposed) {
                     z[entry as usize] = value;
                 }
-                if L::is_within(new_sum, SMALL) {
-                    for (values, words) in proposed.chunks(LANES).zip(packed) {
+                if new_sum <= L::most_within(SMALL) {
+                    for (values, words) in proposed.chunks(ENTRIES).zip(packed) {
                         *words = pack_values(values.iter().copied());
                     }
                 }
@@ -298,6 +304,10 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 
     fn position<'a>(&self, state: &'a LatticeState) -> &'a [i64] {
         &state.z
+    }
+
+    fn lanes(&self) -> Option<Box<dyn Lanes<Self> + '_>> {
+        Some(Box::new(MetropolisLanes::new(self)?))
     }
 }
 
@@ -352,6 +362,10 @@ impl<L: LatticeLaw> Coupled for LatticeMetropolis<L> {
             *other = *threshold;
         }
     }
+
+    fn pairs(&self) -> Option<Box<dyn Pairs<Self> + '_>> {
+        Some(Box::new(MetropolisPairs::new(self)?))
+    }
 }
 
 #[cfg(test)]
@@ -376,7 +390,7 @@ mod tests {
                     kernel.draw(&mut rng, &mut noise);
                     let want = kernel.propose_sparse(block, &kernel.rows, &state.z, &noise.jumps, &mut plain);
                     let before = state.z.clone();
-                    if L::is_within(state.sums[0], SMALL) {
+                    if state.sums[0] <= L::most_within(SMALL) {
                         let mut packed = state.packed.clone();
                         let got =
                             propose_packed::<L>(&block.packed, &state.packed, &noise.jumps, &mut packed);
