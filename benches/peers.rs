@@ -3,18 +3,21 @@
 //!
 //! - `noise LAW SCALE N`: N draws; their mean and mean square.
 //! - `chain STEPS`: steps of the published chain on the 4 × 4 table, epsilon 0.25; the mean of ‖z‖₁.
+//! - `chains STEPS`: the same steps of chains side by side, seen every 25 steps.
 //! - `exact ROWS COLUMNS N`: exact draws of such a table; the mean of ‖z‖₁.
 //! - `tree BRANCHES LEVELS N`: least squares on a tree with double geometric noise of scale 2 at every node; the mean square of the leaves after it.
 //! - `simplex TOTAL Y…`: the closest non-negative point with that sum, a thousand times over; the point.
 
 mod shapes;
 
+use congenial::chain::{Chain, visit_all};
 use congenial::exact::{LatticeExact, LatticeScratch};
 use congenial::imaging::{L2, LatticeNnl2, Nnl2Scratch};
 use congenial::invariant::{Hierarchy, Inequalities, Linear};
-use congenial::kernel::{Dispersed, Kernel, LatticeMetropolis, Start};
+use congenial::kernel::{Dispersed, Kernel, LANES, LatticeMetropolis, Start};
 use congenial::lattice::BasisKind;
 use congenial::law::{DiscreteGaussian, DoubleGeometric, Law, Sampler};
+use congenial::rng::{Role, TaskKey, stream};
 use shapes::rng;
 use std::error::Error;
 use std::hint::black_box;
@@ -30,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let answer = match words[..] {
             ["noise", law, scale, n] => noise(law, scale.parse()?, n.parse()?),
             ["chain", steps] => chain(steps.parse()?),
+            ["chains", steps] => chains(steps.parse()?),
             ["exact", rows, columns, n] => exact(rows.parse()?, columns.parse()?, n.parse()?),
             ["tree", branches, levels, n] => tree(branches.parse()?, levels.parse()?, n.parse()?),
             ["simplex", total, ref noisy @ ..] => {
@@ -65,9 +69,33 @@ fn noise(law: &str, scale: f64, n: usize) -> Answer {
     Ok(format!("{seconds} {} {}", mean(|z| z), mean(|z| z * z)))
 }
 
-fn chain(steps: u64) -> Answer {
+fn published_chain() -> congenial::Result<LatticeMetropolis<DoubleGeometric>> {
     let law = DoubleGeometric::new(4.0)?;
-    let kernel = LatticeMetropolis::new(&Linear::margins(4, 4)?, law, libm::exp(-1.0), BasisKind::Smith)?;
+    LatticeMetropolis::new(&Linear::margins(4, 4)?, law, libm::exp(-1.0), BasisKind::Smith)
+}
+
+fn chains(steps: u64) -> Answer {
+    /// Steps until a chain has forgotten its start.
+    const START: u64 = 2000;
+    let (kernel, lanes) = (published_chain()?, LANES as u64);
+    let stops: Vec<u64> = (START..=steps / lanes).step_by(25).collect();
+    let start = |replicate| {
+        let stream = |role| stream(TaskKey { seed: 1, cell: 1, replicate, role });
+        Ok(Chain::new(kernel.start(Start::default(), &mut stream(Role::Start))?, stream(Role::Moves)))
+    };
+    let chains = (0..lanes).map(start).collect::<congenial::Result<Vec<_>>>()?;
+    let (mut sum, mut seen) = (0, 0u64);
+    let seconds = timed(|| {
+        visit_all(&kernel, chains, &stops, |_, z| {
+            sum += z.iter().map(|z| z.abs()).sum::<i64>();
+            seen += 1;
+        });
+    });
+    Ok(format!("{seconds} {}", sum as f64 / seen as f64))
+}
+
+fn chain(steps: u64) -> Answer {
+    let kernel = published_chain()?;
     let mut rng = rng();
     let (mut state, mut noise) = (kernel.start(Start::default(), &mut rng)?, kernel.noise());
     let mut sum = 0;

@@ -213,6 +213,26 @@ mod tests {
         assert_eq!((stops(6, 0), stops(1, 5)), (vec![6], vec![1]));
     }
 
+    /// Chains that grow beyond 16 bits between two looks at them are as alone, too.
+    #[test]
+    fn chains_leave_lanes_in_time() {
+        let law = DoubleGeometric::new(1e6).unwrap();
+        let kernel =
+            LatticeMetropolis::new(&Linear::margins(2, 2).unwrap(), law, 0.98, BasisKind::Smith).unwrap();
+        let start = |seed| (kernel.init(&[0; 4]), test_stream(seed));
+        let all = run_all(&kernel, (0..12).map(start).collect(), 400_000, 0, |_, _, _| ());
+        let mut beyond = 0;
+        for (seed, together) in (0..).zip(all) {
+            let (state, mut rng) = start(seed);
+            let alone = run(&kernel, state, 400_000, 0, &mut rng, |_, _| ()).unwrap();
+            let together = together.unwrap();
+            assert_eq!(kernel.position(&together.0), kernel.position(&alone.0));
+            assert_eq!(together.1, alone.1);
+            beyond += u32::from(kernel.position(&alone.0)[0].abs() > 1 << 15);
+        }
+        assert!(beyond > 3, "{beyond}");
+    }
+
     /// The plain reference of lanes: every chain alone. States, moves, traces and streams are equal bit for bit, for any number of
     /// chains, within what lanes hold, beyond, and from one to the other.
     #[test]

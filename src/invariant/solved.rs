@@ -18,6 +18,42 @@ pub(crate) struct Solved {
     pub(crate) adjugate: Vec<Vec<i128>>,
     /// Their determinant.
     pub(crate) det: i128,
+    /// The same in one step, where all coefficients are integers.
+    pub(crate) whole: Option<Whole>,
+}
+
+/// `-M⁻¹ A_free` where all of it are integers.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    /// By dependent entry: coefficients on the free ones.
+    pub(crate) rows: Vec<Row>,
+    /// `Σ |z_free|` up to which no sum leaves 64 bits.
+    pub(crate) room: u64,
+}
+
+impl Whole {
+    /// `None` where a coefficient is no integer of 64 bits.
+    fn new(free: &[u32], rows: &[Row], adjugate: &[Vec<i128>], det: i128) -> Option<Self> {
+        let coefficient = |inverse: &[i128], entry: u32| {
+            let mut times_det = 0i128;
+            for (a, row) in inverse.iter().zip(rows) {
+                let own = row.iter().find(|(of, _)| *of == entry).map_or(0, |&(_, b)| i128::from(b));
+                times_det = times_det.checked_sub(a.checked_mul(own)?)?;
+            }
+            if times_det % det == 0 { i64::try_from(times_det / det).ok() } else { None }
+        };
+        let mut all = Vec::new();
+        for inverse in adjugate {
+            let mut row = Row::new();
+            for &entry in free {
+                let coefficient = coefficient(inverse, entry)?;
+                row.extend((coefficient != 0).then_some((entry, coefficient)));
+            }
+            all.push(row);
+        }
+        let largest = all.iter().flatten().map(|(_, a)| a.unsigned_abs()).max().unwrap_or(1);
+        Some(Self { rows: all, room: i64::MAX as u64 / largest })
+    }
 }
 
 /// The entries that equations are solved for, where others are free: of each component as many as it has independent equations, with
@@ -81,7 +117,7 @@ impl Solved {
         let n = component.entries.len() as u32;
         if component.rows.is_empty() {
             let (dependent, rows, adjugate) = (Vec::new(), Vec::new(), Vec::new());
-            return Ok(Self { free: (0..n).collect(), dependent, rows, adjugate, det: 1 });
+            return Ok(Self { free: (0..n).collect(), dependent, rows, adjugate, det: 1, whole: None });
         }
         let rows: Vec<Row> =
             component.independent_rows()?.into_iter().map(|i| component.rows[i].clone()).collect();
@@ -107,8 +143,9 @@ impl Solved {
         let (adjugate, det) = adjugate(&block).ok_or_else(overflow)?;
         let free: Vec<u32> = (0..n).filter(|entry| !chosen.contains(entry)).collect();
         let kept = |row: &Row| row.iter().copied().filter(|(entry, _)| !chosen.contains(entry)).collect();
-        let rows = rows.iter().map(kept).collect();
-        Ok(Self { free, dependent: chosen, rows, adjugate, det })
+        let rows: Vec<Row> = rows.iter().map(kept).collect();
+        let whole = Whole::new(&free, &rows, &adjugate, det);
+        Ok(Self { free, dependent: chosen, rows, adjugate, det, whole })
     }
 
     /// Sets the dependent entries of real `z` from its free ones, to rounding.

@@ -86,9 +86,14 @@ impl Jumps {
         if bits < keep { joint } else { other }
     }
 
-    /// For jumps of chains side by side; `None` where pairs have no tables.
+    /// For jumps of chains side by side.
     pub fn lanes(&self) -> Option<PackedLanes<'_>> {
-        PackedLanes::new(&self.law).filter(|_| self.is_near(0))
+        PackedLanes::new(&self.law)
+    }
+
+    /// For those of coupled pairs; `None` where these have no tables.
+    pub fn pair_lanes(&self) -> Option<PackedLanes<'_>> {
+        self.lanes().filter(|_| self.is_near(0))
     }
 
     /// As [`Jumps::pair`] in every lane.

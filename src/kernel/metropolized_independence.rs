@@ -40,6 +40,34 @@ struct ComponentProposal {
     largest: u64,
 }
 
+impl ComponentProposal {
+    /// Sets the entries that are solved for, if all of them are integers within their bounds. `size`: `Σ |z_I|`.
+    #[inline]
+    fn solve(&self, size: u64, z: &mut [i64], sums: &mut Vec<i128>) -> bool {
+        let Bounded { region, .. } = &self.bounded;
+        let Solved { dependent, adjugate, det, whole, rows, .. } = &self.solved;
+        let put = |z: &mut [i64], entry: u32, value: i64| {
+            z[entry as usize] = value;
+            region.lower[entry as usize] <= value && value <= region.upper[entry as usize]
+        };
+        if let Some(whole) = whole.as_ref().filter(|whole| size <= whole.room) {
+            return dependent.iter().zip(&whole.rows).all(|(&entry, row)| {
+                let value = row.iter().map(|&(i, a)| a * z[i as usize]).sum();
+                put(z, entry, value)
+            });
+        }
+        sums.clear();
+        sums.extend(rows.iter().map(|row| value(row, z)));
+        dependent.iter().zip(adjugate).all(|(&entry, inverse)| {
+            let mut terms = inverse.iter().zip(&*sums);
+            let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
+            // What leaves 128 bits has no weight to speak of.
+            let whole = solved.filter(|solved| solved % det == 0).map(|solved| i64::try_from(solved / det));
+            matches!(whole, Some(Ok(value)) if put(z, entry, value))
+        })
+    }
+}
+
 /// State of [`MetropolizedIndependence`].
 #[derive(Debug, Clone)]
 pub struct IndependenceState {
@@ -131,22 +159,8 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             z[entry as usize] = value;
             size += value.unsigned_abs();
         }
-        sums.clear();
-        sums.extend(own.solved.rows.iter().map(|row| value(row, z)));
-        let Solved { dependent, adjugate, det, .. } = &own.solved;
-        for (&entry, inverse) in dependent.iter().zip(adjugate) {
-            let mut terms = inverse.iter().zip(&*sums);
-            let solved = terms.try_fold(0i128, |sum, (a, s)| sum.checked_sub(a.checked_mul(*s)?));
-            // What leaves 128 bits has no weight to speak of.
-            let Some(times_det) = solved else { return };
-            let Ok(solved) = i64::try_from(times_det / det) else { return };
-            if times_det % det != 0
-                || solved < region.lower[entry as usize]
-                || solved > region.upper[entry as usize]
-            {
-                return;
-            }
-            z[entry as usize] = solved;
+        if !own.solve(size, z, sums) {
+            return;
         }
         let meets = |(row, least): &(Row, i64)| value(row, z) >= i128::from(*least);
         let small = |z: &i64| z.unsigned_abs() <= own.largest;
@@ -340,6 +354,47 @@ mod tests {
         let share = libm::pow(slow, 10.0);
         let error = libm::sqrt(share * (1.0 - share) / first);
         assert!((second / first - share).abs() < 4.9 * error, "{} against {share} ± {error}", second / first);
+    }
+
+    /// The plain reference of integer coefficients: the adjugate and the determinant.
+    #[test]
+    fn both_ways_to_solve_agree() {
+        let mut rng = test_stream(12);
+        let two = vec![vec![(0, 1), (1, 1), (2, 2)], vec![(1, 1), (2, 1), (3, 1)]];
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let mut feasible = 0;
+        for (invariant, whole) in [
+            (Linear::margins(4, 4).unwrap(), true),
+            (Linear::from_rows(4, two.clone()).unwrap(), false),
+            (Linear::from_rows(4, two.into_iter().rev().collect()).unwrap(), false),
+        ] {
+            for upper in [6, 60] {
+                let bounds = |x| std::iter::repeat_n(x, invariant.entries());
+                let region = Region {
+                    lower: bounds(-upper).collect(),
+                    upper: bounds(upper).collect(),
+                    ..Region::everything()
+                };
+                let kernel =
+                    MetropolizedIndependence::new(&invariant, Some(&region), law, 0.6, None).unwrap();
+                let mut plain =
+                    MetropolizedIndependence::new(&invariant, Some(&region), law, 0.6, None).unwrap();
+                assert_eq!(kernel.components[0].solved.whole.is_some(), whole);
+                plain.components[0].solved.whole = None;
+                let mut other = rng.clone();
+                let (mut a, mut b) = (kernel.noise(), plain.noise());
+                for _ in 0..2000 {
+                    kernel.propose(&mut rng, &mut a);
+                    plain.propose(&mut other, &mut b);
+                    assert_eq!((a.feasible, rng.next_u64()), (b.feasible, other.next_u64()));
+                    if a.feasible {
+                        assert_eq!((&a.z, a.log_weight), (&b.z, b.log_weight));
+                        feasible += 1;
+                    }
+                }
+            }
+        }
+        assert!(feasible > 2000, "{feasible}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl<'a, L: LatticeLaw> MetropolisPairs<'a, L> {
         Some(Self {
             x: Side::new(kernel)?,
             y: Side::new(kernel)?,
-            law: kernel.jumps.lanes()?,
+            law: kernel.jumps.pair_lanes()?,
             level: Level::new(),
             streams: Streams::default(),
             jumps: [rows(), rows()],
