@@ -43,6 +43,7 @@
 pub mod chain;
 pub mod closed_form;
 pub mod coupling;
+mod crew;
 pub mod diagnostics;
 mod error;
 pub mod exact;
@@ -113,4 +114,5 @@ pub mod table;
 #[cfg(feature = "harness")]
 pub mod verify;
 
+pub use crew::{Alone, Crew};
 pub use error::{Error, Result};

@@ -2,8 +2,9 @@
 
 use super::{Shard, Unit, Work, attempt, batches, pool};
 use crate::failure::Result;
-use crate::store::BatchKey;
-use rayon::prelude::*;
+use crate::store::{BatchKey, locked};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What one cell takes of one thread, in seconds.
@@ -32,29 +33,41 @@ impl CellCost {
 /// For how long a cell is drawn to measure it, in seconds; at least one replicate.
 const MEASURED: f64 = 0.25;
 
-/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run;
-/// nothing is kept. A cell that fails costs nothing. Errors: threads.
+/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run, each in a pool of its
+/// own, so that none helps another; nothing is kept. A cell that fails costs nothing. Errors: threads.
 pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
     let units = work.units();
-    Ok(pool(threads, units.len())?.install(|| {
-        let cells = units.par_iter().enumerate().with_max_len(1);
-        let costs = cells.map(|(cell, unit)| {
-            let clock = Instant::now();
-            let prepared = match attempt(|| work.prepare(cell)) {
-                Ok(prepared) => prepared,
-                Err(error) => return CellCost { error: Some(error), ..CellCost::default() },
-            };
-            let prepare = clock.elapsed().as_secs_f64();
-            let (clock, mut drawn, mut error) = (Instant::now(), 0, None);
-            while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED && error.is_none() {
-                let next = (2 * drawn).clamp(1, unit.replicates);
-                error = attempt(|| prepared.draw(drawn..next).1).err();
-                drawn = next;
+    let all = pool(threads, units.len(), &[])?;
+    let own = (0..all.current_num_threads()).map(|_| pool(1, 1, &[])).collect::<Result<Vec<_>>>()?;
+    let costs = Mutex::new(vec![CellCost::default(); units.len()]);
+    let next = AtomicUsize::new(0);
+    all.broadcast(|thread| {
+        own[thread.index()].install(|| {
+            loop {
+                let cell = next.fetch_add(1, Ordering::Relaxed);
+                let Some(unit) = units.get(cell) else { break };
+                let cost = measured(work, cell, unit);
+                locked(&costs)[cell] = cost;
             }
-            CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn.max(1) as f64, error }
         });
-        costs.collect()
-    }))
+    });
+    Ok(costs.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn measured(work: &dyn Work, cell: usize, unit: &Unit) -> CellCost {
+    let clock = Instant::now();
+    let prepared = match attempt(|| work.prepare(cell)) {
+        Ok(prepared) => prepared,
+        Err(error) => return CellCost { error: Some(error), ..CellCost::default() },
+    };
+    let prepare = clock.elapsed().as_secs_f64();
+    let (clock, mut drawn, mut error) = (Instant::now(), 0, None);
+    while drawn < unit.replicates && clock.elapsed().as_secs_f64() < MEASURED && error.is_none() {
+        let next = (2 * drawn).clamp(1, unit.replicates);
+        error = attempt(|| prepared.draw(drawn..next).1).err();
+        drawn = next;
+    }
+    CellCost { prepare, replicate: clock.elapsed().as_secs_f64() / drawn.max(1) as f64, error }
 }
 
 /// A shard as a task of a cluster.

@@ -6,11 +6,13 @@
 //! forgotten after its last: memory is that of the cells in flight.
 
 mod cost;
+mod crew;
 mod drawn;
 mod estimate;
 mod progress;
 
 pub use cost::{CellCost, Task, measure, shards, tasks};
+pub use crew::Pool;
 pub use drawn::{Drawn, Held, decode, encode};
 pub use estimate::{Estimate, estimate};
 
@@ -266,11 +268,14 @@ fn attempt<T>(work: impl FnOnce() -> crate::Result<T>) -> std::result::Result<T,
     }
 }
 
-/// Threads for a number of jobs: never more than there are jobs, nor than eight for each core.
-fn pool(threads: usize, jobs: usize) -> Result<rayon::ThreadPool> {
+/// Threads for a number of jobs: never more than there are jobs or than the longest replicate has milliseconds, whose threads may share it, nor
+/// than eight for each core.
+fn pool(threads: usize, jobs: usize, units: &[Unit]) -> Result<rayon::ThreadPool> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let longest = units.iter().map(|unit| unit.each.work).max().unwrap_or(0);
+    let useful = jobs.max((longest / LEAST).min(threads as u64) as usize).max(1);
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.min(jobs.max(1)).min(8 * cores))
+        .num_threads(threads.min(useful).min(8 * cores))
         .build()
         .map_err(|e| Failure::Usage(format!("cannot start {threads} threads: {e}")))
 }
@@ -385,7 +390,7 @@ impl<'a, 's> Engine<'a, 's> {
     }
 
     fn run(&self) -> Result<()> {
-        pool(self.manner.threads, self.jobs)?.broadcast(|_| {
+        pool(self.manner.threads, self.jobs, self.work.units())?.broadcast(|_| {
             while !self.stopped.load(Ordering::Relaxed) {
                 let interrupted = self.manner.watch.is_some_and(|watch| watch.is_stopped());
                 let done = match (!interrupted).then(|| self.next()) {
@@ -602,5 +607,21 @@ impl Consumer<'_> {
         let error = self.error.take();
         self.failed += usize::from(error.is_some());
         self.sink.close(cell, &rows.encode(), error.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One job has several threads only where its replicate is long enough for them to share it.
+    #[test]
+    fn long_replicates_have_all_threads() {
+        let threads = |work, jobs| {
+            let units = [Unit::new(1, 1, Each { work, ..Each::default() })];
+            pool(4, jobs, &units).unwrap().current_num_threads()
+        };
+        assert_eq!([threads(0, 1), threads(LEAST, 1), threads(0, 3)], [1, 1, 3]);
+        assert_eq!([threads(2 * LEAST, 1), threads(100 * LEAST, 1), threads(u64::MAX, 9)], [2, 4, 4]);
     }
 }

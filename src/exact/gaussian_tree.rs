@@ -1,7 +1,7 @@
 //! Gaussian noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
 use crate::error::Result;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece};
 use crate::law::{Gaussian, Law};
 use crate::rng::{Rng, normal};
 
@@ -53,32 +53,45 @@ impl GaussianTree {
 
     /// One draw of the noise of all nodes, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
-        let tree = &self.hierarchy;
-        let end = self.variance.len();
-        for (z, deviation) in noise.iter_mut().zip(&self.deviation) {
+        noise[0] = self.root_noise(rng);
+        for level in 1..self.hierarchy.levels() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = noise.split_at_mut(piece.children.start);
+            self.below(&piece, &above[piece.parents.clone()], rng, &mut below[..piece.children.len()]);
+        }
+        // Parents as sums of what is released, so that the invariant holds to the last rounding.
+        self.hierarchy.sum_up_noise(noise);
+    }
+
+    /// One draw of the root's noise.
+    pub fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+        self.deviation.first().unwrap_or(&self.leaf_deviation[0]) * normal(rng)
+    }
+
+    /// The noise of the children of a piece given that of its parents, whose sums it has but for rounding.
+    pub fn below<R: Rng + ?Sized>(&self, piece: &Piece, above: &[f64], rng: &mut R, noise: &mut [f64]) {
+        let inner = &self.deviation[piece.children.start.min(self.deviation.len())..];
+        let inner = &inner[..inner.len().min(noise.len())];
+        let (own, leaves) = noise.split_at_mut(inner.len());
+        for (z, deviation) in own.iter_mut().zip(inner) {
             *z = deviation * normal(rng);
         }
-        for (z, v) in noise[end..].iter_mut().zip(end..) {
-            *z = self.leaf_deviation[tree.level(v)] * normal(rng);
-        }
-        for v in 0..end {
-            let children = tree.children(v);
-            if children.is_empty() {
-                continue;
-            }
-            let leaf = self.leaf_variance[tree.level(v) + 1];
-            let variance = |c: usize| self.variance.get(c).copied().unwrap_or(leaf);
-            let sum: f64 = noise[children.clone()].iter().sum();
+        let deviation = self.leaf_deviation[piece.level];
+        leaves.iter_mut().for_each(|z| *z = deviation * normal(rng));
+        let leaf = self.leaf_variance[piece.level];
+        let variance = |c: usize| self.variance.get(c).copied().unwrap_or(leaf);
+        for (v, &total) in piece.parents.clone().zip(above) {
+            let children = self.hierarchy.children(v);
+            let family = &mut noise[piece.places(&self.hierarchy, v)];
+            let sum: f64 = family.iter().sum();
             let spread: f64 = children.clone().map(variance).sum();
             if spread == 0.0 {
                 continue;
             }
-            let rest = (noise[v] - sum) / spread;
-            for c in children {
-                noise[c] += rest * variance(c);
+            let rest = (total - sum) / spread;
+            for (z, c) in family.iter_mut().zip(children) {
+                *z += rest * variance(c);
             }
         }
-        // Parents as sums of what is released, so that the invariant holds to the last rounding.
-        self.hierarchy.sum_up_noise(noise);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::Table;
 use super::defect::Cut;
-use super::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
+use super::parts::{Builder, FreeTerms, Nodes, PartId, Parts, PartsScratch};
 use super::table::TRUNCATION;
 use crate::error::{Error, Result};
-use crate::invariant::{Hierarchy, NO_LOWER, NO_UPPER};
+use crate::invariant::{Hierarchy, NO_LOWER, NO_UPPER, Piece};
 use crate::law::IntegerLaw;
 use crate::rng::Rng;
 
@@ -147,6 +147,8 @@ impl IntegerTree {
         let mut order: Vec<u32> = (0..n as u32).collect();
         // Components are independent: what they lack adds up.
         let mut tv_error = 0.0;
+        // Most leaves are as the one before.
+        let mut before = None;
         for v in (0..n).rev() {
             let level = hierarchy.level(v);
             let outside = if v == 0 { 0.0 } else { tilt(hierarchy.parent(v)) };
@@ -158,8 +160,12 @@ impl IntegerTree {
             let open = own.iter().take_while(|&&child| !hierarchy.is_known(child as usize)).count();
             if open == 0 {
                 if !is_known {
-                    unit[v] =
-                        build.leaf(level, counts.map_or(NO_LOWER, |counts| -counts[v]), NO_UPPER, outside)?;
+                    let leaf = (level, counts.map_or(NO_LOWER, |counts| -counts[v]), outside.to_bits());
+                    let part = match before {
+                        Some((same, part)) if same == leaf => part,
+                        _ => build.leaf(level, leaf.1, NO_UPPER, outside)?,
+                    };
+                    (unit[v], before) = (part, Some((leaf, part)));
                 }
                 continue;
             }
@@ -220,16 +226,43 @@ impl IntegerTree {
 
     /// One draw of the noise of all nodes, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
+        noise[0] = self.root_noise(rng);
+        for level in 1..self.hierarchy.levels() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = noise.split_at_mut(piece.children.start);
+            self.below(
+                &piece,
+                &above[piece.parents.clone()],
+                rng,
+                scratch,
+                &mut below[..piece.children.len()],
+            );
+        }
+    }
+
+    /// One draw of the root's noise.
+    pub fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+        self.root().map_or(0, |root| root.sample(rng))
+    }
+
+    /// The noise of the children of a piece given that of its parents.
+    pub fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[i64],
+        rng: &mut R,
+        scratch: &mut PartsScratch,
+        noise: &mut [i64],
+    ) {
         if self.hierarchy.has_known() {
             noise.fill(0);
         }
-        if let Some(root) = self.root() {
-            noise[0] = root.sample(rng);
-        }
-        for (v, part) in self.plan.iter().enumerate() {
+        let mut noise = Nodes { first: piece.children.start, noise };
+        let planned = &self.plan[piece.parents.start.min(self.plan.len())..];
+        for ((v, &sum), part) in piece.parents.clone().zip(above).zip(planned) {
             if let Some(part) = *part {
                 let order = &self.order[self.hierarchy.children(v)][..self.parts.terms(part)];
-                self.parts.fill(part, noise[v], order, rng, scratch, noise);
+                self.parts.fill_nodes(part, sum, order, rng, scratch, &mut noise);
             }
         }
     }

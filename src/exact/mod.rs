@@ -4,7 +4,7 @@
 //! - [`Table`]: a truncated probability table on consecutive integers.
 //! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity; [`LeafFloors`]: what the floor of every
 //!   leaf does to its mass.
-//! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy.
+//! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy; [`DownwardSampler`]: what is drawn from the root down, piece by piece.
 //! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`], [`Grouped`] (few equations), [`Klein`]
 //!   (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free dimensions) and [`Entry`] (nothing tied).
 //! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
@@ -51,7 +51,7 @@ pub use truncated::Truncated;
 pub use zero_sum::{GeometricSum, SplitScratch};
 
 use crate::error::{Error, Result};
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece};
 use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, Law};
 use crate::rng::Rng;
 
@@ -61,10 +61,35 @@ pub trait TreeSampler: Send + Sync {
     type Value;
     /// Space for one draw, reused from draw to draw.
     type Scratch: Default;
+    /// The sampler by pieces.
+    type Downwards: DownwardSampler<Value = Self::Value>;
     /// One draw, into `noise` (one value per node).
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Self::Scratch, noise: &mut [Self::Value]);
     /// Total variation distance that truncation may cause (see the sampler); rounding is not counted.
     fn tv_error(&self) -> f64;
+    /// The same sampler from the root down, piece by piece; `None` if it cannot.
+    fn downwards(&self) -> Option<&Self::Downwards>;
+}
+
+/// A sampler that draws children given their parents.
+pub trait DownwardSampler: Send + Sync {
+    /// The numbers drawn.
+    type Value;
+    /// Space for one draw, reused from draw to draw.
+    type Scratch: Default;
+    /// Whether sums hold but for rounding.
+    const ROUNDS: bool;
+    /// One draw of the root's noise.
+    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
+    /// The noise of the children of a piece given that of its parents.
+    fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[Self::Value],
+        rng: &mut R,
+        scratch: &mut Self::Scratch,
+        noise: &mut [Self::Value],
+    );
 }
 
 /// A law with an exact sampler on hierarchies.
@@ -96,33 +121,84 @@ fn refuse_floors(law: &str, counts: Option<&[i64]>) -> Result<()> {
 impl TreeSampler for IntegerTree {
     type Value = i64;
     type Scratch = PartsScratch;
+    type Downwards = Self;
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         IntegerTree::draw(self, rng, scratch, noise);
     }
     fn tv_error(&self) -> f64 {
         IntegerTree::tv_error(self)
     }
+    fn downwards(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+impl DownwardSampler for IntegerTree {
+    type Value = i64;
+    type Scratch = PartsScratch;
+    const ROUNDS: bool = false;
+    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+        IntegerTree::root_noise(self, rng)
+    }
+    fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[i64],
+        rng: &mut R,
+        scratch: &mut PartsScratch,
+        noise: &mut [i64],
+    ) {
+        IntegerTree::below(self, piece, above, rng, scratch, noise);
+    }
 }
 
 impl TreeSampler for LaplaceTree {
     type Value = f64;
     type Scratch = Vec<f64>;
+    /// Sums are drawn from below: there is none.
+    type Downwards = GaussianTree;
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
         LaplaceTree::draw(self, rng, scratch, noise);
     }
     fn tv_error(&self) -> f64 {
         0.0
     }
+    fn downwards(&self) -> Option<&GaussianTree> {
+        None
+    }
 }
 
 impl TreeSampler for GaussianTree {
     type Value = f64;
     type Scratch = ();
+    type Downwards = Self;
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, (): &mut (), noise: &mut [f64]) {
         GaussianTree::draw(self, rng, noise);
     }
     fn tv_error(&self) -> f64 {
         0.0
+    }
+    fn downwards(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+impl DownwardSampler for GaussianTree {
+    type Value = f64;
+    type Scratch = ();
+    const ROUNDS: bool = true;
+    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+        GaussianTree::root_noise(self, rng)
+    }
+    fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[f64],
+        rng: &mut R,
+        (): &mut (),
+        noise: &mut [f64],
+    ) {
+        GaussianTree::below(self, piece, above, rng, noise);
     }
 }
 

@@ -108,6 +108,20 @@ pub struct PartsScratch {
     powers: Vec<i64>,
 }
 
+/// The noise of consecutive nodes.
+pub(super) struct Nodes<'a> {
+    pub(super) first: usize,
+    pub(super) noise: &'a mut [i64],
+}
+
+impl Nodes<'_> {
+    fn put(&mut self, order: &[u32], values: &[i64]) {
+        for (&node, &z) in order.iter().zip(values) {
+            self.noise[node as usize - self.first] = z;
+        }
+    }
+}
+
 impl Parts {
     /// The law of the sum of a part.
     pub(super) fn table(&self, part: PartId) -> &Table {
@@ -178,28 +192,37 @@ impl Parts {
         scratch: &mut PartsScratch,
         noise: &mut [i64],
     ) {
+        self.fill_nodes(id, sum, order, rng, scratch, &mut Nodes { first: 0, noise });
+    }
+
+    /// The same into the nodes `order`.
+    pub(super) fn fill_nodes<R: Rng + ?Sized>(
+        &self,
+        id: PartId,
+        sum: i64,
+        order: &[u32],
+        rng: &mut R,
+        scratch: &mut PartsScratch,
+        noise: &mut Nodes<'_>,
+    ) {
         let part = &self.0[id as usize];
         debug_assert_eq!(part.len, order.len());
         match &part.kind {
-            Kind::Term => noise[order[0] as usize] = sum,
+            Kind::Term => noise.put(order, &[sum]),
             Kind::Leaves(leaves) => {
                 scratch.parts.resize(part.len, 0);
                 leaves.split(rng, sum, &mut scratch.split, &mut scratch.parts);
-                for (&child, &z) in order.iter().zip(&scratch.parts) {
-                    noise[child as usize] = z;
-                }
+                noise.put(order, &scratch.parts);
             }
             Kind::Split(split) if !split.levels.is_empty() => {
                 self.fill_equal(id, split, sum, rng, scratch);
-                for (&child, &z) in order.iter().zip(&scratch.parts) {
-                    noise[child as usize] = z;
-                }
+                noise.put(order, &scratch.parts);
             }
             Kind::Split(split) => {
                 let x = self.half(id, split, sum, rng.next_u64(), rng);
                 let (first, rest) = order.split_at(self.0[split.left as usize].len);
-                self.fill(split.left, x, first, rng, scratch, noise);
-                self.fill(split.right, sum - x, rest, rng, scratch, noise);
+                self.fill_nodes(split.left, x, first, rng, scratch, noise);
+                self.fill_nodes(split.right, sum - x, rest, rng, scratch, noise);
             }
         }
     }

@@ -4,7 +4,7 @@ use super::L2;
 use super::descent::{Descent, Family};
 use super::simplex::{WeightedScratch, project_weighted};
 use crate::error::Result;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece};
 use crate::law::Value;
 use crate::rng::Rng;
 
@@ -60,6 +60,37 @@ impl BlueDown {
         self.descent.release(estimates, family, out, |node, noisy, total, out| {
             weights.clear();
             weights.extend((0..noisy.len()).map(|i| self.estimates.variance(node(i))));
+            project_weighted(noisy, weights, total, rng, weighted, out);
+        });
+    }
+
+    /// The estimates that it goes down from.
+    pub fn estimates(&self) -> &L2 {
+        &self.estimates
+    }
+
+    /// The root's count from its estimate.
+    pub fn root(&self, estimate: f64) -> i64 {
+        self.descent.root(estimate)
+    }
+
+    /// The counts of the children of a piece, into `out`, from those of their parents and their own estimates.
+    pub fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[i64],
+        estimates: &[f64],
+        rng: &mut R,
+        scratch: &mut BlueDownScratch,
+        out: &mut [i64],
+    ) {
+        let BlueDownScratch { weights, weighted, family, .. } = scratch;
+        self.descent.below(piece, above, estimates, family, out, |node, noisy, total, out| {
+            weights.clear();
+            match self.estimates.leaf_variance(piece) {
+                Some(variance) => weights.resize(noisy.len(), variance),
+                None => weights.extend((0..noisy.len()).map(|i| self.estimates.variance(node(i)))),
+            }
             project_weighted(noisy, weights, total, rng, weighted, out);
         });
     }

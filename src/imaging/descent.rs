@@ -1,6 +1,6 @@
 //! From the root down: the children of every node from their noisy counts and its released one.
 
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece};
 use crate::law::Value;
 
 /// A descent on a hierarchy. Known nodes are released as they are; every other node gets at least what is known below it.
@@ -44,41 +44,62 @@ impl Descent {
         out: &mut [i64],
         mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], i64, &mut [i64]),
     ) {
-        let tree = &self.hierarchy;
-        let root = libm::rint(noisy[0].to_f64()).max(0.0) as i64;
-        if self.least.is_empty() {
-            out[0] = root;
-            for v in 0..tree.nodes() {
-                let children = tree.children(v);
-                if !children.is_empty() {
-                    let total = out[v];
-                    split(
-                        &|i| children.start + i,
-                        &noisy[children.clone()],
-                        total,
-                        &mut out[children.clone()],
-                    );
-                }
-            }
-            return;
+        out[0] = self.root(noisy[0].to_f64());
+        for level in 1..self.hierarchy.levels() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = out.split_at_mut(piece.children.start);
+            let (noisy, below) = (&noisy[piece.children.clone()], &mut below[..piece.children.len()]);
+            self.below(&piece, &above[piece.parents.clone()], noisy, family, below, &mut split);
         }
-        out[0] = if tree.is_known(0) { self.least[0] } else { root.max(self.least[0]) };
-        for v in 0..tree.nodes() {
-            let Family { nodes, noisy: above, out: shares } = &mut *family;
+    }
+
+    /// The root's count from its noisy one.
+    pub(super) fn root(&self, noisy: f64) -> i64 {
+        let root = libm::rint(noisy).max(0.0) as i64;
+        match self.least.first() {
+            None => root,
+            Some(&least) if self.hierarchy.is_known(0) => least,
+            Some(&least) => root.max(least),
+        }
+    }
+
+    /// The counts of the children of a piece, into `out`, from their parents' and their noisy ones; `split` as above.
+    pub(super) fn below<V: Value>(
+        &self,
+        piece: &Piece,
+        above: &[i64],
+        noisy: &[V],
+        family: &mut Family<V>,
+        out: &mut [i64],
+        mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], i64, &mut [i64]),
+    ) {
+        let tree = &self.hierarchy;
+        for (v, &total) in piece.parents.clone().zip(above) {
+            let children = tree.children(v);
+            if children.is_empty() {
+                continue;
+            }
+            let places = piece.places(tree, v);
+            if self.least.is_empty() {
+                split(&|i| children.start + i, &noisy[places.clone()], total, &mut out[places]);
+                continue;
+            }
+            let Family { nodes, noisy: more, out: shares } = &mut *family;
             nodes.clear();
             nodes.extend(tree.open_children(v).map(|c| c as u32));
-            let known = &self.least[tree.children(v)];
-            let total = out[v] - known.iter().sum::<i64>();
-            out[tree.children(v)].copy_from_slice(known);
+            let known = &self.least[children];
+            let total = total - known.iter().sum::<i64>();
+            out[places].copy_from_slice(known);
             if nodes.is_empty() {
                 continue;
             }
-            above.clear();
-            above.extend(nodes.iter().map(|&c| noisy[c as usize] - V::from_count(self.least[c as usize])));
+            let place = |c: u32| c as usize - piece.children.start;
+            more.clear();
+            more.extend(nodes.iter().map(|&c| noisy[place(c)] - V::from_count(self.least[c as usize])));
             shares.resize(nodes.len(), 0);
-            split(&|i| nodes[i] as usize, above, total, shares);
+            split(&|i| nodes[i] as usize, more, total, shares);
             for (&c, share) in nodes.iter().zip(&*shares) {
-                out[c as usize] += share;
+                out[place(c)] += share;
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Weighted least squares on a hierarchy.
 
+use crate::crew::Crew;
 use crate::error::{Error, Result};
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece, Pieces, parents};
 
 /// Projects noise on all nodes of a hierarchy onto `parent = Σ children`, minimising
 /// `Σ_v (y_v - noisy_v)² / variance_v`. Exact, O(nodes): one pass up, one pass down.
@@ -60,38 +61,91 @@ impl L2 {
     /// Replaces the noise of all nodes by its projection.
     pub fn project(&self, noise: &mut [f64]) {
         self.combine(noise);
-        let tree = &self.hierarchy;
-        for v in 0..self.below.len() {
-            let children = tree.children(v);
+        for level in 1..self.hierarchy.levels() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = noise.split_at_mut(piece.children.start);
+            self.spread(&piece, &above[piece.parents.clone()], &mut below[..piece.children.len()]);
+        }
+        // Parents as sums of what is released, so that the invariant holds to the last rounding.
+        self.hierarchy.sum_up_noise(noise);
+    }
+
+    /// Downwards: from the estimates of the children of a piece to their projections, given those of their parents.
+    pub fn spread(&self, piece: &Piece, above: &[f64], estimates: &mut [f64]) {
+        let leaf = self.own[piece.level];
+        let are_leaves = self.leaf_variance(piece).is_some();
+        for (v, &total) in piece.parents.clone().zip(above).take_while(|&(v, _)| v < self.below.len()) {
             if self.below[v] > 0.0 {
-                let sum: f64 = noise[children.clone()].iter().sum();
-                let rest = (noise[v] - sum) / self.below[v];
-                let leaf = self.own[tree.level(v) + 1];
-                for c in children {
-                    noise[c] += rest * self.combined.get(c).copied().unwrap_or(leaf);
+                let family = &mut estimates[piece.places(&self.hierarchy, v)];
+                let sum: f64 = family.iter().sum();
+                let rest = (total - sum) / self.below[v];
+                if are_leaves {
+                    family.iter_mut().for_each(|z| *z += rest * leaf);
+                } else {
+                    let children = self.hierarchy.children(v);
+                    for (z, c) in family.iter_mut().zip(children) {
+                        *z += rest * self.combined.get(c).copied().unwrap_or(leaf);
+                    }
                 }
             }
         }
-        // Parents as sums of what is released, so that the invariant holds to the last rounding.
-        tree.sum_up_noise(noise);
     }
 
     /// Upwards: replaces the noise of every node by that of the best linear unbiased estimate of its count from its own subtree,
     /// `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c` ([`L2::variance`]).
     pub(super) fn combine(&self, noise: &mut [f64]) {
-        let tree = &self.hierarchy;
-        for v in (0..self.below.len()).rev() {
-            if tree.is_known(v) {
-                noise[v] = 0.0;
-            } else if self.below[v] > 0.0 {
-                let sum: f64 = noise[tree.children(v)].iter().sum();
-                noise[v] = self.combined[v] * (noise[v] / self.own[tree.level(v)] + sum / self.below[v]);
+        let known = (0..self.combined.len()).filter(|&v| self.hierarchy.is_known(v));
+        known.for_each(|v| noise[v] = 0.0);
+        for level in (1..self.hierarchy.levels()).rev() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = noise.split_at_mut(piece.children.start);
+            self.gather(&piece, &mut above[piece.parents.clone()], &below[..piece.children.len()]);
+        }
+    }
+
+    /// The same of the parents of a piece, from their noise and the estimates of their children.
+    fn gather(&self, piece: &Piece, noise: &mut [f64], estimates: &[f64]) {
+        let own = self.own[piece.level - 1];
+        for (v, z) in piece.parents.clone().zip(noise).take_while(|(v, _)| *v < self.below.len()) {
+            if self.below[v] > 0.0 && !self.hierarchy.is_known(v) {
+                let sum: f64 = estimates[piece.places(&self.hierarchy, v)].iter().sum();
+                *z = self.combined[v] * (*z / own + sum / self.below[v]);
             }
+        }
+    }
+
+    /// The estimates of all nodes above the last level of a tree without known nodes, from their noise, in its place. `last`: the noise of
+    /// the children of a piece of the last level.
+    pub fn estimate(
+        &self,
+        pieces: &Pieces,
+        crew: &impl Crew,
+        noise: &mut [f64],
+        last: impl Fn(&Piece, &mut [f64]) + Send + Sync,
+    ) {
+        let own = pieces.last();
+        crew.each(
+            own.iter().zip(parents(own, noise)).collect(),
+            |children: &mut Vec<f64>, (piece, above)| {
+                children.resize(piece.children.len(), 0.0);
+                last(piece, children);
+                self.gather(piece, above, children);
+            },
+        );
+        for level in (1..pieces.levels() - 1).rev() {
+            let piece = self.hierarchy.whole_level(level);
+            let (above, below) = noise.split_at_mut(piece.children.start);
+            self.gather(&piece, &mut above[piece.parents.clone()], &below[..piece.children.len()]);
         }
     }
 
     /// The variance of a node's estimate from its subtree; 0 where it is known.
     pub(super) fn variance(&self, v: usize) -> f64 {
         self.combined.get(v).copied().unwrap_or_else(|| self.own[self.hierarchy.level(v)])
+    }
+
+    /// The variance of all children of a piece, if none has children of its own.
+    pub(super) fn leaf_variance(&self, piece: &Piece) -> Option<f64> {
+        (piece.children.start >= self.combined.len()).then(|| self.own[piece.level])
     }
 }

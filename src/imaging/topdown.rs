@@ -2,7 +2,7 @@
 
 use super::descent::{Descent, Family};
 use super::simplex::{SimplexScratch, SimplexValue};
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Piece};
 use crate::rng::Rng;
 
 /// From the root down: the root's noisy count is rounded to an integer >= 0, then the children of every
@@ -41,5 +41,26 @@ impl TopDown {
         let TopDownScratch { simplex, family } = scratch;
         self.descent
             .release(noisy, family, out, |_, noisy, total, out| V::project(noisy, total, rng, simplex, out));
+    }
+
+    /// The root's count from its noisy one.
+    pub fn root<V: SimplexValue>(&self, noisy: V) -> i64 {
+        self.descent.root(noisy.to_f64())
+    }
+
+    /// The counts of the children of a piece, into `out`, from those of their parents and their noisy ones.
+    pub fn below<V: SimplexValue, R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[i64],
+        noisy: &[V],
+        rng: &mut R,
+        scratch: &mut TopDownScratch<V>,
+        out: &mut [i64],
+    ) {
+        let TopDownScratch { simplex, family } = scratch;
+        self.descent.below(piece, above, noisy, family, out, |_, noisy, total, out| {
+            V::project(noisy, total, rng, simplex, out);
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! A hierarchy: every parent is the sum of its children.
 
+use super::Piece;
 use crate::error::{Error, Result};
 use crate::law::Value;
 use std::ops::Range;
@@ -180,6 +181,11 @@ impl Hierarchy {
         self.first_of_level[l] as usize..self.first_of_level[l + 1] as usize
     }
 
+    /// The nodes of level `l` from 1 with their parents, as one piece.
+    pub(crate) fn whole_level(&self, l: usize) -> Piece {
+        Piece { level: l, number: 0, parents: self.level_nodes(l - 1), children: self.level_nodes(l) }
+    }
+
     /// The level of a node (0 = root).
     #[inline]
     pub fn level(&self, v: usize) -> usize {
@@ -240,7 +246,17 @@ impl Hierarchy {
         }
     }
 
-    /// The same of noise that sums to 0 below known nodes but for rounding, which one leaf takes: known nodes have none.
+    /// Sets every parent of a piece that has children to their sum.
+    pub fn sum_piece<V: Value>(&self, piece: &Piece, above: &mut [V], below: &[V]) {
+        for (v, parent) in piece.parents.clone().zip(above).filter(|&(v, _)| !self.is_leaf(v)) {
+            *parent = V::default();
+            for &value in &below[piece.places(self, v)] {
+                *parent += value;
+            }
+        }
+    }
+
+    /// The same as [`Hierarchy::sum_up`] of noise that sums to 0 below known nodes but for rounding, which one leaf takes: known nodes have none.
     #[inline]
     pub fn sum_up_noise<V: Value>(&self, noise: &mut [V]) {
         if !self.has_known() {
@@ -283,7 +299,34 @@ impl Hierarchy {
     ///
     /// Errors: as [`Hierarchy::check`].
     pub fn check_release<V: Value>(&self, released: &[V], counts: &[i64], noise: &[V]) -> Result<()> {
-        self.check_rounded(released, |v| counts[v].unsigned_abs() as f64 + noise[v].to_f64().abs())
+        self.check_rounded(released, |v| added(counts[v], noise[v]))
+    }
+
+    /// The same of the parents of a piece, where counts plus noise are released. `above`: noise of the parents; `below`: of the children.
+    ///
+    /// Errors: as [`Hierarchy::check`].
+    pub fn check_piece<V: Value>(
+        &self,
+        piece: &Piece,
+        counts: &[i64],
+        above: &[V],
+        below: &[V],
+    ) -> Result<()> {
+        let released = |x: i64, z: V| V::from_count(x) + z;
+        for (v, &z) in piece.parents.clone().zip(above).filter(|&(v, _)| !self.is_leaf(v)) {
+            let (mut sum, mut magnitude) = (V::default(), added(counts[v], z));
+            let children = self.children(v);
+            let terms = children.len();
+            for (&x, &z) in counts[children].iter().zip(&below[piece.places(self, v)]) {
+                sum += released(x, z);
+                magnitude += added(x, z);
+            }
+            let total = released(counts[v], z);
+            if !V::is_sum(total, sum, terms, magnitude) {
+                return Err(Error::violated(format!("node {v}"), total - sum));
+            }
+        }
+        Ok(())
     }
 
     /// `added`: by node, the absolute values of what was added up to give it.
@@ -322,6 +365,11 @@ impl Hierarchy {
             Some(node) => Err(Error::violated(format!("node {node}"), values[node])),
         }
     }
+}
+
+/// The absolute values of what is added up to give a released count.
+fn added<V: Value>(count: i64, noise: V) -> f64 {
+    count.unsigned_abs() as f64 + noise.to_f64().abs()
 }
 
 #[cfg(test)]

@@ -48,15 +48,22 @@ impl<L: IntegerLaw> Tabled<L> {
     }
 
     #[cold]
+    #[inline(never)]
+    fn without<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+        self.law.sample(rng)
+    }
+
+    #[cold]
+    #[inline(never)]
     fn beyond<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         self.law.sample_tail(self.end, rng)
     }
 }
 
 impl<L: IntegerLaw> Sampler<i64> for Tabled<L> {
-    #[inline]
+    #[inline(always)]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
-        let Some(sizes) = &self.sizes else { return self.law.sample(rng) };
+        let Some(sizes) = &self.sizes else { return self.without(rng) };
         let word = rng.next_u64();
         let mut size = sizes.at(word >> 1) as i64;
         if size == self.end {

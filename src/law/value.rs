@@ -24,6 +24,8 @@ pub trait Value:
     const MIN_BOUND: Self;
     /// Stands for "no upper bound".
     const MAX_BOUND: Self;
+    /// Whether all are integers.
+    const WHOLE: bool;
     /// As a real number.
     fn to_f64(self) -> f64;
     /// An exact count as a value.
@@ -39,6 +41,7 @@ pub trait Value:
 impl Value for i64 {
     const MIN_BOUND: Self = i64::MIN;
     const MAX_BOUND: Self = i64::MAX;
+    const WHOLE: bool = true;
     fn to_f64(self) -> f64 {
         self as f64
     }
@@ -59,6 +62,7 @@ impl Value for i64 {
 impl Value for f64 {
     const MIN_BOUND: Self = f64::NEG_INFINITY;
     const MAX_BOUND: Self = f64::INFINITY;
+    const WHOLE: bool = false;
     fn to_f64(self) -> f64 {
         self
     }

@@ -103,6 +103,11 @@ impl Rows {
         Self { asked, ..Self::default() }
     }
 
+    /// Whether anything is asked of single nodes or entries.
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Adds what is asked of one release, of the errors of all its nodes or entries.
     pub(super) fn answer<V: Value>(&mut self, replicate: u64, errors: &[V]) {
         let Some(asked) = &self.asked else { return };

@@ -2,6 +2,7 @@
 
 use super::super::rows::{RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::super::{ChainRow, ErrorRow};
+use super::pieces::InPieces;
 use super::{own, unsupported};
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::chain::{self, ChainRecord};
@@ -10,7 +11,7 @@ use crate::exact::TreeSampler;
 use crate::grid::Cell;
 use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
 use crate::input::HierarchyTable;
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Pieces};
 use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
 use crate::law::{EuclideanLaplace, Law, Sampler, Value};
 use crate::own::{Own, OwnReleases, Promises};
@@ -22,16 +23,29 @@ use std::sync::Arc;
 /// Prepares a cell: everything that does not depend on the replicate.
 /// `keys`: the seed of the run, and the key of the cell's noise.
 pub(super) fn prepare(cell: &Cell, keys: (u64, u64), table: &HierarchyTable) -> Result<Box<dyn Releases>> {
+    // Sums below known nodes are mended across levels: such trees stay whole.
+    let pieces = if table.hierarchy.has_known() { None } else { Pieces::of(&table.hierarchy) };
+    prepare_cut(cell, keys, table, pieces)
+}
+
+/// The same of a tree in given pieces.
+pub(super) fn prepare_cut(
+    cell: &Cell,
+    keys: (u64, u64),
+    table: &HierarchyTable,
+    pieces: Option<Pieces>,
+) -> Result<Box<dyn Releases>> {
     if !cell.law.on_hierarchies() {
         return Err(unsupported(cell.method.name(), cell.law.name()));
     }
-    cell.law.on(OnTree { cell, keys, table })
+    cell.law.on(OnTree { cell, keys, table, pieces })
 }
 
 struct OnTree<'a> {
     cell: &'a Cell,
     keys: (u64, u64),
     table: &'a HierarchyTable,
+    pieces: Option<Pieces>,
 }
 
 impl OnLaw for OnTree<'_> {
@@ -52,9 +66,10 @@ impl OnLaw for OnTree<'_> {
 
 impl OnTree<'_> {
     fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Releases>> {
-        let Self { cell, keys: (seed, noise_key), table } = self;
+        let Self { cell, keys: (seed, noise_key), table, pieces } = self;
         let laws = cell.calibration.laws(law).collect::<Result<Vec<_>>>()?;
         let tree = Tree {
+            pieces,
             hierarchy: table.hierarchy.clone(),
             counts: table.counts.clone(),
             samplers: laws.iter().map(Law::sampler).collect(),
@@ -84,6 +99,9 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
     Ok(match *method {
         Method::Unconstrained => {
             let draws: Drawing<L> = Box::new(|tree, range, rows| {
+                if tree.pieces.is_some() {
+                    return tree.in_pieces(range, |pieces| pieces.unconstrained(rows));
+                }
                 let mut noise = tree.zeros();
                 for replicate in range {
                     tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
@@ -97,6 +115,9 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
             let sampler = L::tree_sampler(hierarchy, laws, counts)?;
             let tv_error = sampler.tv_error();
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                if let (Some(_), Some(sampler)) = (&tree.pieces, sampler.downwards()) {
+                    return tree.in_pieces(range, |pieces| pieces.exact(sampler, rows));
+                }
                 let (mut noise, mut scratch) = (tree.zeros(), Default::default());
                 for replicate in range {
                     sampler.draw(&mut tree.stream(replicate, Role::Noise), &mut scratch, &mut noise);
@@ -122,6 +143,9 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
         Method::L2 => {
             let l2 = L2::new(hierarchy, &variances())?;
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                if tree.pieces.is_some() {
+                    return tree.in_pieces(range, |pieces| pieces.l2(&l2, rows));
+                }
                 let mut noise = tree.zeros();
                 for replicate in range {
                     tree.fill(&mut tree.stream(replicate, Role::Noise), &mut noise);
@@ -138,6 +162,9 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
         Method::TopDown => {
             let topdown = TopDown::new(hierarchy, &table.counts);
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                if tree.pieces.is_some() {
+                    return tree.in_pieces(range, |pieces| pieces.topdown(&topdown, rows));
+                }
                 let (mut noise, mut scratch) = (tree.zeros(), TopDownScratch::default());
                 for replicate in range {
                     let mut rng = tree.stream(replicate, Role::Noise);
@@ -153,6 +180,9 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
         Method::BlueDown => {
             let bluedown = BlueDown::new(hierarchy, &variances(), &table.counts)?;
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
+                if tree.pieces.is_some() {
+                    return tree.in_pieces(range, |pieces| pieces.bluedown(&bluedown, rows));
+                }
                 let (mut noise, mut scratch) = (tree.zeros(), BlueDownScratch::default());
                 let mut released = vec![0i64; noise.len()];
                 for replicate in range {
@@ -222,7 +252,10 @@ impl<L: TreeNoise> OwnMethod<L> {
         for replicate in batch {
             if !self.promises.mechanism {
                 let key = TaskKey { replicate, cell: tree.noise_key, ..tree.key };
-                tree.fill(&mut stream(key), &mut noise);
+                match InPieces::of(tree, key) {
+                    Some(pieces) => pieces.fill(&mut noise),
+                    None => tree.fill(&mut stream(key), &mut noise),
+                }
             }
             given.extend(noise.iter().zip(&*tree.counts).map(|(z, &x)| z.to_f64() + x as f64));
         }
@@ -271,15 +304,17 @@ impl<L: TreeNoise> Releases for OwnMethod<L> {
 }
 
 /// What the releases of all methods share.
-struct Tree<L: TreeNoise> {
-    hierarchy: Hierarchy,
-    counts: Arc<[i64]>,
+pub(super) struct Tree<L: TreeNoise> {
+    pub(super) hierarchy: Hierarchy,
+    /// Of a large tree.
+    pub(super) pieces: Option<Pieces>,
+    pub(super) counts: Arc<[i64]>,
     laws: Vec<L>,
-    samplers: Vec<L::Sampler>,
-    nonnegative: bool,
+    pub(super) samplers: Vec<L::Sampler>,
+    pub(super) nonnegative: bool,
     /// Whether the method promises the invariant.
-    promised: bool,
-    key: TaskKey,
+    pub(super) promised: bool,
+    pub(super) key: TaskKey,
     /// Of the streams of the noise.
     noise_key: u64,
 }
@@ -295,6 +330,16 @@ impl<L: TreeNoise> Tree<L> {
 
     fn zeros(&self) -> Vec<L::Value> {
         vec![L::Value::default(); self.hierarchy.nodes()]
+    }
+
+    /// A range of releases of a tree in pieces.
+    fn in_pieces(
+        &self,
+        range: Range<u64>,
+        mut release: impl FnMut(&InPieces<L>) -> Result<()>,
+    ) -> Result<()> {
+        let mut pieces = range.filter_map(|replicate| InPieces::of(self, self.key_of(replicate)));
+        pieces.try_for_each(|pieces| release(&pieces))
     }
 
     /// Independent noise on all nodes that are not known.

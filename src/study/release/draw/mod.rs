@@ -4,6 +4,7 @@ mod conditioning;
 mod hierarchy;
 mod imaging;
 mod own;
+mod pieces;
 mod table;
 
 use super::rows::Releases;

@@ -1,0 +1,41 @@
+//! The random stream of a piece of a task.
+
+use super::stream::{Stream, TaskKey};
+use rand_core::SeedableRng;
+use sha2::{Digest, Sha256};
+
+/// The stream of one piece of a task: of a tree, a range of the nodes of a level.
+///
+/// As [`super::stream`], with level and piece as little-endian 32-bit words behind the role in what is hashed. What is hashed is then longer
+/// than for a task without pieces, so that no piece shares the stream of a task.
+pub fn piece_stream(key: TaskKey, level: u32, piece: u32) -> Stream {
+    let mut hash = Sha256::new();
+    hash.update(b"congenial stream 1");
+    hash.update(key.seed.to_le_bytes());
+    hash.update(key.cell.to_le_bytes());
+    hash.update(key.replicate.to_le_bytes());
+    hash.update([key.role as u8]);
+    hash.update(level.to_le_bytes());
+    hash.update(piece.to_le_bytes());
+    Stream::from_seed(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Role, stream};
+    use super::*;
+    use rand_core::Rng;
+
+    #[test]
+    fn every_piece_has_a_stream_of_its_own() {
+        let key = TaskKey { seed: 1, cell: 2, replicate: 3, role: Role::Noise };
+        let mut words = vec![stream(key).next_u64()];
+        for (level, piece) in [(0, 0), (0, 1), (1, 0), (1, 1), (256, 0), (0, 256)] {
+            words.push(piece_stream(key, level, piece).next_u64());
+            words.push(piece_stream(TaskKey { replicate: 4, ..key }, level, piece).next_u64());
+        }
+        for (i, a) in words.iter().enumerate() {
+            assert!(words[..i].iter().all(|b| a != b));
+        }
+    }
+}
