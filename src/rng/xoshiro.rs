@@ -38,8 +38,10 @@ impl TryRng for Xoshiro256PlusPlus {
 
     #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let [s0, s1, s2, s3] = &mut self.s;
-        Ok(step(s0, s1, s2, s3))
+        let [mut s0, mut s1, mut s2, mut s3] = self.s;
+        let word = step(&mut s0, &mut s1, &mut s2, &mut s3);
+        self.s = [s0, s1, s2, s3];
+        Ok(word)
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
