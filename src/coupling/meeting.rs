@@ -67,7 +67,7 @@ where
     let ahead = lag.min(max_steps);
     let mut x = Chain::new(x, rng);
     x.visit(kernel, 0, &[ahead], |_| ());
-    let mut pair = Pair { x: x.state, y, rng: x.rng, t: ahead, steps: ahead, moves: x.moves };
+    let mut pair = Pair::new(x, y, ahead);
     pair.run(kernel, max_steps);
     pair.meeting(kernel, lag)
 }
@@ -101,15 +101,8 @@ where
     }
     let ahead = lag.min(max_steps);
     let pairs = visit_all(kernel, x, &[ahead], |_, _| ()).into_iter().zip(y);
-    let pair = |(x, y): (Chain<K::State, Stream>, K::State)| Pair {
-        x: x.state,
-        y,
-        rng: x.rng,
-        t: ahead,
-        steps: ahead,
-        moves: x.moves,
-    };
-    let mut met = together(kernel, &mut *lanes, pairs.map(pair).collect(), max_steps).into_iter();
+    let pairs = pairs.map(|(x, y)| Pair::new(x, y, ahead)).collect();
+    let mut met = together(kernel, &mut *lanes, pairs, max_steps).into_iter();
     let mut next = || met.next().expect("as many as have started").meeting(kernel, lag);
     started.into_iter().map(|started| started.map(|()| next())).collect()
 }
@@ -121,16 +114,20 @@ struct Pair<S, R> {
     rng: R,
     /// Steps of X.
     t: u64,
-    steps: u64,
     moves: u64,
 }
 
 impl<S, R: Rng> Pair<S, R> {
+    /// `ahead`: steps that X has made.
+    fn new(x: Chain<S, R>, y: S, ahead: u64) -> Self {
+        Self { x: x.state, y, rng: x.rng, t: ahead, moves: x.moves }
+    }
+
     fn has_met<K: Coupled<State = S, Value: PartialEq>>(&self, kernel: &K) -> bool {
         kernel.position(&self.x) == kernel.position(&self.y)
     }
 
-    /// Until it meets or X has made `max_steps`; the first step is made in any case but this.
+    /// Until it meets, after one step at least, or X has made `max_steps`.
     fn run<K: Coupled<State = S, Value: PartialEq>>(&mut self, kernel: &K, max_steps: u64) {
         let (mut a, mut b) = (kernel.noise(), kernel.noise());
         while self.t < max_steps {
@@ -138,7 +135,6 @@ impl<S, R: Rng> Pair<S, R> {
             let moved = [kernel.apply(&mut self.x, &a), kernel.apply(&mut self.y, &b)];
             self.moves += moved.map(u64::from).iter().sum::<u64>();
             self.t += 1;
-            self.steps += 2;
             if self.has_met(kernel) {
                 break;
             }
@@ -148,7 +144,7 @@ impl<S, R: Rng> Pair<S, R> {
     /// What has become of it: states that are equal by chance at the lag have not met.
     fn meeting<K: Coupled<State = S, Value: PartialEq>>(&self, kernel: &K, lag: u64) -> Meeting {
         let tau = (self.t > lag && self.has_met(kernel)).then_some(self.t);
-        Meeting { tau, lag, steps: self.steps, moves: self.moves }
+        Meeting { tau, lag, steps: 2 * self.t - lag.min(self.t), moves: self.moves }
     }
 }
 
@@ -189,7 +185,6 @@ fn together<K: Coupled<Value: PartialEq>>(
             };
             let pair = &mut pairs[number];
             pair.t += made;
-            pair.steps += 2 * made;
             let met = made > 0 && lanes.has_met(lane);
             if few || met || pair.t == max_steps || lanes.has_left(lane) {
                 let (states, rng, moves) = lanes.take(lane);

@@ -1,5 +1,6 @@
 //! Gaussian noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
+use super::DownwardSampler;
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Piece};
 use crate::law::{Gaussian, Law};
@@ -55,21 +56,32 @@ impl GaussianTree {
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         noise[0] = self.root_noise(rng);
         for level in 1..self.hierarchy.levels() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = noise.split_at_mut(piece.children.start);
-            self.below(&piece, &above[piece.parents.clone()], rng, &mut below[..piece.children.len()]);
+            let (piece, above, below) = self.hierarchy.split_level(level, noise);
+            self.below(&piece, above, rng, &mut (), below);
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.
         self.hierarchy.sum_up_noise(noise);
     }
+}
 
-    /// One draw of the root's noise.
-    pub fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
+impl DownwardSampler for GaussianTree {
+    type Value = f64;
+    type Scratch = ();
+    const ROUNDS: bool = true;
+
+    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         self.deviation.first().unwrap_or(&self.leaf_deviation[0]) * normal(rng)
     }
 
-    /// The noise of the children of a piece given that of its parents, whose sums it has but for rounding.
-    pub fn below<R: Rng + ?Sized>(&self, piece: &Piece, above: &[f64], rng: &mut R, noise: &mut [f64]) {
+    /// Sums hold but for rounding.
+    fn below<R: Rng + ?Sized>(
+        &self,
+        piece: &Piece,
+        above: &[f64],
+        rng: &mut R,
+        (): &mut (),
+        noise: &mut [f64],
+    ) {
         let inner = &self.deviation[piece.children.start.min(self.deviation.len())..];
         let inner = &inner[..inner.len().min(noise.len())];
         let (own, leaves) = noise.split_at_mut(inner.len());

@@ -1,9 +1,9 @@
 //! Integer noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
-use super::Table;
 use super::defect::Cut;
 use super::parts::{Builder, FreeTerms, Nodes, PartId, Parts, PartsScratch};
 use super::table::TRUNCATION;
+use super::{DownwardSampler, Table};
 use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, NO_LOWER, NO_UPPER, Piece};
 use crate::law::IntegerLaw;
@@ -228,25 +228,22 @@ impl IntegerTree {
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         noise[0] = self.root_noise(rng);
         for level in 1..self.hierarchy.levels() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = noise.split_at_mut(piece.children.start);
-            self.below(
-                &piece,
-                &above[piece.parents.clone()],
-                rng,
-                scratch,
-                &mut below[..piece.children.len()],
-            );
+            let (piece, above, below) = self.hierarchy.split_level(level, noise);
+            self.below(&piece, above, rng, scratch, below);
         }
     }
+}
 
-    /// One draw of the root's noise.
-    pub fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
+impl DownwardSampler for IntegerTree {
+    type Value = i64;
+    type Scratch = PartsScratch;
+    const ROUNDS: bool = false;
+
+    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         self.root().map_or(0, |root| root.sample(rng))
     }
 
-    /// The noise of the children of a piece given that of its parents.
-    pub fn below<R: Rng + ?Sized>(
+    fn below<R: Rng + ?Sized>(
         &self,
         piece: &Piece,
         above: &[i64],

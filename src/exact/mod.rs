@@ -133,25 +133,6 @@ impl TreeSampler for IntegerTree {
     }
 }
 
-impl DownwardSampler for IntegerTree {
-    type Value = i64;
-    type Scratch = PartsScratch;
-    const ROUNDS: bool = false;
-    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
-        IntegerTree::root_noise(self, rng)
-    }
-    fn below<R: Rng + ?Sized>(
-        &self,
-        piece: &Piece,
-        above: &[i64],
-        rng: &mut R,
-        scratch: &mut PartsScratch,
-        noise: &mut [i64],
-    ) {
-        IntegerTree::below(self, piece, above, rng, scratch, noise);
-    }
-}
-
 impl TreeSampler for LaplaceTree {
     type Value = f64;
     type Scratch = Vec<f64>;
@@ -180,25 +161,6 @@ impl TreeSampler for GaussianTree {
     }
     fn downwards(&self) -> Option<&Self> {
         Some(self)
-    }
-}
-
-impl DownwardSampler for GaussianTree {
-    type Value = f64;
-    type Scratch = ();
-    const ROUNDS: bool = true;
-    fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
-        GaussianTree::root_noise(self, rng)
-    }
-    fn below<R: Rng + ?Sized>(
-        &self,
-        piece: &Piece,
-        above: &[f64],
-        rng: &mut R,
-        (): &mut (),
-        noise: &mut [f64],
-    ) {
-        GaussianTree::below(self, piece, above, rng, noise);
     }
 }
 

@@ -46,10 +46,8 @@ impl Descent {
     ) {
         out[0] = self.root(noisy[0].to_f64());
         for level in 1..self.hierarchy.levels() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = out.split_at_mut(piece.children.start);
-            let (noisy, below) = (&noisy[piece.children.clone()], &mut below[..piece.children.len()]);
-            self.below(&piece, &above[piece.parents.clone()], noisy, family, below, &mut split);
+            let (piece, above, below) = self.hierarchy.split_level(level, out);
+            self.below(&piece, above, &noisy[piece.children.clone()], family, below, &mut split);
         }
     }
 

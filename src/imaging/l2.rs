@@ -3,6 +3,7 @@
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, Piece, Pieces, parents};
+use std::ops::Range;
 
 /// Projects noise on all nodes of a hierarchy onto `parent = Σ children`, minimising
 /// `Σ_v (y_v - noisy_v)² / variance_v`. Exact, O(nodes): one pass up, one pass down.
@@ -62,9 +63,8 @@ impl L2 {
     pub fn project(&self, noise: &mut [f64]) {
         self.combine(noise);
         for level in 1..self.hierarchy.levels() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = noise.split_at_mut(piece.children.start);
-            self.spread(&piece, &above[piece.parents.clone()], &mut below[..piece.children.len()]);
+            let (piece, above, below) = self.hierarchy.split_level(level, noise);
+            self.spread(&piece, above, below);
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.
         self.hierarchy.sum_up_noise(noise);
@@ -96,10 +96,14 @@ impl L2 {
     pub(super) fn combine(&self, noise: &mut [f64]) {
         let known = (0..self.combined.len()).filter(|&v| self.hierarchy.is_known(v));
         known.for_each(|v| noise[v] = 0.0);
-        for level in (1..self.hierarchy.levels()).rev() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = noise.split_at_mut(piece.children.start);
-            self.gather(&piece, &mut above[piece.parents.clone()], &below[..piece.children.len()]);
+        self.gather_levels(1..self.hierarchy.levels(), noise);
+    }
+
+    /// The same of the parents of some levels, the last first.
+    fn gather_levels(&self, levels: Range<usize>, noise: &mut [f64]) {
+        for level in levels.rev() {
+            let (piece, above, below) = self.hierarchy.split_level(level, noise);
+            self.gather(&piece, above, below);
         }
     }
 
@@ -132,11 +136,7 @@ impl L2 {
                 self.gather(piece, above, children);
             },
         );
-        for level in (1..pieces.levels() - 1).rev() {
-            let piece = self.hierarchy.whole_level(level);
-            let (above, below) = noise.split_at_mut(piece.children.start);
-            self.gather(&piece, &mut above[piece.parents.clone()], &below[..piece.children.len()]);
-        }
+        self.gather_levels(1..pieces.levels() - 1, noise);
     }
 
     /// The variance of a node's estimate from its subtree; 0 where it is known.

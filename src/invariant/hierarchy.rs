@@ -186,6 +186,18 @@ impl Hierarchy {
         Piece { level: l, number: 0, parents: self.level_nodes(l - 1), children: self.level_nodes(l) }
     }
 
+    /// The same, and of the values of all nodes those of the parents and of the children.
+    pub(crate) fn split_level<'a, V>(
+        &self,
+        l: usize,
+        values: &'a mut [V],
+    ) -> (Piece, &'a mut [V], &'a mut [V]) {
+        let piece = self.whole_level(l);
+        let (above, below) = values.split_at_mut(piece.children.start);
+        let (above, below) = (&mut above[piece.parents.clone()], &mut below[..piece.children.len()]);
+        (piece, above, below)
+    }
+
     /// The level of a node (0 = root).
     #[inline]
     pub fn level(&self, v: usize) -> usize {

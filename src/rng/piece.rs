@@ -1,20 +1,15 @@
 //! The random stream of a piece of a task.
 
-use super::stream::{Stream, TaskKey};
+use super::stream::{Stream, TaskKey, hashed};
 use rand_core::SeedableRng;
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 
 /// The stream of one piece of a task: of a tree, a range of the nodes of a level.
 ///
 /// As [`super::stream`], with level and piece as little-endian 32-bit words behind the role in what is hashed. What is hashed is then longer
 /// than for a task without pieces, so that no piece shares the stream of a task.
 pub fn piece_stream(key: TaskKey, level: u32, piece: u32) -> Stream {
-    let mut hash = Sha256::new();
-    hash.update(b"congenial stream 1");
-    hash.update(key.seed.to_le_bytes());
-    hash.update(key.cell.to_le_bytes());
-    hash.update(key.replicate.to_le_bytes());
-    hash.update([key.role as u8]);
+    let mut hash = hashed(key);
     hash.update(level.to_le_bytes());
     hash.update(piece.to_le_bytes());
     Stream::from_seed(hash.finalize().into())

@@ -42,13 +42,18 @@ pub struct TaskKey {
 /// little-endian 64-bit words, then the role as one byte. Two keys that differ share a stream with
 /// probability 2^-256.
 pub fn stream(key: TaskKey) -> Stream {
+    Stream::from_seed(hashed(key).finalize().into())
+}
+
+/// The key of a task, hashed so far.
+pub(super) fn hashed(key: TaskKey) -> Sha256 {
     let mut hash = Sha256::new();
     hash.update(b"congenial stream 1");
     hash.update(key.seed.to_le_bytes());
     hash.update(key.cell.to_le_bytes());
     hash.update(key.replicate.to_le_bytes());
     hash.update([key.role as u8]);
-    Stream::from_seed(hash.finalize().into())
+    hash
 }
 
 #[cfg(test)]

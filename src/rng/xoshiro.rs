@@ -1,7 +1,7 @@
 //! The generator: xoshiro256++ (Blackman and Vigna 2021, Scrambled linear pseudorandom number generators), one stream or several
 //! side by side.
 
-use rand_core::{Rng, SeedableRng, TryRng};
+use rand_core::{Rng, SeedableRng, TryRng, utils};
 use std::convert::Infallible;
 
 /// xoshiro256++ with 256 bits of state: fast, equidistributed in 4 dimensions, and predictable.
@@ -16,10 +16,7 @@ impl SeedableRng for Xoshiro256PlusPlus {
     /// The state in little-endian words. Zeros, from which the generator never moves, stand for (1, 0, 0, 0).
     #[inline]
     fn from_seed(seed: [u8; 32]) -> Self {
-        let mut s = [0; 4];
-        for (word, bytes) in s.iter_mut().zip(seed.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
+        let mut s: [u64; 4] = utils::read_words(&seed);
         if s == [0; 4] {
             s[0] = 1;
         }
@@ -45,10 +42,7 @@ impl TryRng for Xoshiro256PlusPlus {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        for part in bytes.chunks_mut(8) {
-            part.copy_from_slice(&self.next_u64().to_le_bytes()[..part.len()]);
-        }
-        Ok(())
+        utils::fill_bytes_via_next_word(bytes, || self.try_next_u64())
     }
 }
 
@@ -66,7 +60,7 @@ fn step(s0: &mut u64, s1: &mut u64, s2: &mut u64, s3: &mut u64) -> u64 {
     word
 }
 
-/// Streams that are stepped side by side: two registers of 512 bits for every word of the state, four of 256.
+/// Streams that are stepped side by side: four registers of 512 bits for every word of the state, eight of 256.
 pub const LANES: usize = 32;
 
 /// One number of every lane.
@@ -155,10 +149,7 @@ impl TryRng for Lane<'_> {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        for part in bytes.chunks_mut(8) {
-            part.copy_from_slice(&self.next_u64().to_le_bytes()[..part.len()]);
-        }
-        Ok(())
+        utils::fill_bytes_via_next_word(bytes, || self.try_next_u64())
     }
 }
 

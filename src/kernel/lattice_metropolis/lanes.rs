@@ -6,9 +6,9 @@ use crate::law::LatticeLaw;
 use crate::rng::{LANES, PackedLanes, Row, Stream, Streams, exponentials};
 use fearless_simd::{Level, dispatch};
 
-/// Sixteen chains.
+/// [`LANES`] chains.
 ///
-/// Entries and jumps take 16 bits: one register of 256 bits holds an entry of all chains. The loops over lanes are plain; the
+/// Entries and jumps take 16 bits: one register of 512 bits, or two of 256, hold an entry of all chains. The loops over lanes are plain; the
 /// compiler works on registers, and [`dispatch`] chooses at run time how wide they are. All arithmetic is on integers, or the same
 /// operations on f64 as alone, so that the registers decide no result.
 pub(super) struct MetropolisLanes<'a, L: LatticeLaw> {

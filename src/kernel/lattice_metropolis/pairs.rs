@@ -7,7 +7,7 @@ use crate::law::LatticeLaw;
 use crate::rng::{LANES, PackedLanes, Row, Stream, Streams, exponentials};
 use fearless_simd::{Level, dispatch};
 
-/// Sixteen pairs.
+/// [`LANES`] pairs.
 pub(super) struct MetropolisPairs<'a, L: LatticeLaw> {
     x: Side<'a, L>,
     y: Side<'a, L>,
