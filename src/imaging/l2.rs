@@ -71,6 +71,7 @@ impl L2 {
     }
 
     /// Downwards: from the estimates of the children of a piece to their projections, given those of their parents.
+    #[inline]
     pub fn spread(&self, piece: &Piece, above: &[f64], estimates: &mut [f64]) {
         let leaf = self.own[piece.level];
         let are_leaves = self.leaf_variance(piece).is_some();
@@ -108,6 +109,7 @@ impl L2 {
     }
 
     /// The same of the parents of a piece, from their noise and the estimates of their children.
+    #[inline]
     fn gather(&self, piece: &Piece, noise: &mut [f64], estimates: &[f64]) {
         let own = self.own[piece.level - 1];
         for (v, z) in piece.parents.clone().zip(noise).take_while(|(v, _)| *v < self.below.len()) {

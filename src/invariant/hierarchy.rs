@@ -187,6 +187,7 @@ impl Hierarchy {
     }
 
     /// The same, and of the values of all nodes those of the parents and of the children.
+    #[inline]
     pub(crate) fn split_level<'a, V>(
         &self,
         l: usize,
