@@ -1,7 +1,7 @@
 //! Double geometric jumps, alone and in coupled pairs.
 
 use crate::error::{Error, Result};
-use crate::rng::{AliasRows, LANES, Packed, PackedLanes, Rng, Row, Streams, open01};
+use crate::rng::{AliasLanes, AliasRows, LANES, Packed, PackedLanes, Rng, Row, Streams, open01};
 
 /// Double geometric jumps, `P(e) ∝ a^|e|`, drawn by [`Packed`], cut symmetrically where less than 1e-18 lies beyond.
 #[derive(Debug)]
@@ -17,6 +17,12 @@ pub(super) struct Jumps {
     /// By distance: what is left of the law of a jump where its overlap with the other's is taken away (at distance 0
     /// nothing is; what is drawn is never used). Empty if the reach is too large.
     residuals: AliasRows,
+}
+
+/// What [`Jumps::pairs`] looks up.
+pub(super) struct PairLanes<'a> {
+    law: PackedLanes<'a>,
+    residuals: AliasLanes,
 }
 
 /// Distances with a table of their residual, and the largest reach for which tables are made.
@@ -92,20 +98,21 @@ impl Jumps {
     }
 
     /// For those of coupled pairs; `None` where these have no tables.
-    pub fn pair_lanes(&self) -> Option<PackedLanes<'_>> {
-        self.lanes().filter(|_| self.is_near(0))
+    pub fn pair_lanes(&self) -> Option<PairLanes<'_>> {
+        let law = self.lanes().filter(|_| self.is_near(0))?;
+        Some(PairLanes { law, residuals: self.residuals.lanes() })
     }
 
     /// As [`Jumps::pair`] in every lane.
     #[inline(always)]
     pub fn pairs(
         &self,
-        law: &PackedLanes,
+        lanes: &PairLanes,
         streams: &mut Streams,
         apart: &Row<i64>,
         (first, other): (&mut Row<i16>, &mut Row<i16>),
     ) {
-        let bits = law.with_bits(streams, first);
+        let bits = lanes.law.with_bits(streams, first);
         let e = *first;
         // Arithmetic on registers, then look-ups, then arithmetic again: [`Jumps::near`] in parts.
         let far = self.residuals.rows() as i64 - 1;
@@ -121,11 +128,9 @@ impl Jumps {
             distance.0[l] = near.0[l].unsigned_abs();
             further.0[l] = if joint > self.reach as i16 { never } else { (joint - size).max(0) } as u16;
         }
-        let words = streams.words();
-        let (mut residuals, mut keeps) = (Row([0i16; LANES]), Row([0u64; LANES]));
-        let (tables, below) = (self.residuals.view(), &self.below[..]);
+        let residuals = lanes.residuals.at(&distance, &streams.words());
+        let (mut keeps, below) = (Row([0u64; LANES]), &self.below[..]);
         for l in 0..LANES {
-            residuals.0[l] = tables.at(distance.0[l].into(), words.0[l]) as i16;
             keeps.0[l] = below[usize::from(further.0[l])];
         }
         let mut second = Row([0i16; LANES]);

@@ -1,6 +1,7 @@
 //! Draws from many small tables by one word each.
 
 use super::alias;
+use super::xoshiro::{self, LANES};
 
 /// Alias tables of several laws on consecutive integers, each by [`alias::push`].
 #[derive(Debug, Default)]
@@ -38,30 +39,56 @@ impl AliasRows {
     /// The value of law `k` that a uniform word stands for.
     #[inline]
     pub fn at(&self, k: usize, word: u64) -> i64 {
-        self.view().at(k, word)
-    }
-
-    /// The tables for many draws: where they are is looked up once.
-    #[inline(always)]
-    pub fn view(&self) -> AliasView<'_> {
-        AliasView { rows: &self.rows, columns: &self.columns }
-    }
-}
-
-/// [`AliasRows`] in registers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AliasView<'a> {
-    rows: &'a [Row],
-    columns: &'a [u64],
-}
-
-impl AliasView<'_> {
-    /// As [`AliasRows::at`].
-    #[inline(always)]
-    pub fn at(self, k: usize, word: u64) -> i64 {
         let &Row { first, mask, low } = &self.rows[k];
         let (bits, mask) = (word >> 1, u64::from(mask));
         let entry = self.columns[(u64::from(first) + (bits & mask)) as usize];
         low + alias::pick(entry, mask, bits) as i64
+    }
+
+    /// The tables for words of several streams at once. All values within 16 bits.
+    pub fn lanes(&self) -> AliasLanes {
+        let width = self.rows.iter().map(|row| row.mask + 1).max().unwrap_or(1);
+        let (mut shares, mut values) = (Vec::new(), Vec::new());
+        for &Row { first, mask, low } in &self.rows {
+            for column in 0..width {
+                let entry = self.columns[(first + (column & mask)) as usize];
+                let value = |k: u64| u32::from((low + k as i64) as i16 as u16);
+                shares.push(entry & !u64::from(mask));
+                values.push(value(u64::from(column & mask)) | value(entry & u64::from(mask)) << 16);
+            }
+        }
+        AliasLanes { width: width as u16, shares, values }
+    }
+}
+
+/// [`AliasRows`] with as many columns for every law: shorter ones are there several times.
+#[derive(Debug)]
+pub(crate) struct AliasLanes {
+    width: u16,
+    /// By column: its own share, below which the bits take the lower half of its values, else the upper.
+    shares: Vec<u64>,
+    values: Vec<u32>,
+}
+
+impl AliasLanes {
+    /// As [`AliasRows::at`] in every lane.
+    #[inline(always)]
+    pub fn at(&self, laws: &xoshiro::Row<u16>, words: &xoshiro::Row<u64>) -> xoshiro::Row<i16> {
+        let mut places = xoshiro::Row([0u16; LANES]);
+        for l in 0..LANES {
+            places.0[l] = laws.0[l] * self.width + ((words.0[l] >> 1) as u16 & (self.width - 1));
+        }
+        let (mut shares, mut values) = (xoshiro::Row([0u64; LANES]), xoshiro::Row([0u32; LANES]));
+        for l in 0..LANES {
+            let place = usize::from(places.0[l]);
+            shares.0[l] = self.shares[place];
+            values.0[l] = self.values[place];
+        }
+        let mut chosen = xoshiro::Row([0i16; LANES]);
+        for l in 0..LANES {
+            let shift = if words.0[l] >> 1 < shares.0[l] { 0 } else { 16 };
+            chosen.0[l] = (values.0[l] >> shift) as i16;
+        }
+        chosen
     }
 }

@@ -23,7 +23,7 @@ pub(crate) mod xoshiro;
 mod ziggurat;
 
 pub use alias::Alias;
-pub(crate) use alias_rows::AliasRows;
+pub(crate) use alias_rows::{AliasLanes, AliasRows};
 pub use bounded::below;
 pub use exponential::exponential;
 pub(crate) use exponential::exponentials;

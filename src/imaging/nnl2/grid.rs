@@ -11,6 +11,12 @@ pub(super) fn power(bits: u32) -> f64 {
     (1u64 << bits) as f64
 }
 
+/// The nearest integer to a number within ±2^52, ties to even: in that range doubles beyond 2^52 are the integers.
+pub(super) fn nearest(x: f64) -> f64 {
+    let size = (x.abs() + power(52)) - power(52);
+    size.copysign(x)
+}
+
 pub(super) fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, z| m.max(z.abs()))
 }
@@ -26,6 +32,6 @@ pub(super) fn grid(size: f64, wanted: u32) -> u32 {
     wanted.min((52 - integer) as u32).min(FINEST)
 }
 
-pub(super) fn clamp(z: f64, lower: i64, upper: i64) -> f64 {
-    z.max(lower as f64).min(upper as f64)
+pub(super) fn clamp(z: f64, lower: f64, upper: f64) -> f64 {
+    z.max(lower).min(upper)
 }

@@ -7,12 +7,15 @@ mod interior;
 mod problem;
 mod repair;
 mod solve;
+mod total;
 
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Region, Row};
 use crate::lattice::square;
-use grid::{FINEST, GRID, clamp, grid, largest, power, reach};
+use grid::{FINEST, GRID, clamp, grid, largest, nearest, power};
 use problem::{Constraint, Problem};
+use std::ops::{Neg, Shr};
+use total::Total;
 
 /// Largest noise, in counts.
 const MAX_NOISE: f64 = (1u64 << 40) as f64;
@@ -28,8 +31,8 @@ const MAX_ENTRIES: usize = 1 << 22;
 /// `x + z >= 0` is `z >= -x`. Three routes:
 ///
 /// - no equation and no row `b·z >= c`: every value is clamped;
-/// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, `theta` from sorted breakpoints,
-///   O(n log n) without allocation;
+/// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, without upper bounds from
+///   a few passes, else from sorted breakpoints, O(n log n); without allocation;
 /// - anything else: a dual active-set method (Goldfarb and Idnani 1983) finds which constraints are tight and solves
 ///   their equations by orthonormalisation; beyond 128 entries it begins at what an interior-point solver takes for
 ///   tight. The conditions of optimality are checked: residual <= 1e-9 relative to `1 + ‖u‖∞`.
@@ -57,7 +60,7 @@ pub struct Nnl2 {
 #[derive(Debug, Clone)]
 enum Route {
     Clamp,
-    Total,
+    Total(Total),
     /// Independent equations, then the rows; the number of the former; entries that have one value.
     General(Vec<Constraint>, usize, Vec<bool>),
 }
@@ -109,7 +112,7 @@ impl Nnl2 {
         } else if component.rows.is_empty() {
             Route::Clamp
         } else if component.is_total() {
-            Route::Total
+            Route::Total(Total::new(lower, upper))
         } else {
             Self::general(component, lower, upper, rows)?
         };
@@ -162,7 +165,7 @@ impl Nnl2 {
         scratch.units.clear();
         let bits = match &self.route {
             Route::Clamp => self.clamp(scratch),
-            Route::Total => self.total(scratch),
+            Route::Total(total) => total.project(scratch),
             Route::General(constraints, equations, pinned) => {
                 let problem = Problem {
                     u: &scratch.values,
@@ -173,123 +176,26 @@ impl Nnl2 {
                     scale: 1.0 + largest(&scratch.values),
                 };
                 let solution = problem.solve()?;
-                let exact =
-                    |units: &[i64], bits: u32| self.check_units(bits, |i| i128::from(units[i])).is_ok();
+                let exact = |units: &[i64], bits: u32| self.check_units(bits, |i| units[i]).is_ok();
                 let (units, bits) = problem.repair(&solution, pinned, exact)?;
                 scratch.units = units;
                 bits
             }
         };
-        self.check_units(bits, |i| i128::from(scratch.units[i]))?;
+        self.check_units(bits, |i| scratch.units[i])?;
+        let unit = 1.0 / power(bits);
         for (&entry, &units) in entries.iter().zip(&scratch.units) {
-            noise[entry as usize] = units as f64 / power(bits);
+            noise[entry as usize] = units as f64 * unit;
         }
         Ok(())
     }
 
     fn clamp(&self, scratch: &mut Nnl2Scratch) -> u32 {
         for ((u, &lower), &upper) in scratch.values.iter_mut().zip(&self.lower).zip(&self.upper) {
-            *u = clamp(*u, lower, upper);
+            *u = clamp(*u, lower as f64, upper as f64);
         }
         let bits = grid(largest(&scratch.values), GRID);
-        scratch.units.extend(scratch.values.iter().map(|u| libm::rint(u * power(bits)) as i64));
-        bits
-    }
-
-    fn total(&self, scratch: &mut Nnl2Scratch) -> u32 {
-        let Nnl2Scratch { values, units, at_lower, at_upper } = scratch;
-        let bounded = || values.iter().zip(&self.lower).zip(&self.upper).map(|((u, l), h)| (*u, *l, *h));
-        // The sum of clamp(u - theta) is `constant - free theta` between the breakpoints.
-        let reach = reach(values);
-        let (mut constant, mut free) = (0.0, 0.0);
-        at_lower.clear();
-        at_upper.clear();
-        for (u, lower, upper) in bounded() {
-            let (lower, upper) = (lower as f64, upper as f64);
-            if lower > -reach {
-                at_lower.push(u - lower);
-            }
-            if upper < reach {
-                at_upper.push(u - upper);
-                constant += upper;
-            } else {
-                constant += u;
-                free += 1.0;
-            }
-        }
-        at_lower.sort_unstable_by(f64::total_cmp);
-        at_upper.sort_unstable_by(f64::total_cmp);
-        let (mut lowers, mut uppers) = (at_lower.iter().peekable(), at_upper.iter().peekable());
-        let mut theta = f64::NEG_INFINITY;
-        loop {
-            let next = match (uppers.peek(), lowers.peek()) {
-                (Some(&&up), Some(&&low)) => up.min(low),
-                (Some(&&one), None) | (None, Some(&&one)) => one,
-                (None, None) => f64::INFINITY,
-            };
-            if next == f64::INFINITY || constant - free * next <= 0.0 {
-                if free > 0.0 {
-                    theta = constant / free;
-                } else if next < f64::INFINITY {
-                    theta = next;
-                }
-                break;
-            }
-            if uppers.next_if(|&&up| up <= next).is_some() {
-                constant += next;
-                free += 1.0;
-            } else {
-                lowers.next();
-                constant -= next;
-                free -= 1.0;
-            }
-            theta = next;
-        }
-        // Once more from the entries that are free: without the rounding of many steps.
-        let between = |u: f64, lower: i64, upper: i64, theta: f64| {
-            let z = u - theta;
-            z > lower as f64 && z < upper as f64
-        };
-        let (mut sum, mut count) = (0.0, 0u64);
-        for (u, lower, upper) in bounded() {
-            if between(u, lower, upper, theta) {
-                sum += u;
-                count += 1;
-            } else {
-                sum += clamp(u - theta, lower, upper);
-            }
-        }
-        if count > 0 {
-            theta = sum / count as f64;
-        }
-        let size = bounded().fold(0.0f64, |m, (u, lower, upper)| m.max(clamp(u - theta, lower, upper).abs()));
-        let bits = grid(size, GRID);
-        units.extend(bounded().map(|(u, lower, upper)| {
-            let z = clamp(u - theta, lower, upper);
-            libm::rint(z * power(bits)) as i64
-        }));
-        // What rounding left, spread over the free entries; z = 0 is feasible, so that all entries have room for it.
-        let mut left = -units.iter().map(|&m| i128::from(m)).sum::<i128>();
-        for only_free in [true, false] {
-            let each = if only_free { left.abs() / i128::from(count.max(1)) + 1 } else { left.abs() };
-            for (unit, (u, lower, upper)) in units.iter_mut().zip(bounded()) {
-                if left == 0 {
-                    break;
-                }
-                if only_free && !between(u, lower, upper, theta) {
-                    continue;
-                }
-                let now = i128::from(*unit);
-                let room = if left > 0 {
-                    (i128::from(upper) << bits) - now
-                } else {
-                    now - (i128::from(lower) << bits)
-                };
-                let step = left.signum() * each.min(left.abs()).min(room);
-                *unit += step as i64;
-                left -= step;
-            }
-        }
+        scratch.units.extend(scratch.values.iter().map(|u| nearest(u * power(bits)) as i64));
         bits
     }
 
@@ -311,11 +217,15 @@ impl Nnl2 {
     }
 
     /// The same for values `unit(i) 2^-bits`.
-    fn check_units(&self, bits: u32, unit: impl Fn(usize) -> i128) -> Result<()> {
+    fn check_units<U>(&self, bits: u32, unit: impl Fn(usize) -> U) -> Result<()>
+    where
+        U: Copy + Into<i128> + Neg<Output = U> + Shr<u32, Output = U>,
+    {
         let sum = |row: &Row| {
             row.iter().try_fold(0i128, |sum, &(entry, a)| {
-                let term =
-                    i128::from(a).checked_mul(unit(entry as usize)).and_then(|term| sum.checked_add(term));
+                let term = i128::from(a)
+                    .checked_mul(unit(entry as usize).into())
+                    .and_then(|term| sum.checked_add(term));
                 term.ok_or_else(|| Error::Invariant("an equation of the noise overflows 128 bits".into()))
             })
         };
@@ -333,10 +243,13 @@ impl Nnl2 {
             }
         }
         for (i, (&lower, &upper)) in self.lower.iter().zip(&self.upper).enumerate() {
-            let (above, below) =
-                (unit(i) - (i128::from(lower) << bits), (i128::from(upper) << bits) - unit(i));
-            if above.min(below) < 0 {
-                return violated(format!("entry {}", self.component.entries[i] + 1), above.min(below));
+            // Rounded down and up to counts.
+            let (least, most) = ((unit(i) >> bits).into(), -(-unit(i) >> bits).into());
+            if least < i128::from(lower) || most > i128::from(upper) {
+                let (unit, lower, upper) =
+                    (unit(i).into(), i128::from(lower) << bits, i128::from(upper) << bits);
+                let by = (unit - lower).min(upper - unit);
+                return violated(format!("entry {}", self.component.entries[i] + 1), by);
             }
         }
         Ok(())
@@ -524,7 +437,7 @@ mod tests {
             case.component = Linear::total(n).unwrap().whole();
             let u = random_noise(&mut rng, n, round % 2 == 0);
             let short = case.nnl2();
-            assert!(matches!(short.route, Route::Total));
+            assert!(matches!(short.route, Route::Total(_)));
             let (z, other) = (case.project(&short, &u), case.project(&case.general(), &u));
             assert!(distance(&z, &other) < 2e-5, "{case:?} {u:?}: {z:?}, {other:?}");
         }
@@ -545,7 +458,9 @@ mod tests {
             let u: Vec<f64> = (0..n).map(|_| law.sample(&mut rng) as f64 + open01(&mut rng)).collect();
             let z = case.project(&case.nnl2(), &u);
             let at = |theta: f64| {
-                (0..n).map(move |i| (i, theta)).map(|(i, t)| clamp(u[i] - t, case.lower[i], case.upper[i]))
+                (0..n)
+                    .map(move |i| (i, theta))
+                    .map(|(i, t)| clamp(u[i] - t, case.lower[i] as f64, case.upper[i] as f64))
             };
             let (mut low, mut high) = (-1e3, 1e3);
             for _ in 0..100 {

@@ -64,7 +64,7 @@ impl Problem<'_> {
             }
         }
         for (i, (&z, g)) in z.iter().zip(gradient).enumerate() {
-            let own = z - clamp(z - g, self.lower[i], self.upper[i]);
+            let own = z - clamp(z - g, self.lower[i] as f64, self.upper[i] as f64);
             worst = if (z + g).is_nan() { f64::INFINITY } else { worst.max(own.abs()) };
         }
         worst / self.scale

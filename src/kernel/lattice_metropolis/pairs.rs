@@ -3,15 +3,16 @@
 use super::lanes::Side;
 use super::{LatticeMetropolis, LatticeState};
 use crate::kernel::Pairs;
+use crate::kernel::jumps::PairLanes;
 use crate::law::LatticeLaw;
-use crate::rng::{LANES, PackedLanes, Row, Stream, Streams, exponentials};
+use crate::rng::{LANES, Row, Stream, Streams, exponentials};
 use fearless_simd::{Level, dispatch};
 
 /// [`LANES`] pairs.
 pub(super) struct MetropolisPairs<'a, L: LatticeLaw> {
     x: Side<'a, L>,
     y: Side<'a, L>,
-    law: PackedLanes<'a>,
+    lanes: PairLanes<'a>,
     level: Level,
     streams: Streams,
     /// Of one step, by coordinate and by block.
@@ -32,7 +33,7 @@ impl<'a, L: LatticeLaw> MetropolisPairs<'a, L> {
         Some(Self {
             x: Side::new(kernel)?,
             y: Side::new(kernel)?,
-            law: kernel.jumps.pair_lanes()?,
+            lanes: kernel.jumps.pair_lanes()?,
             level: Level::new(),
             streams: Streams::default(),
             jumps: [rows(), rows()],
@@ -49,7 +50,7 @@ impl<'a, L: LatticeLaw> MetropolisPairs<'a, L> {
         for step in 1..=steps {
             let [a, b] = &mut self.jumps;
             for ((a, b), apart) in a.iter_mut().zip(&mut *b).zip(&self.apart) {
-                kernel.jumps.pairs(&self.law, &mut self.streams, apart, (a, b));
+                kernel.jumps.pairs(&self.lanes, &mut self.streams, apart, (a, b));
             }
             for row in &mut self.thresholds {
                 *row = exponentials(&mut self.streams);
