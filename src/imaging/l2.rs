@@ -61,25 +61,36 @@ impl L2 {
 
     /// Replaces the noise of all nodes by its projection.
     pub fn project(&self, noise: &mut [f64]) {
-        self.combine(noise);
+        let mut sums = vec![0.0; self.below.len()];
+        self.combine_and_keep(noise, |v, sum| sums[v] = sum);
         for level in 1..self.hierarchy.levels() {
             let (piece, above, below) = self.hierarchy.split_level(level, noise);
-            self.spread(&piece, above, below);
+            self.spread_rest(&piece, above, below, |v, _| sums[v]);
         }
         // Parents as sums of what is released, so that the invariant holds to the last rounding.
         self.hierarchy.sum_up_noise(noise);
     }
 
     /// Downwards: from the estimates of the children of a piece to their projections, given those of their parents.
-    #[inline]
     pub fn spread(&self, piece: &Piece, above: &[f64], estimates: &mut [f64]) {
+        self.spread_rest(piece, above, estimates, |_, family| family.iter().sum());
+    }
+
+    /// The same where something tells what the estimates of a node's children sum to.
+    #[inline]
+    fn spread_rest(
+        &self,
+        piece: &Piece,
+        above: &[f64],
+        estimates: &mut [f64],
+        sum: impl Fn(usize, &[f64]) -> f64,
+    ) {
         let leaf = self.own[piece.level];
         let are_leaves = self.leaf_variance(piece).is_some();
         for (v, &total) in piece.parents.clone().zip(above).take_while(|&(v, _)| v < self.below.len()) {
             if self.below[v] > 0.0 {
                 let family = &mut estimates[piece.places(&self.hierarchy, v)];
-                let sum: f64 = family.iter().sum();
-                let rest = (total - sum) / self.below[v];
+                let rest = (total - sum(v, family)) / self.below[v];
                 if are_leaves {
                     family.iter_mut().for_each(|z| *z += rest * leaf);
                 } else {
@@ -95,27 +106,35 @@ impl L2 {
     /// Upwards: replaces the noise of every node by that of the best linear unbiased estimate of its count from its own subtree,
     /// `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c` ([`L2::variance`]).
     pub(super) fn combine(&self, noise: &mut [f64]) {
+        self.combine_and_keep(noise, |_, _| ());
+    }
+
+    #[inline]
+    fn combine_and_keep(&self, noise: &mut [f64], keep: impl FnMut(usize, f64)) {
         let known = (0..self.combined.len()).filter(|&v| self.hierarchy.is_known(v));
         known.for_each(|v| noise[v] = 0.0);
-        self.gather_levels(1..self.hierarchy.levels(), noise);
+        self.gather_levels(1..self.hierarchy.levels(), noise, keep);
     }
 
     /// The same of the parents of some levels, the last first.
-    fn gather_levels(&self, levels: Range<usize>, noise: &mut [f64]) {
+    fn gather_levels(&self, levels: Range<usize>, noise: &mut [f64], mut keep: impl FnMut(usize, f64)) {
         for level in levels.rev() {
             let (piece, above, below) = self.hierarchy.split_level(level, noise);
-            self.gather(&piece, above, below);
+            self.gather(&piece, above, below, &mut keep);
         }
     }
 
     /// The same of the parents of a piece, from their noise and the estimates of their children.
     #[inline]
-    fn gather(&self, piece: &Piece, noise: &mut [f64], estimates: &[f64]) {
+    fn gather(&self, piece: &Piece, noise: &mut [f64], estimates: &[f64], mut keep: impl FnMut(usize, f64)) {
         let own = self.own[piece.level - 1];
         for (v, z) in piece.parents.clone().zip(noise).take_while(|(v, _)| *v < self.below.len()) {
-            if self.below[v] > 0.0 && !self.hierarchy.is_known(v) {
+            if self.below[v] > 0.0 {
                 let sum: f64 = estimates[piece.places(&self.hierarchy, v)].iter().sum();
-                *z = self.combined[v] * (*z / own + sum / self.below[v]);
+                keep(v, sum);
+                if !self.hierarchy.is_known(v) {
+                    *z = self.combined[v] * (*z / own + sum / self.below[v]);
+                }
             }
         }
     }
@@ -135,10 +154,10 @@ impl L2 {
             |children: &mut Vec<f64>, (piece, above)| {
                 children.resize(piece.children.len(), 0.0);
                 last(piece, children);
-                self.gather(piece, above, children);
+                self.gather(piece, above, children, |_, _| ());
             },
         );
-        self.gather_levels(1..pieces.levels() - 1, noise);
+        self.gather_levels(1..pieces.levels() - 1, noise, |_, _| ());
     }
 
     /// The variance of a node's estimate from its subtree; 0 where it is known.
