@@ -251,27 +251,14 @@ impl Hierarchy {
     pub fn sum_up<V: Value>(&self, values: &mut [V]) {
         debug_assert_eq!(values.len(), self.nodes());
         for &v in &*self.internal {
-            let (fours, rest) = values[self.children(v as usize)].as_chunks::<4>();
-            let mut sum = V::default();
-            // In fours: the compiler unrolls no sum whose order counts.
-            for &[a, b, c, d] in fours {
-                sum += a;
-                sum += b;
-                sum += c;
-                sum += d;
-            }
-            rest.iter().for_each(|&value| sum += value);
-            values[v as usize] = sum;
+            values[v as usize] = V::sum(&values[self.children(v as usize)]);
         }
     }
 
     /// Sets every parent of a piece that has children to their sum.
     pub fn sum_piece<V: Value>(&self, piece: &Piece, above: &mut [V], below: &[V]) {
         for (v, parent) in piece.parents.clone().zip(above).filter(|&(v, _)| !self.is_leaf(v)) {
-            *parent = V::default();
-            for &value in &below[piece.places(self, v)] {
-                *parent += value;
-            }
+            *parent = V::sum(&below[piece.places(self, v)]);
         }
     }
 
@@ -282,10 +269,7 @@ impl Hierarchy {
             return self.sum_up(noise);
         }
         for &v in &*self.internal {
-            let mut sum = V::default();
-            for &value in &noise[self.children(v as usize)] {
-                sum += value;
-            }
+            let sum = V::sum(&noise[self.children(v as usize)]);
             if !self.is_known(v as usize) {
                 noise[v as usize] = sum;
                 continue;
