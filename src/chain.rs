@@ -68,9 +68,10 @@ pub fn visit_all<K: Kernel>(
     stops: &[u64],
     mut at: impl FnMut(usize, &[K::Value]),
 ) -> Vec<Chain<K::State, Stream>> {
-    let mut lanes = if chains.len() < FEW { None } else { kernel.lanes() };
+    let mut all_lanes = if chains.len() < FEW { None } else { kernel.lanes() };
     for (group, chains) in chains.chunks_mut(LANES).enumerate() {
-        let first = group * LANES;
+        let (first, few) = (group * LANES, chains.len() < FEW);
+        let mut lanes = all_lanes.as_mut().filter(|_| !few);
         let mut inside = [false; LANES];
         for (lane, chain) in chains.iter_mut().enumerate() {
             inside[lane] = lanes.as_mut().is_some_and(|lanes| lanes.load(lane, &chain.state, &chain.rng));
@@ -78,7 +79,7 @@ pub fn visit_all<K: Kernel>(
                 chain.visit(kernel, 0, stops, |position| at(first + lane, position));
             }
         }
-        let Some(lanes) = &mut lanes else { continue };
+        let Some(lanes) = lanes else { continue };
         let mut done = 0;
         for (i, &stop) in stops.iter().enumerate() {
             while done < stop && inside.contains(&true) {
@@ -89,7 +90,7 @@ pub fn visit_all<K: Kernel>(
                     }
                     let (state, rng, moves) = lanes.take(lane);
                     if std::mem::take(&mut inside[lane]) {
-                        chains[lane] = Chain { state, rng, moves };
+                        chains[lane] = Chain { state, rng, moves: chains[lane].moves + moves };
                         chains[lane].visit(kernel, done, &stops[i..], |position| at(first + lane, position));
                     }
                 }
@@ -100,7 +101,7 @@ pub fn visit_all<K: Kernel>(
         }
         for lane in (0..LANES).filter(|&lane| inside[lane]) {
             let (state, rng, moves) = lanes.take(lane);
-            chains[lane] = Chain { state, rng, moves };
+            chains[lane] = Chain { state, rng, moves: chains[lane].moves + moves };
         }
     }
     chains
@@ -231,6 +232,22 @@ mod tests {
             beyond += u32::from(kernel.position(&alone.0)[0].abs() > 1 << 15);
         }
         assert!(beyond > 3, "{beyond}");
+    }
+
+    /// Chains that go on side by side have moved as often as those that did not stop between.
+    #[test]
+    fn moves_add_up() {
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let kernel =
+            LatticeMetropolis::new(&Linear::margins(3, 3).unwrap(), law, 0.3, BasisKind::Smith).unwrap();
+        let start = |seed| Chain::new(kernel.init(&[0; 9]), test_stream(seed));
+        let chains: Vec<_> = (0..33).map(start).collect();
+        let visit = |chains, stop| visit_all(&kernel, chains, &[stop], |_, _| ());
+        let whole = visit(chains.clone(), 500);
+        for (once, twice) in whole.iter().zip(visit(visit(chains, 300), 200)) {
+            assert!(once.moves > 0);
+            assert_eq!((once.moves, &once.rng), (twice.moves, &twice.rng));
+        }
     }
 
     /// The plain reference of lanes: every chain alone. States, moves, traces and streams are equal bit for bit, for any number of

@@ -3,6 +3,7 @@
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, Piece, Pieces, parents};
+use crate::law::Value;
 use std::ops::Range;
 
 /// Projects noise on all nodes of a hierarchy onto `parent = Σ children`, minimising
@@ -73,7 +74,7 @@ impl L2 {
 
     /// Downwards: from the estimates of the children of a piece to their projections, given those of their parents.
     pub fn spread(&self, piece: &Piece, above: &[f64], estimates: &mut [f64]) {
-        self.spread_rest(piece, above, estimates, |_, family| family.iter().sum());
+        self.spread_rest(piece, above, estimates, |_, family| f64::sum(family));
     }
 
     /// The same where something tells what the estimates of a node's children sum to.
@@ -130,7 +131,7 @@ impl L2 {
         let own = self.own[piece.level - 1];
         for (v, z) in piece.parents.clone().zip(noise).take_while(|(v, _)| *v < self.below.len()) {
             if self.below[v] > 0.0 {
-                let sum: f64 = estimates[piece.places(&self.hierarchy, v)].iter().sum();
+                let sum = f64::sum(&estimates[piece.places(&self.hierarchy, v)]);
                 keep(v, sum);
                 if !self.hierarchy.is_known(v) {
                     *z = self.combined[v] * (*z / own + sum / self.below[v]);

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 /// Space for one projection, reused from call to call.
 #[derive(Debug, Clone, Default)]
 pub struct SimplexScratch<V> {
-    /// Sorted, or those above the threshold.
+    /// Those above the threshold.
     values: Vec<V>,
-    fractions: Vec<(f64, usize)>,
+    shares: Shares,
 }
 
 /// A noisy value that can be projected.
@@ -17,12 +17,12 @@ pub trait SimplexValue: Value {
     /// Non-negative least squares onto `{y >= 0, Σ y = total}`, then the integers with the same sum that
     /// are closest to that in L1, into `out`.
     ///
-    /// The projection is `y_i = max(0, noisy_i - theta)`, `theta` from one sort; the rounding by largest
+    /// The projection is `y_i = max(0, noisy_i - theta)`, `theta` in a few passes; the rounding by largest
     /// remainders, which is optimal for one sum: everything is rounded down, and the units left over go
-    /// to the largest fractional parts, ties broken uniformly at random. For integer input the whole is
+    /// to the largest fractional parts; of reals that tie, which noise never makes, to the first. For integer input the whole is
     /// exact: all fractional parts are equal, and the units go to a uniform subset of the positive entries.
     ///
-    /// - `noisy`: at least one value; `total` >= 0. O(n log n), for integers nearly O(n).
+    /// - `noisy`: at least one value; `total` >= 0. Nearly O(n).
     fn project<R: Rng + ?Sized>(
         noisy: &[Self],
         total: i64,
@@ -103,32 +103,15 @@ impl SimplexValue for f64 {
             out.fill(0);
             return;
         }
-        let SimplexScratch { values: sorted, fractions } = scratch;
-        sorted.clear();
-        sorted.extend_from_slice(noisy);
-        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-        let (mut excess, mut count) = (-total as f64, 0.0);
-        for &value in &*sorted {
-            if value * count <= excess && count > 0.0 {
-                break;
-            }
-            excess += value;
-            count += 1.0;
-        }
-        let theta = excess / count;
-        fractions.clear();
-        let mut units = total;
-        for (i, (out, &value)) in out.iter_mut().zip(noisy).enumerate() {
-            let y = (value - theta).max(0.0);
-            let floor = libm::floor(y);
-            *out = floor as i64;
-            units -= *out;
-            if y > 0.0 {
-                fractions.push((y - floor, i));
-            }
-        }
-        largest_first(units, fractions, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        hand_out(units, fractions.iter().map(|&(_, i)| i), out);
+        let theta = theta_of_reals(noisy, None, total);
+        let Shares { keys, .. } = &mut scratch.shares;
+        keys.resize(noisy.len(), 0);
+        let values = noisy.iter().map(|noisy| (noisy - theta).max(0.0));
+        // Fractions are ordered as their bits are.
+        let places = out.iter_mut().zip(&mut *keys);
+        let key = |y: f64, floor: f64| 1 + (y - floor).to_bits();
+        let sum = round_down(values, total, 0.0, key, places);
+        scratch.shares.hand_out(total - sum, |a, b| a.cmp(&b), out);
     }
 }
 
@@ -179,29 +162,18 @@ fn wide_threshold(noisy: &[i64], total: i64, above: &mut Vec<i64>) -> (i128, i12
 /// Space for one weighted projection, reused from call to call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WeightedScratch {
-    /// Noisy values over their variances, and places.
-    ranks: Vec<(f64, u32)>,
     /// A variance, and its sums: 0, once, twice and so on.
     sums: (f64, Vec<f64>),
-    ties: TieScratch,
-}
-
-/// What is left of positive values when they are rounded down, and what breaks ties.
-#[derive(Debug, Clone, Default)]
-struct TieScratch {
-    /// In units of 2^-32; less than 0 of values that are not positive.
-    fractions: Vec<f64>,
     /// By value, a random word if it is positive.
     words: Vec<u64>,
-    sorted: Vec<u64>,
-    order: Vec<(f64, u64, usize)>,
+    shares: Shares,
 }
 
 /// The same as [`SimplexValue::project`] with weights: the point of `{y >= 0, Σ y = total}` with the least
 /// `Σ (y_i - noisy_i)² / variance_i`, `y_i = max(0, noisy_i - theta variance_i)`, then the integers with the same sum that are closest to
 /// that in L1. Fractional parts that differ by less than 2^-32 tie; ties are broken uniformly at random.
 ///
-/// - `noisy`, `variances`: at least one; variances > 0. `total` >= 0. O(n log n), for integers of one variance nearly O(n).
+/// - `noisy`, `variances`: at least one; variances > 0. `total` >= 0. Nearly O(n).
 pub(super) fn project_weighted<R: Rng + ?Sized>(
     noisy: &[f64],
     variances: &[f64],
@@ -214,36 +186,56 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
         out.fill(0);
         return;
     }
-    let WeightedScratch { ranks, sums, ties } = scratch;
-    let theta = theta_of_integers(noisy, variances, total, sums)
-        .unwrap_or_else(|| theta_of_reals(noisy, variances, total, ranks));
-    ties.fractions.resize(noisy.len(), 0.0);
-    let values = noisy.iter().zip(variances).map(|(noisy, variance)| (noisy - theta * variance).max(0.0));
-    let places = out.iter_mut().zip(&mut ties.fractions);
-    // Below that no value needs a branch.
-    let sum = if total < 1 << 50 {
-        let whole = |floor: f64| ((floor + SHIFT).to_bits() - SHIFT.to_bits()) as i64;
-        round_down(values, floor_of_small, whole, places)
+    let WeightedScratch { sums, words, shares } = scratch;
+    let alike =
+        noisy.iter().zip(variances).fold(true, |all, (&y, &v)| all & (nearest(y) == y) & (v == variances[0]));
+    let theta = if alike {
+        theta_of_integers(noisy, variances[0], total, sums)
+            .unwrap_or_else(|| theta_by_sort(noisy, variances, total))
     } else {
-        round_down(values, libm::floor, |floor| floor as i64, places)
+        theta_of_reals(noisy, Some(variances), total)
     };
-    ties.hand_out(total - sum, rng, out);
+    shares.keys.resize(noisy.len(), 0);
+    let values = noisy.iter().zip(variances).map(|(noisy, variance)| (noisy - theta * variance).max(0.0));
+    // In units of the grain.
+    let key = |y: f64, floor: f64| 1 + (whole((y - floor).max(0.0) / GRAIN) << WORD_BITS);
+    let sum = round_down(values, total, GRAIN, key, out.iter_mut().zip(&mut shares.keys));
+    words.clear();
+    words.extend(shares.keys.iter_mut().map(|key| {
+        let word = if *key > 0 { rng.next_u64() } else { 0 };
+        *key += word >> (64 - WORD_BITS);
+        word
+    }));
+    shares.hand_out(total - sum, |a, b| (words[b], b).cmp(&(words[a], a)), out);
 }
 
-/// Rounds values >= 0 down; returns what that sums to. What is left is in units of 2^-32, less than 0 where the value is 0.
+/// Rounds values >= 0 with this total down, or up where they are less than a grain below an integer; returns what that sums to. By value: the integer, and
+/// the key of what is left, 0 where the value is 0.
 fn round_down<'a>(
     values: impl Iterator<Item = f64>,
-    floor: impl Fn(f64) -> f64,
-    whole: impl Fn(f64) -> i64,
-    places: impl Iterator<Item = (&'a mut i64, &'a mut f64)>,
+    total: i64,
+    grain: f64,
+    key: impl Fn(f64, f64) -> u64,
+    places: impl Iterator<Item = (&'a mut i64, &'a mut u64)>,
 ) -> i64 {
     let mut sum = 0;
-    for (y, (out, fraction)) in values.zip(places) {
-        // What rounding has left just below an integer is that integer.
-        let floor = floor(y + GRAIN);
-        *out = whole(floor);
-        sum += *out;
-        *fraction = if y > 0.0 { nearest((y - floor).max(0.0) / GRAIN) } else { -1.0 };
+    let mut place = |y: f64, floor: f64, whole: i64, (out, left): (&mut i64, &mut u64)| {
+        *out = whole;
+        sum += whole;
+        *left = if y > 0.0 { key(y, floor) } else { 0 };
+    };
+    let rounded = values.zip(places);
+    // Below that no value needs a branch.
+    if total < 1 << 50 {
+        rounded.for_each(|(y, places)| {
+            let floor = floor_of_small(y + grain);
+            place(y, floor, whole(floor) as i64, places);
+        });
+    } else {
+        rounded.for_each(|(y, places)| {
+            let floor = libm::floor(y + grain);
+            place(y, floor, floor as i64, places);
+        });
     }
     sum
 }
@@ -256,87 +248,109 @@ fn nearest(x: f64) -> f64 {
     (x + SHIFT) - SHIFT
 }
 
+/// The same of one within 0 and 2^51, as an integer.
+fn whole(x: f64) -> u64 {
+    (x + SHIFT).to_bits() - SHIFT.to_bits()
+}
+
 /// The largest integer that is not above a number from 0 to 2^51.
 fn floor_of_small(x: f64) -> f64 {
     let near = nearest(x);
     near - if near > x { 1.0 } else { 0.0 }
 }
 
-impl TieScratch {
-    /// Hands units out to the largest fractional parts.
-    fn hand_out<R: Rng + ?Sized>(&mut self, units: i64, rng: &mut R, out: &mut [i64]) {
-        let Self { fractions, words, sorted, order } = self;
-        let places = || fractions.iter().zip(0..).filter(|&(&fraction, _)| fraction >= 0.0);
-        words.clear();
-        words.extend(fractions.iter().map(|&fraction| if fraction >= 0.0 { rng.next_u64() } else { 0 }));
+/// What is left of values that are rounded down, and who gets the units that this leaves.
+#[derive(Debug, Clone, Default)]
+struct Shares {
+    /// By value: the larger, the sooner it gets one; 0 where none is due.
+    keys: Vec<u64>,
+    sorted: Vec<u64>,
+}
+
+/// Bits of a random word in a key, below 33 of a fraction.
+const WORD_BITS: u32 = 30;
+
+impl Shares {
+    /// Hands units out to the largest keys, of equal ones to those that `tied` puts first.
+    fn hand_out(&mut self, units: i64, tied: impl Fn(usize, usize) -> Ordering, out: &mut [i64]) {
+        let Self { keys, sorted } = self;
         if units == 0 {
             return;
         }
-        let first = fractions.iter().copied().find(|&fraction| fraction >= 0.0).unwrap_or(0.0);
-        let all = fractions.iter().fold(true, |all, &fraction| all & (fraction == first));
-        let tie = all || places().all(|(&fraction, _)| fraction == first);
-        sorted.clear();
-        match tie {
-            true if all => sorted.extend_from_slice(words),
-            true => sorted.extend(places().map(|(_, i)| words[i])),
-            false => {}
-        }
-        if !(1..sorted.len() as i64).contains(&units) {
-            order.clear();
-            order.extend(places().map(|(&fraction, i)| (fraction, words[i], i)));
-            largest_first(units, order, |a, b| b.0.total_cmp(&a.0).then((b.1, b.2).cmp(&(a.1, a.2))));
-            hand_out(units, order.iter().map(|&(.., i)| i), out);
+        let due = keys.iter().filter(|&&key| key > 0).count();
+        if !(1..due as i64).contains(&units) {
+            let mut order: Vec<usize> = (0..keys.len()).filter(|&i| keys[i] > 0).collect();
+            order.sort_unstable_by(|&a, &b| keys[b].cmp(&keys[a]).then_with(|| tied(a, b)));
+            hand_out(units, order.into_iter(), out);
             return;
         }
-        // All tie: the largest words get them.
+        sorted.clear();
+        sorted.extend_from_slice(keys);
         let first = sorted.len() - units as usize;
         let (_, &mut least, beyond) = sorted.select_nth_unstable(first);
-        out.iter_mut().zip(&*words).for_each(|(out, &word)| *out += i64::from(word > least));
-        // Of words that tie, as good as never more than one, the last.
-        let left = units as usize - beyond.iter().filter(|&&word| word > least).count();
-        let tied = (0..out.len()).rev().filter(|&i| words[i] == least && fractions[i] >= 0.0);
-        tied.take(left).for_each(|i| out[i] += 1);
+        let left = units as usize - beyond.iter().filter(|&&key| key > least).count();
+        if keys.iter().filter(|&&key| key == least).count() == left {
+            out.iter_mut().zip(&*keys).for_each(|(out, &key)| *out += i64::from(key >= least));
+            return;
+        }
+        out.iter_mut().zip(&*keys).for_each(|(out, &key)| *out += i64::from(key > least));
+        let mut order: Vec<usize> = (0..keys.len()).filter(|&i| keys[i] == least).collect();
+        order.sort_unstable_by(|&a, &b| tied(a, b));
+        order.into_iter().take(left).for_each(|i| out[i] += 1);
     }
 }
 
-/// The theta at which `Σ max(0, noisy_i - theta variance_i)` is the total: of what the largest sum to, from one sort.
-fn theta_of_reals(noisy: &[f64], variances: &[f64], total: i64, ranks: &mut Vec<(f64, u32)>) -> f64 {
-    ranks.clear();
-    ranks.extend(noisy.iter().zip(variances).map(|(y, v)| y / v).zip(0..));
+/// The theta at which `Σ max(0, noisy_i - theta variance_i)` is the total > 0; all variances are 1 where there are none.
+///
+/// theta = excess / spread. From all values on, what lies at or below theta is left out until nothing does, as in [`threshold`].
+fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: i64) -> f64 {
+    let total = total as f64;
+    let [sum, mut spread, _] = above(noisy, variances, f64::NEG_INFINITY, 0.0);
+    let mut excess = sum - total;
+    loop {
+        let [sum, more, _] = above(noisy, variances, excess, spread);
+        if more >= spread || more == 0.0 {
+            return excess / spread;
+        }
+        (excess, spread) = (sum - total, more);
+    }
+}
+
+/// The same of what the largest sum to, from one sort. Values at theta itself count or not as rounding has it, and so does its last bit: of integers, where
+/// such values are common, it is always this one.
+fn theta_by_sort(noisy: &[f64], variances: &[f64], total: i64) -> f64 {
+    let mut ranks: Vec<(f64, usize)> = noisy.iter().zip(variances).map(|(y, v)| y / v).zip(0..).collect();
     ranks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let (mut excess, mut spread) = (-total as f64, 0.0);
-    for &(rank, i) in &*ranks {
+    for (rank, i) in ranks {
         if rank * spread <= excess && spread > 0.0 {
             break;
         }
-        excess += noisy[i as usize];
-        spread += variances[i as usize];
+        excess += noisy[i];
+        spread += variances[i];
     }
     excess / spread
 }
 
-/// The same number, bit for bit, without a sort, if all values are integers of one variance: their sums are then exact in any order. `None`: they
-/// are not, or a value lies at theta itself, where rounding decides.
+/// The same bits without the sort for integers of one variance, whose sums are exact in any order. `None`: they are many or large, or a value lies at theta.
 ///
 /// `sums`: of the variance, kept from call to call.
 fn theta_of_integers(
     noisy: &[f64],
-    variances: &[f64],
+    variance: f64,
     total: i64,
     (own, sums): &mut (f64, Vec<f64>),
 ) -> Option<f64> {
     // With fewer and smaller ones the products that are compared differ by more than they are rounded.
     const MOST: usize = 1 << 12;
     const LARGEST: f64 = (1u64 << 26) as f64;
-    let (variance, total) = (variances[0], total as f64);
-    let exact = |y: f64| (nearest(y) == y) & (y.abs() < LARGEST);
-    let all_exact = noisy.iter().zip(variances).fold(true, |all, (&y, &v)| all & exact(y) & (v == variance));
-    if !all_exact || noisy.len() > MOST || total > LARGEST {
+    let total = total as f64;
+    if noisy.len() > MOST || total > LARGEST || !noisy.iter().fold(true, |all, y| all & (y.abs() < LARGEST)) {
         return None;
     }
-    let (mut excess, mut count) = (above(noisy, f64::NEG_INFINITY, 0.0).0 - total, noisy.len() as f64);
+    let (mut excess, mut count) = (above(noisy, None, f64::NEG_INFINITY, 0.0)[0] - total, noisy.len() as f64);
     loop {
-        let (sum, more, at_least) = above(noisy, excess, count);
+        let [sum, more, at_least] = above(noisy, None, excess, count);
         if more == count {
             if at_least > more {
                 return None;
@@ -354,30 +368,27 @@ fn theta_of_integers(
     Some(excess / sums[count as usize])
 }
 
-/// Of the values above `excess / count`: their sum, how many, and how many with those at it. In lanes.
-fn above(values: &[f64], excess: f64, count: f64) -> (f64, f64, f64) {
+/// Of the values above `excess / spread` times their variance: their sum, that of their variances, and that of theirs and of those at it. All variances are 1 where
+/// there are none. In lanes.
+#[inline]
+fn above(values: &[f64], variances: Option<&[f64]>, excess: f64, spread: f64) -> [f64; 3] {
     let mut lanes = [[0.0; 4]; 3];
-    let mut add = |lane: usize, value: f64| {
-        let product = value * count;
-        let one = |holds: bool| if holds { 1.0 } else { 0.0 };
-        lanes[0][lane] += if product > excess { value } else { 0.0 };
-        lanes[1][lane] += one(product > excess);
-        lanes[2][lane] += one(product >= excess);
+    let mut add = |lane: usize, value: f64, variance: f64| {
+        let (left, right) = (value * spread, excess * variance);
+        lanes[0][lane] += if left > right { value } else { 0.0 };
+        lanes[1][lane] += if left > right { variance } else { 0.0 };
+        lanes[2][lane] += if left >= right { variance } else { 0.0 };
     };
-    let (fours, rest) = values.as_chunks::<4>();
-    fours.iter().for_each(|four| (0..4).for_each(|lane| add(lane, four[lane])));
-    rest.iter().for_each(|&value| add(0, value));
-    let [sum, more, at_least] = lanes.map(|lanes| lanes.iter().sum());
-    (sum, more, at_least)
-}
-
-/// Puts those that get a unit before the others, in whatever order if there are fewer units than places.
-fn largest_first<T>(units: i64, fractions: &mut [T], order: impl FnMut(&T, &T) -> Ordering) {
-    if (1..fractions.len() as i64).contains(&units) {
-        fractions.select_nth_unstable_by(units as usize, order);
-    } else if units != 0 {
-        fractions.sort_unstable_by(order);
+    let ((fours, rest), weights) =
+        (values.as_chunks::<4>(), variances.map(|variances| variances.as_chunks::<4>()));
+    for (i, four) in fours.iter().enumerate() {
+        let weight = weights.map_or(&[1.0; 4], |(fours, _)| &fours[i]);
+        (0..4).for_each(|lane| add(lane, four[lane], weight[lane]));
     }
+    for (i, &value) in rest.iter().enumerate() {
+        add(0, value, weights.map_or(1.0, |(_, rest)| rest[i]));
+    }
+    lanes.map(|lanes| lanes.iter().sum())
 }
 
 /// Adds units to `places` in their order. Rounding of theta can leave one too many, which is taken from the last that has one.
@@ -483,11 +494,30 @@ mod tests {
         crate::testing::assert_frequencies(low.map(|count| (count, 1.0 / 3.0)), 30_000);
     }
 
+    /// Of reals it is the same number to rounding, with variances and without.
+    #[test]
+    fn theta_of_reals_needs_no_sort() {
+        let mut rng = test_stream(5);
+        for round in 0..20_000 {
+            let n = 1 + below(&mut rng, 60) as usize;
+            let size = [3.0, 1e3, 1e9][round % 3];
+            let noisy: Vec<f64> = (0..n).map(|_| size * (crate::rng::open01(&mut rng) - 0.3)).collect();
+            let total = 1 + below(&mut rng, (size * n as f64) as u64) as i64;
+            let ones = vec![1.0; n];
+            let own: Vec<f64> = (0..n).map(|_| 0.1 + 9.0 * crate::rng::open01(&mut rng)).collect();
+            for variances in [None, Some(&ones[..]), Some(&own[..])] {
+                let want = theta_by_sort(&noisy, variances.unwrap_or(&ones), total);
+                let theta = theta_of_reals(&noisy, variances, total);
+                assert!((theta - want).abs() <= 1e-13 * (size + total as f64), "{theta} {want} {noisy:?}");
+            }
+        }
+    }
+
     /// Without a sort theta has the same bits.
     #[test]
     fn theta_needs_no_sort() {
         let mut rng = test_stream(2);
-        let (mut sums, mut ranks, mut found) = ((0.0, Vec::new()), Vec::new(), 0);
+        let (mut sums, mut found) = ((0.0, Vec::new()), 0);
         for round in 0..20_000u64 {
             let n = 1 + below(&mut rng, 60) as usize;
             let bits = below(&mut rng, 20);
@@ -496,51 +526,36 @@ mod tests {
                 (0..n).map(|_| below(&mut rng, span) as f64 - libm::floor(span as f64 / 4.0)).collect();
             let total = 1 + below(&mut rng, n as u64 * span) as i64;
             let variances = vec![0.1 + (round / 100) as f64 / 7.0; n];
-            let want = theta_of_reals(&noisy, &variances, total, &mut ranks);
-            if let Some(theta) = theta_of_integers(&noisy, &variances, total, &mut sums) {
+            let want = theta_by_sort(&noisy, &variances, total);
+            if let Some(theta) = theta_of_integers(&noisy, variances[0], total, &mut sums) {
                 assert_eq!(theta.to_bits(), want.to_bits(), "{noisy:?} {total}");
                 found += 1;
             }
         }
         assert!(found > 10_000, "{found}");
-        for noisy in [[1.5, 2.0], [1e9, 2.0]] {
-            assert_eq!(theta_of_integers(&noisy, &[1.0; 2], 3, &mut sums), None);
-        }
-        assert_eq!(theta_of_integers(&[1.0, 2.0], &[1.0, 2.0], 3, &mut sums), None);
+        assert_eq!(theta_of_integers(&[1e9, 2.0], 1.0, 3, &mut sums), None);
     }
 
-    /// Units go where a sort by fraction, word and place would have them.
+    /// Units go where a sort by key has them, and of equal keys where `tied` wants them: fewer units than places, more, and less than none.
     #[test]
-    fn units_go_to_the_largest_fractions() {
+    fn units_go_to_the_largest_keys() {
         let mut rng = test_stream(3);
-        let mut ties = TieScratch::default();
-        for round in 0..5000 {
+        let mut shares = Shares::default();
+        for _ in 0..20_000 {
             let n = 1 + below(&mut rng, 40) as usize;
-            let kinds = 1 + below(&mut rng, 3);
-            ties.fractions = (0..n)
-                .map(|_| {
-                    if round % 3 == 0 && below(&mut rng, 4) == 0 {
-                        -1.0
-                    } else {
-                        below(&mut rng, kinds) as f64
-                    }
-                })
-                .collect();
-            let positive = ties.fractions.iter().filter(|&&fraction| fraction >= 0.0).count();
-            if positive == 0 {
+            let kinds = 1 + below(&mut rng, 5);
+            shares.keys = (0..n).map(|_| below(&mut rng, kinds)).collect();
+            let words: Vec<u64> = (0..n).map(|_| below(&mut rng, 3)).collect();
+            let mut order: Vec<usize> = (0..n).filter(|&i| shares.keys[i] > 0).collect();
+            order.sort_by_key(|&i| std::cmp::Reverse((shares.keys[i], words[i], i)));
+            if order.is_empty() {
                 continue;
             }
-            let units = below(&mut rng, 2 * positive as u64 + 1) as i64;
-            let mut words = rng.clone();
-            let mut order: Vec<(u64, u64, usize)> = (0..n)
-                .filter(|&i| ties.fractions[i] >= 0.0)
-                .map(|i| (ties.fractions[i] as u64, words.next_u64(), i))
-                .collect();
-            order.sort_unstable_by(|a, b| b.cmp(a));
-            let (mut want, mut got) = (vec![0; n], vec![0; n]);
-            hand_out(units, order.iter().map(|&(.., i)| i), &mut want);
-            ties.hand_out(units, &mut rng, &mut got);
-            assert_eq!((got, rng.clone()), (want, words));
+            let units = below(&mut rng, 3 * order.len() as u64) as i64 - order.len() as i64;
+            let (mut want, mut got) = (vec![5; n], vec![5; n]);
+            hand_out(units, order.into_iter(), &mut want);
+            shares.hand_out(units, |a, b| (words[b], b).cmp(&(words[a], a)), &mut got);
+            assert_eq!(got, want);
         }
     }
 

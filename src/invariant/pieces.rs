@@ -43,12 +43,12 @@ pub struct Pieces {
 /// Nodes of a level beyond which a tree is large.
 const LARGE: usize = 1 << 15;
 
-/// Children of a piece of a large tree at most, unless one parent has more: far more work than what a piece costs by itself, and levels above the last
-/// are still shared.
+/// Children of a piece of a large tree at most, unless one parent has more: enough that what a piece costs by itself is nothing, and few enough that threads
+/// share levels above the last.
 const PIECE: usize = 1 << 12;
 
 impl Pieces {
-    /// The pieces of a large tree, one with more than 32,768 nodes on some level. `None`: it is not large.
+    /// The pieces of a large tree, one with more than 32,768 nodes on some level. `None`: it is not large, or cannot be cut.
     pub fn of(tree: &Hierarchy) -> Option<Self> {
         (1..tree.levels())
             .any(|level| tree.level_nodes(level).len() > LARGE)

@@ -22,7 +22,8 @@ const ENTRIES: u64 = 1 << (BITS - 1);
 const UNDECIDED: i32 = i32::MIN;
 
 impl Packed {
-    /// `weights`: of |e| = 0, 1, …, of both signs together; finite, >= 0, the first > 0.
+    /// `weights`: of |e| = 0, 1, …, of both signs together; finite, >= 0, the first > 0 and, but for
+    /// rounding, as large as half of any other (it takes what rounding leaves over).
     pub fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().rev().sum();
         let unit = (1u64 << 63) as f64;

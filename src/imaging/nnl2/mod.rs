@@ -39,7 +39,7 @@ const MAX_ENTRIES: usize = 1 << 22;
 ///
 /// Then the result is moved to a dyadic grid, at most by 1e-5 of `1 + ‖u‖∞` (as a rule by less than 1e-6 counts), so
 /// that the values, as real numbers, meet every constraint exactly. The grid is `2^-24` unless values beyond
-/// `2^27` (coarser), or equations of many entries with large minors (finer), need another; on it sums of counts and
+/// `2^28` (coarser), or equations of many entries with large minors (finer), need another; on it sums of counts and
 /// noise below `2^28` are exact in `f64`. Where equations and integer bounds meet in a point that no binary fraction
 /// holds, such as `z_1 = 1/3`, the result is the projection of the same noise within bounds that are tighter by at most
 /// `2^-17`: like the projection itself a function of the noisy counts and the constraints alone. Deterministic.

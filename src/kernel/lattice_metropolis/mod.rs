@@ -273,7 +273,8 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
                 let rows = &self.rows[block.rows.clone()];
                 self.propose_sparse(block, rows, z, &noise.jumps, &mut proposed[block.rows.clone()])
             };
-            if self.law.energy(new_sum) - self.law.energy(*sum) > threshold {
+            let accepted = self.law.energy(new_sum) - self.law.energy(*sum) <= threshold;
+            if !accepted {
                 continue;
             }
             *sum = new_sum;
