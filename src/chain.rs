@@ -32,6 +32,12 @@ impl<S, R: Rng> Chain<S, R> {
         Self { state, rng, moves: 0 }
     }
 
+    /// Goes on from where steps elsewhere have led: the state, the stream, and how many of them changed the state.
+    fn take_over(&mut self, (state, rng, moves): (S, R, u64)) {
+        (self.state, self.rng) = (state, rng);
+        self.moves += moves;
+    }
+
     /// From `done` steps on to the last of `stops`, the first of which is yet to come: `at(position)` at each.
     pub(crate) fn visit<K: Kernel<State = S>>(
         &mut self,
@@ -70,8 +76,8 @@ pub fn visit_all<K: Kernel>(
 ) -> Vec<Chain<K::State, Stream>> {
     let mut all_lanes = if chains.len() < FEW { None } else { kernel.lanes() };
     for (group, chains) in chains.chunks_mut(LANES).enumerate() {
-        let (first, few) = (group * LANES, chains.len() < FEW);
-        let mut lanes = all_lanes.as_mut().filter(|_| !few);
+        let first = group * LANES;
+        let mut lanes = all_lanes.as_mut().filter(|_| chains.len() >= FEW);
         let mut inside = [false; LANES];
         for (lane, chain) in chains.iter_mut().enumerate() {
             inside[lane] = lanes.as_mut().is_some_and(|lanes| lanes.load(lane, &chain.state, &chain.rng));
@@ -88,9 +94,9 @@ pub fn visit_all<K: Kernel>(
                     if !lanes.has_left(lane) {
                         continue;
                     }
-                    let (state, rng, moves) = lanes.take(lane);
+                    let taken = lanes.take(lane);
                     if std::mem::take(&mut inside[lane]) {
-                        chains[lane] = Chain { state, rng, moves: chains[lane].moves + moves };
+                        chains[lane].take_over(taken);
                         chains[lane].visit(kernel, done, &stops[i..], |position| at(first + lane, position));
                     }
                 }
@@ -100,8 +106,7 @@ pub fn visit_all<K: Kernel>(
             }
         }
         for lane in (0..LANES).filter(|&lane| inside[lane]) {
-            let (state, rng, moves) = lanes.take(lane);
-            chains[lane] = Chain { state, rng, moves: chains[lane].moves + moves };
+            chains[lane].take_over(lanes.take(lane));
         }
     }
     chains

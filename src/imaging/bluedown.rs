@@ -55,7 +55,7 @@ impl BlueDown {
         let BlueDownScratch { estimates, weights, weighted, family } = scratch;
         estimates.clear();
         estimates.extend(noise.iter().map(|z| z.to_f64()));
-        self.estimates.combine(estimates);
+        self.estimates.combine(estimates, |_, _| ());
         estimates.iter_mut().zip(counts).for_each(|(estimate, &count)| *estimate += count as f64);
         self.descent.release(estimates, family, out, |node, noisy, total, out| {
             weights.clear();

@@ -63,7 +63,7 @@ impl L2 {
     /// Replaces the noise of all nodes by its projection.
     pub fn project(&self, noise: &mut [f64]) {
         let mut sums = vec![0.0; self.below.len()];
-        self.combine_and_keep(noise, |v, sum| sums[v] = sum);
+        self.combine(noise, |v, sum| sums[v] = sum);
         for level in 1..self.hierarchy.levels() {
             let (piece, above, below) = self.hierarchy.split_level(level, noise);
             self.spread_rest(&piece, above, below, |v, _| sums[v]);
@@ -106,12 +106,9 @@ impl L2 {
 
     /// Upwards: replaces the noise of every node by that of the best linear unbiased estimate of its count from its own subtree,
     /// `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c` ([`L2::variance`]).
-    pub(super) fn combine(&self, noise: &mut [f64]) {
-        self.combine_and_keep(noise, |_, _| ());
-    }
-
+    /// `keep`: gets every node with children and what their estimates sum to.
     #[inline]
-    fn combine_and_keep(&self, noise: &mut [f64], keep: impl FnMut(usize, f64)) {
+    pub(super) fn combine(&self, noise: &mut [f64], keep: impl FnMut(usize, f64)) {
         let known = (0..self.combined.len()).filter(|&v| self.hierarchy.is_known(v));
         known.for_each(|v| noise[v] = 0.0);
         self.gather_levels(1..self.hierarchy.levels(), noise, keep);

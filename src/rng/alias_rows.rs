@@ -1,18 +1,18 @@
 //! Draws from many small tables by one word each.
 
 use super::alias;
-use super::xoshiro::{self, LANES};
+use super::xoshiro::{LANES, Row};
 
 /// Alias tables of several laws on consecutive integers, each by [`alias::push`].
 #[derive(Debug, Default)]
 pub(crate) struct AliasRows {
-    rows: Vec<Row>,
+    laws: Vec<Law>,
     columns: Vec<u64>,
 }
 
 /// One law: its first column, how many it has less 1, and the integer there.
 #[derive(Debug)]
-struct Row {
+struct Law {
     first: u32,
     mask: u32,
     low: i64,
@@ -23,12 +23,12 @@ impl AliasRows {
     pub fn push(&mut self, low: i64, weights: &[f64]) {
         let first = self.columns.len();
         alias::push(weights, &mut self.columns);
-        self.rows.push(Row { first: first as u32, mask: (self.columns.len() - first - 1) as u32, low });
+        self.laws.push(Law { first: first as u32, mask: (self.columns.len() - first - 1) as u32, low });
     }
 
     /// How many laws.
     pub fn rows(&self) -> usize {
-        self.rows.len()
+        self.laws.len()
     }
 
     /// Columns of all.
@@ -39,7 +39,7 @@ impl AliasRows {
     /// The value of law `k` that a uniform word stands for.
     #[inline]
     pub fn at(&self, k: usize, word: u64) -> i64 {
-        let &Row { first, mask, low } = &self.rows[k];
+        let &Law { first, mask, low } = &self.laws[k];
         let (bits, mask) = (word >> 1, u64::from(mask));
         let entry = self.columns[(u64::from(first) + (bits & mask)) as usize];
         low + alias::pick(entry, mask, bits) as i64
@@ -47,9 +47,9 @@ impl AliasRows {
 
     /// The tables for words of several streams at once. All values within 16 bits.
     pub fn lanes(&self) -> AliasLanes {
-        let width = self.rows.iter().map(|row| row.mask + 1).max().unwrap_or(1);
+        let width = self.laws.iter().map(|law| law.mask + 1).max().unwrap_or(1);
         let (mut shares, mut values) = (Vec::new(), Vec::new());
-        for &Row { first, mask, low } in &self.rows {
+        for &Law { first, mask, low } in &self.laws {
             for column in 0..width {
                 let entry = self.columns[(first + (column & mask)) as usize];
                 let value = |k: u64| u32::from((low + k as i64) as i16 as u16);
@@ -73,18 +73,18 @@ pub(crate) struct AliasLanes {
 impl AliasLanes {
     /// As [`AliasRows::at`] in every lane.
     #[inline(always)]
-    pub fn at(&self, laws: &xoshiro::Row<u16>, words: &xoshiro::Row<u64>) -> xoshiro::Row<i16> {
-        let mut places = xoshiro::Row([0u16; LANES]);
+    pub fn at(&self, laws: &Row<u16>, words: &Row<u64>) -> Row<i16> {
+        let mut places = Row([0u16; LANES]);
         for l in 0..LANES {
             places.0[l] = laws.0[l] * self.width + ((words.0[l] >> 1) as u16 & (self.width - 1));
         }
-        let (mut shares, mut values) = (xoshiro::Row([0u64; LANES]), xoshiro::Row([0u32; LANES]));
+        let (mut shares, mut values) = (Row([0u64; LANES]), Row([0u32; LANES]));
         for l in 0..LANES {
             let place = usize::from(places.0[l]);
             shares.0[l] = self.shares[place];
             values.0[l] = self.values[place];
         }
-        let mut chosen = xoshiro::Row([0i16; LANES]);
+        let mut chosen = Row([0i16; LANES]);
         for l in 0..LANES {
             let shift = if words.0[l] >> 1 < shares.0[l] { 0 } else { 16 };
             chosen.0[l] = (values.0[l] >> shift) as i16;
