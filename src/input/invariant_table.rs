@@ -104,8 +104,8 @@ impl InvariantTable {
             });
         }
         let invariant = whole.unwrap_or_else(|| Linear::none(entries.names.len()));
-        let known = entries.known(&source.known, &source.root)?;
-        let invariant = invariant.with_known(&known).map_err(|e| Failure::data(path, e.to_string()))?;
+        let mut known = entries.known(&source.known, &source.root)?;
+        let mut invariant = invariant.with_known(&known).map_err(|e| Failure::data(path, e.to_string()))?;
         let mut inequalities = Inequalities::default();
         for (i, (spec, _)) in invariants.iter().enumerate() {
             let refuse = |message: String| Refusal::Invariant(i, message);
@@ -139,7 +139,22 @@ impl InvariantTable {
         }
         let Entries { rows, names, counts, .. } = entries;
         drop(table);
-        let region = inequalities.around(&counts).expect("each of them holds");
+        let mut region = inequalities.around(&counts).expect("each of them holds");
+        // An entry between two equal bounds is known: its noise is 0, and no inequality's.
+        let fixed = |entry: &u32| {
+            let (lower, upper) = (region.lower[*entry as usize], region.upper[*entry as usize]);
+            lower == 0 && upper == 0 && known.binary_search(entry).is_err()
+        };
+        let fixed: Vec<u32> = (0..region.upper.bounds().len() as u32).filter(fixed).collect();
+        if !fixed.is_empty() {
+            invariant = invariant.with_known(&fixed).map_err(|e| Failure::data(path, e.to_string()))?;
+            for &entry in &fixed {
+                region.lower.set(entry as usize, NO_LOWER);
+                region.upper.set(entry as usize, NO_UPPER);
+            }
+            known.extend(fixed);
+            known.sort_unstable();
+        }
         // Names head the columns of the draws. Those of the rows are distinct.
         let mut sorted: Vec<&str> = Vec::new();
         if names.len() > rows.len() {

@@ -96,9 +96,8 @@ impl Bounded {
             .collect()
     }
 
-    /// Whether a point and the point moved by `b` could both lie within: whether the bounds that all constraints on both
-    /// imply leave anything. `b` on the component's own entries. A `false` is certain.
-    pub(crate) fn fits(&self, b: &[(u32, i32)]) -> bool {
+    /// The points of it from which a step `b` stays inside: `R` and `R - b` at once. `b` on the component's own entries.
+    pub(crate) fn with_step(&self, b: &[(u32, i32)]) -> Self {
         let mut both = self.clone();
         for &(entry, c) in b {
             let (entry, c) = (entry as usize, i64::from(c));
@@ -112,7 +111,13 @@ impl Bounded {
         for (row, least) in &mut both.region.rows {
             *least = least.saturating_add((-super::inequalities::slope(row, b)).max(0));
         }
-        both.narrowed().is_some()
+        both
+    }
+
+    /// Whether a point and the point moved by `b` could both lie within: whether the bounds that all constraints on both
+    /// imply leave anything. `b` on the component's own entries. A `false` is certain.
+    pub(crate) fn fits(&self, b: &[(u32, i32)]) -> bool {
+        self.with_step(b).narrowed().is_some()
     }
 }
 

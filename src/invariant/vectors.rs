@@ -144,21 +144,7 @@ impl Moves {
             return Self::of(component);
         }
         let columns = bounded.equal_columns();
-        let (a, b) = bounded.matrices(columns.iter().map(|(column, _)| column));
-        let kernel = match a.rows() {
-            0 => IntMatrix::identity(columns.len()),
-            _ => Basis::of_kernel(&a, BasisKind::Reduced)?.vectors,
-        };
-        let with_slacks = |i: usize| -> Result<Vec<i64>> {
-            let slack = |j: usize| {
-                let slack = i64::try_from(inner(b.row(j), kernel.row(i)));
-                slack.map_err(|_| Error::Invariant("Graver basis: a slack beyond 64 bits".into()))
-            };
-            kernel.row(i).iter().map(|&x| Ok(x)).chain((0..b.rows()).map(slack)).collect()
-        };
-        let extended = (0..kernel.rows()).map(with_slacks).collect::<Result<Vec<_>>>()?;
-        let extended = IntMatrix::from_rows(&extended).expect("rows of one length");
-        let mut vectors = graver(&extended)?;
+        let mut vectors = bounded.irreducible()?;
         vectors.iter_mut().for_each(|vector| vector.truncate(columns.len()));
         let indices: Vec<u32> = (0..columns.len() as u32).collect();
         let vectors = match IntMatrix::from_rows(&vectors) {
@@ -213,7 +199,7 @@ impl Moves {
                 Some((Self::Listed(vectors, odds), share))
             }
             Self::Grouped { groups, pairs, vectors, spread, .. } => {
-                let sums = sums(bounded);
+                let sums = bounded.sums();
                 let within = sums.narrowed()?;
                 let share = |vector: &Sparse| match sums.fits(vector) {
                     true => mobility::estimated(&within, vector),
@@ -305,31 +291,56 @@ fn chosen(vectors: Vec<Sparse>, shares: &[f64]) -> Option<(Vec<Sparse>, Odds, f6
     Some((vectors, Odds::of(&weights), share.max(0.5 / n)))
 }
 
-/// What holds for the sums of groups of equal columns, as entries numbered from 0.
-fn sums(bounded: &Bounded) -> Bounded {
-    let columns = bounded.equal_columns();
-    let equations = bounded.component.rows.len();
-    let mut rows: Vec<Row> = vec![Row::new(); equations + bounded.region.rows.len()];
-    for ((column, _), g) in columns.iter().zip(0u32..) {
-        column.iter().for_each(|&(row, a)| rows[row as usize].push((g, a)));
+impl Bounded {
+    /// The Graver basis of the sums of groups of equal columns together with the slacks of the explicit rows, one of each pair ±v: whatever
+    /// two tables differ by is a sum of them whose sizes add up in every sum and slack. The groups are those of [`Bounded::equal_columns`].
+    ///
+    /// Errors: as [`basis`] with a reduced basis; a Graver basis beyond its limit; a slack beyond 64 bits.
+    pub(crate) fn irreducible(&self) -> Result<Vec<Vec<i64>>> {
+        let columns = self.equal_columns();
+        let (a, b) = self.matrices(columns.iter().map(|(column, _)| column));
+        let kernel = match a.rows() {
+            0 => IntMatrix::identity(columns.len()),
+            _ => Basis::of_kernel(&a, BasisKind::Reduced)?.vectors,
+        };
+        let with_slacks = |i: usize| -> Result<Vec<i64>> {
+            let slack = |j: usize| {
+                let slack = i64::try_from(inner(b.row(j), kernel.row(i)));
+                slack.map_err(|_| Error::Invariant("Graver basis: a slack beyond 64 bits".into()))
+            };
+            kernel.row(i).iter().map(|&x| Ok(x)).chain((0..b.rows()).map(slack)).collect()
+        };
+        let extended = (0..kernel.rows()).map(with_slacks).collect::<Result<Vec<_>>>()?;
+        graver(&IntMatrix::from_rows(&extended).expect("rows of one length"))
     }
-    let explicit = rows.split_off(equations);
-    let (lower, upper) = (&bounded.region.lower, &bounded.region.upper);
-    let sum = |bound: &dyn Fn(usize) -> i64, none: i64, members: &[u32]| {
-        let bounds = members.iter().map(|&entry| Some(bound(entry as usize)).filter(|bound| *bound != none));
-        bounds.sum::<Option<i64>>().unwrap_or(none)
-    };
-    Bounded {
-        component: Component { entries: (0..columns.len() as u32).collect(), rows, margins: None },
-        region: Region {
-            lower: columns.iter().map(|(_, members)| sum(&|i| lower[i], NO_LOWER, members)).collect(),
-            upper: columns.iter().map(|(_, members)| sum(&|i| upper[i], NO_UPPER, members)).collect(),
-            rows: explicit
-                .into_iter()
-                .zip(&bounded.region.rows)
-                .map(|(row, (_, least))| (row, *least))
-                .collect(),
-        },
+
+    /// What holds for the sums of groups of equal columns, as entries numbered from 0.
+    pub(crate) fn sums(&self) -> Self {
+        let columns = self.equal_columns();
+        let equations = self.component.rows.len();
+        let mut rows: Vec<Row> = vec![Row::new(); equations + self.region.rows.len()];
+        for ((column, _), g) in columns.iter().zip(0u32..) {
+            column.iter().for_each(|&(row, a)| rows[row as usize].push((g, a)));
+        }
+        let explicit = rows.split_off(equations);
+        let (lower, upper) = (&self.region.lower, &self.region.upper);
+        let sum = |bound: &dyn Fn(usize) -> i64, none: i64, members: &[u32]| {
+            let bounds =
+                members.iter().map(|&entry| Some(bound(entry as usize)).filter(|bound| *bound != none));
+            bounds.sum::<Option<i64>>().unwrap_or(none)
+        };
+        Self {
+            component: Component { entries: (0..columns.len() as u32).collect(), rows, margins: None },
+            region: Region {
+                lower: columns.iter().map(|(_, members)| sum(&|i| lower[i], NO_LOWER, members)).collect(),
+                upper: columns.iter().map(|(_, members)| sum(&|i| upper[i], NO_UPPER, members)).collect(),
+                rows: explicit
+                    .into_iter()
+                    .zip(&self.region.rows)
+                    .map(|(row, (_, least))| (row, *least))
+                    .collect(),
+            },
+        }
     }
 }
 

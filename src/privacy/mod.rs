@@ -1,7 +1,9 @@
 //! Privacy: from a budget to the noise of every level, and back to what a release pays: [`Statement`].
 
 mod attained;
+mod between;
 mod budget;
+mod changes;
 mod gaussian;
 mod lattice_gaussian;
 mod neighbours;
@@ -10,14 +12,13 @@ mod tree;
 
 pub use attained::{Attained, Words, all_choices, all_orders, attained};
 pub use budget::{Budget, Calibration, Guarantee, Split, concentrated_epsilon};
+pub use changes::TableChanges;
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
 pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
-pub use statement::{
-    Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement, TableChanges,
-};
+pub use statement::{Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement};
 pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
 };

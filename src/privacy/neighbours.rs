@@ -1,5 +1,6 @@
 //! The privacy that conditioning on inequalities pays, exactly.
 
+use super::tree_gamma_bound;
 use crate::error::{Error, Result};
 use crate::exact::Truncated;
 use crate::invariant::{Bounded, Moves};
@@ -271,10 +272,7 @@ pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> 
 ///
 /// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many entries comes close.
 pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
-    let m = longest as f64;
-    // ln(1 + a^(2-m) - a²) = (m-2) rate + ln1p(a^(m-2) - a^m), without overflow.
-    let log = (m - 2.0) * rate + libm::log1p(libm::exp(-(m - 2.0) * rate) - libm::exp(-m * rate));
-    (log / (m * rate)).min(1.0)
+    tree_gamma_bound(longest as f64 * rate, rate)
 }
 
 /// The largest `‖v‖₁` of the steps that join every two tables within bounds by entry, each towards the other in every entry:

@@ -11,12 +11,11 @@
 //! `(1 + gamma)` times as much ([`Gamma`]), imperfect sampling adds to delta ([`sampling_delta`]), and what is done with a draw afterwards
 //! adds nothing.
 
-use super::{
-    Gamma, TreeChange, TreeCosts, WorstChange, concentrated_epsilon, sampling_delta, tree_gamma_bound,
-};
-use crate::error::{Error, Result};
-use crate::invariant::{Component, Hierarchy, Linear, Region};
-use crate::lattice::{Basis, BasisKind, graver};
+use super::changes::{ONE_TABLE, Smallest, TableChanges, Worst, place};
+use super::tree::within_zeros;
+use super::{Gamma, TreeCosts, WorstChange, concentrated_epsilon, sampling_delta, tree_gamma_bound};
+use crate::error::Result;
+use crate::invariant::{Hierarchy, Region};
 
 /// How loss is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,15 +39,6 @@ impl Standard {
             Self::Euclidean => 1.0 / (scale * scale),
             Self::Concentrated { .. } => 0.5 / (scale * scale),
         }
-    }
-
-    /// The same of a change of several counts.
-    fn cost_of(self, change: &[i64], scale: f64) -> f64 {
-        let size = |v: &i64| match self {
-            Self::Pure => v.unsigned_abs() as f64,
-            _ => (*v as f64) * (*v as f64),
-        };
-        self.cost(scale) * change.iter().map(size).sum::<f64>()
     }
 
     fn loss(self, cost: f64) -> Loss {
@@ -126,6 +116,11 @@ impl ChangeKind {
     }
 }
 
+/// Said of the place of a smallest change that is an upper bound.
+const PERHAPS_SMALLER: &str = "a smaller one may exist";
+/// Said of the place of a change that is not known to be possible.
+const PERHAPS_IMPOSSIBLE: &str = "it may be impossible";
+
 /// What a change costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
@@ -150,6 +145,11 @@ impl Price {
         self.epsilon().map(|epsilon| sampling_delta(epsilon, eta))
     }
 
+    /// Whether it is an upper bound: whether a smaller change, or none of the kind, may be all there is.
+    pub fn is_bound(&self) -> bool {
+        [PERHAPS_SMALLER, PERHAPS_IMPOSSIBLE].into_iter().any(|text| self.place.ends_with(text))
+    }
+
     /// In words: `epsilon 3, conditioned at most 4.28`.
     pub fn words(&self) -> String {
         let figure = |x: f64| match x < 1e-3 && x > 0.0 {
@@ -159,7 +159,10 @@ impl Price {
         // An upper bound is rounded up.
         let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
         let Loss { epsilon, rho, delta } = self.loss;
-        let mut words = format!("epsilon {}", figure(epsilon));
+        let mut words = match self.is_bound() {
+            true => format!("epsilon at most {}", at_most(epsilon)),
+            false => format!("epsilon {}", figure(epsilon)),
+        };
         if rho.is_some() || delta > 0.0 {
             words += &format!(" at delta {delta:e}");
         }
@@ -328,7 +331,7 @@ impl Pricing {
 
 /// What is bounded by inequalities.
 #[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
+pub(super) struct Bounds {
     /// Leaves of trees.
     leaves: bool,
     /// Other entries, one by one.
@@ -338,13 +341,18 @@ struct Bounds {
 }
 
 impl Bounds {
+    /// Of a tree whose leaves alone are bounded, if anything is.
+    pub(super) fn of_leaves(leaves: bool) -> Self {
+        Self { leaves, ..Self::default() }
+    }
+
     /// Of a part that is no tree with bounds of its leaves alone.
-    fn of(region: &Region) -> Self {
+    pub(super) fn of(region: &Region) -> Self {
         let rows = !region.rows.is_empty();
         Self { leaves: false, entries: !rows && !region.is_everything(), rows }
     }
 
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         Self {
             leaves: self.leaves || other.leaves,
             entries: self.entries || other.entries,
@@ -353,13 +361,12 @@ impl Bounds {
     }
 }
 
-const LEAVES: Bounds = Bounds { leaves: true, entries: false, rows: false };
-
 impl Statement {
     /// Of noise on all nodes of a tree that are not known.
     ///
     /// - `scales`: lambda or sigma by level.
     /// - `inequalities`: what it pays that no leaf is released below its bound.
+    /// - `nonnegative`: the counts by node, where no leaf may be negative: nothing below a known 0 can change.
     /// - `name`: of a node.
     ///
     /// Errors: not one scale for each level.
@@ -368,14 +375,23 @@ impl Statement {
         scales: &[f64],
         standard: Standard,
         inequalities: Inequalities,
+        nonnegative: Option<&[i64]>,
         name: impl Fn(u32) -> String,
     ) -> Result<Self> {
+        let open = match nonnegative.filter(|_| tree.has_known()) {
+            None => Some(tree.clone()),
+            Some(counts) => within_zeros(tree, counts),
+        };
+        let Some(tree) = &open else {
+            let none = Change::Impossible(ONE_TABLE.into());
+            return Ok(Self { added: none.clone(), moved: none.clone(), smallest: none });
+        };
         let costs: Vec<f64> = scales.iter().map(|&scale| standard.cost(scale)).collect();
         let costs = TreeCosts::new(tree, &costs)?;
         let pricing = Pricing { standard, inequalities };
         let price = |worst: Option<WorstChange>, records, why: &str| match worst {
             Some(WorstChange { change, cost, gamma_bound }) => {
-                let gamma = pricing.gamma(LEAVES, gamma_bound);
+                let gamma = pricing.gamma(Bounds::of_leaves(true), gamma_bound);
                 pricing.change(records, cost, gamma, &place(change, &name))
             }
             None => Change::Impossible(why.to_owned()),
@@ -393,228 +409,48 @@ impl Statement {
     }
 }
 
-/// The leaves of a change by name.
-fn place(change: TreeChange, name: impl Fn(u32) -> String) -> String {
-    match change {
-        TreeChange::Added(leaf) => name(leaf),
-        TreeChange::Moved { from, to } => format!("{} and {}", name(from), name(to)),
-    }
-}
-
-/// The changes that are possible in a table under equations: the same for every noise.
-///
-/// Parts that no equation ties together are looked at one by one. One whose equations are a tree ([`Component::tree`]), a single free
-/// entry among them, and no mere total, takes records as a tree does; in any other no record can be added, and one can move between entries of equal columns.
-#[derive(Debug, Clone)]
-pub struct TableChanges {
-    /// The two records that change most entries when they are added, in different parts.
-    added: Vec<Entries>,
-    moved: Option<Entries>,
-    shortest: Shortest,
-    not_added: String,
-}
-
-/// Entries that a record changes, each by 1.
-#[derive(Debug, Clone)]
-struct Entries {
-    count: f64,
-    bounds: Bounds,
-    place: String,
-}
-
-impl Entries {
-    /// The larger of both, with the bounds of both.
-    fn keep(worst: &mut Option<Self>, other: Self) {
-        let bounds = worst.as_ref().map_or(other.bounds, |worst| worst.bounds.or(other.bounds));
-        if worst.as_ref().is_none_or(|worst| other.count > worst.count) {
-            *worst = Some(other);
-        }
-        worst.as_mut().expect("one was kept").bounds = bounds;
-    }
-}
-
-/// A shortest vector of the lattices of parts in which no record can be added or moved.
-#[derive(Debug, Clone)]
-enum Shortest {
-    /// There is none.
-    None,
-    /// No vector is known.
-    Unknown,
-    /// A vector, and whether a shorter one may exist.
-    Vector { vector: Vec<i64>, bounds: Bounds, at_most: bool },
-}
-
 impl TableChanges {
-    /// - `region`: the bounds of the given table's noise.
-    /// - `invariants`: the equations in words, for what is impossible.
-    /// - `name`: of an entry.
-    pub fn new(invariant: &Linear, region: &Region, invariants: &str, name: impl Fn(u32) -> String) -> Self {
-        let (mut added, mut moved): (Vec<Entries>, Option<Entries>) = Default::default();
-        let (mut shortest, mut fixed) = (Shortest::None, None);
-        let mut all_bounds = Bounds::default();
-        for bounded in &region.components(invariant) {
-            let component = &bounded.component;
-            let others = Bounds::of(&bounded.region);
-            // Of a total more is known than of other trees.
-            if let Some(tree) = component.tree().filter(|_| !component.is_total()) {
-                // Bounds of leaves alone, or none.
-                let bounds = match bounded.tree() {
-                    Some((_, least)) => Bounds { leaves: least.is_some(), ..Bounds::default() },
-                    None => others,
-                };
-                let ones = vec![1.0; tree.hierarchy.levels()];
-                let costs = TreeCosts::new(&tree.hierarchy, &ones).expect("one cost for each level");
-                // A known root is no entry.
-                let first = u32::from(tree.hierarchy.is_known(0));
-                let entry =
-                    |node: u32| name(component.entries[tree.entries[(node - first) as usize] as usize]);
-                let of = |worst: WorstChange| Entries {
-                    count: worst.cost,
-                    bounds,
-                    // All single entries are alike.
-                    place: if component.rows.is_empty() { String::new() } else { place(worst.change, entry) },
-                };
-                let own = costs.worst_added();
-                let sum = || {
-                    let row = component.rows.iter().find(|row| row.iter().all(|(_, a)| *a == row[0].1));
-                    row.map(|row| sum_words(component, row, &name))
-                };
-                if own.is_none() {
-                    fixed = fixed.or_else(sum);
-                }
-                added.extend(own.map(of));
-                if let Some(worst) = costs.worst_moved() {
-                    Entries::keep(&mut moved, of(worst));
-                }
-                all_bounds = all_bounds.or(bounds);
-            } else {
-                fixed = fixed.or_else(|| component.rows.first().map(|row| sum_words(component, row, &name)));
-                if component.equal_columns().iter().any(|(_, entries)| entries.len() > 1) {
-                    Entries::keep(&mut moved, Entries { count: 2.0, bounds: others, place: String::new() });
-                } else {
-                    shortest = shortest.or(component, others);
-                }
-            }
-            added.sort_by(|a, b| b.count.total_cmp(&a.count));
-            added.truncate(2);
-        }
-        added.iter_mut().for_each(|entries| entries.bounds = all_bounds);
-        if let [first, second] = &added[..] {
-            let places = [&first.place[..], &second.place].into_iter().filter(|place| !place.is_empty());
-            let place = places.collect::<Vec<_>>().join(" and ");
-            Entries::keep(
-                &mut moved,
-                Entries { count: first.count + second.count, bounds: all_bounds, place },
-            );
-        }
-        let not_added = fixed.map_or(String::new(), |sum| format!("{sum} is fixed by {invariants}"));
-        Self { added, moved, shortest, not_added }
-    }
-
     /// What noise with the scale lambda or sigma on every entry pays.
     pub fn statement(&self, scale: f64, standard: Standard, inequalities: Inequalities) -> Statement {
         let (pricing, unit) = (Pricing { standard, inequalities }, standard.cost(scale));
-        let price = |entries: &Entries, records| {
-            let cost = entries.count * unit;
-            let gamma = pricing.gamma(entries.bounds, tree_gamma_bound(cost, unit));
-            pricing.change(records, cost, gamma, &entries.place)
+        let price = |worst: &Worst, if_uncertain: &str| {
+            let cost = unit * if standard == Standard::Pure { worst.size } else { worst.square };
+            let gamma = pricing.gamma(worst.bounds, tree_gamma_bound(cost, unit));
+            let uncertain = if worst.is_certain { "" } else { if_uncertain };
+            let place = [&worst.place[..], uncertain].into_iter().filter(|text| !text.is_empty());
+            pricing.change(worst.records, cost, gamma, &place.collect::<Vec<_>>().join("; "))
         };
-        let or = |entries: Option<&Entries>, records, why: &str| match entries {
-            Some(entries) => price(entries, records),
-            None => Change::Impossible(why.to_owned()),
+        let of_records = |worst: &std::result::Result<Worst, String>| match worst {
+            Ok(worst) => price(worst, PERHAPS_IMPOSSIBLE),
+            Err(why) => Change::Impossible(why.clone()),
         };
-        let (added, moved) = (self.added.first(), self.moved.as_ref());
-        let smallest = match (added, moved, &self.shortest) {
-            (Some(added), ..) => price(added, 1),
-            (_, Some(moved), _) => price(moved, 2),
-            (.., Shortest::Vector { vector, bounds, at_most }) => {
-                let place = if *at_most { "a shorter one may exist" } else { "" };
-                let cost = standard.cost_of(vector, scale);
-                let gamma = pricing.gamma(*bounds, tree_gamma_bound(cost, unit));
-                pricing.change(size(vector), cost, gamma, place)
-            }
-            (.., Shortest::None) => Change::Impossible("one table alone keeps the invariant".into()),
-            (.., Shortest::Unknown) => {
+        let (added, moved) = (of_records(&self.added), of_records(&self.moved));
+        let smallest = match (&self.smallest, &added, &moved) {
+            (_, Change::Possible(_), _) => added.clone(),
+            (_, _, Change::Possible(_)) => moved.clone(),
+            (Smallest::Is(worst), ..) => price(worst, PERHAPS_SMALLER),
+            (Smallest::None, ..) => Change::Impossible(ONE_TABLE.into()),
+            (Smallest::Unknown, ..) => {
                 Change::Unknown("the lattice of the invariant is too large to be searched".into())
             }
         };
-        Statement {
-            added: or(added, 1, &self.not_added),
-            moved: or(moved, 2, "no two entries lie in the same fixed sums"),
-            smallest,
-        }
+        Statement { added, moved, smallest }
     }
-}
-
-/// The sum of a row in words.
-fn sum_words(component: &Component, row: &[(u32, i64)], name: &impl Fn(u32) -> String) -> String {
-    let names: Vec<String> =
-        row.iter().take(2).map(|&(entry, _)| name(component.entries[entry as usize])).collect();
-    let more = if row.len() > 2 { ", ..." } else { "" };
-    let what = if row.iter().all(|&(_, a)| a == 1) { "the sum of" } else { "an equation of" };
-    let plural = if row.len() == 1 { "entry" } else { "entries" };
-    format!("{what} {} {plural} ({}{more})", row.len(), names.join(", "))
-}
-
-/// Free dimensions of a part of which all irreducible vectors are listed.
-const LISTED: usize = 10;
-/// Entries of a part whose lattice is searched.
-const SEARCHED: usize = 160;
-
-impl Shortest {
-    /// The shorter of this and the shortest vector of a component without equal columns.
-    fn or(self, component: &Component, bounds: Bounds) -> Self {
-        let (vector, at_most) = match of_component(component) {
-            Ok(Some(found)) => found,
-            Ok(None) => return self,
-            Err(_) => return if matches!(self, Self::None) { Self::Unknown } else { self },
-        };
-        match self {
-            Self::Vector { vector: old, bounds: others, at_most: might } if size(&old) <= size(&vector) => {
-                Self::Vector { vector: old, bounds: others.or(bounds), at_most: might || at_most }
-            }
-            Self::Vector { bounds: others, .. } => {
-                Self::Vector { vector, bounds: others.or(bounds), at_most }
-            }
-            _ => Self::Vector { vector, bounds, at_most },
-        }
-    }
-}
-
-/// A shortest vector of a component's lattice in the ℓ1 norm, and whether a shorter one may exist; `None` if it has none. Errors: it
-/// is too large.
-fn of_component(component: &Component) -> Result<Option<(Vec<i64>, bool)>> {
-    if let Some((rows, columns)) = component.margins {
-        return Ok((rows > 1 && columns > 1).then(|| (vec![1, -1, -1, 1], false)));
-    }
-    if component.entries.len() > SEARCHED {
-        let what = "the lattice of an invariant".into();
-        let needed = component.entries.len() as u64;
-        return Err(Error::TooLarge { what, needed, limit: SEARCHED as u64, unit: "entries" });
-    }
-    let basis = Basis::of_kernel(&component.matrix(), BasisKind::Reduced)?.vectors;
-    let of_basis = || (0..basis.rows()).map(|i| basis.row(i).to_vec()).collect();
-    // Every vector is a sum of irreducible ones whose sizes add up to its own.
-    let (vectors, at_most): (Vec<Vec<i64>>, bool) = match (basis.rows() <= LISTED).then(|| graver(&basis)) {
-        Some(Ok(vectors)) => (vectors, false),
-        _ => (of_basis(), true),
-    };
-    Ok(vectors.into_iter().min_by_key(|v| size(v)).map(|v| (v, at_most)))
-}
-
-fn size(v: &[i64]) -> u64 {
-    v.iter().map(|x| x.unsigned_abs()).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invariant::Inequalities as Bounding;
+    use crate::invariant::{Inequalities as Bounding, Linear};
 
     fn of(invariant: &Linear, counts: &[i64], standard: Standard, scale: f64) -> Statement {
         let region = Bounding::nonnegative(counts.len()).around(counts).unwrap();
         let changes = TableChanges::new(invariant, &region, "the total", |entry| format!("e{entry}"));
         changes.statement(scale, standard, Inequalities::ByChange { all: Gamma::Computed(0.25) })
+    }
+
+    fn size(v: &[i64]) -> u64 {
+        v.iter().map(|x| x.unsigned_abs()).sum()
     }
 
     /// All vectors within ±2 that keep the equations: the shortest, and what records can do.
@@ -697,7 +533,7 @@ mod tests {
             (Standard::Pure, Inequalities::Times(Gamma::Proved)),
             (Standard::Concentrated { delta: 1e-6 }, Inequalities::Times(Gamma::Unknown)),
         ] {
-            let as_tree = Statement::of_tree(&tree, &[1.7; 3], standard, inequalities, name).unwrap();
+            let as_tree = Statement::of_tree(&tree, &[1.7; 3], standard, inequalities, None, name).unwrap();
             let as_table = changes.statement(1.7, standard, inequalities);
             for ((_, a), (_, b)) in as_tree.changes().into_iter().zip(as_table.changes()) {
                 let (a, b) = (a.price().unwrap(), b.price().unwrap());
@@ -708,17 +544,29 @@ mod tests {
             }
         }
         // A record added counts on three levels, one moved on two of each path.
-        let statement =
-            Statement::of_tree(&tree, &[1.0; 3], Standard::Pure, Inequalities::Times(Gamma::Proved), name)
-                .unwrap();
+        let statement = Statement::of_tree(
+            &tree,
+            &[1.0; 3],
+            Standard::Pure,
+            Inequalities::Times(Gamma::Proved),
+            None,
+            name,
+        )
+        .unwrap();
         assert_eq!(
             (statement.added.words(), statement.moved.words()),
             ("epsilon 3".into(), "epsilon 4".into())
         );
         let known = tree.with_known(vec![true, false, false, false, false, false, false]).unwrap();
-        let statement =
-            Statement::of_tree(&known, &[1.0; 3], Standard::Pure, Inequalities::Times(Gamma::Proved), name)
-                .unwrap();
+        let statement = Statement::of_tree(
+            &known,
+            &[1.0; 3],
+            Standard::Pure,
+            Inequalities::Times(Gamma::Proved),
+            None,
+            name,
+        )
+        .unwrap();
         assert_eq!(statement.added.words(), "impossible: a known count contains every leaf");
         assert_eq!(statement.smallest.price().unwrap().records, 2);
     }

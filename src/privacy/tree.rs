@@ -73,8 +73,12 @@ pub struct WorstChange {
 /// A bound on `ln(c(x')/c(x)) / loss` for all tables of a tree; the proof is in `src/privacy/tree.rs`. `own`: the rate 1/lambda of the leaf that
 /// gains the record, at most `loss`.
 pub fn tree_gamma_bound(loss: f64, own: f64) -> f64 {
-    // ln(1 + e^(l-2r) - e^(-2r)) = (l-2r) + ln1p(e^(2r-l) - e^(-l)), without overflow.
-    let log = loss - 2.0 * own + libm::log1p(libm::exp(2.0 * own - loss) - libm::exp(-loss));
+    // ln(1 + e^(l-2r) - e^(-2r)), without overflow, and without cancellation where it is small.
+    let over = loss - 2.0 * own;
+    let log = match over >= 0.0 {
+        true => over + libm::log1p(libm::exp(-over) - libm::exp(-loss)),
+        false => libm::log1p(-libm::exp(over) * libm::expm1(-loss)),
+    };
     (log / loss).min(1.0)
 }
 
@@ -241,6 +245,22 @@ impl<'a> TreeCosts<'a> {
             child = above;
         }
     }
+}
+
+/// The tree with all counts known that no table without a negative leaf can change: all below a known count of which its known parts
+/// leave 0.
+///
+/// `counts`: by node. `None`: nothing is left that can change.
+pub(super) fn within_zeros(tree: &Hierarchy, counts: &[i64]) -> Option<Hierarchy> {
+    let none = vec![0.0; tree.levels()];
+    let costs = TreeCosts::new(tree, &none).expect("one cost for each level");
+    let mut left = vec![0i64; costs.root.len()];
+    costs.leaves().for_each(|leaf| left[costs.root(leaf as usize)] += counts[leaf as usize]);
+    let cannot = |v: usize| {
+        let root = costs.root(v);
+        tree.is_known(v) || (tree.is_known(root) && left[root] == 0)
+    };
+    tree.clone().with_known((0..tree.nodes()).map(cannot).collect()).ok()
 }
 
 /// The change that costs most of those that it is shown.

@@ -147,7 +147,9 @@ impl Ready<'_> {
     /// The worst change of each kind.
     fn rows(&self) -> Result<Vec<PaidRow>> {
         let mut worst: [Option<(Attained, Vec<i64>, u64)>; 3] = Default::default();
-        for (kind, step) in self.steps() {
+        // Tables of counts: none is below 0.
+        let has_none_below_0 = |step: &[i64]| self.counts.iter().zip(step).all(|(x, u)| x + u >= 0);
+        for (kind, step) in self.steps().into_iter().filter(|(_, step)| has_none_below_0(step)) {
             // The output is that of the noise around the confidential table: it depends on the noisy counts alone.
             let zeros = vec![0; self.measured.len()];
             let of_measured: Vec<i64> = self.measured.iter().map(|&v| step[v]).collect();

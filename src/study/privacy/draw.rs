@@ -38,25 +38,23 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<
     if !is_paid(cell, subject) {
         return (Gamma::Proved, None);
     }
-    if let (Subject::Table(table), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) =
-        (subject, cell.law)
-    {
-        let ratio = rho_factor(cell, table);
-        return (ratio.map_or(Gamma::Unknown, |ratio| Gamma::Computed(concentrated(cell, ratio))), ratio);
+    match (subject, Reason::of(subject, cell.law)) {
+        (Subject::Table(table), Reason::Renyi) => {
+            let ratio = rho_factor(cell, table);
+            (ratio.map_or(Gamma::Unknown, |ratio| Gamma::Computed(concentrated(cell, ratio))), ratio)
+        }
+        (Subject::Table(table), Reason::Pairs) => {
+            (searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table))), None)
+        }
+        (_, reason) => (bounded(reason, cell, subject, || None), None),
     }
-    (searched_or_bounded(cell, subject), None)
 }
 
 /// A bound on gamma that takes no search.
 pub(super) fn quick_gamma(cell: &Cell, subject: &Subject, longest: impl FnOnce() -> Option<u64>) -> Gamma {
-    match (subject, cell.law) {
-        _ if !is_paid(cell, subject) => Gamma::Proved,
-        (Subject::Table(_), LawKind::L1 | LawKind::DoubleGeometric) => {
-            let rate = 1.0 / cell.calibration.scales[0];
-            Gamma::Bounded(longest().map_or(1.0, |longest| gamma_bound(rate, longest)))
-        }
-        (Subject::Table(_), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => Gamma::Unknown,
-        _ => searched_or_bounded(cell, subject),
+    match is_paid(cell, subject) {
+        true => bounded(Reason::of(subject, cell.law), cell, subject, longest),
+        false => Gamma::Proved,
     }
 }
 
@@ -66,17 +64,58 @@ pub(super) fn is_paid(cell: &Cell, subject: &Subject) -> bool {
         Subject::Hierarchy(_) => cell.method.nonnegative(),
         Subject::Table(table) => !table.region.is_everything(),
     };
-    cell.method.conditions() && bounded && cell.law != LawKind::Gaussian
+    let reason = Reason::of(subject, cell.law);
+    cell.method.conditions() && bounded && reason != Reason::Normal
 }
 
-fn searched_or_bounded(cell: &Cell, subject: &Subject) -> Gamma {
-    match (subject, cell.law) {
-        (Subject::Hierarchy(_), law) if !law.is_pure() => Gamma::Unknown,
-        (Subject::Hierarchy(table), LawKind::DoubleGeometric) => Gamma::Bounded(tree::gamma(cell, table)),
-        (Subject::Table(table), LawKind::L1 | LawKind::DoubleGeometric) => {
-            searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table)))
+/// Why gamma of a cell that conditions on inequalities is what is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Real normal noise on a convex set pays nothing ([`crate::privacy::rho_ratio`] has the proof).
+    Normal,
+    /// Double geometric noise on all nodes of a tree, leaves >= 0: the largest [`crate::privacy::tree_gamma_bound`] of one record.
+    Paths,
+    /// Double geometric noise on a table: the worst pair of all tables where they are few, else [`gamma_bound`] under bounds of entries, and 1
+    /// under other inequalities.
+    Pairs,
+    /// Theorem 2.1 of Gong and Meng: at most 1, for every law whose loss between two tables bounds the log ratio of any set's probabilities.
+    Pure,
+    /// Gaussian noise on the integers of a table: [`rho_ratio`] where the tables are few.
+    Renyi,
+    /// No bound is known: Gaussian noise on the integers of a tree.
+    Open,
+    /// No law of the place.
+    NoLaw,
+}
+
+impl Reason {
+    /// Every law at every place: none is decided by an arm for the rest.
+    fn of(subject: &Subject, law: LawKind) -> Self {
+        match (subject, law) {
+            (_, LawKind::Gaussian) => Self::Normal,
+            (_, LawKind::Laplace) | (Subject::Table(_), LawKind::L2) => Self::Pure,
+            (Subject::Hierarchy(_), LawKind::DoubleGeometric) => Self::Paths,
+            (Subject::Table(_), LawKind::DoubleGeometric | LawKind::L1) => Self::Pairs,
+            (Subject::Table(_), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => Self::Renyi,
+            (Subject::Hierarchy(_), LawKind::DiscreteGaussian) => Self::Open,
+            (Subject::Hierarchy(_), LawKind::L1 | LawKind::L2 | LawKind::GeneralizedGaussian) => Self::NoLaw,
         }
-        _ => Gamma::Bounded(1.0),
+    }
+}
+
+/// What a reason says without a search. `longest`: of the steps between tables ([`longest_step`]).
+fn bounded(reason: Reason, cell: &Cell, subject: &Subject, longest: impl FnOnce() -> Option<u64>) -> Gamma {
+    match (reason, subject) {
+        (Reason::Normal, _) => Gamma::Proved,
+        (Reason::Paths, Subject::Hierarchy(table)) => Gamma::Bounded(tree::gamma(cell, table)),
+        (Reason::Pairs, _) => {
+            let rate = 1.0 / cell.calibration.scales[0];
+            Gamma::Bounded(longest().map_or(1.0, |longest| gamma_bound(rate, longest)))
+        }
+        (Reason::Pure, _) => Gamma::Bounded(1.0),
+        (Reason::Renyi | Reason::Open | Reason::NoLaw, _) | (Reason::Paths, Subject::Table(_)) => {
+            Gamma::Unknown
+        }
     }
 }
 

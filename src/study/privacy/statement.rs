@@ -178,7 +178,9 @@ impl<'a> Statements<'a> {
             (Subject::Hierarchy(table), _) => {
                 let tree = &table.hierarchy;
                 let name = |leaf| format!("leaf {}", tree.leaf_number(leaf));
-                let statement = Statement::of_tree(tree, &scales, standard, inequalities, name);
+                let conditions = cell.method.conditions() && cell.method.nonnegative();
+                let nonnegative = conditions.then_some(&table.counts[..]);
+                let statement = Statement::of_tree(tree, &scales, standard, inequalities, nonnegative, name);
                 statement.expect("a calibration has one scale for each level")
             }
             (_, changes) => {

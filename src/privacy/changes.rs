@@ -1,0 +1,462 @@
+//! By what two tables can differ that satisfy everything, and which of these changes are worst: the same for every noise.
+//!
+//! What releases protect are the tables with the equations' values within the inequalities. Parts that nothing ties together are looked at
+//! one by one, without the entries that cannot change. A part whose equations are a tree ([`crate::invariant::Component::tree`]), and no mere
+//! total, takes records as a tree does: one counts on every node from its leaf to the root. Elsewhere a record is one entry: it can be added
+//! where no equation holds the entry, and moved between entries of equal columns.
+//!
+//! The smallest change is an irreducible vector of sums and slacks (a Graver basis): whatever two tables differ by is a sum of such vectors of
+//! the same signs, and the table moved by one of them lies between the two. Of those of the least size that two tables differ by
+//! ([`Between`]) the worst is meant: they have one `Σ |u|`, but not one `Σ u²`. Where the vectors are too many to be listed, the smallest that was found
+//! is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
+
+use super::between::Between;
+use super::statement::Bounds;
+use super::{TreeChange, TreeCosts, WorstChange};
+use crate::invariant::{Bounded, Component, Linear, Moves, Region, TreeOfEntries};
+use crate::lattice::{Row, Sparse};
+
+/// Short vectors that are tried where irreducible ones are too many.
+const TRIED: usize = 1 << 16;
+/// Leaves of a tree with bounds of any kind of which all changes are tried.
+const LEAVES_TRIED: usize = 64;
+
+/// Why nothing can change.
+pub(super) const ONE_TABLE: &str = "only one table keeps the invariant";
+/// Why a change is impossible that the equations allow.
+const NO_ROOM: &str = "the inequalities leave no room for it";
+
+/// The worst changes of a kind.
+#[derive(Debug, Clone)]
+pub(super) struct Worst {
+    /// Records that are added or removed.
+    pub(super) records: u64,
+    /// The largest `Σ |u_v|`.
+    pub(super) size: f64,
+    /// The largest `Σ u_v²`.
+    pub(super) square: f64,
+    /// What bounds the entries.
+    pub(super) bounds: Bounds,
+    /// Where the largest is, if it is not the same everywhere.
+    pub(super) place: String,
+    /// Whether two tables differ by it for certain, and no smaller change exists: else all of this is an upper bound.
+    pub(super) is_certain: bool,
+}
+
+impl Worst {
+    /// Of entries that change by 1 each.
+    fn of_ones(records: u64, entries: f64, bounds: Bounds, is_certain: bool) -> Self {
+        Self { records, size: entries, square: entries, bounds, place: String::new(), is_certain }
+    }
+
+    /// The worse of changes of one kind, under the bounds of both.
+    fn or(self, other: Self) -> Self {
+        let bounds = self.bounds.or(other.bounds);
+        let (size, square) = (self.size.max(other.size), self.square.max(other.square));
+        let is_certain = self.is_certain && other.is_certain;
+        let larger = if other.size > self.size { other } else { self };
+        Self { size, square, bounds, is_certain, ..larger }
+    }
+}
+
+/// The worse of two, if there are any.
+fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.or(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The smallest change that keeps everything.
+#[derive(Debug, Clone)]
+pub(super) enum Smallest {
+    /// It.
+    Is(Worst),
+    /// There is one table alone.
+    None,
+    /// No change is known, and not that there is none.
+    Unknown,
+}
+
+/// The changes that are possible in a table: the same for every noise.
+#[derive(Debug, Clone)]
+pub struct TableChanges {
+    /// One record added, or why it cannot be.
+    pub(super) added: Result<Worst, String>,
+    /// One record moved, or why it cannot be.
+    pub(super) moved: Result<Worst, String>,
+    pub(super) smallest: Smallest,
+}
+
+impl TableChanges {
+    /// - `region`: the bounds of the given table's noise.
+    /// - `invariants`: the equations in words, for what is impossible.
+    /// - `name`: of an entry.
+    pub fn new(invariant: &Linear, region: &Region, invariants: &str, name: impl Fn(u32) -> String) -> Self {
+        let components = region.components(invariant);
+        let parts: Vec<Bounded> = components.iter().flat_map(Bounded::reduced).collect();
+        let parts: Vec<Between> = parts.iter().map(Between::new).collect();
+        // The two records that change most entries when they are added, in different parts.
+        let (mut added, mut moved): (Vec<Worst>, Option<Worst>) = Default::default();
+        for part in &parts {
+            let [own, within] = records(part, &name);
+            added.extend(own);
+            moved = worse(moved, within);
+            added.sort_by(|a, b| b.size.total_cmp(&a.size));
+            added.truncate(2);
+        }
+        let all = added.iter().fold(Bounds::default(), |all, worst| all.or(worst.bounds));
+        added.iter_mut().for_each(|worst| worst.bounds = all);
+        if let [first, second] = &added[..] {
+            let places = [&first.place[..], &second.place].into_iter().filter(|place| !place.is_empty());
+            let both = Worst {
+                records: 2,
+                size: first.size + second.size,
+                square: first.square + second.square,
+                bounds: all,
+                place: places.collect::<Vec<_>>().join(" and "),
+                is_certain: first.is_certain && second.is_certain,
+            };
+            moved = worse(moved, Some(both));
+        }
+        let added = added.into_iter().next();
+        let smallest = match (&added, &moved) {
+            (Some(worst), _) | (None, Some(worst)) => Smallest::Is(worst.clone()),
+            (None, None) => smallest(&parts),
+        };
+        let why = |equations_allow: bool, else_it_is: String| match smallest {
+            Smallest::None => ONE_TABLE.to_owned(),
+            _ if equations_allow => NO_ROOM.to_owned(),
+            _ => else_it_is,
+        };
+        let allowed: Vec<[bool; 2]> =
+            components.iter().map(|bounded| by_equations(&bounded.component)).collect();
+        let can_add = allowed.iter().filter(|[added, _]| *added).count();
+        let can_move = can_add > 1 || allowed.iter().any(|[_, moved]| *moved);
+        let fixed = || {
+            let sum = components.iter().find_map(|bounded| fixed_sum(&bounded.component));
+            sum.map_or(String::new(), |(component, row)| {
+                format!("{} is fixed by {invariants}", sum_words(component, row, &name))
+            })
+        };
+        Self {
+            added: added.ok_or_else(|| why(can_add > 0, fixed())),
+            moved: moved.ok_or_else(|| why(can_move, "no two entries lie in the same fixed sums".into())),
+            smallest,
+        }
+    }
+}
+
+/// The tree of a component, if its equations are one. Of a total more is known than of other trees.
+fn tree(component: &Component) -> Option<TreeOfEntries> {
+    component.tree().filter(|_| !component.is_total())
+}
+
+/// What one record more, and one moved, can do in a part.
+fn records(part: &Between, name: &impl Fn(u32) -> String) -> [Option<Worst>; 2] {
+    match tree(&part.part.component) {
+        Some(tree) => tree_records(part, &tree, name),
+        None => flat_records(part),
+    }
+}
+
+/// Entries of which each is a record.
+fn flat_records(between: &Between) -> [Option<Worst>; 2] {
+    let Bounded { component, region } = between.part;
+    let bounds = Bounds::of(region);
+    let equations = component.rows.len() as u32;
+    // By column of the equations, one entry or two of each group with a column of its own in the inequalities.
+    let mut alike: Vec<(Row, Vec<Vec<u32>>)> = Vec::new();
+    for (column, entries) in between.part.equal_columns() {
+        let own: Row = column.into_iter().filter(|(row, _)| *row < equations).collect();
+        match alike.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, groups)) => groups.push(entries),
+            None => alike.push((own, vec![entries])),
+        }
+    }
+    // Entries of one group are alike: whether one of them can change, or two can, is the same for all.
+    let some = |changes: &mut dyn Iterator<Item = Sparse>, records: u64| {
+        let mut open = false;
+        for change in changes {
+            match between.differ_by(&change) {
+                Some(true) => return Some(Worst::of_ones(records, records as f64, bounds, true)),
+                None => open = true,
+                Some(false) => {}
+            }
+        }
+        open.then(|| Worst::of_ones(records, records as f64, bounds, false))
+    };
+    let free = alike.iter().filter(|(column, _)| column.is_empty()).flat_map(|(_, groups)| groups);
+    let added = some(&mut free.map(|entries| vec![(entries[0], 1)]), 1);
+    let within = alike.iter().flat_map(|(_, groups)| groups).filter(|entries| entries.len() > 1);
+    let within = within.map(|entries| vec![(entries[0], -1), (entries[1], 1)]);
+    let across = alike.iter().flat_map(|(_, groups)| {
+        let pairs = (0..groups.len()).flat_map(move |j| (0..j).map(move |i| (i, j)));
+        pairs.flat_map(|(i, j)| {
+            let (a, b) = (groups[i][0], groups[j][0]);
+            [vec![(a, -1), (b, 1)], vec![(a, 1), (b, -1)]]
+        })
+    });
+    [added, some(&mut within.chain(across), 2)]
+}
+
+/// Entries that are the nodes of a tree.
+fn tree_records(
+    between: &Between,
+    tree: &TreeOfEntries,
+    name: &impl Fn(u32) -> String,
+) -> [Option<Worst>; 2] {
+    let Bounded { component, region } = between.part;
+    let hierarchy = &tree.hierarchy;
+    let ones = vec![1.0; hierarchy.levels()];
+    let costs = TreeCosts::new(hierarchy, &ones).expect("one cost for each level");
+    // A known root is no entry.
+    let first = u32::from(hierarchy.is_known(0));
+    let entry = |node: u32| tree.entries[(node - first) as usize];
+    let named = |node: u32| name(component.entries[entry(node) as usize]);
+    // Bounds of leaves alone, or none: all changes that the equations allow are possible, since no leaf is left that cannot move.
+    let floors = between.part.tree();
+    let bounds = match &floors {
+        Some((_, least)) => Bounds::of_leaves(least.is_some()),
+        None => Bounds::of(region),
+    };
+    let worst = |change: TreeChange, size: f64, is_certain: bool| {
+        let records = if matches!(change, TreeChange::Added(_)) { 1 } else { 2 };
+        // All single entries are alike.
+        let place = if component.rows.is_empty() { String::new() } else { place(change, named) };
+        Worst { place, ..Worst::of_ones(records, size, bounds, is_certain) }
+    };
+    let step = |change: TreeChange| -> Sparse {
+        let mut nodes = vec![0; hierarchy.nodes()];
+        let ends = match change {
+            TreeChange::Added(leaf) => vec![(leaf, 1)],
+            TreeChange::Moved { from, to } => vec![(from, -1), (to, 1)],
+        };
+        for (leaf, sign) in ends {
+            let mut node = leaf as usize;
+            while !hierarchy.is_known(node) {
+                nodes[node] += sign;
+                if node == 0 {
+                    break;
+                }
+                node = hierarchy.parent(node);
+            }
+        }
+        let changed = (0u32..).zip(nodes).filter(|(_, sign)| *sign != 0);
+        changed.map(|(node, sign)| (entry(node), sign)).collect()
+    };
+    let leaves = hierarchy.leaves();
+    let all_tried = |changes: &mut dyn Iterator<Item = TreeChange>| {
+        let mut sized: Vec<(TreeChange, f64)> =
+            changes.filter_map(|change| Some((change, costs.cost(change)?))).collect();
+        sized.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let mut open = None;
+        for (change, size) in sized {
+            match between.differ_by(&step(change)) {
+                Some(true) => return Some(open.unwrap_or_else(|| worst(change, size, true))),
+                None => open = open.or_else(|| Some(worst(change, size, false))),
+                Some(false) => {}
+            }
+        }
+        open
+    };
+    if floors.is_none() && leaves.len() <= LEAVES_TRIED {
+        let pairs =
+            leaves.iter().flat_map(|&from| leaves.iter().map(move |&to| TreeChange::Moved { from, to }));
+        return [
+            all_tried(&mut leaves.iter().map(|&leaf| TreeChange::Added(leaf))),
+            all_tried(&mut pairs.into_iter()),
+        ];
+    }
+    let of = |found: Option<WorstChange>| {
+        found.map(|WorstChange { change, cost, .. }| {
+            let is_certain = floors.is_some() || between.differ_by(&step(change)) == Some(true);
+            worst(change, cost, is_certain)
+        })
+    };
+    [of(costs.worst_added()), of(costs.worst_moved())]
+}
+
+/// Of parts in which no record can be added or moved.
+fn smallest(parts: &[Between]) -> Smallest {
+    // Parts that may have a smaller change than was found in them.
+    let mut open: Vec<&Bounded> = Vec::new();
+    let mut found: Option<Worst> = None;
+    for between in parts {
+        let own = smallest_of(between);
+        if matches!(&own, Smallest::Unknown | Smallest::Is(Worst { is_certain: false, .. })) {
+            open.push(between.part);
+        }
+        let Smallest::Is(own) = own else { continue };
+        found = Some(match found {
+            Some(before) if before.records == own.records => before.or(own),
+            Some(before) if before.records < own.records => before,
+            _ => own,
+        });
+    }
+    let Some(mut worst) = found else {
+        return if open.is_empty() { Smallest::None } else { Smallest::Unknown };
+    };
+    for part in open {
+        worst.square = worst.square.max(largest_square(&part.component, worst.records));
+        worst.bounds = worst.bounds.or(Bounds::of(&part.region));
+        worst.is_certain = false;
+    }
+    Smallest::Is(worst)
+}
+
+fn smallest_of(between: &Between) -> Smallest {
+    let Bounded { component, region } = between.part;
+    let bounds = Bounds::of(region);
+    let is_record = match tree(component) {
+        // Leaves of a tree move, or nothing does.
+        Some(_) if region.rows.is_empty() => return Smallest::None,
+        Some(tree) => {
+            let mut is_leaf = vec![false; component.entries.len()];
+            let first = usize::from(tree.hierarchy.is_known(0));
+            let leaves = tree.hierarchy.leaves().iter();
+            leaves.for_each(|&leaf| is_leaf[tree.entries[leaf as usize - first] as usize] = true);
+            is_leaf
+        }
+        None => vec![true; component.entries.len()],
+    };
+    // Each row and each column has something above its lower bounds, else its entries could not change: the rest of a table with
+    // one more in two places of different rows and columns can be filled.
+    let filled = region.upper.is_open() && region.rows.is_empty();
+    if component.margins.is_some_and(|(rows, columns)| rows > 1 && columns > 1) && filled {
+        return Smallest::Is(Worst::of_ones(4, 4.0, bounds, true));
+    }
+    match between.irreducible() {
+        Some(vectors) => smallest_listed(between, vectors, &is_record, bounds),
+        None if is_record.contains(&false) => Smallest::Unknown,
+        None => smallest_tried(between, bounds),
+    }
+}
+
+/// Among all irreducible vectors. `is_record`: the entries that count as records.
+fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], bounds: Bounds) -> Smallest {
+    let counts: Vec<bool> =
+        between.part.equal_columns().iter().map(|(_, own)| is_record[own[0] as usize]).collect();
+    let sum = |of: &mut dyn Iterator<Item = &i64>| of.map(|x| x.unsigned_abs()).sum::<u64>();
+    let sized = vectors.iter().map(|vector| {
+        let sums = &vector[..counts.len()];
+        (sum(&mut sums.iter().zip(&counts).filter(|(_, counts)| **counts).map(|(x, _)| x)), sums)
+    });
+    let mut sized: Vec<(u64, &[i64])> = sized.collect();
+    sized.sort_unstable();
+    let mut worst: Option<Worst> = None;
+    for (records, sums) in sized {
+        if worst.as_ref().is_some_and(|worst| worst.records < records) {
+            break;
+        }
+        let Some((change, square)) = between.most_uneven(sums) else { continue };
+        if between.differ_by(&change) == Some(true) {
+            let size = sum(&mut sums.iter()) as f64;
+            worst = worse(worst, Some(Worst { square, ..Worst::of_ones(records, size, bounds, true) }));
+        }
+    }
+    worst.map_or(Smallest::None, Smallest::Is)
+}
+
+/// Among short vectors, in a part that is too large for more.
+fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
+    let part = between.part;
+    let own =
+        Component { entries: (0..part.component.entries.len() as u32).collect(), ..part.component.clone() };
+    let vectors = Moves::of(&own).ok().and_then(|moves| moves.list(TRIED)).unwrap_or_default();
+    let size = |vector: &Sparse| vector.iter().map(|(_, x)| u64::from(x.unsigned_abs())).sum::<u64>();
+    let mut sized: Vec<(u64, Sparse)> = vectors.into_iter().map(|vector| (size(&vector), vector)).collect();
+    sized.sort_unstable();
+    let found = sized.into_iter().find(|(_, vector)| between.differ_by(vector) == Some(true));
+    found.map_or(Smallest::Unknown, |(records, _)| {
+        // Nothing is smaller under both margins of a table.
+        let is_certain = component_least(&part.component) == Some(records);
+        let square = largest_square(&part.component, records);
+        Smallest::Is(Worst { square, ..Worst::of_ones(records, records as f64, bounds, is_certain) })
+    })
+}
+
+/// The size of the smallest vectors of a component's lattice, where it is known without a search.
+fn component_least(component: &Component) -> Option<u64> {
+    component.margins.is_some().then_some(4)
+}
+
+/// A bound on `Σ u_i²` of all vectors with `Σ |u_i| = size` that keep the equations: `m size`, m the largest entry that they can have.
+///
+/// An equation with the coefficient a of an entry, and others of at most b in size, wants `Σ |u_j| >= |u_i| |a| / b` of the others; several
+/// equations that share nothing but the entry want this of each. So `|u_i| (1 + Σ |a| / b) <= size`.
+pub(super) fn largest_square(component: &Component, size: u64) -> f64 {
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); component.entries.len()];
+    for (i, row) in component.rows.iter().enumerate() {
+        row.iter().for_each(|(entry, _)| rows[*entry as usize].push(i));
+    }
+    let mut most = 0u64;
+    for (entry, own) in rows.iter().enumerate() {
+        let (mut wanted, mut met) = (1.0, vec![entry as u32]);
+        for &i in own {
+            let row = &component.rows[i];
+            let others = || row.iter().filter(|(other, _)| *other as usize != entry);
+            if others().any(|(other, _)| met.contains(other)) {
+                continue;
+            }
+            let largest = others().map(|(_, b)| b.unsigned_abs()).max();
+            let a =
+                row.iter().find(|(other, _)| *other as usize == entry).map_or(0, |(_, a)| a.unsigned_abs());
+            // Alone in an equation it cannot change.
+            wanted += largest.map_or(f64::INFINITY, |largest| a as f64 / largest as f64);
+            met.extend(others().map(|(other, _)| *other));
+        }
+        most = most.max((size as f64 / wanted * (1.0 + 1e-12)) as u64);
+    }
+    most as f64 * size as f64
+}
+
+/// Whether the equations alone allow a record to be added, and to be moved.
+fn by_equations(component: &Component) -> [bool; 2] {
+    match tree(component) {
+        Some(tree) => {
+            let ones = vec![1.0; tree.hierarchy.levels()];
+            let costs = TreeCosts::new(&tree.hierarchy, &ones).expect("one cost for each level");
+            [costs.worst_added().is_some(), costs.worst_moved().is_some()]
+        }
+        None => {
+            let columns = component.equal_columns();
+            let free = columns.iter().any(|(column, _)| column.is_empty());
+            [free, columns.iter().any(|(_, entries)| entries.len() > 1)]
+        }
+    }
+}
+
+/// A sum that no record can be added to.
+fn fixed_sum(component: &Component) -> Option<(&Component, &Row)> {
+    let row = match tree(component) {
+        Some(tree) => {
+            let ones = vec![1.0; tree.hierarchy.levels()];
+            let costs = TreeCosts::new(&tree.hierarchy, &ones).expect("one cost for each level");
+            match costs.worst_added() {
+                Some(_) => None,
+                None => component.rows.iter().find(|row| row.iter().all(|(_, a)| *a == row[0].1)),
+            }
+        }
+        None => component.rows.first(),
+    };
+    row.map(|row| (component, row))
+}
+
+/// The sum of a row in words.
+fn sum_words(component: &Component, row: &[(u32, i64)], name: &impl Fn(u32) -> String) -> String {
+    let names: Vec<String> =
+        row.iter().take(2).map(|&(entry, _)| name(component.entries[entry as usize])).collect();
+    let more = if row.len() > 2 { ", ..." } else { "" };
+    let what = if row.iter().all(|&(_, a)| a == 1) { "the sum of" } else { "an equation of" };
+    let plural = if row.len() == 1 { "entry" } else { "entries" };
+    format!("{what} {} {plural} ({}{more})", row.len(), names.join(", "))
+}
+
+/// The leaves of a change by name.
+pub(super) fn place(change: TreeChange, name: impl Fn(u32) -> String) -> String {
+    match change {
+        TreeChange::Added(leaf) => name(leaf),
+        TreeChange::Moved { from, to } => format!("{} and {}", name(from), name(to)),
+    }
+}
