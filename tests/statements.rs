@@ -120,12 +120,23 @@ fn grid(rng: &mut Stream, law: &str, method: &str) -> String {
 fn random_table(rng: &mut Stream) -> (System, Region) {
     let kind =
         *pick(rng, &["none", "total", "partition", "margins", "margins", "subsets", "matrix", "matrix"]);
-    let n = if kind == "margins" { *pick(rng, &[4, 6]) } else { 2 + below(rng, 3) as usize };
+    let inequality =
+        *pick(rng, &["none", "nonnegative", "bounds", "bounds", "bounds", "at-least", "both", "known"]);
+    let n = match (kind, inequality) {
+        ("margins", "bounds") => *pick(rng, &[4, 6, 9, 9]),
+        ("margins", _) => *pick(rng, &[4, 6]),
+        ("matrix", "bounds") => 3 + below(rng, 3) as usize,
+        _ => 2 + below(rng, 3) as usize,
+    };
     let counts: Vec<i64> = (0..n).map(|_| *pick(rng, &[0, 0, 1, 2, 3])).collect();
     let mut region = Region { counts: counts.clone(), ..Region::default() };
     let unit = |of: &dyn Fn(usize) -> bool| (0..n).map(|i| i64::from(of(i))).collect::<Vec<i64>>();
     let mut data = String::from("entry = [\"r\", \"c\"]\n");
-    let columns = if kind == "margins" { n / 2 } else { 2 };
+    let columns = match (kind, n) {
+        ("margins", 9) => 3,
+        ("margins", _) => n / 2,
+        _ => 2,
+    };
     let (row, column) = (|i: usize| i / columns, |i: usize| i % columns);
     match kind {
         "total" => {
@@ -137,7 +148,7 @@ fn random_table(rng: &mut Stream) -> (System, Region) {
             data += "[[invariant]]\nkind = \"partition\"\nby = \"r\"\n";
         }
         "margins" => {
-            (0..2).for_each(|r| region.equations.push(unit(&|i| row(i) == r)));
+            (0..n / columns).for_each(|r| region.equations.push(unit(&|i| row(i) == r)));
             (0..columns).for_each(|c| region.equations.push(unit(&|i| column(i) == c)));
             data += "[[invariant]]\nkind = \"margins\"\nrows = \"r\"\ncolumns = \"c\"\n";
         }
@@ -165,26 +176,40 @@ fn random_table(rng: &mut Stream) -> (System, Region) {
     }
     (region.low, region.high) = (vec![None; n], vec![None; n]);
     let mut known = vec![false; n];
-    let inequality = *pick(rng, &["none", "nonnegative", "bounds", "bounds", "at-least", "both", "known"]);
     if matches!(inequality, "nonnegative" | "both") || (kind == "none" && inequality == "none") {
         region.low = vec![Some(0); n];
         data += "[[invariant]]\nkind = \"nonnegative\"\n";
     }
     if inequality == "bounds" {
+        // Some are tight: which changes they leave depends on all of them together.
+        let tight = below(rng, 2) == 0 || n > 6;
         for (i, &x) in counts.iter().enumerate() {
-            region.low[i] = *pick(rng, &[None, Some(0), Some(x), Some(x - 1)]);
-            region.high[i] = *pick(rng, &[None, Some(x), Some(x + 1), Some(x + 2)]);
+            let [low, high] = match tight {
+                true => *pick(rng, &[[0, 0], [0, 1], [0, 1], [-1, 0], [-1, 0], [-1, 1], [0, 2]]),
+                false => [-1, 1],
+            };
+            region.low[i] =
+                if tight { Some(x + low) } else { *pick(rng, &[None, Some(0), Some(x), Some(x + low)]) };
+            region.high[i] = if tight {
+                Some(x + high)
+            } else {
+                *pick(rng, &[None, Some(x), Some(x + high), Some(x + 2)])
+            };
         }
         data += "[[invariant]]\nkind = \"bounds\"\nlower = \"lo\"\nupper = \"hi\"\n";
     }
     if matches!(inequality, "at-least" | "both") {
-        let row: Vec<i64> = (0..n).map(|_| *pick(rng, &[-1, 0, 0, 1, 1, 2])).collect();
-        let least = inner(&row, &counts) - *pick(rng, &[0, 0, 1, 2]);
-        data += &format!(
-            "[[invariant]]\nkind = \"at-least\"\nrows = {}\nvalues = [{least}]\n",
-            list(&[row.clone()])
-        );
-        region.rows.push((row, least));
+        let some: &[i64] = if below(rng, 2) == 0 { &[-1, 1, 1, 2] } else { &[-1, 0, 0, 1, 1, 2] };
+        let row: Vec<i64> = (0..n).map(|_| *pick(rng, some)).collect();
+        let slack = *pick(rng, &[0, 0, 1, 2]);
+        let minus: Vec<i64> = row.iter().map(|b| -b).collect();
+        region.rows.push((row.clone(), inner(&row, &counts) - slack));
+        // From both sides: an equation, where there is no slack.
+        if below(rng, 2) == 0 {
+            region.rows.push((minus.clone(), inner(&minus, &counts) - *pick(rng, &[0, 0, 1])));
+        }
+        let (rows, values): (Vec<Vec<i64>>, Vec<i64>) = region.rows.iter().cloned().unzip();
+        data += &format!("[[invariant]]\nkind = \"at-least\"\nrows = {}\nvalues = {values:?}\n", list(&rows));
     }
     if inequality == "known" {
         known.iter_mut().for_each(|known| *known = below(rng, 3) == 0);

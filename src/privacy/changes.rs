@@ -460,3 +460,81 @@ pub(super) fn place(change: TreeChange, name: impl Fn(u32) -> String) -> String 
         TreeChange::Moved { from, to } => format!("{} and {}", name(from), name(to)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariant::Inequalities;
+
+    fn smallest_of(invariant: &Linear, inequalities: &Inequalities, counts: &[i64]) -> Option<(u64, f64)> {
+        let region = inequalities.around(counts).unwrap();
+        match TableChanges::new(invariant, &region, "", |entry| entry.to_string()).smallest {
+            Smallest::Is(worst) if worst.is_certain => Some((worst.records, worst.square)),
+            Smallest::None => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Of a table of which all entries but those around a ring are fixed, the ring alone can change.
+    #[test]
+    fn what_bounds_forbid_is_not_the_smallest() {
+        let ring = |i: usize, j: usize| j == i || j == (i + 1) % 6;
+        let bounds = |open: i64, fixed: i64| -> Vec<i64> {
+            (0..36).map(|c| if ring(c / 6, c % 6) { open } else { fixed }).collect()
+        };
+        let margins = Linear::margins(6, 6).unwrap();
+        for open in [(0, 5), (0, i64::MAX)] {
+            let inequalities = Inequalities::bounds(bounds(open.0, 3), bounds(open.1, 3)).unwrap();
+            assert_eq!(smallest_of(&margins, &inequalities, &[3; 36]), Some((12, 12.0)));
+        }
+        assert_eq!(smallest_of(&margins, &Inequalities::default(), &[3; 36]), Some((4, 4.0)));
+    }
+
+    /// Two inequalities that are an equation together: no single bound shows that one entry cannot change alone.
+    #[test]
+    fn what_rows_forbid_together_is_not_the_smallest() {
+        let rows = vec![(vec![(0, 1), (1, -1)], 0), (vec![(0, -1), (1, 1)], 0)];
+        let inequalities = Inequalities::rows(rows).unwrap();
+        assert_eq!(smallest_of(&Linear::none(2), &inequalities, &[4, 4]), Some((2, 2.0)));
+        let halves =
+            Inequalities::rows(vec![(vec![(0, 1), (1, -2)], 0), (vec![(0, -1), (1, 2)], 0)]).unwrap();
+        assert_eq!(smallest_of(&Linear::none(2), &halves, &[4, 2]), Some((3, 5.0)));
+        // Nothing but the table itself.
+        let point = Inequalities::bounds(vec![0, 0], vec![1, 1]).unwrap().and(halves);
+        assert_eq!(smallest_of(&Linear::none(2), &point, &[0, 0]), None);
+    }
+
+    /// Of several changes of one size the one with the largest squares is meant.
+    #[test]
+    fn the_worst_of_the_smallest_is_meant() {
+        let a = crate::lattice::IntMatrix::from_rows(&[vec![-1, 1, 1, 3], vec![-1, -1, 3, 3]]).unwrap();
+        let matrix = Linear::matrix(&a).unwrap();
+        assert_eq!(smallest_of(&matrix, &Inequalities::default(), &[3, 0, 0, 2]), Some((4, 10.0)));
+        // Bounds forbid (3, 0, 0, 1).
+        let inequalities = Inequalities::bounds(vec![1, -9, -9, -9], vec![3, 9, 9, 9]).unwrap();
+        assert_eq!(smallest_of(&matrix, &inequalities, &[3, 0, 0, 2]), Some((4, 6.0)));
+    }
+
+    /// No vector of a lattice has larger squares than are stated for its size.
+    #[test]
+    fn squares_are_bounded() {
+        let mut systems = crate::testing::small_lattices();
+        systems.push(Linear::margins(3, 3).unwrap());
+        for invariant in systems {
+            for part in Region::everything().components(&invariant) {
+                let own = Linear::from_rows(part.component.entries.len(), part.component.rows.clone());
+                let Ok(own) = own else { continue };
+                for v in crate::testing::lattice_points(&own, 2) {
+                    let size = v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
+                    let square = v.iter().map(|x| (x * x) as f64).sum::<f64>();
+                    assert!(square <= largest_square(&part.component, size), "{v:?} of {invariant:?}");
+                }
+            }
+        }
+        // A table with margins: an entry of 2 wants 4 others.
+        assert_eq!(
+            largest_square(&Region::everything().components(&Linear::margins(3, 3).unwrap())[0].component, 4),
+            4.0
+        );
+    }
+}
