@@ -532,5 +532,15 @@ mod tests {
         assert!(
             gamma_bound(1e-6, 2) > 0.999_99 && gamma_bound(50.0, 2) < 0.01 && gamma_bound(3.0, 400) < 1.0
         );
+        // One entry >= 0 alone: `ln(1 + a - a²)` from 0 to 1, however small.
+        for rate in [0.1, 1.0, 36.0, 200.0, 600.0] {
+            let a = libm::exp(-rate);
+            let own = libm::log1p(a - a * a) / rate;
+            assert!(
+                (gamma_bound(rate, 1) / own - 1.0).abs() < 1e-12,
+                "{rate}: {} {own}",
+                gamma_bound(rate, 1)
+            );
+        }
     }
 }

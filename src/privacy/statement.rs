@@ -2,9 +2,10 @@
 //!
 //! An epsilon means nothing without the change of the confidential table that it is about. Three are told apart: one record
 //! **added** or removed, impossible where the invariant fixes a sum that contains it; one record **moved** to another entry, possible
-//! only between entries that lie in the same sums; and the **smallest** change that keeps the invariant, a shortest vector of its
-//! lattice (two people who trade places, where both margins of a two-way table are fixed). On a tree a record counts once on every node
-//! from its leaf to the root ([`TreeCosts`]). Of every kind the worst place is meant.
+//! only between entries that lie in the same sums; and the **smallest** change between two tables that satisfy everything, equations and
+//! inequalities (two people who trade places, where both margins of a two-way table are fixed). On a tree a record counts once on every node
+//! from its leaf to the root ([`TreeCosts`]). Of every kind the worst place is meant ([`TableChanges`] says how it is found, and where an upper
+//! bound stands in its place).
 //!
 //! For a change u of the counts that are measured the noise pays `Σ |u_v| / lambda_v` (pure laws), `‖u‖₂ / lambda` (the ℓ2 law), or
 //! `rho = Σ u_v² / (2 sigma_v²)` and the epsilon that follows at a delta (Gaussian laws). Conditioning on inequalities makes of it

@@ -24,7 +24,7 @@ table! {
         possible: bool, "", "whether the change keeps the invariant at some place";
         why: String, "", "why it is impossible, or why nothing is known of it; else empty";
         records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
-        place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1";
+        place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1; last, of an upper bound, that a smaller change may exist or that it may be impossible";
         epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon of rho at `delta`; of a mechanism of one's own what it says";
         rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
         delta: Option<f64>, "", "0 for pure laws";
