@@ -1,4 +1,5 @@
 //! Reading tables and trees, beside plain readers that keep every value as a text of its own.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use congenial::input::{CsvTable, HierarchyTable, TableWriter, Value, Wanted};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -16,23 +17,107 @@ const PATH: &str = "t.csv";
 /// Columns and rows with their lines, by the crate `csv`.
 type Plain = (Vec<String>, Vec<(u64, Vec<String>)>);
 
+/// The line of a place, from 1: lines end with a line feed, a carriage return or both.
+fn line_of(source: &[u8], at: usize) -> u64 {
+    let before = &source[..at];
+    let ends = before
+        .iter()
+        .enumerate()
+        .filter(|&(i, &byte)| byte == b'\r' || (byte == b'\n' && (i == 0 || before[i - 1] != b'\r')));
+    1 + ends.count() as u64
+}
+
+/// Where the fields of a row begin; or at which of them, which begins with a quote, the raw text says something else than the value in quotes.
+fn begins(raw: &[u8], fields: &csv::ByteRecord) -> Result<Vec<usize>, usize> {
+    let (mut at, mut all) = (0, Vec::new());
+    for field in fields {
+        all.push(at);
+        let written = |value: &[u8]| {
+            let twice = value.iter().flat_map(|&byte| vec![byte; if byte == b'"' { 2 } else { 1 }]);
+            [b'"'].into_iter().chain(twice).chain([b'"']).collect::<Vec<u8>>()
+        };
+        // Blanks behind the quotes belong to the value, for the crate.
+        let length = match raw.get(at) {
+            Some(b'"') => {
+                let blanks = field.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                let quoted = (0..=blanks).find_map(|blanks| {
+                    let (value, behind) = field.split_at(field.len() - blanks);
+                    let whole = [&written(value)[..], behind].concat();
+                    let next = raw.get(at + whole.len());
+                    let ended = matches!(next, None | Some(b',' | b'\r' | b'\n'));
+                    (raw[at..].starts_with(&whole) && ended).then_some(whole.len())
+                });
+                quoted.ok_or(at)?
+            }
+            _ => field.len(),
+        };
+        at += length + 1;
+    }
+    Ok(all)
+}
+
+/// Whether a text ends between quotes: then a row behind it is none.
+fn ends_quoted(source: &[u8]) -> bool {
+    let more = [source, b"\n\x01\n"].concat();
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&more[..]);
+    reader.byte_records().last().unwrap().unwrap() != csv::ByteRecord::from(vec!["\x01"])
+}
+
 fn plain_table(source: &[u8]) -> Result<Plain, String> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-    let bad = |e: csv::Error| format!("{PATH}: {e}");
-    let columns: Vec<String> = reader.headers().map_err(bad)?.iter().map(str::to_owned).collect();
-    if columns.iter().all(String::is_empty) {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(source);
+    let records: Vec<csv::ByteRecord> = reader.byte_records().map(Result::unwrap).collect();
+    let mut places: Vec<usize> =
+        records.iter().map(|record| record.position().unwrap().byte() as usize).collect();
+    places.push(source.len());
+    let bad = |line: u64, message: &str| Err(format!("{PATH}: line {line}: {message}"));
+    let (mut rows, mut first) = (Vec::new(), None);
+    for (i, record) in records.iter().enumerate() {
+        let mut start = places[i];
+        if i == 0 && source.starts_with(b"\xef\xbb\xbf") {
+            start = 3;
+        }
+        start += source[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let line = line_of(source, start);
+        let raw = &source[start..places[i + 1]];
+        let last = i + 1 == records.len();
+        match begins(raw, record) {
+            Ok(all) if last && ends_quoted(source) => {
+                let opens = line_of(source, start + all[all.len() - 1]);
+                return bad(opens, "a quote opens here and is not closed before the end of the file");
+            }
+            // But for those that are written twice there is no other quote.
+            Err(at)
+                if last
+                    && ends_quoted(source)
+                    && !String::from_utf8_lossy(&source[start + at + 1..])
+                        .replace("\"\"", "")
+                        .contains('"') =>
+            {
+                let opens = line_of(source, start + at);
+                return bad(opens, "a quote opens here and is not closed before the end of the file");
+            }
+            Err(_) => return bad(line, "text stands behind a closing quote"),
+            Ok(_) => {}
+        }
+        let (width, on) = *first.get_or_insert((record.len(), line));
+        if record.len() != width {
+            let fields = |n| if n == 1 { "1 field".to_owned() } else { format!("{n} fields") };
+            return bad(line, &format!("it has {}, line {on} has {}", fields(record.len()), fields(width)));
+        }
+        let Ok(texts) = record.iter().map(|field| std::str::from_utf8(field)).collect::<Result<Vec<_>, _>>()
+        else {
+            return bad(line, "text that is not UTF-8");
+        };
+        rows.push((line, texts.iter().map(|text| text.trim().to_owned()).collect::<Vec<_>>()));
+    }
+    if rows.first().is_none_or(|(_, header)| header.iter().all(String::is_empty)) {
         return Err(format!("{PATH}: the file is empty, want a header line"));
     }
+    let (line, columns) = rows.remove(0);
     for (i, column) in columns.iter().enumerate() {
         if columns[..i].contains(column) {
-            return Err(format!("{PATH}: line 1: column `{column}` stands there twice"));
+            return bad(line, &format!("column `{column}` stands there twice"));
         }
-    }
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(bad)?;
-        let line = record.position().unwrap().line();
-        rows.push((line, record.iter().map(str::to_owned).collect()));
     }
     Ok((columns, rows))
 }
@@ -144,10 +229,21 @@ fn same_table(source: &[u8]) -> Result<(), TestCaseError> {
     let ours = CsvTable::from_reader(Path::new(PATH), source)
         .map(|table| (table.columns.clone(), table.to_rows()))
         .map_err(|e| e.to_string());
-    // Where in a field it is no longer UTF-8 is counted before or after its blanks are taken off.
-    let place = |e: String| e.split(" near byte index").next().unwrap_or_default().to_owned();
-    let (ours, plain) = (ours.map_err(place), plain_table(source).map_err(place));
-    prop_assert_eq!(ours, plain, "{:?}", String::from_utf8_lossy(source));
+    let plain = plain_table(source);
+    let shown = String::from_utf8_lossy(source);
+    // What stands behind a quote is on a line of its row, maybe not on the first; a header is refused by the row behind it before it is looked at.
+    match (&ours, &plain) {
+        (Err(ours), Err(_)) if ours.ends_with("stands there twice") || ours.contains("the file is empty") => {
+        }
+        (Err(ours), Err(plain)) if plain.ends_with("behind a closing quote") => {
+            let number = |text: &str| -> u64 {
+                text.strip_prefix("t.csv: line ").unwrap().split(':').next().unwrap().parse().unwrap()
+            };
+            prop_assert!(ours.contains("text stands behind a closing quote"), "{ours}: {shown:?}");
+            prop_assert!(number(ours) >= number(plain), "{ours}: {shown:?}");
+        }
+        _ => prop_assert_eq!(ours, plain, "{:?}", shown),
+    }
     Ok(())
 }
 
@@ -275,7 +371,7 @@ fn sources_may_fail() {
     };
     assert_eq!(read("a,b\n1,2\n3,"), "t.csv: the wire broke");
     assert_eq!(read(""), "t.csv: the wire broke");
-    assert!(read("a,b\n1,2,3\n4").contains("record 1 (line: 2, byte: 4): found record with 3 fields"));
+    assert_eq!(read("a,b\n1,2,3\n4"), "t.csv: line 2: it has 3 fields, line 1 has 2 fields");
 }
 
 fn levels() -> Vec<String> {

@@ -8,6 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::Hierarchy;
 use crate::law::Value;
+use crate::page::line;
 use crate::table::Texts;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
@@ -289,7 +290,7 @@ pub fn read_subject(
                 Keep::Levels(levels) => Some(levels.clone()),
             };
             let named = source.level_names();
-            let warning = doubtful_order(&table, levels)?;
+            let warning = doubtful_order(&table, levels)?.map(|warning| line(&warning).into_owned());
             check_zeros(&table, levels)?;
             let marks = source.known.marks(&table, &named)?;
             // The tree takes the columns of its levels.

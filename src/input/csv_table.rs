@@ -2,7 +2,7 @@
 
 use super::column::{Column, Names};
 use super::parquet_file::{ParquetFile, Source};
-use super::rows::Rows;
+use super::rows::{Rows, trimmed};
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
 use crate::table::Texts;
@@ -153,37 +153,34 @@ impl CsvTable {
 
     /// A CSV file from anywhere; `path` is its name in messages.
     ///
-    /// Refused: no header, a repeated column, a row of another length or of more than 16 MiB, text that is not UTF-8.
+    /// Refused: no header, a repeated column, and with their lines quotes that are not closed, text behind a closing quote, a row of another
+    /// length or of more than 16 MiB, text that is not UTF-8.
     pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
         Self::wanted_from_reader(path, source, &Wanted::default())
     }
 
     /// The same of some columns.
     pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
-        let mut builder = csv::ReaderBuilder::new();
-        let (source, begun) = Rows::new(source);
-        let mut reader = builder.has_headers(false).buffer_capacity(1 << 18).from_reader(source);
-        let mut record = csv::StringRecord::new();
-        let bad = |e: csv::Error| Failure::data(path, e.to_string());
-        reader.read_record(&mut record).map_err(bad)?;
-        let columns: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
-        if columns.iter().all(String::is_empty) {
+        let mut rows = Rows::new(path, source)?;
+        rows.next()?;
+        if rows.fields().all(str::is_empty) {
             return Err(Failure::data(path, "the file is empty, want a header line"));
         }
-        let mut table = Self::empty(path, columns, wanted, Lines::new("line"))?;
+        let columns: Vec<String> = rows.fields().map(str::to_owned).collect();
+        let header = format!("line {}: ", rows.line());
+        let mut table = Self::empty(path, columns, wanted, Lines::new("line"), &header)?;
         let mut taken: Vec<(usize, &mut Column)> = table
             .values
             .iter_mut()
             .enumerate()
             .filter(|(_, column)| !matches!(column, Column::Skipped))
             .collect();
-        while reader.read_record(&mut record).map_err(bad)? {
-            begun.set(0);
+        while rows.next()? {
             table.rows += 1;
             check_rows(path, table.rows)?;
-            table.lines.push(table.rows - 1, record.position().map_or(0, csv::Position::line));
+            table.lines.push(table.rows - 1, rows.line());
             for (i, column) in &mut taken {
-                column.push(trimmed(&record[*i]).as_bytes(), 1);
+                column.push(rows.field(*i).as_bytes(), 1);
             }
         }
         table.values.iter_mut().for_each(Column::finish);
@@ -194,7 +191,7 @@ impl CsvTable {
     fn from_parquet(path: &Path, file: File, wanted: &Wanted) -> Result<Self> {
         let parquet = ParquetFile::open(path, file)?;
         check_rows(path, parquet.rows())?;
-        let mut table = Self::empty(path, parquet.columns.clone(), wanted, Lines::new("row"))?;
+        let mut table = Self::empty(path, parquet.columns.clone(), wanted, Lines::new("row"), "")?;
         (table.rows, table.lines.jumps) = (parquet.rows(), vec![(0, 1)]);
         for (place, column) in table.values.iter_mut().enumerate() {
             if matches!(column, Column::Skipped) {
@@ -225,7 +222,7 @@ impl CsvTable {
         wanted: &Wanted,
     ) -> Result<Self> {
         let header = columns.iter().map(|(name, _)| name.clone()).collect();
-        let mut table = Self::empty(path, header, wanted, Lines::new("row"))?;
+        let mut table = Self::empty(path, header, wanted, Lines::new("row"), "")?;
         let Some((first, values)) = columns.first() else {
             return Err(Failure::data(path, "no columns"));
         };
@@ -249,11 +246,10 @@ impl CsvTable {
         Ok(table)
     }
 
-    /// A table without rows.
-    fn empty(path: &Path, columns: Vec<String>, wanted: &Wanted, lines: Lines) -> Result<Self> {
+    /// A table without rows. `place`: of its header, in messages.
+    fn empty(path: &Path, columns: Vec<String>, wanted: &Wanted, lines: Lines, place: &str) -> Result<Self> {
         let mut seen = HashSet::new();
         if let Some(twice) = columns.iter().find(|column| !seen.insert(*column)) {
-            let place = if lines.what == "line" { "line 1: " } else { "" };
             return Err(Failure::data(path, format!("{place}column `{twice}` stands there twice")));
         }
         let values = columns.iter().map(|name| wanted.column(name)).collect();
@@ -363,14 +359,6 @@ impl CsvTable {
     pub fn bad(&self, line: u64, message: impl std::fmt::Display) -> Failure {
         Failure::data(&self.path, format!("{} {line}: {message}", self.lines.what))
     }
-}
-
-/// A field without the blanks around it. Most are ASCII without blanks; the crate's own trimming copies every record.
-#[inline]
-fn trimmed(field: &str) -> &str {
-    let blank = |byte: &u8| *byte <= b' ' || *byte >= 0x80;
-    let bytes = field.as_bytes();
-    if bytes.first().is_some_and(blank) || bytes.last().is_some_and(blank) { field.trim() } else { field }
 }
 
 /// Refuses more rows than can be numbered.

@@ -459,21 +459,15 @@ pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
     matrix_from_reader(path, file)
 }
 
-/// The same from anywhere; `path` is its name in messages.
+/// The same from anywhere; `path` is its name in messages. Refused: as [`CsvTable::from_reader`]; what is no integer.
 pub fn matrix_from_reader(path: &Path, source: impl std::io::Read) -> Result<Vec<Vec<i64>>> {
-    let bad = |e: csv::Error| Failure::data(path, e.to_string());
-    let (source, begun) = Rows::new(source);
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(source);
+    let mut lines = Rows::new(path, source)?;
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(bad)?;
-        begun.set(0);
-        let line = record.position().map_or(0, csv::Position::line);
+    while lines.next()? {
         let number = |text: &str| {
-            text.parse::<i64>()
-                .map_err(|_| Failure::data(path, format!("line {line}: got `{text}`, want an integer")))
+            text.parse::<i64>().map_err(|_| lines.bad(lines.line(), format!("got `{text}`, want an integer")))
         };
-        rows.push(record.iter().map(number).collect::<Result<Vec<_>>>()?);
+        rows.push(lines.fields().map(number).collect::<Result<Vec<_>>>()?);
     }
     if rows.is_empty() {
         return Err(Failure::data(path, "the file is empty, want a row per equation"));
