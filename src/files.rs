@@ -1,4 +1,4 @@
-//! Files: written whole or not at all, read only where they are files.
+//! Files: written whole or not at all, read only where they are files. Nothing else opens a path that somebody gave.
 
 use crate::failure::{Failure, Result};
 use std::fs::{self, File};
@@ -26,6 +26,7 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
         let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
         return Err(Failure::io(path, tried, format!("it is {what}, want a regular file")));
     }
+    #[allow(clippy::disallowed_methods, reason = "this is where the others end")]
     File::open(path).map_err(failed)
 }
 
@@ -35,15 +36,32 @@ pub(crate) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     entries.map_err(|e| Failure::io(folder, "cannot read", e))
 }
 
-/// The text of a file. `tried`: what an error says that could not be done. Refused: as [`open`]; more than 64 MiB; what is not UTF-8.
-pub(crate) fn text(path: &Path, tried: &str) -> Result<String> {
+/// The bytes of a file that is read in one piece. `tried`: what an error says that could not be done. Refused: as [`open`]; more than 64 MiB.
+pub(crate) fn bytes(path: &Path, tried: &str) -> Result<Vec<u8>> {
     let failed = |e: std::io::Error| Failure::io(path, tried, e);
     let mut bytes = Vec::new();
     open_named(path, tried)?.take(TEXT + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > TEXT {
         return Err(Failure::io(path, tried, format!("it has more than {} MiB", TEXT >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::io(path, tried, "it is not UTF-8"))
+    Ok(bytes)
+}
+
+/// The text of a file. Refused: as [`bytes`]; what is not UTF-8.
+pub(crate) fn text(path: &Path, tried: &str) -> Result<String> {
+    String::from_utf8(bytes(path, tried)?).map_err(|_| Failure::io(path, tried, "it is not UTF-8"))
+}
+
+/// The text of a file by which the kernel tells of this machine and this process; `None` if it has none.
+#[allow(clippy::disallowed_methods, reason = "the kernel writes them, and no user names them")]
+pub(crate) fn of_the_kernel(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// Waits until a file is on the disk. Errors: the system.
+#[allow(clippy::disallowed_methods, reason = "what is synced is not read")]
+pub(crate) fn sync(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 /// Writes a file beside its place, syncs it, and gives it its name: afterwards it is whole or not there, even if the
@@ -83,7 +101,7 @@ pub(crate) fn replace_at(path: &Path, write: impl FnOnce(&mut dyn Write) -> Resu
 /// Waits until the names in a folder are on the disk.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
+    match sync(folder) {
         // Some file systems sync no folders.
         Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(e),
         _ => Ok(()),

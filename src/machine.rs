@@ -1,5 +1,6 @@
 //! What the machine has left.
 
+use crate::files::of_the_kernel;
 use std::path::Path;
 
 /// Free bytes of the disk on which a path lies, or would lie; `None` if that is not known.
@@ -13,7 +14,7 @@ pub(crate) fn free_disk(path: &Path) -> Option<u64> {
 /// Bytes of memory that this process may still take: of the machine, of its control group, and of its address space; `None` if that is not
 /// known.
 pub(crate) fn free_memory() -> Option<u64> {
-    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let number = |path: &str| of_the_kernel(path)?.trim().parse::<u64>().ok();
     let machine = field("/proc/meminfo", "MemAvailable:");
     let group = number("/sys/fs/cgroup/memory.max")
         .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
@@ -29,7 +30,7 @@ pub(crate) fn peak_memory() -> Option<u64> {
 
 /// A size in a file of the kernel's, in bytes.
 fn field(path: &str, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = of_the_kernel(path)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| 1024 * kb)
 }

@@ -1,4 +1,5 @@
 //! Methods of one's own. This program is the method too: `own method KIND` speaks the protocol, or does what a method must not do.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 
@@ -307,10 +308,16 @@ fn bad_configs_are_refused() {
     refused("command = [\"/no/such/program\"]", &["/no/such/program", "cannot be used"]);
     refused("name = \"clip\"", &["name: got `clip`", "no methods of its own"]);
     refused(&format!("{}, timeout = -1", command("copy")), &["timeout"]);
+    refused(&format!("{}, depends = \"nowhere.py\"", command("copy")), &["nowhere.py: cannot read"]);
     refused(
-        &format!("{}, depends = \"nowhere.py\"", command("copy")),
-        &["depends: cannot read `nowhere.py`"],
+        &format!("{}, depends = \"/dev/zero\"", command("copy")),
+        &["/dev/zero", "it is a pipe or a device, want a regular file"],
     );
+    let sparse = std::fs::File::create(place.path("sparse")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    refused(&format!("{}, depends = \"sparse\"", command("copy")), &["sparse", "it has more than 64 MiB"]);
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    refused(&format!("{}, depends = \"pipe\"", command("copy")), &["it is a pipe or a device"]);
     refused(&format!("{}, alpha = \"a b\"", command("copy")), &["alpha: got `a b`", "without blanks"]);
     refused(&command("mute"), &["cannot be used"]);
     refused(&command("boaster"), &["it promises `miracles`", "integers"]);

@@ -5,6 +5,7 @@ use super::nearest::one_of;
 use super::wire::{Axis, WireMethod};
 use crate::catalogue::{Given, Method};
 use crate::failure::Result;
+use crate::files;
 use crate::hash::hex;
 use crate::own::process::Program;
 use crate::own::{self, Own, OwnMethod};
@@ -125,12 +126,8 @@ impl Checker<'_> {
                 hash.update(command.join("\0"));
                 for file in &depends {
                     let span = find("depends").map_or(span.clone(), Spanned::span);
-                    let content = std::fs::read(folder.join(file)).map_err(|e| {
-                        self.error(
-                            format!("depends: cannot read `{file}`: {e}"),
-                            span,
-                            "want a file, relative to the folder",
-                        )
+                    let content = files::bytes(&folder.join(file), "cannot read").map_err(|e| {
+                        self.error(format!("depends: {e}"), span, "want a file, relative to the folder")
                     })?;
                     hash.update((content.len() as u64).to_le_bytes());
                     hash.update(content);

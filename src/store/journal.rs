@@ -5,7 +5,7 @@
 
 use super::{SCHEMA_VERSION, ShardRecord};
 use crate::failure::{Failure, Result};
-use crate::files::{self, create, replace};
+use crate::files::{self, create, replace, replace_with};
 use crate::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -238,8 +238,11 @@ impl Journal {
         for path in logs_in(journal, "")? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !self.folder.join(&*name).exists() {
-                let bytes = fs::read(&path).map_err(|e| Failure::io(&path, "cannot read", e))?;
-                replace(&self.folder, &name, &bytes)?;
+                let mut log = files::open(&path)?;
+                let cannot = |e| Failure::io(&path, "cannot be copied", e);
+                replace_with(&self.folder, &name, |out| {
+                    std::io::copy(&mut log, out).map(drop).map_err(cannot)
+                })?;
             }
         }
         Ok(())
@@ -304,7 +307,7 @@ impl Journal {
         }
         let path = locked(&self.logs)[spot.log].clone();
         let cannot = |e: std::io::Error| Failure::io(&path, "cannot read", e);
-        let mut file = File::open(&path).map_err(cannot)?;
+        let mut file = files::open(&path)?;
         file.seek(SeekFrom::Start(spot.at)).map_err(cannot)?;
         let mut record = Vec::new();
         let found = next(&mut file, &self.identity, &mut record).map_err(cannot)?;

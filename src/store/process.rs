@@ -1,5 +1,6 @@
 //! What a process was that drew rows: where it ran, on what, how long.
 
+use crate::files::of_the_kernel;
 use crate::machine::peak_memory;
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -47,9 +48,8 @@ impl Started {
 
     /// Ends now.
     pub fn end(self) -> Process {
-        let line = |path: &str| std::fs::read_to_string(path).ok();
-        let host = line("/proc/sys/kernel/hostname").or_else(|| std::env::var("HOSTNAME").ok());
-        let cpu = line("/proc/cpuinfo").and_then(|text| {
+        let host = of_the_kernel("/proc/sys/kernel/hostname").or_else(|| std::env::var("HOSTNAME").ok());
+        let cpu = of_the_kernel("/proc/cpuinfo").and_then(|text| {
             let named = text.lines().find(|line| line.starts_with("model name"))?;
             named.split_once(':').map(|(_, name)| name.trim().to_owned())
         });
