@@ -110,8 +110,8 @@ pub fn run(making: &Making, planned: &dyn Planned, hearer: &dyn Hearer) -> Resul
     }
     let (given, resolved) = planned.configs();
     // A plan that was frozen for shards has it as it was given.
-    if !(making.merged.is_some() && folder.has("config.toml")) {
-        folder.write("config.toml", given.as_bytes())?;
+    if !(making.merged.is_some() && folder.takes_up(store::GIVEN)) {
+        folder.write(store::GIVEN, given.as_bytes())?;
     }
     folder.write(store::RESOLVED, resolved.as_bytes())?;
     for (name, content) in copies {

@@ -1,4 +1,5 @@
 //! A byte that changed anywhere in the folder of a run is found, or changes nothing.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 
@@ -82,6 +83,103 @@ fn a_complete_run_has_no_other_byte() {
     Run::open(&place.path("out")).unwrap();
     assert!(changed > 3000, "{changed}");
     assert_eq!(place.prints(&["digest", "out"]), place.prints(&["digest", "whole"]));
+}
+
+/// A file that was put into a complete run, under a name that readers look for, is named by every verb; others are nobody's business.
+#[test]
+fn a_complete_run_has_no_other_file() {
+    let place = place();
+    let config = std::fs::read_to_string(place.path("config.toml")).unwrap();
+    let plain = config.replace("keep-draws = true\n[report]\npublished = \"published.csv\"\n", "");
+    assert_ne!(plain, config);
+    place.write("plain.toml", &plain);
+    place.prints(&["run", "config.toml", "--out", "with"]);
+    place.prints(&["run", "plain.toml", "--out", "out"]);
+    let pages = place.prints(&["report", "out", "--full"]);
+    let with = files(&place.path("with"));
+    let draws = with.iter().find(|file| file.ends_with("draws.parquet")).unwrap();
+    let draws = draws.strip_prefix(place.path("with")).unwrap().to_str().unwrap().to_owned();
+    let beside = "name,confidential,released,note\na/x,5,6,a note\n";
+    for (name, content) in [
+        ("published.csv", PUBLISHED.as_bytes().to_vec()),
+        ("beside.csv", beside.as_bytes().to_vec()),
+        ("other.parquet", std::fs::read(place.path("with/cells.parquet")).unwrap()),
+        (&draws, std::fs::read(place.path("with").join(&draws)).unwrap()),
+    ] {
+        let file = place.path("out").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, content).unwrap();
+        for verb in [
+            &["digest", "out"][..],
+            &["report", "out"],
+            &["report", "out", "--format", "html"],
+            &["report", "out", "--out", "tables"],
+            &["compare", "out", "with"],
+            &["run", "plain.toml", "--out", "out"],
+        ] {
+            place.refuses(verb, &[name, "the manifest does not list it"]);
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+    std::os::unix::fs::symlink(place.path("published.csv"), place.path("out/published.csv")).unwrap();
+    place.refuses(&["report", "out"], &["out/published.csv", "the manifest does not list it"]);
+    std::fs::remove_file(place.path("out/published.csv")).unwrap();
+    place.write("out/notes.txt", "mine");
+    assert_eq!(place.prints(&["report", "out", "--full"]), pages);
+}
+
+/// A file of another length is refused before it is read.
+#[test]
+fn lengths_are_looked_at_first() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let file = std::fs::File::create(place.path("out/errors.parquet")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    place.refuses(&["report", "out"], &["errors.parquet", "1099511627776 bytes"]);
+}
+
+/// What lies in a folder that is still drawn is no part of the run: strange files are named before anything is drawn, and tables of others go.
+#[test]
+fn nothing_strange_stays_in_a_run() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "whole"]);
+    place.prints(&["submit", "config.toml", "--engine", "parallel", "--out", "out", "--tasks", "1"]);
+    place.prints(&["run", "out.partial/config.resolved.toml", "--out", "out", "--shard", "1/1"]);
+    place.write("out.partial/notes.txt", "mine");
+    for verb in
+        [&["merge", "config.toml", "--out", "out"][..], &["run", "config.toml", "--out", "out", "--resume"]]
+    {
+        place.refuses(verb, &["out.partial/notes.txt", "it is no file of this run"]);
+    }
+    assert_eq!(std::fs::read_to_string(place.path("out.partial/notes.txt")).unwrap(), "mine");
+    std::fs::remove_file(place.path("out.partial/notes.txt")).unwrap();
+    place.write("out.partial/beside.csv", "name,confidential,released,note\na/x,5,6,a note\n");
+    std::fs::create_dir_all(place.path("out.partial/cells/0123")).unwrap();
+    place.write("out.partial/cells/0123/draws.parquet", "half");
+    place.prints(&["merge", "config.toml", "--out", "out"]);
+    let names = |folder: &str| {
+        let all = files(&place.path(folder));
+        let mut all: Vec<PathBuf> =
+            all.iter().map(|file| file.strip_prefix(place.path(folder)).unwrap().to_owned()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(names("out"), names("whole"));
+    assert_eq!(place.prints(&["digest", "out"]), place.prints(&["digest", "whole"]));
+}
+
+/// A number in a file makes no table wide: a run that somebody has made up, of a level that no tree has.
+#[test]
+fn numbers_in_files_size_nothing() {
+    use congenial::study::release::LevelRow;
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    place.edit::<LevelRow>("out", |row| row.level = u32::MAX);
+    for format in ["text", "html", "csv"] {
+        let output = place.command(&["report", "out", "--full", "--format", format]).output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{format}: {output:?}");
+        assert!(output.stdout.len() < 10_000_000);
+    }
 }
 
 /// What the hash of a table in the manifest is taken of can be read back from its file.

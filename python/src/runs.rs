@@ -11,7 +11,7 @@ use congenial::failure::{Failure, Result as Done};
 use congenial::making::{self, Hearer, Making};
 use congenial::page::Format;
 use congenial::report::{self, Look, Report};
-use congenial::store::{Earlier, Run};
+use congenial::store::{Earlier, Manifest, Run};
 use congenial::study::Listing;
 use congenial::verify::{self, Finding, TOLD};
 use pyo3::prelude::*;
@@ -84,12 +84,21 @@ pub fn open_run(py: Python, folder: PathBuf) -> PyResult<(String, Vec<(String, T
 /// The draws of some cells of a run as one table, with the cell in front if there are several.
 #[pyfunction]
 pub fn draws(py: Python, folder: PathBuf, cells: Vec<String>, front: bool) -> PyResult<Table> {
-    let parts = cells.into_iter().map(|cell| {
-        let path = folder.join("cells").join(&cell).join("draws.parquet");
-        (Some(cell), path)
-    });
-    let parts = parts.collect();
-    raised(py.detach(|| Table::of("draws", front.then_some("cell"), parts)))
+    raised(py.detach(|| {
+        let manifest = Manifest::read(&folder)?;
+        let part = |cell: String| {
+            let name = format!("cells/{cell}/draws.parquet");
+            let path = folder.join(&name);
+            match manifest.files.contains_key(&name) {
+                true => Ok((Some(cell), path)),
+                false => {
+                    Err(Failure::data(&path, "it is no file of this run: the manifest does not list it"))
+                }
+            }
+        };
+        let parts = cells.into_iter().map(part).collect::<Done<Vec<_>>>()?;
+        Table::of("draws", front.then_some("cell"), parts)
+    }))
 }
 
 /// Cells of a run that failed: run, cell and error; and what its figures are not to be trusted for.

@@ -137,7 +137,7 @@ fn run(named: &Named) -> Result<Run> {
     Ok(Run {
         name: safe(&named.name),
         about: about.map(|(name, value)| (name, safe(&value))).collect(),
-        config: whole(&files::text(&named.run.folder.join(RESOLVED), "cannot read")?, RESOLVED),
+        config: whole(&files::text(&named.run.path(RESOLVED)?, "cannot read")?, RESOLVED),
         manifest: whole(&manifest.text(), "manifest.json"),
     })
 }

@@ -2,9 +2,9 @@
 
 use super::{FileDigest, Identity, Journal, Manifest, SCHEMA_VERSION, locked};
 use crate::failure::{Failure, Result};
-use crate::files::{TEMPORARY, is_taken, listed, replace, sync_folder};
+use crate::files::{TEMPORARY, is_taken, listed, replace, sync, sync_folder};
 use crate::table::{Field, Record, TableDigest, Values, Writer, unwritten};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::marker::PhantomData;
@@ -23,6 +23,8 @@ pub struct RunFolder {
     /// Held until the end: no other process writes this folder.
     _lock: fs::File,
     journal: Option<Journal>,
+    /// Files of the run, by their names from its folder: those that this process has written, and those that it has taken up.
+    written: Mutex<BTreeSet<String>>,
     /// Tables written so far, with their digests; they are synced by the commit.
     tables: Mutex<BTreeMap<String, TableDigest>>,
     /// Declared tables that are being written.
@@ -54,7 +56,7 @@ pub enum Earlier {
 /// Claims `target` for the run of this identity.
 ///
 /// Refused: a folder that holds anything else, one that another process is writing, or left when it was killed (unless it
-/// is to be taken up), a place that cannot be written.
+/// is to be taken up), a place that cannot be written, files in what was left that no run has.
 pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Claim> {
     let config_hash = &identity.config_hash;
     if is_taken(target) {
@@ -110,6 +112,10 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
         let message = "a run that was stopped left it: give --resume to go on from there, or remove it";
         return Err(Failure::io(&partial, "not used", message));
     }
+    // Before anything is drawn.
+    if let Some(stranger) = files_in(&partial)?.iter().find(|name| is_strange(name)) {
+        return Err(strange(&partial, stranger));
+    }
     // Of a process that ended between writing it and giving the folder its name.
     let _ = fs::remove_file(partial.join("manifest.json"));
     let mut journal = Journal::open(&partial, identity)?;
@@ -126,6 +132,7 @@ pub fn claim(target: &Path, identity: &Identity, earlier: Earlier) -> Result<Cla
         earlier,
         _lock: lock,
         journal: Some(journal),
+        written: Mutex::default(),
         tables: Mutex::default(),
         open: Mutex::default(),
         config_hash: config_hash.clone(),
@@ -195,7 +202,7 @@ impl Free<'_> {
         let journal = shard(self.target, self.identity, (0, 0))?;
         let taken = || Failure::io(self.target, "not used", "it appeared meanwhile");
         let journal = journal.ok_or_else(taken)?;
-        journal.beside("config.toml", given.as_bytes())?;
+        journal.beside(GIVEN, given.as_bytes())?;
         journal.beside(RESOLVED, resolved.as_bytes())
     }
 }
@@ -224,18 +231,51 @@ fn sweep(folder: &Path, kept: &[&str]) {
 /// Files that are synced at the same time.
 const SYNCED: usize = 16;
 
+/// The file with the config as it was given.
+pub const GIVEN: &str = "config.toml";
 /// The file with the resolved config.
 pub const RESOLVED: &str = "config.resolved.toml";
+/// The file with published figures to print beside those of the run.
+pub const PUBLISHED: &str = "published.csv";
+/// The file with a release by somebody else to print beside those of the run.
+pub const BESIDE: &str = "beside.csv";
+
+/// Whether a file has a name that runs give to theirs, by its name from the folder: what has it and is not of the run would be taken for it.
+pub(super) fn is_of_a_run(name: &str) -> bool {
+    name.ends_with(".parquet") || [GIVEN, RESOLVED, PUBLISHED, BESIDE].contains(&name)
+}
+
+/// Whether neither a run nor a file system leaves such a file in the folder of a run that is drawn.
+fn is_strange(name: &str) -> bool {
+    let (first, last) = (name.split('/').next().unwrap_or(name), name.rsplit('/').next().unwrap_or(name));
+    let of_the_drawing = ["journal", "lock", "manifest.json"].contains(&first) || name.ends_with(TEMPORARY);
+    // Names with a dot are left by file systems and desktops.
+    !(of_the_drawing || is_of_a_run(name) || last.starts_with('.'))
+}
+
+fn strange(folder: &Path, name: &str) -> Failure {
+    Failure::io(
+        &folder.join(name),
+        "not used",
+        "it is no file of this run, and would stay in its folder: put it elsewhere",
+    )
+}
 
 impl RunFolder {
-    /// Whether a file is there already.
-    pub fn has(&self, name: &str) -> bool {
-        self.partial.join(name).exists()
+    /// Whether a file of the run is there already, and stays as it is.
+    pub fn takes_up(&self, name: &str) -> bool {
+        let there = self.partial.join(name).is_file();
+        if there {
+            locked(&self.written).insert(name.to_owned());
+        }
+        there
     }
 
     /// Writes a file of the run.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
-        replace(&self.partial, name, content)
+        replace(&self.partial, name, content)?;
+        locked(&self.written).insert(name.to_owned());
+        Ok(())
     }
 
     fn create(&self, name: &str) -> Result<fs::File> {
@@ -244,7 +284,9 @@ impl RunFolder {
             fs::create_dir_all(parent).map_err(|e| Failure::create(parent, e))?;
         }
         // An earlier process may have left half of it.
-        fs::File::create(&path).map_err(|e| Failure::write(&path, e))
+        let file = fs::File::create(&path).map_err(|e| Failure::write(&path, e))?;
+        locked(&self.written).insert(name.to_owned());
+        Ok(file)
     }
 
     /// A declared table: begins it, or goes on with it.
@@ -292,18 +334,15 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Removes what the run cannot use when it goes on: everything but the journal and the configs. On a full disk that makes
+    /// Removes what the run cannot use when it goes on: what it has written but the journal and the configs. On a full disk that makes
     /// room for the journal.
     pub fn clear(&self) {
         locked(&self.open).clear();
-        for entry in fs::read_dir(&self.partial).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            match name.to_string_lossy().as_ref() {
-                "journal" | "lock" | "config.toml" | RESOLVED => {}
-                "cells" => drop(fs::remove_dir_all(entry.path())),
-                _ => drop(fs::remove_file(entry.path())),
-            }
+        let mut written = locked(&self.written);
+        for name in written.iter().filter(|name| ![GIVEN, RESOLVED].contains(&name.as_str())) {
+            let _ = fs::remove_file(self.partial.join(name));
         }
+        written.retain(|name| [GIVEN, RESOLVED].contains(&name.as_str()));
     }
 
     /// Takes up the batches that shards have left in their own folders. Errors: as [`Journal::add`].
@@ -361,18 +400,25 @@ impl RunFolder {
 
 impl RunFolder {
     /// Waits until the files that stay are on the disk, for many at the same time, which costs hardly more than for one; returns what they
-    /// are. `kept`: as in [`sweep`].
+    /// are. `kept`: as in [`sweep`]. Tables and copies that another process has left are removed. Errors: files; one that no run leaves.
     fn settled(&self, kept: &[&str]) -> Result<BTreeMap<String, FileDigest>> {
         let mut names = Vec::new();
-        add_files(&self.partial, "", &mut names)?;
-        names.retain(|name| match name.split_once('/').map_or(name.as_str(), |(folder, _)| folder) {
-            top @ "journal" => kept.contains(&top),
-            top => top != "lock" && top != "manifest.json",
-        });
+        let written = locked(&self.written);
+        for name in files_in(&self.partial)? {
+            let top = name.split('/').next().unwrap_or_default();
+            if written.contains(&name) || (kept.contains(&top) && !name.ends_with(TEMPORARY)) {
+                names.push(name);
+            } else if is_strange(&name) {
+                return Err(strange(&self.partial, &name));
+            } else if is_of_a_run(&name) && top != "journal" {
+                let path = self.partial.join(&name);
+                fs::remove_file(&path).map_err(|e| Failure::write(&path, e))?;
+            }
+        }
+        drop(written);
         let settled = |name: &String| {
             let path = self.partial.join(name);
-            let synced = fs::File::open(&path).and_then(|file| file.sync_all());
-            let synced = synced.and_then(|()| path.parent().map_or(Ok(()), sync_folder));
+            let synced = sync(&path).and_then(|()| path.parent().map_or(Ok(()), sync_folder));
             synced.map_err(|e| Failure::write(&path, e))?;
             Ok((name.clone(), FileDigest::of(&path)?))
         };
@@ -389,18 +435,19 @@ impl RunFolder {
     }
 }
 
-/// Adds the files of a folder and of all below it that have come to their end, by their names from `top`. Errors: files.
-fn add_files(top: &Path, below: &str, names: &mut Vec<String>) -> Result<()> {
-    for entry in listed(&top.join(below))? {
-        let name = format!("{below}{}", entry.file_name().to_string_lossy());
-        let kind = entry.file_type().map_err(|e| Failure::io(&entry.path(), "cannot read", e))?;
-        if kind.is_dir() {
-            add_files(top, &format!("{name}/"), names)?;
-        } else if kind.is_file() && !name.ends_with(TEMPORARY) {
-            names.push(name);
+/// What is in a folder and in all below it but folders, by names from there, in order. Errors: files.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut below = vec![String::new()];
+    while let Some(prefix) = below.pop() {
+        for entry in listed(&folder.join(&prefix))? {
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let kind = entry.file_type().map_err(|e| Failure::io(&entry.path(), "cannot read", e))?;
+            if kind.is_dir() { below.push(name + "/") } else { names.push(name) }
         }
     }
-    Ok(())
+    names.sort_unstable();
+    Ok(names)
 }
 
 impl Drop for RunFolder {

@@ -6,7 +6,10 @@ mod manifest;
 mod process;
 mod run;
 
-pub use folder::{Claim, Earlier, Free, RESOLVED, RowsFile, RunFolder, TableFile, claim, free, shard};
+pub use folder::{
+    BESIDE, Claim, Earlier, Free, GIVEN, PUBLISHED, RESOLVED, RowsFile, RunFolder, TableFile, claim, free,
+    shard,
+};
 pub(crate) use journal::locked;
 pub use journal::{Batch, BatchKey, Identity, Journal, Spot, hash_of, next};
 pub use manifest::{About, DataSet, FileDigest, Lattice, Manifest, ShardRecord, sealed};

@@ -1,8 +1,10 @@
 //! A finished run, to be read.
 
+use super::folder::{files_in, is_of_a_run};
 use super::manifest::short;
 use super::{FileDigest, Manifest};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::table::{Key, Reader, Record, Value};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -27,9 +29,26 @@ struct View {
 
 impl Run {
     /// Opens a folder. Refused: no manifest, a damaged one, one of another version; files that are not there, or not byte by byte what the
-    /// manifest says. Every file is read for that.
+    /// manifest says; a file with a name that files of runs have, which the manifest does not list. Every file that it lists is read for that, once
+    /// all have the right length.
     pub fn open(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder)?;
+        let listed = |name: &String| manifest.files.contains_key(name);
+        if let Some(stranger) = files_in(folder)?.iter().find(|name| is_of_a_run(name) && !listed(name)) {
+            let message = "it is no file of this run: the manifest does not list it; put it elsewhere";
+            return Err(Failure::data(&folder.join(stranger), message));
+        }
+        for (name, FileDigest { bytes: wanted, .. }) in &manifest.files {
+            let path = folder.join(name);
+            let file = files::open(&path)?;
+            let bytes = file.metadata().map_err(|e| Failure::io(&path, "cannot read", e))?.len();
+            if bytes != *wanted {
+                let message = format!(
+                    "it is not the file of this run: it has {bytes} bytes, the manifest says {wanted}"
+                );
+                return Err(Failure::data(&path, message));
+            }
+        }
         for (name, wanted) in &manifest.files {
             let path = folder.join(name);
             let found = FileDigest::of(&path)?;
@@ -53,6 +72,16 @@ impl Run {
         Self { folder: self.folder.clone(), manifest: self.manifest.of_data(data), view }
     }
 
+    /// Where a file of the run is; `None` if the manifest lists none of this name: what it does not list, no hash covers.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.manifest.files.contains_key(name).then(|| self.folder.join(name))
+    }
+
+    /// The same of a file that every run has. Errors: the manifest does not list it.
+    pub fn path(&self, name: &str) -> Result<PathBuf> {
+        self.file(name).ok_or_else(|| Failure::data(&self.folder, format!("the run has no file `{name}`")))
+    }
+
     /// Whether the run has a table.
     pub fn has<R: Record>(&self) -> bool {
         self.manifest.tables.contains_key(R::FILE)
@@ -65,10 +94,8 @@ impl Run {
 
     /// The same, as long as `each` returns true.
     pub fn while_true<R: Record>(&self, each: impl FnMut(R) -> Result<bool>) -> Result<()> {
-        if !self.has::<R>() {
-            return Ok(());
-        }
-        let reader = Reader::open(&self.folder.join(R::FILE))?;
+        let Some(path) = self.file(R::FILE).filter(|_| self.has::<R>()) else { return Ok(()) };
+        let reader = Reader::open(&path)?;
         let Some(view) = &self.view else { return reader.each(|_, _| true, each) };
         let place = |name: &str| R::COLUMNS.iter().position(|column| column.name == name);
         match (place("cell"), place("data")) {

@@ -16,7 +16,7 @@ use crate::input::Subject;
 use crate::page::counted;
 use crate::privacy::LatticeShape;
 use crate::privacy::Statement;
-use crate::store::{About, Lattice, RunFolder};
+use crate::store::{About, BESIDE, Lattice, RunFolder};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -162,7 +162,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let beside = |source, names: &[String]| -> Result<_> {
             let rows = read_beside_source(source, names)?;
             known_beside(&rows, source, names, &self.plan)?;
-            Ok(("beside.csv", write_beside(&rows)))
+            Ok((BESIDE, write_beside(&rows)))
         };
         if let Some(path) = &config.published {
             let asked = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);

@@ -9,13 +9,11 @@ use crate::failure::Result;
 use crate::files;
 use crate::input::CsvTable;
 use crate::page::{Page, with_error};
-use crate::store::Run;
+use crate::store::{PUBLISHED, Run};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The file of a run.
-pub const PUBLISHED: &str = "published.csv";
 /// The `source` of a row that is no row of ours, in a table with that column.
 pub(super) const PUBLISHED_ROW: &str = "published";
 /// Columns that every file has; `se` may be left out.
@@ -191,8 +189,7 @@ fn stem(records: &Records) -> &'static str {
 
 /// The figures of a run, if it has any. Errors: the file.
 pub(super) fn of(run: &Run) -> Result<Vec<Published>> {
-    let path = run.folder.join(PUBLISHED);
-    if path.exists() { read_published(&path) } else { Ok(Vec::new()) }
+    run.file(PUBLISHED).map_or_else(|| Ok(Vec::new()), |path| read_published(&path))
 }
 
 /// A published figure with one that it stands beside, if there is one.

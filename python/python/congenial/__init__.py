@@ -196,8 +196,8 @@ class Run:
     def _cells_with_draws(self) -> list[str]:
         if "cells" not in self.tables:
             return []
-        there = {path.parent.name for path in self.folder.glob("cells/*/draws.parquet")}
-        return [cell for cell in self.cells["cell"] if cell in there]
+        files = self.manifest["files"]
+        return [cell for cell in self.cells["cell"] if f"cells/{cell}/draws.parquet" in files]
 
     @property
     def failures(self) -> list[tuple[str, str]]:

@@ -108,7 +108,7 @@ pub fn compare(
         );
         return Err(Failure::Incompatible(message));
     }
-    let rule = adjust(study::thresholds(&base.join(RESOLVED))?);
+    let rule = adjust(study::thresholds(&runs[0].path(RESOLVED)?)?);
     let [ours, theirs] = study::named(&a.study)?.figures(runs)?;
     let tables = [&a.tables, &b.tables];
     let named = tables[0].keys().chain(tables[1].keys());
@@ -191,7 +191,7 @@ pub fn compare_within(
     adjust: impl FnOnce(Thresholds) -> Thresholds,
 ) -> Result<Comparison> {
     let run = &open(folder)?;
-    let rule = adjust(study::thresholds(&folder.join(RESOLVED))?);
+    let rule = adjust(study::thresholds(&run.path(RESOLVED)?)?);
     let [figures, _] = study::named(&run.manifest.study)?.figures([run, run])?;
     let pays = statements(run)?;
     let mut firsts: HashMap<String, (Key, String)> = HashMap::new();

@@ -4,6 +4,7 @@ use crate::config::Beside;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Subject};
+use crate::page::line;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
@@ -90,7 +91,11 @@ pub(in crate::study) fn known_beside(
         let message = format!("none of its {all} entries is one of ours: the first is `{first}`");
         return Err(Failure::data(&beside.table, message));
     }
-    say!("warning: {path}: {} of {all} entries are none of ours, the first is `{first}`", unknown.len());
+    say!(
+        "warning: {path}: {} of {all} entries are none of ours, the first is `{}`",
+        unknown.len(),
+        line(first)
+    );
     Ok(())
 }
 

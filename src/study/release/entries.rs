@@ -13,6 +13,7 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::page::{Page, finite, number, with_error};
+use crate::store::BESIDE;
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
@@ -315,8 +316,7 @@ fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
 }
 
 fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
-    let path = run.run.folder.join("beside.csv");
-    if path.exists() { read_beside(&path) } else { Ok(Vec::new()) }
+    run.run.file(BESIDE).map_or_else(|| Ok(Vec::new()), |path| read_beside(&path))
 }
 
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.

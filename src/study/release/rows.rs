@@ -60,6 +60,11 @@ impl Draws {
         self.places.is_empty()
     }
 
+    /// Whether every draw has so many errors.
+    fn fit(&self, entries: usize) -> bool {
+        self.places.len().checked_mul(entries) == Some(self.errors.len())
+    }
+
     /// The draws in order.
     pub fn iter(&self) -> impl Iterator<Item = Draw<'_>> {
         let entries = self.errors.len().checked_div(self.len()).unwrap_or(0);
@@ -134,6 +139,18 @@ impl Rows {
             draws.places.iter_mut().for_each(|(replicate, _)| *replicate += first);
         }
         self
+    }
+
+    /// Whether they are of releases of so many levels, and of so many counts, groups and nodes each: what says otherwise, a journal has that
+    /// nobody wrote.
+    pub(super) fn fit(&self, levels: usize, [counts, groups, nodes]: [usize; 3]) -> bool {
+        let is_level = |level: u32| (1..=levels).contains(&(level as usize));
+        self.errors.iter().all(|row| is_level(row.level))
+            && self.chains.iter().all(|row| is_level(row.level))
+            && self.traces.iter().all(|chain| chain.len() <= levels)
+            && self.draws.fit(counts)
+            && self.answers.fit(groups)
+            && self.nodes.fit(nodes)
     }
 
     /// Appends the rows of the next range.

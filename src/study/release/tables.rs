@@ -94,7 +94,14 @@ struct OfTable<'a> {
 impl Sink for ReleaseTables<'_> {
     fn rows(&mut self, number: usize, rows: Drawn) -> Result<()> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
-        let Rows { errors, chains, traces, draws, answers, nodes, .. } = rows.take()?;
+        let rows: Rows = rows.take()?;
+        let asked = self.plan.asked.as_ref();
+        let of_nodes = asked.and_then(|asked| asked.nodes.as_ref()).map_or(0, |nodes| nodes.len());
+        let widths = [subject.nodes(), asked.map_or(0, |asked| asked.groups()), of_nodes];
+        if !rows.fit(subject.levels(), widths) {
+            return Err(Failure::Wrong("rows of a batch are not of these data".into()));
+        }
+        let Rows { errors, chains, traces, draws, answers, nodes, .. } = rows;
         let (all, tailed) = (subject.nodes() as u64, tails::bounded(cell));
         for row in errors {
             let level = row.level as usize - 1;

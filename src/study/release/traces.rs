@@ -13,7 +13,6 @@ const POINTS: usize = 500;
 /// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size; `None` where no draws were kept, or nothing
 /// varies. Errors: the file.
 pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Result<Option<Figure>> {
-    let path = run.run.folder.join(format!("cells/{}/draws.parquet", cell.cell));
     let size = |entry: &&EntryRow| entry.ess;
     let known = || entries.iter().filter(|entry| entry.ess.is_some());
     let by_size =
@@ -21,9 +20,7 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
     let (Some(slowest), Some(fastest)) = (known().min_by(by_size), known().max_by(by_size)) else {
         return Ok(None);
     };
-    if !path.exists() {
-        return Ok(None);
-    }
+    let Some(path) = run.run.file(&format!("cells/{}/draws.parquet", cell.cell)) else { return Ok(None) };
     let mut shown = vec![slowest, fastest];
     shown.dedup_by_key(|entry| entry.name.clone());
     let reader = Reader::open(&path)?;

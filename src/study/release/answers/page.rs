@@ -8,6 +8,7 @@ use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, with_error};
+use crate::store::BESIDE;
 use crate::table::Key;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -165,10 +166,7 @@ fn trimmed(name: &str) -> String {
 
 /// Their errors and ours on the same groups, by size of the confidential count.
 fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
-    let path = run.run.folder.join("beside.csv");
-    if queries.is_empty() || !path.exists() {
-        return Ok(Page::default());
-    }
+    let Some(path) = run.run.file(BESIDE).filter(|_| !queries.is_empty()) else { return Ok(Page::default()) };
     let theirs: Vec<BesideRow> = read_beside(&path)?;
     let by_name: HashMap<&str, &BesideRow> = theirs.iter().map(|row| (row.name.as_str(), row)).collect();
     // By query: their errors; by query and cell: our mean errors.

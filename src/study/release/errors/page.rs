@@ -11,6 +11,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, counted, number, with_error};
 use serde_json::Map;
+use std::collections::BTreeSet;
 
 type Line<'a> = (&'a CellRow, &'a LevelRow);
 
@@ -94,7 +95,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
         }
     }
     let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
-    let most = lines.iter().map(|(_, line)| line.level).max().unwrap_or(0);
+    let levels = levels(lines.iter().map(|(_, line)| *line));
     let mut body = Vec::new();
     for epsilon in epsilons {
         // A published figure stands behind the last method of its name.
@@ -110,7 +111,12 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
                 let of = |level| here.iter().find(|f| f.column == *column && f.level == level);
                 let value = |level| of(level).map_or("-".into(), |figure| number(figure.value));
                 let words = format!("{}, published", column.1);
-                body.push([epsilon.to_string(), words].into_iter().chain((1..=most).map(value)).collect());
+                body.push(
+                    [epsilon.to_string(), words]
+                        .into_iter()
+                        .chain(levels.iter().copied().map(value))
+                        .collect(),
+                );
             }
         };
         for (i, method) in methods.iter().enumerate() {
@@ -119,22 +125,26 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
                     same_method(method, cell) && cell.epsilon == epsilon && line.level == level
                 })
             };
-            let Some((cell, _)) = (1..=most).find_map(of) else { continue };
+            let Some((cell, _)) = levels.iter().copied().find_map(of) else { continue };
             let twice = |other: &&CellRow| other.method_plain() == cell.method_plain();
             let words = match methods.iter().copied().filter(twice).count() {
                 1 => cell.method_name(),
                 _ => cell.method_words(),
             };
             let error = |level| of(level).map_or("-".into(), |(_, line)| with_error(line.estimate()));
-            body.push([epsilon.to_string(), words].into_iter().chain((1..=most).map(error)).collect());
+            body.push(
+                [epsilon.to_string(), words].into_iter().chain(levels.iter().copied().map(error)).collect(),
+            );
             if !methods[i + 1..].iter().any(|other| other.method == method.method) {
                 beside(Some(method.method.name()), &mut body);
             }
         }
         beside(None, &mut body);
     }
-    let header =
-        ["epsilon", "method"].map(str::to_owned).into_iter().chain((1..=most).map(|level| run.level(level)));
+    let header = ["epsilon", "method"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(levels.iter().map(|&level| run.level(level)));
     let CellRow { law, delta, sensitivity, split, .. } = lines[0].0;
     let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
     let (_, replicates) = replicates(lines.iter().map(|(_, line)| line.replicates));
@@ -172,9 +182,15 @@ fn figure(name: String, title: String, methods: &[&CellRow], panels: Vec<Panel>)
     }
 }
 
+/// The levels that some lines are of, in order; their numbers are a file's, and may be any.
+pub(super) fn levels<'a>(lines: impl Iterator<Item = &'a LevelRow>) -> Vec<u32> {
+    let levels: BTreeSet<u32> = lines.map(|line| line.level).collect();
+    levels.into_iter().collect()
+}
+
 /// A panel for each level, in which methods have the places of their names.
 fn panels(run: &Named, lines: &[Line], published: &[&Theirs], methods: &[&CellRow]) -> Vec<Panel> {
-    let most = lines.iter().map(|(_, line)| line.level).max().unwrap_or(0);
+    let levels = levels(lines.iter().map(|(_, line)| *line));
     let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
     let row =
         |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
@@ -207,7 +223,7 @@ fn panels(run: &Named, lines: &[Line], published: &[&Theirs], methods: &[&CellRo
         }
         Panel { title: run.level(level), series }
     };
-    (1..=most).map(panel).collect()
+    levels.iter().copied().map(panel).collect()
 }
 
 /// How far each published figure lies from ours, and whether it scales as noise must.

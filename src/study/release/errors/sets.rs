@@ -44,11 +44,11 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
             methods.push(method(cell));
         }
     }
-    let most = lines.iter().map(|(.., row)| row.level).max().unwrap_or(0);
+    let levels = super::page::levels(lines.iter().map(|(.., row)| row));
     let mut body = Vec::new();
     for epsilon in distinct(lines.iter().map(|(_, cell, _)| cell.epsilon)) {
         for words in &methods {
-            for level in 1..=most {
+            for &level in &levels {
                 let of = |part: &&Named| {
                     lines.iter().find(|(of, cell, row)| {
                         std::ptr::eq(*of, *part)
