@@ -1,6 +1,6 @@
 //! The one error type of the harness, and the exit codes.
 
-use crate::page::shown;
+use crate::page::{line, shown};
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -98,16 +98,18 @@ impl Failure {
 
     /// The same as a terminal may show it: without control characters, and with at most 200 characters of a value.
     pub fn for_people(self) -> Self {
+        // Verdicts and usage may have several lines; what is wrong at a place has one.
         let text = |text: String| cut(&shown(&text));
-        let path = |path: PathBuf| PathBuf::from(cut(&shown(&path.to_string_lossy())));
+        let one = |text: String| cut(&line(&text));
+        let path = |path: PathBuf| PathBuf::from(cut(&line(&path.to_string_lossy())));
         match self {
             Self::Config { message, source_code, span, label } => {
-                Self::Config { message: text(message), source_code, span, label: text(label) }
+                Self::Config { message: one(message), source_code, span, label: one(label) }
             }
             Self::Usage(message) => Self::Usage(text(message)),
-            Self::Data { path: place, message } => Self::Data { path: path(place), message: text(message) },
-            Self::Io { path: place, message } => Self::Io { path: path(place), message: text(message) },
-            Self::Write { path: place, message } => Self::Write { path: path(place), message: text(message) },
+            Self::Data { path: place, message } => Self::Data { path: path(place), message: one(message) },
+            Self::Io { path: place, message } => Self::Io { path: path(place), message: one(message) },
+            Self::Write { path: place, message } => Self::Write { path: path(place), message: one(message) },
             Self::Wrong(message) => Self::Wrong(text(message)),
             Self::Changed(message) => Self::Changed(text(message)),
             Self::Nothing(message) => Self::Nothing(text(message)),
@@ -179,6 +181,7 @@ mod tests {
     fn messages_are_short_and_harmless() {
         let message = |text: String| Failure::data(Path::new("a\x1b[31m.csv"), text).for_people().to_string();
         assert_eq!(message("got `b`, want c".into()), "a\\u{1b}[31m.csv: got `b`, want c");
+        assert_eq!(message("got `b\nc\rd`".into()), "a\\u{1b}[31m.csv: got `b\\u{a}c\\u{d}d`");
         let long = message(format!("line 2: `count` = `{}`, want an integer", "9".repeat(1_000_000)));
         assert_eq!(
             long,

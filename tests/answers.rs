@@ -1,4 +1,5 @@
 //! Answers by node and by query, as a user asks for them: beside a plain recomputation from draws that are kept.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

@@ -1,4 +1,5 @@
 //! The catalogue against what is built: all methods under all laws, and the tables of the reference.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
 use congenial::catalogue::{laws_on, methods_on};

@@ -1,4 +1,5 @@
 //! The command as a user runs it: results, determinism, and what bad input gives.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

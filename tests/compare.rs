@@ -1,4 +1,5 @@
 //! Two runs side by side.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

@@ -1,4 +1,5 @@
 //! What can happen to a run: it is killed, resumed, meets another process, or finds what is not its own.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

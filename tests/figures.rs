@@ -1,4 +1,5 @@
 //! Figures: every kind of them as it is drawn, byte by byte, and those of runs with their data.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

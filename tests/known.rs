@@ -1,4 +1,5 @@
 //! Known counts as a user gives them: by level and by a column, on trees and on tables; and data that contradict themselves.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

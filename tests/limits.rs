@@ -1,4 +1,5 @@
 //! What runs away is told before it begins, and refused where it cannot end; what takes too much memory ends with a message.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

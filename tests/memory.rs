@@ -1,4 +1,5 @@
 //! Memory is that of the cells in flight, whatever the number of rows: peak memory of the command, for ten times the rows.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

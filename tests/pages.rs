@@ -3,6 +3,7 @@
 //! Only what differs between builds and machines is replaced: the revision that made a run, and the seconds and host of a
 //! comparison's clocks. All else is compared literally, to the last byte: `[end]` closes every page, since the snapshots
 //! themselves do not keep the newlines at their end.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

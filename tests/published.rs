@@ -1,4 +1,5 @@
 //! Published figures beside ours, in studies of every kind, and files that are refused.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

@@ -1,4 +1,5 @@
 //! Studies of tables under integer invariants, as a user runs them.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 

@@ -1,4 +1,5 @@
 //! Every file that a verb writes appears whole or not at all, and nothing of a stopped process stays for ever.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 mod place;
 
@@ -209,8 +210,17 @@ fn damaged_parquet_is_no_panic() {
 /// Names in data, notes and paths act on no terminal, no reader of markdown and no spreadsheet.
 #[test]
 fn what_others_wrote_is_shown() {
-    let names =
-        ["=cmd|/c calc", "@SUM(1)", "<script>alert(1)</script>", "\x1b[31mEVIL\x07", "a|b [l](http://x)"];
+    let names = [
+        "=cmd|/c calc",
+        "@SUM(1)",
+        "<script>alert(1)</script>",
+        "\x1b[31mEVIL\x07",
+        "a|b [l](http://x)",
+        "two\nlines",
+        "back\rOVER",
+        "www.x.org or https://y.org or a@z.org",
+        "a\\|b",
+    ];
     let rows: String = names.iter().map(|name| format!("\"{name}\",5\n")).collect();
     let place = Place::new(&[("table.csv", &format!("cell,count\n{rows}"))]);
     place.write(
@@ -225,7 +235,16 @@ fn what_others_wrote_is_shown() {
     let read = |file: &str| std::fs::read_to_string(place.path("tables").join(file)).unwrap();
     let page = read("report.md");
     assert!(harmless(&page) && page.contains("&lt;script>alert") && !page.contains("<script"), "{page}");
-    assert!(page.contains("a\\|b [l]\\(http://x)"), "{page}");
+    assert!(page.contains("a\\|b [l]\\(http:<!-- -->//x)"), "{page}");
+    let bare = ["http://", "https://", "www.", "@z", "@SUM"];
+    assert!(!bare.iter().any(|bare| page.contains(bare)) && page.contains("a\\&#124;b"), "{page}");
+    for file in std::fs::read_dir(place.path("tables")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "csv" || extension == "txt") {
+            assert!(harmless(&std::fs::read_to_string(&path).unwrap()), "{}", path.display());
+        }
+    }
+    assert!(read("entries.csv").contains("two\\u{a}lines") && read("entries.csv").contains("back\\u{d}OVER"));
     let csv = read("entries.csv");
     assert!(
         csv.contains("'=cmd") && csv.contains("'@SUM") && !csv.contains(",=cmd") && !csv.contains("\n@SUM")
@@ -238,6 +257,21 @@ fn what_others_wrote_is_shown() {
     let output = place.command(&["plan", "config.toml"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("cell\\u{1b}[31m"), "{message}");
+    // Names of files, keys of several lines, and a carriage return alone.
+    for (name, text) in [
+        ("\x1b[31m\nno error.toml", "nmae = 1\n"),
+        ("keys.toml", "\"two\\nlines\\u001b\" = 1\n"),
+        ("returns.toml", "name = \"c\" # error\rok\nseed = -1\n"),
+    ] {
+        place.write(name, text);
+        let output = place.command(&["plan", name]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            harmless(&message) && !message.contains("\nno error") && !message.contains("\nlines"),
+            "{message}"
+        );
+    }
 }
 
 /// A value of megabytes is quoted with 200 characters; what is not heard ends nothing.

@@ -2,7 +2,7 @@
 
 use crate::failure::Result;
 use crate::grid;
-use crate::page::counted;
+use crate::page::{counted, line};
 use crate::study::{self, Document};
 use std::path::PathBuf;
 
@@ -45,7 +45,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
                 format!("composition, {}", counted(config.settings.len() as f64, "setting"))
             }
         };
-        super::print(&format!("{}: fine ({what}); the data were not looked at\n", path.display()))?;
+        super::print(&format!(
+            "{}: fine ({what}); the data were not looked at\n",
+            line(&path.display().to_string())
+        ))?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `congenial digest`
 
 use crate::failure::Result;
+use crate::page::line;
 use crate::store::Run;
 use std::path::PathBuf;
 
@@ -17,7 +18,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for folder in &arguments.folders {
         let run = Run::open(folder)?;
         for (file, table) in run.manifest.tables {
-            text += &format!("{} {file} {} {}\n", run.manifest.name, table.rows, table.sha256);
+            let about = format!("{} {file} {} {}", run.manifest.name, table.rows, table.sha256);
+            text += &(line(&about) + "\n");
         }
     }
     super::print(&text)

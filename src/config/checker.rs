@@ -6,6 +6,7 @@ use super::nearest::meant;
 use super::wire::Axis;
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
+use crate::page::line;
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -76,7 +77,7 @@ impl<'a> Checker<'a> {
         let (text, span, note) = super::excerpt::excerpt(self.text, span);
         Failure::Config {
             message: message.into(),
-            source_code: NamedSource::new(self.path.display().to_string(), text).into(),
+            source_code: NamedSource::new(line(&self.path.display().to_string()), text).into(),
             span: span.into(),
             label: label.into() + &note,
         }

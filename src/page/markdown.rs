@@ -15,17 +15,26 @@ pub(super) fn of(page: &Page) -> String {
     page.parts().iter().filter(|part| !matches!(part, Part::Figure(_))).map(|one| part(one) + "\n").collect()
 }
 
-/// Text on one line, in which nothing is a tag or a link.
+/// What stands for nothing, and parts what readers of markdown would take for an address or a name.
+const NOTHING: &str = "<!-- -->";
+
+/// Text on one line, in which nothing is a tag or a link: also no address that stands bare, of a page (`http://`, `www.`) or of a person
+/// (`@`).
 fn line(text: &str) -> String {
     let text = shown(text).replace('\n', " ");
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let tag = |next: &char| next.is_ascii_alphabetic() || "/!?".contains(*next);
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        let tag = |next: char| next.is_ascii_alphabetic() || "/!?".contains(next);
         match c {
-            '<' if rest.peek().is_some_and(tag) => out += "&lt;",
+            '<' if rest.starts_with(tag) => out += "&lt;",
             '(' if before == ']' => out += "\\(",
+            ':' if rest.starts_with("//") => out.extend([":", NOTHING]),
+            '@' if rest.starts_with(char::is_alphanumeric) => out.extend(["@", NOTHING]),
+            '.' if out.len() >= 3 && out.as_bytes()[out.len() - 3..].eq_ignore_ascii_case(b"www") => {
+                out.extend([NOTHING, "."]);
+            }
             _ => out.push(c),
         }
         before = c;
@@ -33,8 +42,13 @@ fn line(text: &str) -> String {
     out
 }
 
+/// The same in a cell. Behind a backslash another one would not keep a bar from ending it.
+fn cell(text: &str) -> String {
+    line(text).replace("\\|", "\\&#124;").replace('|', "\\|")
+}
+
 fn rows(table: &Table) -> String {
-    let cells = |row: &Vec<String>| row.iter().map(|cell| line(cell).replace('|', "\\|")).collect();
+    let cells = |row: &Vec<String>| row.iter().map(|text| cell(text)).collect();
     let lines: Vec<Vec<String>> = std::iter::once(&table.header).chain(&table.rows).map(cells).collect();
     let widths = widths(&lines);
     let mut out = String::new();
@@ -56,7 +70,9 @@ mod tests {
     #[test]
     fn nothing_of_others_acts_on_a_reader() {
         let hostile = "<script>a|b</script> [l](http://x) 1 < 2 <= 3";
-        assert_eq!(line(hostile), "&lt;script>a|b&lt;/script> [l]\\(http://x) 1 < 2 <= 3");
+        assert_eq!(line(hostile), "&lt;script>a|b&lt;/script> [l]\\(http:<!-- -->//x) 1 < 2 <= 3");
+        assert_eq!(line("WWW.x.org a@b.org 3 @ 4"), "WWW<!-- -->.x.org a@<!-- -->b.org 3 @ 4");
+        assert_eq!(cell("a\\|b|c"), "a\\&#124;b\\|c");
         let page = Page::default().table(1, ["h"], vec![vec!["a|b\nc\x07".into()]]);
         assert_eq!(of(&page), "|           h |\n|-------------|\n| a\\|b c\\u{7} |\n\n");
     }

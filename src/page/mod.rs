@@ -6,7 +6,7 @@ mod markdown;
 mod text;
 mod words;
 
-pub use escape::{masked, shown};
+pub use escape::{field, line, masked, shown};
 pub use text::{COLUMNS, listing, terminal};
 pub use words::{bytes, counted, duration, finite, number, thousands, with_error};
 

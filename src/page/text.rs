@@ -1,6 +1,6 @@
 //! Pages for a terminal.
 
-use super::{Page, Part, Table, shown};
+use super::{Page, Part, Table, line, shown};
 use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
@@ -20,18 +20,18 @@ pub fn terminal() -> usize {
 
 /// A page.
 pub(super) fn of(page: &Page, width: usize) -> String {
-    let entry = |text: &String| broken(&format!("- {text}"), width, "  ") + "\n";
+    let entry = |text: &String| broken(&line(&format!("- {text}")), width, "  ") + "\n";
     let part = |part: &Part| match part {
         Part::Figure(_) => String::new(),
-        Part::Heading { text, .. } => broken(text, width, "") + "\n",
+        Part::Heading { text, .. } => broken(&line(text), width, "") + "\n",
         Part::Table(table) => framed(table, width) + "\n",
-        Part::Text(text) => broken(text, width, "") + "\n\n",
+        Part::Text(text) => broken(&line(text), width, "") + "\n\n",
         Part::List(entries) => entries.iter().map(entry).collect::<String>() + "\n",
     };
     page.parts().iter().map(part).collect()
 }
 
-/// Text on lines of so many columns; words stay whole.
+/// Text that was escaped, on lines of so many columns; words stay whole.
 fn broken(text: &str, width: usize, indent: &str) -> String {
     let options = textwrap::Options::new(width)
         .subsequent_indent(indent)
@@ -39,7 +39,7 @@ fn broken(text: &str, width: usize, indent: &str) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(&shown(text), options)
+    textwrap::fill(text, options)
 }
 
 fn width(text: &str) -> usize {
@@ -66,14 +66,14 @@ pub(super) fn aligned(text: &str, to: usize, right: bool) -> String {
 /// A table without lines, aligned to the left.
 pub fn listing(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|text| shown(text).into_owned()).collect()).collect();
+        rows.iter().map(|row| row.iter().map(|text| line(text).into_owned()).collect()).collect();
     let widths = widths(&rows);
-    let line = |row: &Vec<String>| {
+    let listed = |row: &Vec<String>| {
         let cells =
             row.iter().zip(&widths).map(|(text, &width)| format!(" {} ", aligned(text, width, false)));
         cells.collect::<String>().trim_end().to_owned() + "\n"
     };
-    rows.iter().map(line).collect()
+    rows.iter().map(listed).collect()
 }
 
 /// A table in a frame. One that is too wide has its long cells broken to lines; if that is not enough it comes in several, below each other, each with

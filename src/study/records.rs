@@ -3,7 +3,7 @@
 use super::cells::{self, CellRow};
 use super::release::known;
 use crate::failure::{Failure, Result};
-use crate::page::Page;
+use crate::page::{Page, field};
 use crate::store::Run;
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
@@ -250,7 +250,7 @@ impl<'a> Records<'a> {
         self.while_true(&mut |row| {
             let text = |name: &String| match row.get(name) {
                 None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => plain(text),
+                Some(Value::String(text)) => field(text).into_owned(),
                 Some(other) => other.to_string(),
             };
             writer.write_record(self.header.iter().map(text)).map_err(failed)?;
@@ -281,15 +281,9 @@ fn each<R: Record>(runs: &[Named], take: Take, mut record: impl FnMut(R, &Run) -
 pub fn lines(header: &[String], rows: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in std::iter::once(header).chain(rows.iter().map(Vec::as_slice)) {
-        writer.write_record(row.iter().map(|text| plain(text))).expect("it goes to memory");
+        writer.write_record(row.iter().map(|text| field(text).into_owned())).expect("it goes to memory");
     }
     String::from_utf8_lossy(&writer.into_inner().expect("it goes to memory")).into_owned()
-}
-
-/// A text that a spreadsheet does not take for a formula: one that begins as such, and is no number, stands behind an apostrophe.
-fn plain(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if formula && text.parse::<f64>().is_err() { format!("'{text}") } else { text.to_owned() }
 }
 
 /// What a cell is.
