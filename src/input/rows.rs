@@ -23,7 +23,7 @@ pub(super) struct Rows<'a, R> {
     text: String,
     ends: Vec<usize>,
     /// The line of the next byte, from 1, and whether the byte before it is a carriage return.
-    line: u64,
+    reached: u64,
     returned: bool,
     /// Where the row begins, and where its last quotes open.
     begins: u64,
@@ -64,7 +64,7 @@ impl<'a, R: Read> Rows<'a, R> {
             source,
             text: String::new(),
             ends: Vec::new(),
-            line: 1,
+            reached: 1,
             returned: false,
             begins: 1,
             opens: 1,
@@ -119,10 +119,10 @@ impl<'a, R: Read> Rows<'a, R> {
             while let Some(&byte) = bytes.get(at).filter(|_| !ended) {
                 at += 1;
                 // The row or its quotes begin on this line, also if the byte ends it.
-                let line = self.line;
+                let line = self.reached;
                 let ends_line = matches!(byte, b'\r' | b'\n');
                 let follows = std::mem::replace(&mut self.returned, byte == b'\r');
-                self.line += u64::from(ends_line && !(follows && byte == b'\n'));
+                self.reached += u64::from(ends_line && !(follows && byte == b'\n'));
                 if place == Place::Before && !ends_line {
                     self.begins = line;
                 }
