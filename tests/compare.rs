@@ -53,10 +53,13 @@ fn the_same_rows_are_identical_and_another_seed_is_equal() {
     place.prints(&["run", "config.toml", "--out", "other", "--set", "seed=2"]);
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.2"]);
     assert_eq!(code, 0);
-    assert!(text.contains("12 figures: 4 identical, 8 equal"), "{text}");
+    assert!(text.contains("12 figures: 4 identical, 8 equal within 20 %"), "{text}");
     // A margin that 3,000 releases cannot reach leaves everything undecided; nothing has changed.
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.001"]);
-    assert!(code == 0 && text.contains("0 equal, 8 undecided, 0 changed for the better"), "{text}");
+    assert!(
+        code == 0 && text.contains("0 equal within 0.1 %, 8 undecided, 0 changed for the better"),
+        "{text}"
+    );
     let (code, _, message) = compare(&place, &["base", "other", "--margin", "0.2", "--identical"]);
     assert!(code == 3 && message.contains("do not hold the same rows"), "{message}");
     let (code, text, _) = compare(&place, &["base", "other", "--margin", "0.2", "--format", "json"]);
@@ -184,6 +187,33 @@ fn few_replicates_are_undecided() {
     assert!(changed <= 6, "{changed}");
 }
 
+/// A rise by 3 % that is many standard errors wide is equal by the margin alone: whoever says equal says within what, in every format.
+#[test]
+fn equal_names_its_margin() {
+    let place = place();
+    for folder in ["many", "more"] {
+        place.prints(&["run", "config.toml", "--set", "replicates=60000", "--out", folder]);
+    }
+    place.edit("more", |row: &mut ErrorRow| row.l1 *= 1.03);
+    for (margin, words) in
+        [("0.05", "equal within 5 %"), ("0.07", "equal within 7 %"), ("0.125", "equal within 12.5 %")]
+    {
+        for format in ["text", "markdown", "csv", "json"] {
+            let (code, told, _) = compare(&place, &["many", "more", "--margin", margin, "--format", format]);
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(code == 0 && told.contains(words), "{format}: {told}");
+            // The rule says when they are; a cell of a table of text may be broken into lines.
+            let others = ["they are equal", "\"verdict\": \"equal\"", "┆ equal within"];
+            let others: usize = others.iter().map(|words| told.matches(words).count()).sum();
+            assert_eq!(
+                told.matches("equal").count() - others,
+                told.matches(words).count(),
+                "{format}: {told}"
+            );
+        }
+    }
+}
+
 /// The base's config sets the thresholds; options override them.
 #[test]
 fn thresholds_come_from_the_base() {
@@ -195,10 +225,15 @@ fn thresholds_come_from_the_base() {
     place.prints(&["run", "config.toml", "--out", "other", "--set", "seed=2"]);
     with("margin = 0.2", "wide");
     let (code, text, _) = compare(&place, &["wide", "other"]);
-    assert!(code == 0 && text.contains("8 equal") && text.contains("within 0.2 times"), "{text}");
+    assert!(code == 0 && text.contains("8 equal within 20 %") && text.contains("within 0.2 times"), "{text}");
     with("margin = 0.2\nmargins = { l2 = 0.001 }", "mixed");
     let (code, text, _) = compare(&place, &["mixed", "other"]);
-    assert!(code == 0 && text.contains("4 equal, 4 undecided") && text.contains("(0.001 for l2)"), "{text}");
+    assert!(
+        code == 0
+            && text.contains("4 equal within the margin, 4 undecided")
+            && text.contains("(0.001 for l2)"),
+        "{text}"
+    );
     // They are no part of what the run is.
     let (code, text, _) = compare(&place, &["other", "mixed", "--margin", "0.2"]);
     assert!(code == 0 && text.contains("8 equal"), "{text}");
@@ -253,6 +288,8 @@ fn other_studies_have_their_own_metrics() {
         assert!(code == 0 && figures.iter().all(|figure| figure["metric"] == metric), "{text}");
         let verdict = if metric == "tau" { "equal" } else { "identical" };
         assert!(figures.iter().all(|figure| figure["verdict"] == verdict), "{text}");
+        let told = if metric == "tau" { "equal within 50 %" } else { "identical" };
+        assert!(figures.iter().all(|figure| figure["told"] == told), "{text}");
         if metric == "tau" {
             // Cut short at 60, no mean is longer.
             let means = figures.iter().map(|figure| figure["base"].as_f64().unwrap());

@@ -286,6 +286,99 @@ fn bluedown_breaks_ties_at_random() {
     assert_frequencies([(first, 0.5), (20_000 - first, 0.5)], 20_000);
 }
 
+/// The law of the root's error on a tree of n leaves, all nodes measured alike, by listing its noise: the closest integer to
+/// `(n z_0 + Σ z)/(n + 1)`, halves to both. Draws of two totals that differ by 1 have it both, at the level 1e-6 together.
+#[test]
+fn bluedown_knows_no_parity() {
+    let law = DoubleGeometric::new(0.7).unwrap();
+    let (reach, draws) = (40i64, 200_000);
+    let probability = |z: i64| libm::exp(law.log_weight(z) - law.log_weight(0));
+    let mass: f64 = (-reach..=reach).map(probability).sum();
+    for n in [1usize, 3, 4] {
+        // By value of n z_0 + Σ z.
+        let scaled = |by: i64, sums: &HashMap<i64, f64>| {
+            let mut next: HashMap<i64, f64> = HashMap::new();
+            for (sum, p) in sums {
+                (-reach..=reach)
+                    .for_each(|z| *next.entry(sum + by * z).or_default() += p * probability(z) / mass);
+            }
+            next
+        };
+        let mut sums = scaled(n as i64, &HashMap::from([(0, 1.0)]));
+        (0..n).for_each(|_| sums = scaled(1, &sums));
+        let mut want: HashMap<Vec<i64>, f64> = HashMap::new();
+        let (mut halves, q) = (0.0, n as i64 + 1);
+        for (sum, p) in sums {
+            let (below, rest) = (sum.div_euclid(q), 2 * sum.rem_euclid(q));
+            if rest == q {
+                halves += p;
+            }
+            let up = if rest == q { 0.5 } else { f64::from(u8::from(rest > q)) };
+            *want.entry(vec![below]).or_default() += p * (1.0 - up);
+            *want.entry(vec![below + 1]).or_default() += p * up;
+        }
+        assert_eq!(halves > 0.02, n % 2 == 1, "{halves}");
+        let tree = Hierarchy::from_parents(&vec![0; n + 1]).unwrap();
+        for total in [6000, 6001] {
+            let mut counts = vec![2000; n + 1];
+            (counts[0], counts[1]) = (total, total - 2000 * (n as i64 - 1));
+            let bluedown = BlueDown::new(&tree, &[law.variance(); 2], &counts).unwrap();
+            let (mut rng, mut scratch) = (test_stream(15), BlueDownScratch::default());
+            let mut released = vec![0; n + 1];
+            assert_law(&want, draws, || {
+                let noise: Vec<i64> = (0..=n).map(|_| law.sample(&mut rng)).collect();
+                bluedown.release(&counts, &noise, &mut rng, &mut scratch, &mut released);
+                tree.check(&released).unwrap();
+                vec![released[0] - total]
+            });
+        }
+    }
+}
+
+/// A half at the root, of whatever fractions it is made, goes up as often as down, whatever the count; what is no half draws no word.
+#[test]
+fn bluedown_splits_halves_evenly() {
+    // By multiples of a quarter: (3 z_0 + Σ z)/4. By multiples of a tenth: (6 z_0 + Σ (3 z_c + Σ z))/10 of two families of three.
+    let flat = Hierarchy::from_parents(&[0, 0, 0, 0]).unwrap();
+    let deep = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 1, 2, 2, 2]).unwrap();
+    let cases = [
+        (&flat, vec![0i64, 1, 1, 0], 0.5),
+        (&flat, vec![1, -1, -2, -2], -0.5),
+        (&flat, vec![1, 1, 1, 1], 1.5),
+        (&flat, vec![1, 0, 0, 0], 0.75),
+        (&deep, vec![0, 1, 0, 1, 0, 0, 0, 1, 0], 0.5),
+        (&deep, vec![-1, 1, 0, 0, 0, -1, 0, 0, -1], -0.5),
+        (&deep, vec![3, -1, 0, 0, 0, 0, 0, 0, 0], 1.5),
+        (&deep, vec![0, 1, 0, 1, 0, 0, 0, 0, 0], 0.4),
+    ];
+    for (tree, noise, estimate) in cases {
+        for last in [20, 21] {
+            let mut counts = vec![0; tree.nodes()];
+            tree.leaves().iter().for_each(|&leaf| counts[leaf as usize] = 10);
+            counts[tree.nodes() - 1] = last;
+            tree.sum_up(&mut counts);
+            let bluedown = BlueDown::new(tree, &[1.7; 3][..tree.levels()], &counts).unwrap();
+            let is_half = (estimate * 2.0f64).fract() == 0.0;
+            assert_eq!(bluedown.is_tied(&noise), is_half, "{noise:?}");
+            let (mut rng, mut scratch, mut up) = (test_stream(16), BlueDownScratch::default(), 0u64);
+            let (low, mut released) = (counts[0] + estimate.floor() as i64, vec![0; tree.nodes()]);
+            for _ in 0..20_000 {
+                bluedown.release(&counts, &noise, &mut rng, &mut scratch, &mut released);
+                assert!(released[0] == low || released[0] == low + 1);
+                up += u64::from(released[0] > low);
+            }
+            if is_half {
+                assert_frequencies([(up, 0.5), (20_000 - up, 0.5)], 20_000);
+                continue;
+            }
+            assert_eq!(up, if estimate - estimate.floor() > 0.5 { 20_000 } else { 0 });
+            let mut words = test_stream(17);
+            bluedown.root(counts[0], estimate, &mut words);
+            assert_eq!(below(&mut words, 1 << 60), below(&mut test_stream(17), 1 << 60));
+        }
+    }
+}
+
 #[test]
 fn gaussian_noise_given_sums_is_its_projection() {
     // Same law: the variance of every node by both.

@@ -223,7 +223,7 @@ fn topdown_in_pieces_is_topdown() {
         same_ties(
             |replicate| {
                 let mut released = vec![0; tree.nodes()];
-                released[0] = topdown.root(noisy[0]);
+                released[0] = topdown.root(noisy[0], &mut test_stream(replicate));
                 let below = |piece: &Piece, above: &[i64], scratch: &mut _, out: &mut [i64]| {
                     let (noisy, key) = (&noisy[piece.children.clone()], key(164, replicate));
                     topdown.below(piece, above, noisy, &mut piece.stream(key), scratch, out);
@@ -249,16 +249,14 @@ fn bluedown_in_pieces_is_bluedown() {
     for (most, seed) in [(1, 170), (3, 171), (5, 172)] {
         let pieces = Pieces::cut(&tree, most).unwrap();
         let noise = all_noise(law, key(seed, 0), &pieces);
-        let estimates: Vec<f64> = estimates(bluedown.estimates(), &pieces, &noise)
-            .into_iter()
-            .zip(&counts)
-            .map(|(z, &x)| z + x as f64)
-            .collect();
+        let estimates = estimates(bluedown.estimates(), &pieces, &noise);
+        let root = estimates[0];
+        let estimates: Vec<f64> = estimates.into_iter().zip(&counts).map(|(z, &x)| z + x as f64).collect();
         let (mut rng, mut scratch) = (test_stream(173), BlueDownScratch::default());
         same_ties(
             |replicate| {
                 let mut released = vec![0; tree.nodes()];
-                released[0] = bluedown.root(estimates[0]);
+                released[0] = bluedown.root(counts[0], root, &mut test_stream(replicate));
                 let below = |piece: &Piece, above: &[i64], scratch: &mut _, out: &mut [i64]| {
                     let (noisy, key) = (&estimates[piece.children.clone()], key(174, replicate));
                     bluedown.below(piece, above, noisy, &mut piece.stream(key), scratch, out);

@@ -1,7 +1,7 @@
 //! BlueDown: best linear unbiased estimates upwards, non-negative integer counts downwards.
 
 use super::L2;
-use super::descent::{Descent, Family};
+use super::descent::{Descent, Family, is_half};
 use super::simplex::{WeightedScratch, project_weighted};
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Piece};
@@ -11,8 +11,8 @@ use crate::rng::Rng;
 /// Upwards, every node gets the best linear unbiased estimate of its count from its own subtree, by inverse variances
 /// (`v̂ = V_v (y_v / σ_v² + Σ ĉ / Σ V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ V_c`). Downwards, the children of a node are the
 /// non-negative least-squares fit to these estimates, weighted by `1 / V`, with the node's released count as their sum, rounded to
-/// the integers with that sum that are closest to it in L1. The root's estimate is rounded to an integer >= 0. Known nodes
-/// are released as they are, and no other node gets less than what is known below it.
+/// the integers with that sum that are closest to it in L1. The root's estimate is rounded to the closest integer >= 0, a half up or down with
+/// probability 1/2 each. Known nodes are released as they are, and no other node gets less than what is known below it.
 ///
 /// Ghazi, Kamath, Manurangsi, Sealfon (2026), Denoising the US Census: Succinct Block Hierarchical Regression (arXiv
 /// 2603.10099), for one count at every node. Without non-negativity and rounding this is [`L2`]. No solver is needed: O(nodes log
@@ -53,15 +53,29 @@ impl BlueDown {
         out: &mut [i64],
     ) {
         let BlueDownScratch { estimates, weights, weighted, family } = scratch;
-        estimates.clear();
-        estimates.extend(noise.iter().map(|z| z.to_f64()));
-        self.estimates.combine(estimates, |_, _| ());
+        self.estimate(noise, estimates);
+        let root = self.root(counts[0], estimates[0], rng);
         estimates.iter_mut().zip(counts).for_each(|(estimate, &count)| *estimate += count as f64);
-        self.descent.release(estimates, family, out, |node, noisy, total, out| {
+        self.descent.release(root, estimates, family, out, |node, noisy, total, out| {
             weights.clear();
             weights.extend((0..noisy.len()).map(|i| self.estimates.variance(node(i))));
             project_weighted(noisy, weights, total, rng, weighted, out);
         });
+    }
+
+    /// The noise of the estimates of all nodes from their subtrees, into `estimates`.
+    fn estimate<V: Value>(&self, noise: &[V], estimates: &mut Vec<f64>) {
+        estimates.clear();
+        estimates.extend(noise.iter().map(|z| z.to_f64()));
+        self.estimates.combine(estimates, |_, _| ());
+    }
+
+    /// Whether the noise of the root's estimate is a half, to 2^-32: [`BlueDown::release`] then reads one word, before all others, whose first
+    /// bit says where it goes.
+    pub fn is_tied<V: Value>(&self, noise: &[V]) -> bool {
+        let mut estimates = Vec::new();
+        self.estimate(noise, &mut estimates);
+        !self.descent.is_root_known() && is_half(estimates[0])
     }
 
     /// The estimates that it goes down from.
@@ -69,9 +83,9 @@ impl BlueDown {
         &self.estimates
     }
 
-    /// The root's count from its estimate.
-    pub fn root(&self, estimate: f64) -> i64 {
-        self.descent.root(estimate)
+    /// The root's count from the noise of its estimate. `rng` is read where that is a half, to 2^-32 ([`BlueDown::is_tied`]).
+    pub fn root<R: Rng + ?Sized>(&self, count: i64, noise: f64, rng: &mut R) -> i64 {
+        self.descent.root(count, noise, rng)
     }
 
     /// The counts of the children of a piece, into `out`, from those of their parents and their own estimates.

@@ -1,7 +1,9 @@
 //! From the root down: the children of every node from their noisy counts and its released one.
 
+use super::simplex::GRAIN;
 use crate::invariant::{Hierarchy, Piece};
 use crate::law::Value;
+use crate::rng::Rng;
 
 /// A descent on a hierarchy. Known nodes are released as they are; every other node gets at least what is known below it.
 #[derive(Debug)]
@@ -35,30 +37,37 @@ impl Descent {
 
     /// The release, into `out`.
     ///
+    /// - `root`: its count, of [`Descent::root`].
     /// - `noisy`: by node.
     /// - `split`: the open children of a node, by place and as nodes; their noisy counts above the least; what they sum to, at least 0; where they go.
     pub(super) fn release<V: Value>(
         &self,
+        root: i64,
         noisy: &[V],
         family: &mut Family<V>,
         out: &mut [i64],
         mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], i64, &mut [i64]),
     ) {
-        out[0] = self.root(noisy[0].to_f64());
+        out[0] = root;
         for level in 1..self.hierarchy.levels() {
             let (piece, above, below) = self.hierarchy.split_level(level, out);
             self.below(&piece, above, &noisy[piece.children.clone()], family, below, &mut split);
         }
     }
 
-    /// The root's count from its noisy one.
-    pub(super) fn root(&self, noisy: f64) -> i64 {
-        let root = libm::rint(noisy).max(0.0) as i64;
+    /// The root's count: that of [`closest`] to `count + noise`, at least what is known below it and 0; if it is known, as it is.
+    ///
+    /// The noise alone is rounded: its law, and which halves there are, do not depend on the count.
+    pub(super) fn root<R: Rng + ?Sized>(&self, count: i64, noise: f64, rng: &mut R) -> i64 {
         match self.least.first() {
-            None => root,
             Some(&least) if self.hierarchy.is_known(0) => least,
-            Some(&least) => root.max(least),
+            least => count.saturating_add(closest(noise, rng)).max(least.copied().unwrap_or(0)),
         }
+    }
+
+    /// Whether the root's count is known.
+    pub(super) fn is_root_known(&self) -> bool {
+        self.hierarchy.is_known(0)
     }
 
     /// The counts of the children of a piece, into `out`, from their parents' and their noisy ones; `split` as above.
@@ -101,4 +110,18 @@ impl Descent {
             }
         }
     }
+}
+
+/// The closest integer to a real. In the middle between two, to 2^-32, it is each of them with probability 1/2; only there a word is drawn.
+///
+/// Estimates from integer noise are multiples of `1/q` with a small q: what is within 2^-32 of a half is a half that rounding has moved.
+pub(super) fn closest<R: Rng + ?Sized>(z: f64, rng: &mut R) -> i64 {
+    let floor = libm::floor(z);
+    let up = if is_half(z) { rng.next_u64() >> 63 == 1 } else { z - floor > 0.5 };
+    (floor as i64).saturating_add(i64::from(up))
+}
+
+/// Whether a real is in the middle between two integers, to 2^-32.
+pub(super) fn is_half(z: f64) -> bool {
+    (z - libm::floor(z) - 0.5).abs() < GRAIN
 }

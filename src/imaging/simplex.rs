@@ -407,7 +407,7 @@ fn hand_out(mut units: i64, places: impl DoubleEndedIterator<Item = usize> + Clo
 }
 
 /// The size of a tie: 2^-32.
-const GRAIN: f64 = 1.0 / 4_294_967_296.0;
+pub(super) const GRAIN: f64 = 1.0 / 4_294_967_296.0;
 
 #[cfg(test)]
 mod tests {

@@ -39,13 +39,15 @@ impl TopDown {
         out: &mut [i64],
     ) {
         let TopDownScratch { simplex, family } = scratch;
-        self.descent
-            .release(noisy, family, out, |_, noisy, total, out| V::project(noisy, total, rng, simplex, out));
+        let root = self.root(noisy[0], rng);
+        self.descent.release(root, noisy, family, out, |_, noisy, total, out| {
+            V::project(noisy, total, rng, simplex, out);
+        });
     }
 
-    /// The root's count from its noisy one.
-    pub fn root<V: SimplexValue>(&self, noisy: V) -> i64 {
-        self.descent.root(noisy.to_f64())
+    /// The root's count from its noisy one. `rng` breaks ties, which integers never make.
+    pub fn root<V: SimplexValue, R: Rng + ?Sized>(&self, noisy: V, rng: &mut R) -> i64 {
+        self.descent.root(0, noisy.to_f64(), rng)
     }
 
     /// The counts of the children of a piece, into `out`, from those of their parents and their noisy ones.

@@ -368,7 +368,12 @@ fn descent<R: Rng + ?Sized>(
         };
     }
     let mut released = vec![0.0; tree.nodes()];
-    released[0] = if tree.is_known(0) { least[0] } else { libm::rint(noisy[0]).max(least[0]) };
+    // The integer below or above, whichever is closer; in the middle either.
+    let below = libm::floor(noisy[0]);
+    let beyond = noisy[0] - below - 0.5;
+    let rises = if beyond.abs() < 1e-7 { open01(rng) < 0.5 } else { beyond > 0.0 };
+    let whole = below + f64::from(u8::from(rises));
+    released[0] = if tree.is_known(0) { least[0] } else { whole.max(least[0]) };
     for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
         let fixed: f64 = tree.children(v).filter(|&c| tree.is_known(c)).map(|c| least[c]).sum();
         tree.children(v).for_each(|c| released[c] = least[c]);

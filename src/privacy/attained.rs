@@ -142,17 +142,25 @@ pub fn all_choices(mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn F
 
 /// The same for a map that reads its words as keys, of which the order alone counts: all orders of different keys are tried.
 ///
+/// - `coin`: whether the map reads one word before them, of which the first bit alone counts: both are tried.
 /// - `keys`: words that the map reads, or more; at most 12.
-pub fn all_orders(keys: u64, mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn FnMut(&[i64], f64)) {
+pub fn all_orders(
+    coin: bool,
+    keys: u64,
+    mut map: impl FnMut(&mut Words) -> Vec<i64>,
+    each: &mut dyn FnMut(&[i64], f64),
+) {
     assert!(keys <= Words::BASE, "as many keys as a word tells apart");
-    let mut words = Words { digits: (0..keys).collect(), read: 0 };
-    let share = 1.0 / (1..=keys).product::<u64>() as f64;
+    let sides: &[&[u64]] = if coin { &[&[0], &[Words::BASE - 1]] } else { &[&[]] };
+    let share = 1.0 / (sides.len() as u64 * (1..=keys).product::<u64>()) as f64;
+    let mut keys: Vec<u64> = (0..keys).collect();
     loop {
-        words.read = 0;
-        each(&map(&mut words), share);
-        assert!(words.digits.len() as u64 == keys, "all keys are different");
+        for side in sides {
+            let mut words = Words { digits: [side, &keys[..]].concat(), read: 0 };
+            each(&map(&mut words), share);
+            assert!(words.digits.len() == side.len() + keys.len(), "all keys are different");
+        }
         // The next order: the last key with a larger one behind it takes the least such.
-        let keys = &mut words.digits;
         let Some(place) = keys.windows(2).rposition(|pair| pair[0] < pair[1]) else { return };
         let larger = keys.iter().rposition(|key| *key > keys[place]).expect("the next one is larger");
         keys.swap(place, larger);
@@ -243,6 +251,7 @@ mod tests {
     fn orders_get_their_shares() {
         let mut shares: BTreeMap<Vec<i64>, f64> = BTreeMap::new();
         all_orders(
+            false,
             3,
             |words| {
                 let mut keys: Vec<(u64, i64)> =
@@ -255,8 +264,16 @@ mod tests {
         assert_eq!(shares.len(), 6);
         assert!(shares.values().all(|p| (p - 1.0 / 6.0).abs() < 1e-12), "{shares:?}");
         let mut single = 0.0;
-        all_orders(0, |_| vec![7], &mut |_, p| single += p);
+        all_orders(false, 0, |_| vec![7], &mut |_, p| single += p);
         assert_eq!(single, 1.0);
+        // With a coin before them: the first bit of a word.
+        let mut sides: BTreeMap<Vec<i64>, f64> = BTreeMap::new();
+        let map = |words: &mut Words| {
+            (0..3).map(|i| (rand_core::Rng::next_u64(words) >> if i == 0 { 63 } else { 56 }) as i64).collect()
+        };
+        all_orders(true, 2, map, &mut |output, p| *sides.entry(output.to_vec()).or_default() += p);
+        assert_eq!(sides.len(), 4);
+        assert!(sides.iter().all(|(words, p)| *p == 0.25 && words[1] != words[2]), "{sides:?}");
     }
 
     /// Nothing is done: everything that is charged is paid. One count cut at 0: at 0 less, elsewhere all.

@@ -1,6 +1,6 @@
 //! Releases against what they must be, computed in other ways.
 
-use crate::catalogue::{LawKind, Method};
+use crate::catalogue::{LawKind, Method, MethodKind};
 use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
@@ -37,6 +37,9 @@ pub fn judge(
     outcome: &Outcome,
     steps: u64,
 ) -> Result<Vec<Comparison>, String> {
+    if cell.method.kind() == MethodKind::External {
+        return Err("the law of a method that is not ours is not known".into());
+    }
     let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.streams, replicate: 0, role: Role::Noise };
     match subject {
         Subject::Hierarchy(table) => tree(cell, table, outcome, steps, stream(key)),

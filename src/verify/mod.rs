@@ -80,7 +80,7 @@ impl OnSystem {
 pub enum Finding {
     /// It agrees with everything that it was compared with.
     Fine,
-    /// It keeps its invariant; nothing tells whether its law is right.
+    /// It keeps what it promises; nothing tells whether its law is right.
     NotCompared,
     /// Something speaks against it.
     Wrong,
@@ -95,7 +95,7 @@ pub enum Oracle {
     Method(String, Agreement),
     /// The variance in closed form: mean of the squares over it, less 1, and its standard error.
     Variance(f64, f64),
-    /// A method that is not ours, drawn again in other batches: whether the rows are the same.
+    /// A method that is not ours, drawn again in other batches: whether the rows are the same. Its law is not known.
     Again(bool),
 }
 
@@ -108,7 +108,8 @@ impl Checked {
         let agrees = match &self.oracle {
             Oracle::None(_) => None,
             Oracle::Method(_, agreement) => Some(agreement.p >= LEVEL),
-            Oracle::Again(same) => Some(*same),
+            // The same rows once more say nothing of their law.
+            Oracle::Again(same) => (!same).then_some(false),
             Oracle::Variance(off, error) => Some(off.abs() <= -normal_quantile(LEVEL / 2.0) * error),
         };
         let mut computed = self.computed.iter().filter_map(OnSystem::p).map(|p| p >= LEVEL).peekable();

@@ -22,6 +22,27 @@ pub enum Verdict {
     Worse,
 }
 
+impl Verdict {
+    /// In words; `within`: of cells of one run nothing has changed.
+    ///
+    /// - `margin`: the share within which figures are equal; `None`: they have several.
+    pub(super) fn told(self, within: bool, margin: Option<f64>) -> String {
+        match self {
+            Self::Identical => "identical".into(),
+            Self::Equal => match margin {
+                // As it was written: 100 times 0.07 is not 7.
+                Some(margin) => format!("equal within {} %", (margin * 1e12).round() / 1e10),
+                None => "equal within the margin".into(),
+            },
+            Self::Undecided => "undecided".into(),
+            Self::Better if within => "smaller".into(),
+            Self::Worse if within => "larger".into(),
+            Self::Better => "changed for the better".into(),
+            Self::Worse => "changed for the worse".into(),
+        }
+    }
+}
+
 /// One figure of two cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
@@ -54,6 +75,8 @@ pub struct Compared {
     pub half_width: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
+    /// It in words; what is equal is so within a margin, which they name.
+    pub told: String,
     /// Of what is undecided: replicates of each run with which the interval would be narrow enough to tell, if means and spreads stay as they are.
     pub replicates: Option<u64>,
     /// What margins are shares of.
@@ -111,6 +134,7 @@ impl Compared {
             freedom,
             half_width: None,
             verdict: if same { Verdict::Identical } else { Verdict::Undecided },
+            told: String::new(),
             replicates: None,
             unit: base.unit.unwrap_or(a.mean.abs()),
             count: counts[0].max(counts[1]),
@@ -118,8 +142,8 @@ impl Compared {
     }
 }
 
-/// Judges figures together: for every one that is not identical the confidence interval of the difference at 1 - level/m for m of them.
-pub(super) fn judge(figures: &mut [Compared], rule: &Thresholds) {
+/// Judges figures together; `within`: whether they are of cells of one run. For every one that is not identical the confidence interval of the difference at 1 - level/m for m of them.
+pub(super) fn judge(figures: &mut [Compared], rule: &Thresholds, within: bool) {
     let tested = figures.iter().filter(|figure| figure.verdict != Verdict::Identical).count().max(1);
     let tail = rule.level / (2.0 * tested as f64);
     for figure in figures.iter_mut().filter(|figure| figure.verdict != Verdict::Identical) {
@@ -138,5 +162,8 @@ pub(super) fn judge(figures: &mut [Compared], rule: &Thresholds) {
             figure.replicates = times.is_finite().then(|| (figure.count as f64 * times).ceil() as u64);
             Verdict::Undecided
         };
+    }
+    for figure in figures {
+        figure.told = figure.verdict.told(within, Some(rule.margin(figure.metric)));
     }
 }

@@ -91,7 +91,7 @@ pub struct Comparison {
 /// For every figure that is not identical the confidence interval of the difference of the means (independent
 /// replicates; Student's t with Welch's degrees of freedom, at 1 - level/m for m figures; of no width for what is computed
 /// and not drawn) decides: within
-/// ± margin times the base's mean (of a bias: the base's mean absolute error of a count) they are equal; else, if it excludes 0, changed; else undecided.
+/// ± margin times the base's mean (of a bias: the base's mean absolute error of a count) they are equal within the margin; else, if it excludes 0, changed; else undecided.
 ///
 /// Errors: files; runs of different studies or subjects; no cell and no table in common.
 pub fn compare(
@@ -149,7 +149,7 @@ pub fn compare(
     if figures.is_empty() && failed.is_empty() && mended.is_empty() && !failed_twice {
         return Err(Failure::Nothing("the two runs have no cell in common".into()));
     }
-    judge(&mut figures, &rule);
+    judge(&mut figures, &rule, false);
     let clocks = [a, b].map(|manifest| Clock {
         seconds: manifest.process.seconds
             + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>(),
@@ -219,7 +219,7 @@ pub fn compare_within(
         let by = clap::ValueEnum::to_possible_value(&by).map_or(String::new(), |by| by.get_name().to_owned());
         return Err(Failure::Nothing(format!("{}: no two cells differ by {by} alone", folder.display())));
     }
-    judge(&mut compared, &rule);
+    judge(&mut compared, &rule, true);
     Ok(Comparison {
         rule,
         tables: BTreeMap::new(),

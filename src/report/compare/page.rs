@@ -10,21 +10,6 @@ use std::collections::BTreeMap;
 /// What a table of differences shows.
 const JUDGED: &str = "In brackets the interval by which a difference is judged. n: about how many replicates would decide it, if means and spreads stay as they are.";
 
-impl Verdict {
-    /// In words; of cells of one run nothing has changed.
-    fn name(self, within: bool) -> &'static str {
-        match self {
-            Self::Identical => "identical",
-            Self::Equal => "equal",
-            Self::Undecided => "undecided",
-            Self::Better if within => "smaller",
-            Self::Worse if within => "larger",
-            Self::Better => "changed for the better",
-            Self::Worse => "changed for the worse",
-        }
-    }
-}
-
 impl Comparison {
     /// Whether it is of cells of one run.
     fn is_within(&self) -> bool {
@@ -89,7 +74,7 @@ impl Comparison {
                 figure.difference.to_string(),
                 known(figure.standard_error),
                 known(figure.half_width),
-                figure.verdict.name(self.is_within()).to_owned(),
+                figure.told.clone(),
                 figure.replicates.map_or(String::new(), |n| n.to_string()),
             ]
         };
@@ -263,8 +248,7 @@ impl Comparison {
             }
         };
         let tell = |n: u64| format!(", n {}", thousands(n as f64));
-        let verdict = figure.verdict.name(self.is_within()).to_owned();
-        [difference, verdict + &figure.replicates.map_or(String::new(), tell)]
+        [difference, figure.told.clone() + &figure.replicates.map_or(String::new(), tell)]
     }
 
     /// How it was judged, and how often with which verdict.
@@ -274,15 +258,16 @@ impl Comparison {
         let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
         let verdicts =
             [Verdict::Identical, Verdict::Equal, Verdict::Undecided, Verdict::Better, Verdict::Worse];
-        let counted =
-            verdicts.map(|verdict| format!("{} {}", self.count(verdict), verdict.name(self.is_within())));
+        let single = margins.is_empty().then_some(*margin);
+        let counted = verdicts
+            .map(|verdict| format!("{} {}", self.count(verdict), verdict.told(self.is_within(), single)));
         let bias = match self.figures.iter().any(|figure| figure.metric == "bias") {
             true => " (of a bias: times the base's mean absolute error of a count)",
             false => "",
         };
         format!(
             "{} figures: {}. Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
-             together (Welch, Bonferroni): within {margin}{others} times the base's mean{bias} they are equal; else {} if it excludes \
+             together (Welch, Bonferroni): within {margin}{others} times the base's mean{bias} they are equal within that margin; else {} if it excludes \
              0; else undecided.",
             self.figures.len(),
             counted.join(", "),

@@ -77,8 +77,8 @@ fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
                     bluedown.release(counts, noise, words, &mut scratch, &mut out);
                     out
                 };
-                // Ties are broken by keys, one for each child that is not known.
-                all_orders(keys, release, each);
+                // Ties are broken by keys, one for each child that is not known; a half at the root by a bit before them.
+                all_orders(bluedown.is_tied(noise), keys, release, each);
                 Ok(())
             }))
         }

@@ -33,6 +33,12 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
         piece_stream(self.key, 0, 0)
     }
 
+    /// The root's noise, and its stream behind it for whatever else is random there.
+    fn root_noise(&self) -> (L::Value, Stream) {
+        let mut rng = self.root_stream();
+        (self.tree.samplers[0].draw(&mut rng), rng)
+    }
+
     /// Draws the noise of the children of a piece; returns its stream for whatever else is random there.
     fn noise<V>(&self, piece: &Piece, noise: &mut [V], value: impl Fn(L::Value) -> V) -> Stream {
         let (mut rng, law) = (piece.stream(self.key), &self.tree.samplers[piece.level]);
@@ -100,8 +106,8 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
 
     pub(super) fn topdown(&self, topdown: &TopDown, rows: &mut Rows) -> Result<()> {
         let counts = &self.tree.counts;
-        let noise = self.tree.samplers[0].draw(&mut self.root_stream());
-        let root = topdown.root(L::Value::from_count(counts[0]) + noise) - counts[0];
+        let (noise, mut rng) = self.root_noise();
+        let root = topdown.root(L::Value::from_count(counts[0]) + noise, &mut rng) - counts[0];
         type Scratch<V> = (Vec<V>, Vec<i64>, TopDownScratch<V>);
         self.release(root, false, rows, |piece, above, scratch: &mut Scratch<L::Value>, out| {
             let (noisy, totals, scratch) = scratch;
@@ -118,7 +124,8 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
     pub(super) fn bluedown(&self, bluedown: &BlueDown, rows: &mut Rows) -> Result<()> {
         let counts = &self.tree.counts;
         let estimates = self.estimates(bluedown.estimates());
-        let root = bluedown.root(estimates[0] + counts[0] as f64) - counts[0];
+        let (_, mut rng) = self.root_noise();
+        let root = bluedown.root(counts[0], estimates[0], &mut rng) - counts[0];
         type Scratch = (Vec<f64>, Vec<i64>, BlueDownScratch);
         self.release(root, false, rows, |piece, above, scratch: &mut Scratch, out| {
             let (noisy, totals, scratch) = scratch;
