@@ -1,5 +1,9 @@
 //! Variances and laws that are known in closed form: what experiments must reproduce.
 
+mod sums;
+
+pub use sums::{IntegerNoise, Summand, integer_quantile, laplace_quantile};
+
 use crate::invariant::Component;
 
 /// A law of independent noise, by what the formulas need.

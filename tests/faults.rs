@@ -556,7 +556,7 @@ fn a_newer_manifest_is_refused_and_left() {
         &["report", "out"],
         &["digest", "out"],
     ] {
-        place.refuses(arguments, &["out/manifest.json", "schema version 99, this tool reads 10"]);
+        place.refuses(arguments, &["out/manifest.json", "schema version 99, this tool reads 11"]);
     }
     assert_eq!(std::fs::read_to_string(place.path("out/manifest.json")).unwrap(), newer);
     assert!(place.path("out/errors.parquet").exists());

@@ -4,6 +4,7 @@ mod page;
 mod stated;
 
 pub(super) use page::{pages, records, size_records};
+use stated::{By, Stated};
 
 use super::rows::Draw;
 use crate::diagnostics::{Estimate, Moments, quantile};
@@ -59,7 +60,8 @@ table! {
         high_90: Option<f64>, "counts", "the same of 90 %";
         low_95: Option<f64>, "counts", "the same of 95 %";
         high_95: Option<f64>, "counts", "the same of 95 %";
-        stated: Option<f64>, "counts", "half width of the 95 % interval around the released value that is stated before anything is drawn. Of `unconstrained`: the quantile of the noise law; for a sum of several counts by variance. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. By variance it is 1.96 standard deviations, which is exact for normal answers. Null for other methods, under inequalities, and where counts times groups exceed 10^8";
+        stated: Option<f64>, "counts", "half width of the 95 % interval around the released value that is stated before anything is drawn. Of `unconstrained`, and of entries of a table that nothing ties: the quantile of the error's law, which holds at least 95 %. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. Null for other methods, under inequalities, and where counts times groups exceed 10^8";
+        stated_by: Option<String>, "", "how: `exact`, from the law of the error; `normal`, 1.96 standard deviations as if errors were normal, which may hold less than 95 %. Null where nothing is stated";
         coverage: Option<f64>, "", "share of the replicates in which the interval holds the confidential count (to 1e-6 counts)";
     }
 }
@@ -79,6 +81,7 @@ table! {
         rmse: f64, "counts", "root of the mean squared error";
         rmse_se: Option<f64>, "counts", "its standard error: that of the mean squared error over `2 rmse`";
         coverage: Option<f64>, "", "share of the stated intervals that hold the confidential count; null where a group has none";
+        stated_by: Option<String>, "", "how they are found: `exact`; `normal` if any of them is so; null where a group has none";
         coverage_se: Option<f64>, "", "its standard error";
     }
 }
@@ -129,7 +132,7 @@ impl Sums {
 /// The answers of the cell that is drawn.
 struct Drawn {
     /// By group of all queries, one after the other.
-    stated: Vec<Option<f64>>,
+    stated: Vec<Option<Stated>>,
     groups: Vec<Sums>,
     /// By query and size.
     sizes: Vec<Sums>,
@@ -203,7 +206,7 @@ impl<'a> Answers<'a> {
     /// Adds the errors of all groups in one release.
     pub(super) fn push(&mut self, cell: &Cell, draw: Draw) {
         let drawn = self.drawn.get_or_insert_with(|| Drawn {
-            stated: stated::half_widths(self.plan, cell, self.asked),
+            stated: stated::intervals(self.plan, cell, self.asked),
             groups: vec![Sums::default(); self.places.len()],
             sizes: vec![Sums::default(); self.members.len()],
             kept: Vec::new(),
@@ -212,7 +215,8 @@ impl<'a> Answers<'a> {
         let mut sums = vec![[0.0; 4]; self.members.len()];
         let groups = drawn.groups.iter_mut().zip(&drawn.stated).zip(&self.places);
         for (((group, stated), &place), &z) in groups.zip(draw.errors) {
-            let covered = stated.map_or(f64::NAN, |width| f64::from(u8::from(z.abs() <= width + ROUNDING)));
+            let covered =
+                stated.map_or(f64::NAN, |stated| f64::from(u8::from(z.abs() <= stated.half + ROUNDING)));
             let values = [z, z.abs(), z * z, covered];
             group.push(values);
             sums[place as usize].iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
@@ -262,11 +266,18 @@ impl<'a> Answers<'a> {
                     high_90: quantile(0.95),
                     low_95: quantile(0.025),
                     high_95: quantile(0.975),
-                    stated: stated[at],
+                    stated: stated[at].map(|stated| stated.half),
+                    stated_by: stated[at].map(|stated| stated.by.word().to_owned()),
                     coverage: finite(covered.mean()),
                 })?;
                 at += 1;
             }
+        }
+        // Of a size `normal` if one of its groups is; nothing if one states nothing.
+        let mut by: Vec<Option<By>> = vec![Some(By::Exact); sizes.len()];
+        for (&place, stated) in self.places.iter().zip(&stated) {
+            let by = &mut by[place as usize];
+            *by = by.zip(*stated).map(|(by, stated)| by.max(stated.by));
         }
         for (place, (sums, &members)) in sizes.iter().zip(&self.members).enumerate() {
             if members == 0 {
@@ -287,6 +298,7 @@ impl<'a> Answers<'a> {
                 rmse: rmse.mean,
                 rmse_se: finite(rmse.standard_error),
                 coverage: finite(coverage.mean),
+                stated_by: by[place].map(|by| by.word().to_owned()),
                 coverage_se: finite(coverage.standard_error),
             })?;
         }

@@ -136,7 +136,11 @@ fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Op
     });
     let held = |row: &&SizeRow| {
         let coverage = estimate(row.coverage?, row.coverage_se);
-        Some(format!("counts {}: the stated 95 % intervals hold {coverage} of them", row.size))
+        let stated = match row.stated_by.as_deref() {
+            Some("normal") => "the 95 % intervals that are stated as if errors were normal",
+            _ => "the stated 95 % intervals",
+        };
+        Some(format!("counts {}: {stated} hold {coverage} of them", row.size))
     };
     let held = rows.iter().filter_map(held).collect();
     let page = Page::headed(title).table(1, header, body.collect()).list(held);

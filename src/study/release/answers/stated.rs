@@ -1,11 +1,13 @@
 //! Intervals that a release states for its answers: the half width within which an error lies with probability 95 %.
 
 use super::super::super::expected;
-use crate::closed_form::{Noise, Operation};
+use crate::catalogue::LawKind;
+use crate::closed_form::{IntegerNoise, Noise, Operation, Summand, integer_quantile, laplace_quantile};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
 use crate::input::{Answered, Asked, Query, Subject};
 use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+use std::collections::BTreeMap;
 
 /// The 97.5 % quantile of the normal law.
 const NORMAL: f64 = 1.959_963_984_540_054;
@@ -15,57 +17,167 @@ const OUTSIDE: f64 = 0.05;
 const MOST: usize = 100_000_000;
 /// Terms that are summed for a quantile of a discrete Gaussian; beyond, it is that of the normal law.
 const WIDEST: f64 = 1e5;
+/// Numbers of counts in one query whose sums are convolved; sums of yet other numbers are taken as normal.
+const SIZES: usize = 100;
 
-/// By query and group, one after the other: the half width of the 95 % interval that a cell states; `None` where it states none.
+/// The interval that is stated around an answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Stated {
+    /// Half its width, in counts.
+    pub(super) half: f64,
+    /// How it is found.
+    pub(super) by: By,
+}
+
+/// How an interval is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum By {
+    /// From the law of the error: it holds at least what it says.
+    Exact,
+    /// 1.96 standard deviations, as if errors were normal.
+    Normal,
+}
+
+impl By {
+    /// In a table.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+impl Stated {
+    fn exact(half: f64) -> Self {
+        Self { half, by: By::Exact }
+    }
+
+    /// From a variance; `normal`: whether the error is so.
+    fn of_variance(variance: f64, normal: bool) -> Self {
+        // No variance is no error.
+        let by = if normal || variance == 0.0 { By::Exact } else { By::Normal };
+        Self { half: NORMAL * libm::sqrt(variance), by }
+    }
+}
+
+/// By query and group, one after the other: the 95 % interval that a cell states; `None` where it states none.
 ///
-/// - `unconstrained`: of a single count the quantile of its noise law (of integer laws the least integer that has probability 95 %); of a
-///   sum of m counts `1.96 sqrt(m v)`, v the variance of the noise.
+/// - Where the noise of the group is independent (`unconstrained`; entries of a table that nothing ties, also under `l2` and methods that
+///   condition): the least c with `P(|error| <= c) >= 95 %`, from the law of the error. That of a sum of integers is convolved
+///   ([`integer_quantile`]), that of Laplace noise is a mixture of Gamma laws ([`laplace_quantile`]), that of Gaussian noise normal. Sums that are
+///   too wide to be convolved are taken as normal.
 /// - `l2`, and conditioning of Gaussian noise on equations: `1.96 sqrt(v)`, v the variance of the answer under least squares, which is
 ///   `c' (A' W A)⁻¹ c` for the sum c of leaves (of a table `v |P c|²` with the projection P onto the equations' kernel). It is computed
-///   by a projection for each group, while the counts of the subject times the groups are at most 10^8.
-///
-/// By variance the coverage is exact where the answer is normal, and approximate for other noise.
-pub(super) fn half_widths(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option<f64>> {
+///   by a projection for each group, while the counts of the subject times the groups are at most 10^8. Exact for Gaussian noise, else as if errors
+///   were normal.
+pub(super) fn intervals(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option<Stated>> {
     asked.queries.iter().flat_map(|query| of_query(plan, cell, query)).collect()
 }
 
-fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<f64>> {
+fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
     let none = || vec![None; query.groups()];
     let noises: Option<Vec<Noise>> =
         cell.calibration.laws(|scale| expected::noise(cell.law, scale)).collect();
     let (Some(noises), Some(operation)) = (noises, expected::operation(cell.method)) else { return none() };
+    if operation == Operation::Free {
+        return unconstrained(plan, cell, query, &noises).into_iter().map(Some).collect();
+    }
     let free = match &plan.subject {
         Subject::Hierarchy(_) => !cell.nonnegative,
         Subject::Table(table) => table.region.is_everything(),
     };
-    let widths = match (operation, noises[0]) {
-        (Operation::Free, _) => Some(unconstrained(plan, cell, query, &noises)),
+    let mut stated = match (operation, noises[0]) {
         (Operation::L2, _) => least_squares(plan, query, &noises),
         (Operation::Conditioned, Noise::Gaussian(_)) if free => least_squares(plan, query, &noises),
         _ => None,
+    }
+    .map_or_else(none, |stated| stated.into_iter().map(Some).collect());
+    if matches!(operation, Operation::L2 | Operation::Conditioned)
+        && let Some(untied) = untied(plan, query)
+    {
+        let own = unconstrained(plan, cell, query, &noises);
+        stated
+            .iter_mut()
+            .zip(own)
+            .zip(untied)
+            .filter(|(_, untied)| *untied)
+            .for_each(|((stated, own), _)| *stated = Some(own));
+    }
+    stated
+}
+
+/// By group, whether nothing ties any of its entries; `None` of a hierarchy, and of a table that is tied as a whole.
+fn untied(plan: &Plan, query: &Query) -> Option<Vec<bool>> {
+    let (Subject::Table(table), Answered::Sums(first, groups)) = (&plan.subject, &query.answered) else {
+        return None;
     };
-    widths.map_or_else(none, |widths| widths.into_iter().map(Some).collect())
+    let mut tied = vec![true; table.counts.len()];
+    for part in table.region.components(&table.invariant) {
+        if part.component.rows.is_empty() && part.region.is_everything() {
+            part.component.entries.iter().for_each(|&entry| tied[entry as usize] = false);
+        }
+    }
+    // What is known has no noise.
+    table.known.iter().for_each(|&entry| tied[entry as usize] = false);
+    let mut untied = vec![true; query.groups()];
+    groups
+        .iter()
+        .zip(*first..)
+        .filter(|(_, entry)| tied[*entry])
+        .for_each(|(&group, _)| untied[group as usize] = false);
+    untied.contains(&true).then_some(untied)
 }
 
 /// Of the noise itself.
-fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> Vec<f64> {
+fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> Vec<Stated> {
     let scales = &cell.calibration.scales;
     match &query.answered {
         Answered::Level(level, nodes) => {
             let single = quantile(scales[*level], noises[*level]);
-            nodes.clone().map(|node| if plan.subject.is_known(node) { 0.0 } else { single }).collect()
+            nodes
+                .clone()
+                .map(|node| if plan.subject.is_known(node) { Stated::exact(0.0) } else { single })
+                .collect()
         }
         Answered::Sums(first, groups) => {
             let level = plan.subject.levels() - 1;
-            let single = quantile(scales[level], noises[level]);
-            let width = |&members: &u64| match members {
-                0 => 0.0,
-                1 => single,
-                m => NORMAL * libm::sqrt(m as f64 * noises[level].variance()),
-            };
             let measured = |i: usize| !plan.subject.is_known(first + i);
-            members(query.groups(), groups, measured).iter().map(width).collect()
+            let members = members(query.groups(), groups, measured);
+            let mut known: BTreeMap<u64, Stated> = BTreeMap::new();
+            let mut stated = |&members: &u64| {
+                let normal = known.len() >= SIZES;
+                let of = || of_sum(members, cell.law, scales[level], noises[level], normal);
+                *known.entry(members).or_insert_with(of)
+            };
+            members.iter().map(&mut stated).collect()
         }
+    }
+}
+
+/// Of a sum of so many counts with noise of one law; `normal`: taken as such.
+fn of_sum(members: u64, law: LawKind, scale: f64, noise: Noise, normal: bool) -> Stated {
+    match members {
+        0 => return Stated::exact(0.0),
+        1 => return quantile(scale, noise),
+        _ => {}
+    }
+    let by_variance = |normal| Stated::of_variance(members as f64 * noise.variance(), normal);
+    let integers = |law: IntegerNoise| {
+        let sum = [Summand { weight: 1, count: members, law }];
+        let half = if normal { None } else { integer_quantile(&sum, 1.0 - OUTSIDE) };
+        half.map_or_else(|| by_variance(false), |half| Stated::exact(half as f64))
+    };
+    match law {
+        LawKind::Gaussian => by_variance(true),
+        LawKind::Laplace if normal => by_variance(false),
+        LawKind::Laplace => Stated::exact(scale * laplace_quantile(members, 1.0 - OUTSIDE)),
+        LawKind::DoubleGeometric | LawKind::L1 => integers(IntegerNoise::DoubleGeometric(scale)),
+        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+            integers(IntegerNoise::DiscreteGaussian(scale))
+        }
+        // No product: it has no noise of one count.
+        LawKind::L2 => by_variance(false),
     }
 }
 
@@ -78,15 +190,15 @@ fn members(number: usize, groups: &[u32], measured: impl Fn(usize) -> bool) -> V
 }
 
 /// The least c with `P(|z| <= c) >= 95 %`.
-fn quantile(scale: f64, noise: Noise) -> f64 {
+fn quantile(scale: f64, noise: Noise) -> Stated {
     match noise {
-        Noise::Laplace(lambda) => -lambda * libm::log(OUTSIDE),
-        Noise::Gaussian(sigma) => NORMAL * sigma,
+        Noise::Laplace(lambda) => Stated::exact(-lambda * libm::log(OUTSIDE)),
+        Noise::Gaussian(sigma) => Stated::exact(NORMAL * sigma),
         Noise::DoubleGeometric(lambda) => {
             // P(|z| > c) = 2 a^(c + 1)/(1 + a).
             let a = DoubleGeometric::new(lambda).map_or(0.0, |law| law.ratio());
             let c = libm::log(OUTSIDE * (1.0 + a) / 2.0) / libm::log(a);
-            (libm::ceil(c) - 1.0).max(0.0)
+            Stated::exact((libm::ceil(c) - 1.0).max(0.0))
         }
         Noise::Variance(variance) => match DiscreteGaussian::new(scale) {
             Ok(law) if scale <= WIDEST => {
@@ -100,9 +212,9 @@ fn quantile(scale: f64, noise: Noise) -> f64 {
                     c += 1;
                     beyond -= 2.0 * weight(c);
                 }
-                c as f64
+                Stated::exact(c as f64)
             }
-            _ => NORMAL * libm::sqrt(variance),
+            _ => Stated::of_variance(variance, false),
         },
     }
 }
@@ -111,7 +223,7 @@ fn quantile(scale: f64, noise: Noise) -> f64 {
 type Projection = Box<dyn Fn(&mut [f64])>;
 
 /// By the variance of every answer under least squares; `None` where it is too much to compute.
-fn least_squares(plan: &Plan, query: &Query, noises: &[Noise]) -> Option<Vec<f64>> {
+fn least_squares(plan: &Plan, query: &Query, noises: &[Noise]) -> Option<Vec<Stated>> {
     if plan.subject.nodes().saturating_mul(query.groups()) > MOST {
         return None;
     }
@@ -135,7 +247,8 @@ fn least_squares(plan: &Plan, query: &Query, noises: &[Noise]) -> Option<Vec<f64
         let found: f64 = group.iter().map(|&entry| noise[entry as usize]).sum();
         // What the invariant fixes has no variance; rounding may leave some.
         let of_free = variance * group.len() as f64;
-        NORMAL * libm::sqrt(if found > 1e-12 * of_free { found } else { 0.0 })
+        let variance = if found > 1e-12 * of_free { found } else { 0.0 };
+        Stated::of_variance(variance, matches!(noises[0], Noise::Gaussian(_)))
     });
     Some(widths.collect())
 }
