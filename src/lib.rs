@@ -96,7 +96,7 @@ mod hash;
 #[cfg(feature = "harness")]
 pub mod input;
 #[cfg(feature = "harness")]
-mod machine;
+pub mod machine;
 #[cfg(feature = "harness")]
 pub mod making;
 #[cfg(feature = "harness")]

@@ -13,7 +13,7 @@ pub(crate) fn free_disk(path: &Path) -> Option<u64> {
 
 /// Bytes of memory that this process may still take: of the machine, of its control group, and of its address space; `None` if that is not
 /// known.
-pub(crate) fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     let number = |path: &str| of_the_kernel(path)?.trim().parse::<u64>().ok();
     let machine = field("/proc/meminfo", "MemAvailable:");
     let group = number("/sys/fs/cgroup/memory.max")

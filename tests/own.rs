@@ -18,7 +18,7 @@ fn main() {
     }
     // As the harness of tests: names, and a filter.
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
-    let tests: [(&str, fn()); 15] = [
+    let tests: [(&str, fn()); 19] = [
         ("noise_is_shared_and_rows_are_kept", noise_is_shared_and_rows_are_kept),
         ("exclusions_name_methods_and_options", exclusions_name_methods_and_options),
         ("wrappers_end_with_what_they_started", wrappers_end_with_what_they_started),
@@ -26,6 +26,10 @@ fn main() {
         ("what_goes_wrong_is_the_cells_error", what_goes_wrong_is_the_cells_error),
         ("bad_configs_are_refused", bad_configs_are_refused),
         ("no_program_stays", no_program_stays),
+        ("what_programs_start_ends_with_every_verb", what_programs_start_ends_with_every_verb),
+        ("what_programs_start_ends_with_signals", what_programs_start_ends_with_signals),
+        ("a_run_that_is_stopped_goes_on_without_failures", a_run_that_is_stopped_goes_on_without_failures),
+        ("handshakes_that_change_are_refused", handshakes_that_change_are_refused),
         ("keys_are_of_command_options_and_files", keys_are_of_command_options_and_files),
         ("least_squares_in_python_are_l2", least_squares_in_python_are_l2),
         ("sums_in_c_are_sums", sums_in_c_are_sums),
@@ -49,6 +53,25 @@ fn main() {
 
 /// A method: `copy` releases what it is given; the others fail, each in its way.
 fn method(kind: &str) {
+    if kind.starts_with("sleeper") {
+        std::thread::sleep(std::time::Duration::from_secs(100));
+        return;
+    }
+    // It starts two, one of which leaves its group, and goes on as the kind behind the tag says.
+    let kind = match kind.strip_prefix("forks-") {
+        None => kind,
+        Some(rest) => {
+            use std::os::unix::process::CommandExt;
+            let (tag, kind) = rest.split_once('-').unwrap();
+            for _ in 0..2 {
+                let mut sleeper = std::process::Command::new(std::env::current_exe().unwrap());
+                sleeper.args(["method", &format!("sleeper-{tag}"), ""]).process_group(0).spawn().unwrap();
+                let mut sleeper = std::process::Command::new(std::env::current_exe().unwrap());
+                sleeper.args(["method", &format!("sleeper-{tag}"), ""]).spawn().unwrap();
+            }
+            kind
+        }
+    };
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let (mut counts, mut line) = (0usize, String::new());
     let take = |input: &mut std::io::StdinLock, n: usize| {
@@ -56,7 +79,7 @@ fn method(kind: &str) {
         input.read_exact(&mut bytes).unwrap();
         bytes
     };
-    let mut said = 0;
+    let (mut said, mut hellos) = (0, 0);
     loop {
         line.clear();
         if input.read_line(&mut line).unwrap() == 0 {
@@ -67,6 +90,11 @@ fn method(kind: &str) {
         let answer = match words[0] {
             "congenial" => match kind {
                 "mute" => std::process::exit(3),
+                "counted" => {
+                    hellos += 1;
+                    format!("method own {hellos}")
+                }
+                "numbered" => format!("method own-{} 1", std::process::id()),
                 "slow-start" => loop {
                     std::thread::sleep(std::time::Duration::from_secs(1));
                 },
@@ -107,6 +135,12 @@ fn method(kind: &str) {
                 let mut bytes = take(&mut input, n * counts);
                 said += 1;
                 match kind {
+                    "waits" => {
+                        while !std::path::Path::new("go").exists() {
+                            std::thread::sleep(std::time::Duration::from_millis(5));
+                        }
+                    }
+                    "numbered" => std::process::exit(4),
                     "dies" => {
                         eprintln!("my disk is full");
                         std::process::exit(1);
@@ -360,23 +394,148 @@ fn no_program_stays() {
     }
     let own = format!("{{ kind = \"external\", {}, timeout = 1000 }}", command("hangs"));
     let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 20))]);
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_congenial"))
-        .args(["run", "config.toml", "--out", "out"])
+    let mut child = begun(&place, &["run", "config.toml", "--out", "out"]);
+    assert!(wait("hangs", |n| n > 0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait("hangs", |n| n == 0));
+}
+
+/// Waits until so many of a kind run.
+fn wait(kind: &str, wanted: impl Fn(usize) -> bool) -> bool {
+    (0..1000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        wanted(running(kind))
+    })
+}
+
+/// A tag of this process, so that others of the same test are not counted; and what a program with it starts.
+fn tagged(test: &str) -> (String, String) {
+    let tag = format!("{test}{}", std::process::id());
+    (format!("forks-{tag}"), format!("sleeper-{tag}"))
+}
+
+/// Whatever a verb does with programs, and whether it succeeds: none of what they have started is there when it has ended.
+fn what_programs_start_ends_with_every_verb() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let (forks, sleeper) = tagged("verbs");
+    let own = |kind: &str| {
+        format!("{{ kind = \"external\", {}, name = \"{kind}\", timeout = 2 }}", command(&format!("{forks}-{kind}")))
+    };
+    let place = Place::new(&[("tree.csv", TREE)]);
+    let mut ends = |methods: &str, code: i32, words: &[&str]| {
+        place.write("config.toml", &tree(&format!("\"l2\", {methods}"), 40));
+        let output = place.command(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert_eq!(running(&sleeper), 0, "{words:?} {methods}");
+    };
+    let copy = own("copy");
+    ends(&copy, 0, &["check", "config.toml", "--commands"]);
+    ends(&copy, 0, &["plan", "config.toml"]);
+    ends(&copy, 0, &["plan", "config.toml", "--time"]);
+    ends(&copy, 0, &["verify", "config.toml"]);
+    ends(&copy, 0, &["submit", "config.toml", "--engine", "slurm"]);
+    ends(&copy, 0, &["run", "config.toml", "--out", "out"]);
+    ends(&copy, 0, &["run", "config.toml", "--out", "out"]);
+    for shard in ["1/2", "2/2"] {
+        ends(&copy, 0, &["run", "config.toml", "--out", "shared", "--shard", shard]);
+    }
+    ends(&copy, 0, &["merge", "config.toml", "--out", "shared"]);
+    // Refused before anything is drawn, by itself or by another; a folder that is taken; cells that fail.
+    ends(&own("picky"), 2, &["run", "config.toml", "--out", "refused"]);
+    ends(&own("boaster"), 2, &["check", "config.toml", "--commands"]);
+    ends(&format!("{copy}, {}", own("picky")), 2, &["plan", "config.toml"]);
+    ends(&own("slow-start"), 2, &["plan", "config.toml"]);
+    place.write("out/config.resolved.toml", "");
+    ends(&own("integers"), 2, &["run", "config.toml", "--out", "out"]);
+    ends(&own("dies"), 5, &["run", "config.toml", "--out", "failed"]);
+    ends(&own("hangs"), 5, &["run", "config.toml", "--out", "late"]);
+    ends(&format!("{copy}, {}", own("dies")), 5, &["run", "config.toml", "--out", "fast", "--fail-fast"]);
+}
+
+/// Also when nobody waits for the signal, or nobody can.
+fn what_programs_start_ends_with_signals() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let (forks, sleeper) = tagged("signals");
+    let place = Place::new(&[("tree.csv", TREE)]);
+    for (kind, words, codes) in [
+        ("hangs", &["run", "config.toml", "--out", "out"][..], [Some(143), Some(130), None]),
+        ("slow-start", &["check", "config.toml", "--commands"], [None; 3]),
+        ("slow-start", &["verify", "config.toml"], [None; 3]),
+    ] {
+        let own = command(&format!("{forks}-{kind}"));
+        place.write("config.toml", &tree(&format!("{{ kind = \"external\", {own}, timeout = 1000 }}"), 20));
+        for (signal, code) in ["TERM", "INT", "KILL"].iter().zip(codes) {
+            let _ = std::fs::remove_dir_all(place.path("out.partial"));
+            let mut child = begun(&place, words);
+            assert!(wait(&sleeper, |n| n >= 4), "{words:?} {signal}");
+            // The run has begun to draw.
+            let drawn = || words[0] != "run" || place.path("out.partial/journal").exists();
+            while !drawn() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            send(signal, child.id());
+            let status = child.wait().unwrap();
+            assert_eq!(status.code(), code, "{words:?} {signal}");
+            assert!(wait(&sleeper, |n| n == 0), "{words:?} {signal}");
+        }
+    }
+}
+
+fn begun(place: &Place, words: &[&str]) -> std::process::Child {
+    std::process::Command::new(env!("CARGO_BIN_EXE_congenial"))
+        .args(words)
         .current_dir(place.path("."))
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
-        .unwrap();
-    let wait = |wanted: &dyn Fn(usize) -> bool| {
-        (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            wanted(running("hangs"))
-        })
-    };
-    assert!(wait(&|n| n > 0));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(wait(&|n| n == 0));
+        .unwrap()
+}
+
+fn send(signal: &str, process: u32) {
+    let sent = std::process::Command::new("kill").args([format!("-{signal}"), process.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// A program that is ended by the end of the run is no error of its cell.
+fn a_run_that_is_stopped_goes_on_without_failures() {
+    let own = format!("{{ kind = \"external\", {}, name = \"own\" }}", command("waits"));
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &tree(&own, 200))]);
+    for signal in ["TERM", "INT"] {
+        let out = format!("out-{signal}");
+        let words = ["run", "config.toml", "--out", &out];
+        let mut child = begun(&place, &words);
+        assert!(wait("waits", |n| n > 0));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(signal, child.id());
+        child.wait().unwrap();
+        place.write("go", "");
+        place.prints(&["run", "config.toml", "--out", &out, "--resume"]);
+        place.prints(&["run", "config.toml", "--out", &format!("whole-{signal}")]);
+        place.prints(&["compare", &out, &format!("whole-{signal}"), "--identical"]);
+        std::fs::remove_file(place.path("go")).unwrap();
+    }
+}
+
+/// Of one process, and of two.
+fn handshakes_that_change_are_refused() {
+    for (kind, wanted) in [
+        ("counted", "changed its version between two handshakes: `1` at first, then `2`"),
+        ("numbered", "changed its name between two handshakes: `own-"),
+    ] {
+        let own = format!("{{ kind = \"external\", {}, name = \"own\" }}", command(kind));
+        let config = tree(&own, 20).replace("epsilon = 0.5", "epsilon = [0.5, 1.0]");
+        let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
+        let output = place.command(&["run", "config.toml", "--out", "out", "--threads", "1"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(5));
+        let failures = place.failures("out");
+        assert!(failures.iter().any(|error| error.contains(wanted)), "{kind}: {failures:?}");
+    }
 }
 
 fn keys_are_of_command_options_and_files() {

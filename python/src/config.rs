@@ -1,5 +1,6 @@
 //! A config from Python: a path, or a dict with the keys of the file.
 
+use crate::arrays::is_masked;
 use crate::failure::{exception, usage};
 use crate::frame::{self, Frame};
 use crate::method;
@@ -27,14 +28,41 @@ pub struct Given {
 
 /// The name of a frame in messages and results.
 const FRAME: &str = "frame";
+/// Dicts and lists in one another, and values of a config, at most.
+const DEEPEST: usize = 32;
+const MOST_VALUES: usize = 1_000_000;
+/// Characters of a value in a message.
+const SHOWN: usize = 200;
+
+/// How many more values a config may have.
+struct Left(usize);
+
+impl Left {
+    /// Takes some. Errors: too many, or too deep.
+    fn take(&mut self, values: usize, deep: usize, place: &str) -> PyResult<()> {
+        if deep > DEEPEST {
+            // The place grows with the depth.
+            let place: String = place.chars().take(SHOWN).collect();
+            return Err(usage(format!("{place}…: dicts and lists are nested deeper than {DEEPEST}, or hold themselves")));
+        }
+        match self.0.checked_sub(values) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => Err(usage(format!("{place}: the config has more than {MOST_VALUES} values; data go into `table`"))),
+        }
+    }
+}
 
 impl Given {
     /// `config`: a path or a dict; `sets`: values in place of those of the config, by keys as in `--set`.
     pub fn new(config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let mut overrides = Vec::new();
+        let mut left = Left(MOST_VALUES);
         for (key, given) in sets.into_iter().flat_map(|sets| sets.iter()) {
             let key = name(&key, "sets")?;
-            let given = value(&given, &format!("sets: {key}"))?;
+            let given = value(&given, &format!("sets: {key}"), &mut left, 0)?;
             overrides.push(format!("{key}={}", given.to_string().trim()));
         }
         if let Ok(dict) = config.cast::<PyDict>() {
@@ -97,20 +125,20 @@ fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>
 
 /// The document of a dict: tables and lists of tables at the top, all below in lines.
 pub fn document(dict: &Bound<PyDict>) -> PyResult<DocumentMut> {
-    let mut document = DocumentMut::new();
+    let (mut document, mut left) = (DocumentMut::new(), Left(MOST_VALUES));
     for (key, given) in dict.iter() {
         let key = name(&key, "config")?;
         let item = match given.cast::<PyDict>() {
-            Ok(dict) => Item::Table(table(dict, &key)?),
+            Ok(dict) => Item::Table(table(dict, &key, &mut left)?),
             Err(_) => match tables(&given) {
                 Some(dicts) => {
                     let mut all = ArrayOfTables::new();
                     for dict in dicts {
-                        all.push(table(&dict, &key)?);
+                        all.push(table(&dict, &key, &mut left)?);
                     }
                     Item::ArrayOfTables(all)
                 }
-                None => Item::Value(value(&given, &key)?),
+                None => Item::Value(value(&given, &key, &mut left, 0)?),
             },
         };
         document.insert(&key, item);
@@ -125,11 +153,11 @@ fn tables<'py>(given: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyDict>>> {
     dicts.filter(|dicts| !dicts.is_empty())
 }
 
-fn table(dict: &Bound<PyDict>, place: &str) -> PyResult<Table> {
+fn table(dict: &Bound<PyDict>, place: &str, left: &mut Left) -> PyResult<Table> {
     let mut table = Table::new();
     for (key, given) in dict.iter() {
         let key = name(&key, place)?;
-        let given = value(&given, &format!("{place}.{key}"))?;
+        let given = value(&given, &format!("{place}.{key}"), left, 1)?;
         table.insert(&key, Item::Value(given));
     }
     Ok(table)
@@ -139,8 +167,9 @@ fn name(key: &Bound<PyAny>, place: &str) -> PyResult<String> {
     key.extract().map_err(|_| usage(format!("{place}: got the key {}, want texts as keys", shown(key))))
 }
 
-/// A value. Errors: what TOML has no word for.
-fn value(given: &Bound<PyAny>, place: &str) -> PyResult<Value> {
+/// A value, so deep in others. Errors: what TOML has no word for; too many values, or too deep.
+fn value(given: &Bound<PyAny>, place: &str, left: &mut Left, deep: usize) -> PyResult<Value> {
+    left.take(1, deep, place)?;
     if let Some(name) = method::registered_name(given) {
         let mut table = InlineTable::new();
         table.insert("kind", "external".into());
@@ -166,7 +195,7 @@ fn value(given: &Bound<PyAny>, place: &str) -> PyResult<Value> {
         let mut table = InlineTable::new();
         for (key, given) in dict.iter() {
             let key = name(&key, place)?;
-            let given = value(&given, &format!("{place}.{key}"))?;
+            let given = value(&given, &format!("{place}.{key}"), left, deep + 1)?;
             table.insert(&key, given);
         }
         return Ok(Value::InlineTable(table));
@@ -174,18 +203,26 @@ fn value(given: &Bound<PyAny>, place: &str) -> PyResult<Value> {
     if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
         let mut array = Array::new();
         for (i, item) in given.try_iter()?.enumerate() {
-            array.push(value(&item?, &format!("{place}[{i}]"))?);
+            array.push(value(&item?, &format!("{place}[{i}]"), left, deep + 1)?);
         }
         return Ok(Value::Array(array));
     }
     // Paths, and numbers and arrays of numpy.
+    if is_masked(given, 0)? {
+        return Err(usage(format!("{place}: got a masked array, want an array without a mask")));
+    }
     if let Ok(path) = given.extract::<PathBuf>() {
         return Ok(path.to_string_lossy().into_owned().into());
+    }
+    // Before a list is made of them.
+    if let Ok(size) = given.getattr("size").and_then(|size| size.extract::<usize>()) {
+        left.take(size, deep, place)?;
+        left.0 += size;
     }
     if let Ok(plain) = given.call_method0("tolist")
         && !plain.is(given)
     {
-        return value(&plain, place);
+        return value(&plain, place, left, deep + 1);
     }
     Err(usage(format!(
         "{place}: got {}, want a text, a number, True or False, a list or a dict (leave a key out for its default)",
@@ -196,7 +233,9 @@ fn value(given: &Bound<PyAny>, place: &str) -> PyResult<Value> {
 /// A value with its type, for messages.
 fn shown(given: &Bound<PyAny>) -> String {
     let text = given.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
-    format!("{text} ({})", kind(given))
+    let short: String = text.chars().take(SHOWN).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short}{more} ({})", kind(given))
 }
 
 fn kind(given: &Bound<PyAny>) -> String {

@@ -1,10 +1,12 @@
 //! Failures of the harness as exceptions of Python.
 
-use congenial::failure::Failure;
+use congenial::failure::{Failure, Result as Done};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 
 create_exception!(
     congenial,
@@ -57,6 +59,29 @@ pub fn exception(failure: Failure) -> PyErr {
 /// An argument that cannot be used.
 pub fn usage(message: impl Into<String>) -> PyErr {
     exception(Failure::Usage(message.into()))
+}
+
+/// A panic as a failure: it is a bug, and no more than the end of this call.
+pub fn bug(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+    Failure::Wrong(format!("this is a bug of congenial, please report it: panicked: {text}"))
+}
+
+/// Does what the mathematical core does for a call. Errors: what it refuses; [`bug`].
+pub fn guarded<T>(work: impl FnOnce() -> congenial::Result<T>) -> PyResult<T> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(refused),
+        Err(panic) => Err(exception(bug(&*panic))),
+    }
+}
+
+/// The same of what the harness does.
+pub fn guarded_harness<T>(work: impl FnOnce() -> Done<T>) -> PyResult<T> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(exception),
+        Err(panic) => Err(exception(bug(&*panic))),
+    }
 }
 
 /// What the mathematical core refuses.

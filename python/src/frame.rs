@@ -1,5 +1,6 @@
 //! A data frame of anybody's as columns of texts: what the readers of data files take.
 
+use crate::arrays::is_masked;
 use crate::failure::usage;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -71,6 +72,9 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Frame> {
     let mut columns = Columns::new();
     for (name, values) in dict.iter() {
         let name: String = name.extract().map_err(|_| usage("frame: want texts as names of columns"))?;
+        if is_masked(&values, 0)? {
+            return Err(usage(format!("frame: `{name}` is a masked array, want None or nan where there is no value")));
+        }
         let values = values.try_iter().map_err(|_| usage(format!("frame: `{name}` is no list of values")))?;
         let mut texts = Vec::new();
         for value in values {

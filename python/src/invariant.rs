@@ -1,8 +1,8 @@
 //! What every release keeps, as an object of Python.
 
-use crate::arrays::{integers, matrix};
+use crate::arrays::{integers, matrix, room};
 use crate::config::document;
-use crate::failure::{exception, refused, usage};
+use crate::failure::{guarded, guarded_harness, usage};
 use crate::frame;
 use congenial::grid::{Plan, wanted};
 use congenial::input::{HierarchyTable, InvariantTable, Subject};
@@ -10,13 +10,16 @@ use congenial::invariant::{Hierarchy, Inequalities, Linear};
 use congenial::lattice::IntMatrix;
 use congenial::study::{self, Document};
 use congenial::table::Texts;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Equations, and inequalities, that tie counts together; with the confidential counts where they are given.
+///
+/// Numbers are finite and at most 2^53 in size, whatever their type; counts of a table sum up to at most 2^53. Refused (`ConfigError`): what is no array of
+/// numbers, an array with a mask. `MemoryError`: what would take more memory than is left, before it is asked for.
 #[pyclass(frozen, module = "congenial")]
 pub struct Invariant {
     pub subject: Arc<Subject>,
@@ -32,6 +35,40 @@ impl Invariant {
         self.subject.nodes()
     }
 
+    /// Checks a release, and its noise around the confidential counts: equations to rounding, inequalities, known counts, finite numbers. Errors: the first that
+    /// is broken.
+    pub fn check(&self, released: &[f64], noise: &[f64]) -> congenial::Result<()> {
+        match &*self.subject {
+            Subject::Hierarchy(table) => {
+                let tree = &table.hierarchy;
+                tree.check_release(released, &table.counts, noise)?;
+                tree.check_known(noise)?;
+                if self.nonnegative { tree.check_nonnegative(released) } else { Ok(()) }
+            }
+            Subject::Table(table) => {
+                let widest = released.iter().fold(0.0f64, |widest, y| widest.max(y.abs()));
+                table.invariant.check_reals(noise, widest)?;
+                table.region.check_reals(noise)
+            }
+        }
+    }
+
+    /// The same of integers, in exact arithmetic.
+    pub fn check_integers(&self, released: &[i64], noise: &[i64]) -> congenial::Result<()> {
+        match &*self.subject {
+            Subject::Hierarchy(table) => {
+                let tree = &table.hierarchy;
+                tree.check(released)?;
+                tree.check_known(noise)?;
+                if self.nonnegative { tree.check_nonnegative(released) } else { Ok(()) }
+            }
+            Subject::Table(table) => {
+                table.invariant.check(noise)?;
+                table.region.check(noise)
+            }
+        }
+    }
+
     pub fn confidential(&self) -> &[i64] {
         match &*self.subject {
             Subject::Hierarchy(table) => &table.counts,
@@ -43,7 +80,8 @@ impl Invariant {
     fn of_table(linear: Linear, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let counted = counts.is_some();
         let counts = given_counts(counts, linear.entries())?;
-        Self::with(linear, Inequalities::default(), counts, counted)
+        check_total(&counts)?;
+        guarded(|| Self::with(linear, Inequalities::default(), counts, counted))
     }
 
     fn with(
@@ -51,10 +89,10 @@ impl Invariant {
         inequalities: Inequalities,
         counts: Vec<i64>,
         counted: bool,
-    ) -> PyResult<Self> {
+    ) -> congenial::Result<Self> {
         let mut names = Texts::default();
         (1..=counts.len()).for_each(|entry| names.push(entry.to_string().as_bytes()));
-        let region = inequalities.around(&counts).map_err(refused)?;
+        let region = inequalities.around(&counts)?;
         let known = Vec::new();
         let digest = String::new();
         let table = InvariantTable { names, counts, known, invariant, inequalities, region, digest };
@@ -69,16 +107,31 @@ fn given_counts(counts: Option<&Bound<PyAny>>, wanted: usize) -> PyResult<Vec<i6
     if counts.len() != wanted {
         return Err(usage(format!("counts: got {}, want {wanted}", counts.len())));
     }
-    match counts.iter().position(|&count| count < 0) {
-        Some(i) => Err(usage(format!("counts: got {} as count {}, want integers >= 0", counts[i], i + 1))),
-        None => Ok(counts),
+    if let Some(i) = counts.iter().position(|&count| count < 0) {
+        return Err(usage(format!("counts: got {} as count {}, want integers >= 0", counts[i], i + 1)));
+    }
+    Ok(counts)
+}
+
+/// Refuses the counts of a table that sum up to more than 2^53, as readers of data files do.
+fn check_total(counts: &[i64]) -> PyResult<()> {
+    match counts.iter().map(|&count| i128::from(count)).sum::<i128>() {
+        total if total > 1 << 53 => Err(usage(format!("counts: they sum up to {total}, the limit is 2^53"))),
+        _ => Ok(()),
     }
 }
+
+/// Bytes that an invariant takes for each entry, or coefficient, and for each node of a tree.
+const OF_ENTRY: u128 = 256;
+const OF_NODE: u128 = 64;
+
+/// Entries of a table, at most: they have numbers of 32 bits.
+const MOST_ENTRIES: usize = 0xffff_ffff;
 
 /// A number of things. Errors: one that is below 1, or more than can be numbered.
 fn number(name: &str, given: i64) -> PyResult<usize> {
     match usize::try_from(given) {
-        Ok(n @ 1..=0xffff_ffff) => Ok(n),
+        Ok(n @ 1..=MOST_ENTRIES) => Ok(n),
         _ => Err(usage(format!("{name}: got {given}, want an integer from 1 to 2^32 - 1"))),
     }
 }
@@ -90,7 +143,8 @@ impl Invariant {
     #[pyo3(signature = (entries, counts=None))]
     fn total(entries: i64, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let entries = number("entries", entries)?;
-        Self::of_table(Linear::total(entries).map_err(refused)?, counts)
+        room("entries", OF_ENTRY * entries as u128)?;
+        Self::of_table(guarded(|| Linear::total(entries))?, counts)
     }
 
     /// Both margins of a two-way table, entries row by row.
@@ -98,7 +152,11 @@ impl Invariant {
     #[pyo3(signature = (rows, columns, counts=None))]
     fn margins(rows: i64, columns: i64, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let (rows, columns) = (number("rows", rows)?, number("columns", columns)?);
-        Self::of_table(Linear::margins(rows, columns).map_err(refused)?, counts)
+        if let Some(wrong) = rows.checked_mul(columns).filter(|entries| *entries > MOST_ENTRIES) {
+            return Err(usage(format!("margins: got {rows} × {columns} = {wrong} entries, want at most 2^32 - 1")));
+        }
+        room("margins", OF_ENTRY * rows as u128 * columns as u128)?;
+        Self::of_table(guarded(|| Linear::margins(rows, columns))?, counts)
     }
 
     /// The sums that a matrix of integers makes of the entries: a row for each equation, a column for each entry.
@@ -106,10 +164,11 @@ impl Invariant {
     #[pyo3(signature = (a, counts=None))]
     fn matrix(a: &Bound<PyAny>, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let rows = matrix(a, "a")?;
-        let a = IntMatrix::from_rows(&rows).ok_or_else(|| {
+        let a = IntMatrix::from_rows(&rows).filter(|a| a.columns() > 0).ok_or_else(|| {
             usage("a: got no entry, want a row for each equation and a column for each entry")
         })?;
-        Self::of_table(Linear::matrix(&a).map_err(refused)?, counts)
+        room("a", OF_ENTRY * a.rows() as u128 * a.columns() as u128)?;
+        Self::of_table(guarded(|| Linear::matrix(&a))?, counts)
     }
 
     /// A tree: by node its parent; the root comes first, with itself (0), and nodes stand level by level. Every count is the sum of those below it.
@@ -117,14 +176,15 @@ impl Invariant {
     #[pyo3(signature = (parents, counts=None))]
     fn hierarchy(parents: &Bound<PyAny>, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let parents = integers(parents, "parents")?;
+        room("parents", OF_NODE * parents.len() as u128)?;
         let places: Result<Vec<u32>, i64> =
             parents.iter().map(|&parent| u32::try_from(parent).map_err(|_| parent)).collect();
         let places = places
             .map_err(|parent| usage(format!("parents: got {parent}, want numbers of nodes, from 0")))?;
-        let hierarchy = Hierarchy::from_numbers(places).map_err(refused)?;
+        let hierarchy = guarded(|| Hierarchy::from_numbers(places))?;
         let counted = counts.is_some();
         let counts = given_counts(counts, hierarchy.nodes())?;
-        hierarchy.check(&counts).map_err(|e| usage(format!("counts: {e}")))?;
+        guarded(|| Ok(hierarchy.check(&counts)))?.map_err(|e| usage(format!("counts: {e}")))?;
         let table = HierarchyTable { hierarchy, counts: counts.into(), digest: String::new(), warning: None };
         Ok(Self { subject: Arc::new(Subject::Hierarchy(table)), counted, nonnegative: false })
     }
@@ -167,15 +227,16 @@ impl Invariant {
         config.set_item("grid", [block])?;
         let text = document(&config)?.to_string();
         let path = Path::new("frame");
-        let subject = py.detach(|| match study::read(path, &text, &[])? {
+        let read = || match study::read(path, &text, &[])? {
             Document::Grid(mut configs) => {
                 let config = configs.remove(0);
                 let table = frame.table(path, &wanted(&config))?;
                 Plan::on(config, table).map(|plan| plan.subject)
             }
             Document::Worlds(_) => unreachable!("the config above has a grid"),
-        });
-        Ok(Self { subject: Arc::new(subject.map_err(exception)?), counted: true, nonnegative: false })
+        };
+        let subject = py.detach(|| guarded_harness(read))?;
+        Ok(Self { subject: Arc::new(subject), counted: true, nonnegative: false })
     }
 
     /// The same, and no release is below 0. It wants the confidential counts.
@@ -190,9 +251,10 @@ impl Invariant {
                 Ok(Self { subject: self.subject.clone(), counted: true, nonnegative: true })
             }
             Subject::Table(table) => {
+                room("nonnegative", OF_ENTRY * table.counts.len() as u128)?;
                 let more = Inequalities::nonnegative(table.counts.len());
                 let inequalities = table.inequalities.clone().and(more);
-                let region = inequalities.around(&table.counts).map_err(refused)?;
+                let region = guarded(|| inequalities.around(&table.counts))?;
                 let table = InvariantTable { inequalities, region, ..table.clone() };
                 Ok(Self { subject: Arc::new(Subject::Table(table)), counted: true, nonnegative: false })
             }
@@ -213,12 +275,16 @@ impl Invariant {
             return Err(usage("&: the two have different counts"));
         }
         let counts = if self.counted { &one.counts } else { &two.counts };
-        Self::with(
-            one.invariant.clone().and(two.invariant.clone()),
-            one.inequalities.clone().and(two.inequalities.clone()),
-            counts.clone(),
-            self.counted || other.counted,
-        )
+        let terms = |table: &InvariantTable| table.invariant.rows().iter().map(Vec::len).sum::<usize>() as u128;
+        room("&", OF_ENTRY * (terms(one) + terms(two) + counts.len() as u128))?;
+        guarded(|| {
+            Self::with(
+                one.invariant.clone().and(two.invariant.clone()),
+                one.inequalities.clone().and(two.inequalities.clone()),
+                counts.clone(),
+                self.counted || other.counted,
+            )
+        })
     }
 
     /// `hierarchy` or `table`.
@@ -257,28 +323,13 @@ impl Invariant {
         py: Python<'py>,
         values: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let (values, _) = crate::arrays::rows(values, "values", self.size())?;
-        let values = values.readonly();
-        let values = values.as_array();
+        let values = crate::arrays::rows(values, "values", self.size())?;
         let counts = self.confidential();
-        let held = values.rows().into_iter().map(|row| {
+        let holds = |row: &[f64]| {
             let noise: Vec<f64> = row.iter().zip(counts).map(|(y, &x)| y - x as f64).collect();
-            let released: Vec<f64> = row.to_vec();
-            match &*self.subject {
-                Subject::Hierarchy(table) => {
-                    let kept = table.hierarchy.check_release(&released, counts, &noise);
-                    kept.is_ok()
-                        && table.hierarchy.check_known(&noise).is_ok()
-                        && (!self.nonnegative || released.iter().all(|y| *y >= 0.0))
-                }
-                Subject::Table(table) => {
-                    let widest = released.iter().fold(0.0f64, |widest, y| widest.max(y.abs()));
-                    table.invariant.check_reals(&noise, widest).is_ok()
-                        && table.region.check_reals(&noise).is_ok()
-                }
-            }
-        });
-        let held: Vec<bool> = held.collect();
+            self.check(row, &noise).is_ok()
+        };
+        let held = guarded(|| Ok(values.values.chunks(self.size().max(1)).map(holds).collect()))?;
         Ok(PyArray1::from_vec(py, held))
     }
 

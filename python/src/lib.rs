@@ -22,7 +22,7 @@ use std::ffi::OsString;
 /// From now on programs of methods are started through this program with its first arguments, and end when this process ends.
 #[pyfunction]
 fn supervise(program: Vec<OsString>) {
-    congenial::own::process::supervise_by(program);
+    congenial::own::starting::supervise_by(program);
 }
 
 /// The command line: returns its exit code.

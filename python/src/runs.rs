@@ -1,7 +1,7 @@
 //! Runs: made, opened, planned, verified, compared and told.
 
 use crate::config::{Given, raised, warn};
-use crate::failure::{exception, usage};
+use crate::failure::{exception, guarded_harness, usage};
 use crate::sample::threads_of;
 use crate::table::Table;
 use crate::waiting::wait;
@@ -33,6 +33,15 @@ impl Hearer for Silent {
     }
 }
 
+/// Ends the programs of methods when the work that they were started for has ended, however it did; those that others still speak to stay.
+struct EndIdle;
+
+impl Drop for EndIdle {
+    fn drop(&mut self) {
+        congenial::own::process::end_idle();
+    }
+}
+
 /// Makes a run and returns its folder; what it failed of, and what it is not to be trusted for, is in the folder.
 #[pyfunction]
 #[pyo3(signature = (config, out, threads, sets, resume, retry_failed, fail_fast, progress))]
@@ -56,6 +65,7 @@ pub fn make(
         (false, false) => Earlier::Refused,
     };
     let (folder, warning) = raised(wait(py, progress, |waiting| -> Done<_> {
+        let _idle = EndIdle;
         let plan = given.plan()?;
         let manner = Manner { threads, fail_fast, quiet: false, watch: Some(waiting) };
         let making = Making { out: out.as_deref(), earlier, manner, merged: None };
@@ -84,21 +94,23 @@ pub fn open_run(py: Python, folder: PathBuf) -> PyResult<(String, Vec<(String, T
 /// The draws of some cells of a run as one table, with the cell in front if there are several.
 #[pyfunction]
 pub fn draws(py: Python, folder: PathBuf, cells: Vec<String>, front: bool) -> PyResult<Table> {
-    raised(py.detach(|| {
-        let manifest = Manifest::read(&folder)?;
-        let part = |cell: String| {
-            let name = format!("cells/{cell}/draws.parquet");
-            let path = folder.join(&name);
-            match manifest.files.contains_key(&name) {
-                true => Ok((Some(cell), path)),
-                false => {
-                    Err(Failure::data(&path, "it is no file of this run: the manifest does not list it"))
+    py.detach(|| {
+        guarded_harness(|| {
+            let manifest = Manifest::read(&folder)?;
+            let part = |cell: String| {
+                let name = format!("cells/{cell}/draws.parquet");
+                let path = folder.join(&name);
+                match manifest.files.contains_key(&name) {
+                    true => Ok((Some(cell), path)),
+                    false => {
+                        Err(Failure::data(&path, "it is no file of this run: the manifest does not list it"))
+                    }
                 }
-            }
-        };
-        let parts = cells.into_iter().map(part).collect::<Done<Vec<_>>>()?;
-        Table::of("draws", front.then_some("cell"), parts)
-    }))
+            };
+            let parts = cells.into_iter().map(part).collect::<Done<Vec<_>>>()?;
+            Table::of("draws", front.then_some("cell"), parts)
+        })
+    })
 }
 
 /// Cells of a run that failed: run, cell and error; and what its figures are not to be trusted for.
@@ -130,6 +142,7 @@ pub fn wrong(text: String) -> PyErr {
 pub fn plan(py: Python, config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> PyResult<String> {
     let given = Given::new(config, sets)?;
     let (text, warning) = raised(wait(py, false, |_| -> Done<_> {
+        let _idle = EndIdle;
         let planned = given.plan()?;
         planned.copies()?;
         let (about, Listing { header, rows, summary, json }) = (planned.about(), planned.listing());
@@ -157,6 +170,7 @@ pub fn verify_methods(
     let given = Given::new(config, sets)?;
     let threads = threads_of(threads)?;
     let checked = wait(py, progress, |waiting| -> Done<_> {
+        let _idle = EndIdle;
         let manner = Manner { threads, fail_fast: false, quiet: false, watch: Some(waiting) };
         let mut checked = Vec::new();
         for plan in given.settled()? {

@@ -1,7 +1,7 @@
 //! Exact draws and projections on arrays.
 
-use crate::arrays;
-use crate::failure::{exception, refused, usage};
+use crate::arrays::{self, Rows};
+use crate::failure::{exception, guarded, refused, usage};
 use crate::invariant::Invariant;
 use crate::waiting::{Waiting, wait};
 use congenial::catalogue::{IntegerNoise, LawKind, OnLaw, RealNoise, TreeNoise};
@@ -16,11 +16,12 @@ use congenial::imaging::{
 };
 use congenial::input::{InvariantTable, Subject};
 use congenial::invariant::{Hierarchy, check_free};
-use congenial::law::EuclideanLaplace;
+use congenial::law::{EuclideanLaplace, Value};
 use congenial::making;
 use congenial::privacy::Calibration;
 use congenial::rng::{Role, Stream, TaskKey, stream};
 use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use std::cell::OnceCell;
 
@@ -52,14 +53,11 @@ impl Law {
             let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
             usage(format!("law: got `{name}`, want one of {}", names.join(", ")))
         })?;
-        let scales = match scale {
+        // One alone has its own words: it may be no finite number.
+        let scales = match scale.map(|scale| (scale, scale.extract::<f64>())) {
             None => None,
-            Some(scale) => match scale.extract::<f64>() {
-                Ok(scale) => Some(vec![scale]),
-                Err(_) => Some(scale.extract::<Vec<f64>>().map_err(|_| {
-                    usage("scale: want a number, or a list with one for each level of a tree")
-                })?),
-            },
+            Some((_, Ok(one))) => Some(vec![one]),
+            Some((all, Err(_))) => Some(arrays::reals(all, "scale")?),
         };
         if let Some(wrong) = scales.iter().flatten().find(|x| !(x.is_finite() && **x > 0.0)) {
             return Err(usage(format!("scale: got {wrong}, want a finite number > 0")));
@@ -121,12 +119,12 @@ impl Law {
 }
 
 /// Rows of integers, or of reals.
-enum Rows {
+enum Made {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
 }
 
-impl Rows {
+impl Made {
     fn into_array<'py>(self, py: Python<'py>, columns: usize, alone: bool) -> PyResult<Bound<'py, PyAny>> {
         fn shaped<'py, T: numpy::Element>(
             py: Python<'py>,
@@ -145,10 +143,25 @@ impl Rows {
     }
 }
 
-type Drawn<T> = Result<T, Failure>;
+/// Why nothing is returned.
+enum Stopped {
+    Failed(Failure),
+    Memory(String),
+}
 
-fn core(error: congenial::Error) -> Failure {
-    Failure::Usage(error.to_string())
+impl Stopped {
+    fn exception(self) -> PyErr {
+        match self {
+            Self::Failed(failure) => exception(failure),
+            Self::Memory(text) => PyMemoryError::new_err(text),
+        }
+    }
+}
+
+type Drawn<T> = Result<T, Stopped>;
+
+fn core(error: congenial::Error) -> Stopped {
+    Stopped::Failed(Failure::Usage(error.to_string()))
 }
 
 /// How rows are made: each by a stream of its own, so that they are the same for any number of threads.
@@ -172,9 +185,7 @@ impl Loop<'_> {
         let wanted = rows.checked_mul(columns);
         let there = wanted.is_some_and(|wanted| all.try_reserve_exact(wanted).is_ok());
         if !there {
-            return Err(Failure::Usage(format!(
-                "size: {rows} rows of {columns} counts do not fit into memory"
-            )));
+            return Err(Stopped::Memory(format!("size: {rows} rows of {columns} counts do not fit into memory")));
         }
         all.resize(rows * columns, V::default());
         let (next, failure) =
@@ -207,17 +218,22 @@ impl Loop<'_> {
                 }
             }
         };
+        // More than eight for each core are of no use.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
-            for _ in 1..self.threads.min(rows.max(1)) {
-                scope.spawn(work);
+            for _ in 1..self.threads.min(rows.max(1)).min(8 * cores) {
+                // One that cannot be started is one less.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             work();
         });
         if let Ok(Some((row, error))) = failure.into_inner() {
-            return Err(Failure::Usage(format!("row {row} (from 0): {error}")));
+            return Err(Stopped::Failed(Failure::Usage(format!("row {row} (from 0): {error}"))));
         }
         match self.waiting.is_stopped() {
-            true => Err(Failure::Interrupted("it was stopped".into())),
+            true => Err(Stopped::Failed(Failure::Interrupted("it was stopped".into()))),
             false => Ok(all),
         }
     }
@@ -257,7 +273,12 @@ impl Exact<'_> {
         let sampler = L::tree_sampler(tree, &laws, counts).map_err(core)?;
         self.rows.run(Default::default, |_, rng, scratch, noise| {
             sampler.draw(rng, scratch, noise);
-            tree.check_known(noise)
+            tree.check(noise)?;
+            tree.check_known(noise)?;
+            let released = |counts: &[i64]| -> Vec<L::Value> {
+                counts.iter().zip(&*noise).map(|(&x, &z)| L::Value::from_count(x) + z).collect()
+            };
+            counts.map_or(Ok(()), |counts| tree.check_nonnegative(&released(counts)))
         })
     }
 
@@ -277,20 +298,20 @@ impl Exact<'_> {
 }
 
 impl OnLaw for Exact<'_> {
-    type Output = Drawn<Rows>;
+    type Output = Drawn<Made>;
 
     fn integers<L: IntegerNoise>(
         self,
         law: fn(f64) -> congenial::Result<L>,
-    ) -> congenial::Result<Drawn<Rows>> {
+    ) -> congenial::Result<Drawn<Made>> {
         Ok(match &*self.invariant.subject {
             Subject::Hierarchy(table) => self.tree(&table.hierarchy, law),
             Subject::Table(table) => self.lattice(table, law),
         }
-        .map(Rows::Integers))
+        .map(Made::Integers))
     }
 
-    fn reals<L: RealNoise>(self, law: fn(f64) -> congenial::Result<L>) -> congenial::Result<Drawn<Rows>> {
+    fn reals<L: RealNoise>(self, law: fn(f64) -> congenial::Result<L>) -> congenial::Result<Drawn<Made>> {
         Ok(match &*self.invariant.subject {
             Subject::Hierarchy(table) => self.tree(&table.hierarchy, law),
             Subject::Table(table) => {
@@ -306,16 +327,16 @@ impl OnLaw for Exact<'_> {
                 )
             }
         }
-        .map(Rows::Reals))
+        .map(Made::Reals))
     }
 
     fn euclidean(
         self,
         law: fn(f64) -> congenial::Result<EuclideanLaplace>,
-    ) -> congenial::Result<Drawn<Rows>> {
+    ) -> congenial::Result<Drawn<Made>> {
         match &*self.invariant.subject {
             Subject::Hierarchy(_) => Err(self.unserved()),
-            Subject::Table(table) => Ok(self.lattice(table, law).map(Rows::Integers)),
+            Subject::Table(table) => Ok(self.lattice(table, law).map(Made::Integers)),
         }
     }
 }
@@ -339,7 +360,7 @@ pub fn threads_of(given: Option<&Bound<PyAny>>) -> PyResult<usize> {
     Ok(making::threads(given.transpose()?.map(|n| n as usize)))
 }
 
-/// Draws the noise given the invariant, exactly.
+/// Draws the noise given the invariant, exactly. What is returned keeps it, or an `Error` is raised; `MemoryError` where the rows do not fit into memory.
 #[pyfunction]
 #[pyo3(signature = (invariant, law, size=None, seed=None, *, threads=None))]
 pub fn exact<'py>(
@@ -355,21 +376,31 @@ pub fn exact<'py>(
     let seed = seed.map_or(Ok(1), seed_of)?;
     let threads = threads_of(threads)?;
     let columns = invariant.size();
-    let calibration = law.calibration(&invariant.subject).map_err(refused)?;
+    let calibration = guarded(|| law.calibration(&invariant.subject))?;
+    // A row as it is drawn, and what a sampler knows of a count.
+    arrays::room("size", 8 * columns as u128 * (rows.unwrap_or(1) as u128 + OF_SAMPLER))?;
     let drawn = wait(py, false, |waiting| {
         let rows = Loop { seed, rows: rows.unwrap_or(1) as usize, columns, threads, waiting };
         law.kind.on(Exact { invariant, calibration: &calibration, law: law.kind, rows })
     })?;
-    drawn.map_err(refused)?.map_err(exception)?.into_array(py, columns, size.is_none())
+    drawn.map_err(refused)?.map_err(Stopped::exception)?.into_array(py, columns, size.is_none())
 }
+
+/// Numbers that a sampler or a projection keeps for a count, roughly.
+const OF_SAMPLER: u128 = 16;
+/// Where between its ends `l1` takes what several projections are, by default.
+const BETA: f64 = 0.5;
 
 /// The projections, by the names of methods.
 const TREE_KINDS: [&str; 3] = ["l2", "topdown", "bluedown"];
 const TABLE_KINDS: [&str; 5] = ["l2", "l1", "nnl2", "l2-then-integer-l1", "nnl2-then-integer-l1"];
 
-/// Moves noisy counts to the closest that keep the invariant.
+/// Moves noisy counts to the closest that keep the invariant. What is returned keeps it, or an `Error` is raised.
+///
+/// `variances`: of the noise by level of a tree, for `l2` and `bluedown`; `beta`: of `l1`, by default 0.5. Other kinds refuse them. Refused are numbers beyond
+/// 2^53 in size, that are not finite or masked, and rows whose absolute values sum up to more than 2^60.
 #[pyfunction]
-#[pyo3(signature = (invariant, noisy, kind="l2", *, seed=None, variances=None, beta=0.5, threads=None))]
+#[pyo3(signature = (invariant, noisy, kind="l2", *, seed=None, variances=None, beta=None, threads=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn project<'py>(
     py: Python<'py>,
@@ -377,8 +408,8 @@ pub fn project<'py>(
     noisy: &Bound<'py, PyAny>,
     kind: &str,
     seed: Option<&Bound<'py, PyAny>>,
-    variances: Option<Vec<f64>>,
-    beta: f64,
+    variances: Option<&Bound<'py, PyAny>>,
+    beta: Option<f64>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = invariant.size();
@@ -392,31 +423,49 @@ pub fn project<'py>(
     }
     let seed = seed.map_or(Ok(1), seed_of)?;
     let threads = threads_of(threads)?;
-    let (noisy, alone) = arrays::rows(noisy, "noisy", columns)?;
-    let noisy: Vec<f64> = noisy.to_vec().map_err(|e| usage(format!("noisy: {e}")))?;
+    let tree = matches!(&*invariant.subject, Subject::Hierarchy(_));
+    let takes = |name: &str, given: bool, takes: bool, which: &str| match given && !takes {
+        true => Err(usage(format!("{name}: `{kind}` does not take it, only {which}"))),
+        false => Ok(()),
+    };
+    takes("variances", variances.is_some(), tree && kind != "topdown", "`l2` and `bluedown` on a tree")?;
+    takes("beta", beta.is_some(), kind == "l1", "`l1` on a table")?;
+    if tree && kind == "l2" && invariant.nonnegative {
+        return Err(usage("kind: `l2` leaves it aside that nothing is negative, want `topdown` or `bluedown`"));
+    }
+    let variances = variances.map(|given| arrays::reals(given, "variances")).transpose()?;
+    let Rows { values: noisy, rows, alone } = arrays::rows(noisy, "noisy", columns)?;
+    arrays::room("noisy", 8 * columns as u128 * (rows as u128 + OF_SAMPLER))?;
     let projected = wait(py, false, |waiting| {
-        let rows = Loop { seed, rows: noisy.len() / columns.max(1), columns, threads, waiting };
+        let rows = Loop { seed, rows, columns, threads, waiting };
         match &*invariant.subject {
             Subject::Hierarchy(table) => {
                 let levels = table.hierarchy.levels();
                 let variances = variances.unwrap_or_else(|| vec![1.0; levels]);
-                on_tree(kind, &table.hierarchy, &table.counts, &variances, &noisy, &rows)
+                on_tree(kind, invariant, &table.hierarchy, &variances, &noisy, &rows)
             }
-            Subject::Table(table) => on_table(kind, table, beta, &noisy, &rows),
+            Subject::Table(table) => on_table(kind, table, beta.unwrap_or(BETA), &noisy, &rows),
         }
     })?;
-    projected.map_err(exception)?.into_array(py, columns, alone)
+    projected.map_err(Stopped::exception)?.into_array(py, columns, alone)
 }
 
 fn on_tree(
     kind: &str,
+    invariant: &Invariant,
     tree: &Hierarchy,
-    counts: &[i64],
     variances: &[f64],
     noisy: &[f64],
     rows: &Loop,
-) -> Drawn<Rows> {
+) -> Drawn<Made> {
+    let counts = invariant.confidential();
     let of = |row: usize| &noisy[row * rows.columns..(row + 1) * rows.columns];
+    let checked = |released: &[i64]| {
+        let noise: Vec<i64> = released.iter().zip(counts).map(|(y, x)| y - x).collect();
+        invariant.check_integers(released, &noise)?;
+        // Also without being asked.
+        tree.check_nonnegative(released)
+    };
     let errors = |row: usize| of(row).iter().zip(counts).map(|(y, &x)| y - x as f64).collect::<Vec<f64>>();
     match kind {
         "l2" => {
@@ -429,10 +478,10 @@ fn on_tree(
                     (0..errors.len()).filter(|&v| tree.is_known(v)).for_each(|v| errors[v] = 0.0);
                     l2.project(&mut errors);
                     out.iter_mut().zip(&errors).zip(counts).for_each(|((y, z), &x)| *y = x as f64 + z);
-                    Ok(())
+                    invariant.check(out, &errors)
                 },
             );
-            reals.map(Rows::Reals)
+            reals.map(Made::Reals)
         }
         "topdown" => {
             let topdown = TopDown::new(tree, counts);
@@ -443,18 +492,18 @@ fn on_tree(
                         Some(noisy) => topdown.release(&noisy, rng, whole, out),
                         None => topdown.release(of(row), rng, real, out),
                     }
-                    Ok(())
+                    checked(out)
                 },
             );
-            integers.map(Rows::Integers)
+            integers.map(Made::Integers)
         }
         _ => {
             let bluedown = BlueDown::new(tree, variances, counts).map_err(core)?;
             let integers = rows.run(BlueDownScratch::default, |row, rng, scratch, out: &mut [i64]| {
                 bluedown.release(counts, &errors(row), rng, scratch, out);
-                Ok(())
+                checked(out)
             });
-            integers.map(Rows::Integers)
+            integers.map(Made::Integers)
         }
     }
 }
@@ -465,12 +514,13 @@ fn whole_numbers(values: &[f64]) -> Option<Vec<i64>> {
     values.iter().map(|&x| (x == x.trunc() && x.abs() <= MOST).then_some(x as i64)).collect()
 }
 
-fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: &Loop) -> Drawn<Rows> {
+fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: &Loop) -> Drawn<Made> {
     let (invariant, region, counts) = (&table.invariant, &table.region, &table.counts[..]);
     check_free(invariant).map_err(core)?;
     if matches!(kind, "l2" | "l2-then-integer-l1") && !region.is_everything() {
         let other = if kind == "l2" { "nnl2" } else { "nnl2-then-integer-l1" };
-        return Err(Failure::Usage(format!("kind: `{kind}` leaves the inequalities aside, want `{other}`")));
+        let message = format!("kind: `{kind}` leaves the inequalities aside, want `{other}`");
+        return Err(Stopped::Failed(Failure::Usage(message)));
     }
     let errors = |row: usize| {
         let row = &noisy[row * rows.columns..(row + 1) * rows.columns];
@@ -479,7 +529,14 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
     let released = |out: &mut [f64], errors: &[f64]| {
         out.iter_mut().zip(errors).zip(counts).for_each(|((y, z), &x)| *y = x as f64 + z);
     };
-    let add = |out: &mut [i64]| out.iter_mut().zip(counts).for_each(|(y, x)| *y += x);
+    let add = |out: &mut [i64]| {
+        for (y, x) in out.iter_mut().zip(counts) {
+            let (got, want) = (y.to_string(), "counts of 64 bits");
+            *y = y.checked_add(*x).ok_or(congenial::Error::Parameter { name: "noisy", got, want })?;
+        }
+        Ok(())
+    };
+    let widest = |errors: &[f64]| errors.iter().fold(0.0f64, |widest, z| widest.max(z.abs()));
     match kind {
         "l2" => {
             let l2 = LatticeL2::new(invariant).map_err(core)?;
@@ -487,12 +544,13 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
                 || (),
                 |row, _, (), out: &mut [f64]| {
                     let mut errors = errors(row);
+                    let before = widest(&errors);
                     l2.project(&mut errors);
                     released(out, &errors);
-                    Ok(())
+                    invariant.check_reals(&errors, before)
                 },
             );
-            reals.map(Rows::Reals)
+            reals.map(Made::Reals)
         }
         "l1" => {
             let l1 = LatticeL1::new(invariant, region, beta).map_err(core)?;
@@ -500,12 +558,14 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
                 || (),
                 |row, _, (), out: &mut [f64]| {
                     let mut errors = errors(row);
+                    let before = widest(&errors);
                     l1.project(&mut errors);
                     released(out, &errors);
-                    Ok(())
+                    invariant.check_reals(&errors, before)?;
+                    region.check_bounds(&errors)
                 },
             );
-            reals.map(Rows::Reals)
+            reals.map(Made::Reals)
         }
         "nnl2" => {
             let nnl2 = LatticeNnl2::new(invariant, region).map_err(core)?;
@@ -513,19 +573,18 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
                 let mut errors = errors(row);
                 nnl2.project(&mut scratch.nnl2, &mut errors)?;
                 released(out, &errors);
-                Ok(())
+                nnl2.check(&errors)
             });
-            reals.map(Rows::Reals)
+            reals.map(Made::Reals)
         }
         "l2-then-integer-l1" => {
             let l2 = IntegerL2::new(invariant).map_err(core)?;
             let integers = rows.run(ImageScratch::default, |row, rng, scratch, out: &mut [i64]| {
                 l2.round(rng, &mut scratch.closest, &errors(row), out)?;
                 invariant.check(out)?;
-                add(out);
-                Ok(())
+                add(out)
             });
-            integers.map(Rows::Integers)
+            integers.map(Made::Integers)
         }
         _ => {
             let nnl2 = IntegerNnl2::new(invariant, region).map_err(core)?;
@@ -533,10 +592,9 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
                 nnl2.round(rng, scratch, &errors(row), out)?;
                 invariant.check(out)?;
                 region.check(out)?;
-                add(out);
-                Ok(())
+                add(out)
             });
-            integers.map(Rows::Integers)
+            integers.map(Made::Integers)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Waiting for work that runs without the interpreter: progress is shown, and Ctrl-C ends it.
 
+use crate::failure::{bug, exception, usage};
 use congenial::engine::Watch;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +33,7 @@ impl Watch for Waiting {
     }
 }
 
-/// Does work on a thread of its own, with the interpreter free for others; returns what it gives, or the exception of a signal, once the work has ended.
+/// Does work on a thread of its own, with the interpreter free for others; returns what it gives, or the exception of a signal or a bug, once the work has ended.
 ///
 /// `progress`: whether a line of it is shown on `sys.stderr`.
 pub fn wait<T: Send>(py: Python, progress: bool, work: impl FnOnce(&Waiting) -> T + Send) -> PyResult<T> {
@@ -40,12 +41,14 @@ pub fn wait<T: Send>(py: Python, progress: bool, work: impl FnOnce(&Waiting) -> 
     let (sender, receiver) = channel();
     let result = py.detach(move || {
         std::thread::scope(|scope| {
-            let working = scope.spawn(move || {
+            let work = move || {
                 let done = work(waiting);
                 // Whoever waits looks at once.
                 let _ = sender.send(());
                 done
-            });
+            };
+            let working = std::thread::Builder::new().spawn_scoped(scope, work);
+            let working = working.map_err(|e| usage(format!("cannot start a thread: {e}")))?;
             let (start, mut interrupted, mut line) = (Instant::now(), None, Line::default());
             let mut look = FIRST;
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(look) {
@@ -64,7 +67,7 @@ pub fn wait<T: Send>(py: Python, progress: bool, work: impl FnOnce(&Waiting) -> 
             let done = working.join();
             match interrupted {
                 Some(signal) => Err(signal),
-                None => Ok(done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+                None => done.map_err(|panic| exception(bug(&*panic))),
             }
         })
     })?;

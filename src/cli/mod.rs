@@ -88,11 +88,17 @@ enum Verb {
     /// Show the manual page, or that of a verb
     #[command(after_help = "Example: congenial man run")]
     Man(man::Arguments),
-    /// Become a method's program, which ends with this one
-    #[command(name = crate::own::process::VERB, hide = true)]
+    /// Become a method's program, which ends with this one; or guard what programs start
+    #[command(name = crate::own::starting::VERB, hide = true)]
     OwnMethod {
+        /// The number of this process
+        #[arg(long, default_value_t = 0)]
+        parent: u32,
+        /// Wait for the end of standard input, and end what has this mark
+        #[arg(long, conflicts_with = "command")]
+        guard: Option<String>,
         /// The program with its arguments
-        #[arg(last = true, required = true)]
+        #[arg(last = true, required_unless_present = "guard")]
         command: Vec<String>,
     },
     /// Print a shell's completion script
@@ -104,7 +110,7 @@ enum Verb {
 
 /// Parses the arguments, does what they ask, and returns the exit code ([`crate::failure::Failure::exit_code`]).
 pub fn main() -> ExitCode {
-    crate::own::process::supervise();
+    crate::own::starting::supervise();
     ExitCode::from(main_with(std::env::args_os()))
 }
 
@@ -112,7 +118,9 @@ pub fn main() -> ExitCode {
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let verb = Cli::parse_from(arguments).verb;
     // A panic is a bug, and has said so by itself.
-    match std::panic::catch_unwind(AssertUnwindSafe(|| act(verb))) {
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| act(verb)));
+    crate::own::ending::end_all();
+    match done {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => {
             let code = failure.exit_code();
@@ -143,8 +151,12 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Methods => methods::run(),
         Verb::Schema => schema::run(),
         Verb::Man(arguments) => man::run(&arguments),
-        Verb::OwnMethod { command } => {
-            Err(crate::failure::Failure::Wrong(crate::own::process::become_program(&command)))
+        Verb::OwnMethod { guard: Some(mark), .. } => {
+            crate::own::ending::guard(&mark);
+            Ok(())
+        }
+        Verb::OwnMethod { command, parent, .. } => {
+            Err(crate::failure::Failure::Wrong(crate::own::starting::become_program(&command, parent)))
         }
         Verb::Completions(arguments) => completions::run(&arguments),
     }

@@ -114,6 +114,7 @@ fn interruptible(name: &str, batches: usize, hint: &'static str) -> Result<()> {
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             say!("\nstopped; {hint}");
+            crate::own::ending::end_for_good();
             std::process::exit(128 + signal);
         }
     };

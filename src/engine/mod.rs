@@ -241,11 +241,13 @@ pub fn run_shard(work: &dyn Work, manner: Manner, journal: &Journal, shard: Shar
     Ok(engine.jobs)
 }
 
-/// Batches that no shard has left, of cells that can be drawn at all; and how many there are in all.
+/// Batches that no shard has left, of cells that can be drawn at all, up to the first that failed; and how many there are in all.
 pub fn missing(work: &dyn Work, journal: &Journal) -> (usize, usize) {
     let cells = work.units().iter().enumerate();
     let missing = cells.map(|(cell, unit)| {
-        let missing = unit.keys().filter(|key| journal.find(*key).is_none()).count();
+        let failed = |key: &BatchKey| journal.find(*key).is_some_and(|spot| spot.failed);
+        let number = unit.keys().take_while(|key| !failed(key)).count();
+        let missing = unit.keys().take(number).filter(|key| journal.find(*key).is_none()).count();
         if missing > 0 && attempt(|| work.prepare(cell).map(drop)).is_ok() { missing } else { 0 }
     });
     (missing.sum(), batches(work).count())
@@ -287,6 +289,8 @@ struct Slot<'a> {
     prepared: Mutex<Option<Shared<'a>>>,
     /// Batches that are not done, with the closing.
     left: AtomicU64,
+    /// The first batch that is known to have failed; no batch or part behind it is drawn.
+    failed: AtomicU64,
 }
 
 /// What is handed out next.
@@ -359,8 +363,11 @@ impl<'a, 's> Engine<'a, 's> {
         ordered: Option<(Mutex<Order>, Mutex<Consumer<'s>>)>,
     ) -> Self {
         let units = work.units();
-        let slot =
-            |unit: &Unit| Slot { prepared: Mutex::default(), left: AtomicU64::new(unit.batches() + 1) };
+        let slot = |unit: &Unit| Slot {
+            prepared: Mutex::default(),
+            left: AtomicU64::new(unit.batches() + 1),
+            failed: AtomicU64::new(u64::MAX),
+        };
         let (mut jobs, mut total) = (0, 0u64);
         for unit in units {
             let (batches, work) = match shard {
@@ -465,8 +472,16 @@ impl<'a, 's> Engine<'a, 's> {
         let unit = &self.work.units()[cell];
         let key = unit.batch_key(number);
         let (_, start, end) = key;
+        let failed = &self.slots[cell].failed;
         let waiting = match self.find(key) {
+            // Its rows would be left out: those of a cell that failed end with the batch that did. The closing says what does not depend on them.
+            _ if number > failed.load(Ordering::Relaxed) && start < end => {
+                Waiting::Here(Drawn::Encoded(Vec::new()), None)
+            }
             Some(spot) => {
+                if spot.failed {
+                    failed.fetch_min(number, Ordering::Relaxed);
+                }
                 if let Some(journal) = self.journal.filter(|_| spot.failed && self.manner.fail_fast) {
                     self.ends(cell, journal.read(spot)?.error.as_ref())?;
                 }
@@ -492,6 +507,9 @@ impl<'a, 's> Engine<'a, 's> {
                         Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),
                         Err(error) => (Drawn::Encoded(Vec::new()), Some(error)),
                     };
+                    if error.is_some() {
+                        failed.fetch_min(number, Ordering::Relaxed);
+                    }
                     let seconds = clock.elapsed().as_secs_f64();
                     let waits = !self.must_not_wait((cell, number));
                     let keep = |journal: &Journal| {
@@ -596,8 +614,13 @@ impl Consumer<'_> {
         error: Option<String>,
         (part, last): (bool, bool),
     ) -> Result<()> {
+        let failed = self.error.is_some();
         self.error = self.error.take().or(error);
         if !last {
+            // Whether batches behind the first that failed were drawn is a matter of time.
+            if failed {
+                return Ok(());
+            }
             return match (rows.bytes(), part) {
                 (0, _) => Ok(()),
                 (_, true) => self.sink.part(cell, &rows.encode()),
@@ -623,5 +646,98 @@ mod tests {
         };
         assert_eq!([threads(0, 1), threads(LEAST, 1), threads(0, 3)], [1, 1, 3]);
         assert_eq!([threads(2 * LEAST, 1), threads(100 * LEAST, 1), threads(u64::MAX, 9)], [2, 4, 4]);
+    }
+
+    /// A cell of 64 batches of one replicate and 4 parts, whose replicates from one on fail; how many were asked for.
+    struct Fails {
+        units: [Unit; 2],
+        from: u64,
+        drawn: AtomicU64,
+        parts: AtomicU64,
+    }
+
+    impl Work for Fails {
+        fn units(&self) -> &[Unit] {
+            &self.units
+        }
+        fn words(&self, cell: usize) -> String {
+            format!("cell {cell}")
+        }
+        fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
+            Ok(Box::new((self, cell)))
+        }
+    }
+
+    impl Prepared for (&Fails, usize) {
+        fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
+            let (fails, cell) = *self;
+            fails.drawn.fetch_add(1, Ordering::Relaxed);
+            let failed = cell == 0 && replicates.end > fails.from;
+            let why = format!("at {}", replicates.start);
+            let end = if failed { Err(crate::Error::Invariant(why)) } else { Ok(()) };
+            (Drawn::Encoded(vec![replicates.start as u8]), end)
+        }
+        fn part(&self, part: u64) -> crate::Result<Vec<u8>> {
+            self.0.parts.fetch_add(1, Ordering::Relaxed);
+            Ok(vec![part as u8])
+        }
+        fn close(&self) -> crate::Result<Vec<u8>> {
+            Ok(vec![7])
+        }
+    }
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Heard(Vec<(usize, Vec<u8>)>, Vec<(usize, Option<String>)>);
+
+    impl Sink for Heard {
+        fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
+            self.0.push((cell, rows.encode()));
+            Ok(())
+        }
+        fn part(&mut self, cell: usize, part: &[u8]) -> Result<()> {
+            self.0.push((cell, part.to_vec()));
+            Ok(())
+        }
+        fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+            assert_eq!(closing, [7]);
+            self.1.push((cell, error.map(str::to_owned)));
+            Ok(())
+        }
+    }
+
+    /// What a cell that failed leaves ends with the batch that did, for any number of threads, and no more of it is drawn than was begun by then.
+    #[test]
+    fn cells_that_failed_are_drawn_no_further() {
+        for (threads, from) in [(1, 0), (1, 5), (4, 5), (4, 63), (3, 64)] {
+            let unit = |key| {
+                let mut unit = Unit::new(key, 64, Each { work: LEAST, ..Each::default() });
+                unit.parts = (4, 1);
+                unit
+            };
+            let fails = Fails {
+                units: [unit(1), unit(2)],
+                from,
+                drawn: AtomicU64::new(0),
+                parts: AtomicU64::new(0),
+            };
+            let manner = Manner { threads, fail_fast: false, quiet: true, watch: None };
+            let mut heard = Heard::default();
+            let failed = run(&fails, manner, None, &mut heard).unwrap();
+            assert_eq!(failed, usize::from(from < 64));
+            let first = (0..64).filter(|at| *at <= from).map(|at| (0, vec![at as u8]));
+            let parts = |cell| (0..4).map(move |part| (cell, vec![part as u8]));
+            let second = (0..64).map(|at| (1, vec![at as u8])).chain(parts(1));
+            let parts = parts(0).filter(|_| from == 64);
+            assert_eq!(heard.0, first.chain(parts).chain(second).collect::<Vec<_>>(), "{threads} {from}");
+            assert_eq!(heard.1[1], (1, None));
+            let said = &heard.1[0].1;
+            assert_eq!(said.is_some(), from < 64);
+            assert!(said.iter().all(|said| said.contains(&format!("at {from}"))), "{said:?}");
+            // Threads may have begun one each before the first failed.
+            let drawn = fails.drawn.load(Ordering::Relaxed);
+            let least = 64 + (from + 1).min(64);
+            assert!((least..least + threads as u64).contains(&drawn), "{threads} {from}: {drawn}");
+            assert!(fails.parts.load(Ordering::Relaxed) <= 4 + 4 * u64::from(from >= 60));
+        }
     }
 }

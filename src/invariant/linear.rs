@@ -32,14 +32,23 @@ pub(super) fn oversized(row: &Row) -> Option<i64> {
     row.iter().map(|&(_, a)| a).find(|a| a.unsigned_abs() > 1 << 31)
 }
 
+/// Refuses more entries than can be numbered, before anything is made of them.
+fn check_entries(entries: usize) -> Result<()> {
+    match u32::try_from(entries) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Invariant(format!("{entries} entries, the limit is {}", u32::MAX))),
+    }
+}
+
 impl Linear {
     /// No equation: every entry is free.
     pub fn none(entries: usize) -> Self {
         Self { entries, rows: Vec::new(), margins: None }
     }
 
-    /// The sum of all entries is kept. Errors: no entry.
+    /// The sum of all entries is kept. Errors: no entry, more than can be numbered.
     pub fn total(entries: usize) -> Result<Self> {
+        check_entries(entries)?;
         Self::new(entries, vec![(0..entries as u32).map(|c| (c, 1)).collect()], None)
     }
 
@@ -57,8 +66,9 @@ impl Linear {
         Self::new(groups.len(), rows, None)
     }
 
-    /// Both margins of a two-way table are kept; entries row by row.
+    /// Both margins of a two-way table are kept; entries row by row. Errors: no entry, more than can be numbered.
     pub fn margins(rows: usize, columns: usize) -> Result<Self> {
+        check_entries(rows.saturating_mul(columns))?;
         let entry = |i: usize, j: usize| ((i * columns + j) as u32, 1);
         let by_row = (0..rows).map(|i| (0..columns).map(|j| entry(i, j)).collect());
         let by_column = (0..columns).map(|j| (0..rows).map(|i| entry(i, j)).collect());
@@ -107,6 +117,7 @@ impl Linear {
     }
 
     fn new(entries: usize, mut rows: Vec<Row>, margins: Option<(usize, usize)>) -> Result<Self> {
+        check_entries(entries)?;
         for row in &mut rows {
             row.retain(|&(_, a)| a != 0);
             row.sort_unstable();

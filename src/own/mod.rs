@@ -4,8 +4,10 @@
 //! `unconstrained`, the invariant, the variances of the noise and a seed of its own by replicate; confidential counts it is not given, unless it is a
 //! mechanism, and says what it pays. It is a program that speaks a protocol ([`process`]), or a type that implements [`OwnMethod`].
 
+pub mod ending;
 pub mod process;
 mod protocol;
+pub mod starting;
 
 use crate::privacy::Declared;
 use std::collections::BTreeMap;

@@ -3,16 +3,15 @@
 //! What it does wrong is the error of the cell, with its last words on standard error: it ends, it takes longer than it may, it answers something else. It is
 //! ended then, and another one begins with the next batch.
 
+use super::ending::{self, Started};
 use super::protocol::{self, Wrong};
-use super::{OwnMethod, OwnReleases, Promises, Structure, Task};
+use super::{OwnMethod, OwnReleases, Promises, Structure, Task, starting};
 use crate::privacy::Declared;
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Cells that a program is to remember at the same time.
@@ -29,9 +28,38 @@ struct Shared {
     timeout: Duration,
     /// Those that nobody speaks to.
     idle: Mutex<Vec<Talk>>,
+    /// By options the words of its first answer to them.
+    met: Mutex<BTreeMap<Options, Vec<String>>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Names and values.
+type Options = Vec<(String, String)>;
+
+impl Shared {
+    /// Refuses an answer to the handshake that is another than the first with these options, of this process or of another: cells, keys and checks rest on it.
+    fn same(&self, options: &[(String, String)], words: &[String]) -> Result<(), String> {
+        let mut met = locked(&self.met);
+        let first = met.entry(options.to_vec()).or_insert_with(|| words.to_vec());
+        let shown = |words: &[String]| -> String {
+            words.join(" ").chars().take(100).flat_map(char::escape_debug).collect()
+        };
+        for (what, (before, now)) in [
+            ("name", (&first[1..2], &words[1..2])),
+            ("version", (&first[2..3], &words[2..3])),
+            ("promises", (&first[3..], &words[3..])),
+        ] {
+            if before != now {
+                let (before, now) = (shown(before), shown(now));
+                return Err(format!(
+                    "changed its {what} between two handshakes: `{before}` at first, then `{now}`; want the same from all its processes"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -46,14 +74,16 @@ impl Program {
         // A process that was forked has programs of its own.
         let process = std::process::id();
         let key = (process, command.clone(), folder.clone(), timeout.as_nanos() as u64, identity.to_owned());
-        let new = || Arc::new(Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default() })));
+        let new = || Arc::new(Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default(), met: Mutex::default() })));
         locked(&PROGRAMS).entry(key).or_insert_with(new).clone()
     }
 }
 
-/// Ends the programs that nobody speaks to: at the end of what they were started for.
+/// Ends the programs of this process that nobody speaks to: at the end of what they were started for.
 pub fn end_idle() {
-    let all: Vec<Arc<Program>> = locked(&PROGRAMS).values().cloned().collect();
+    let process = std::process::id();
+    let own = |((by, ..), program): (&Key, &Arc<Program>)| (*by == process).then(|| program.clone());
+    let all: Vec<Arc<Program>> = locked(&PROGRAMS).iter().filter_map(own).collect();
     all.iter().for_each(|program| drop(std::mem::take(&mut *locked(&program.0.idle))));
 }
 
@@ -61,7 +91,7 @@ impl OwnMethod for Program {
     fn promises(&self, options: &[(String, String)]) -> Result<Promises, String> {
         let waiting = locked(&self.0.idle).pop();
         let (talk, promises) = match waiting {
-            Some(talk) => talk.greet(options),
+            Some(talk) => talk.greet(&self.0, options),
             None => Talk::begin(&self.0, options),
         }?;
         locked(&self.0.idle).push(talk);
@@ -97,7 +127,7 @@ impl Ready {
         };
         let mut talk = match waiting {
             Some(talk) => talk,
-            None => Talk::begin(&self.shared, &self.task.options)?.0,
+            None => Talk::begin(&self.shared, &self.task.options).inspect_err(|_| ending::wait_if_ending())?.0,
         };
         let said = talk.tell(&self.task).and_then(|number| speak(&mut talk, number));
         let late = talk.hurry(None);
@@ -115,7 +145,10 @@ impl Ready {
                 locked(&self.shared.idle).push(talk);
                 Err(format!("`{}` says: {words}", self.shared.command.join(" ")))
             }
-            Err(Wrong::Ended(why)) => Err(talk.end(&why)),
+            Err(Wrong::Ended(why)) => {
+                ending::wait_if_ending();
+                Err(talk.end(&why))
+            }
         }
     }
 }
@@ -127,7 +160,7 @@ impl OwnReleases for Ready {
             let sent = protocol::release(&mut talk.input, number, seeds, counts);
             sent.map_err(|e| Wrong::Ended(format!("does not listen: {e}")))?;
             protocol::released(&mut talk.output, seeds.len(), counts)?;
-            talk.nothing_more(&self.task)
+            talk.nothing_more(&self.shared, &self.task)
         })
     }
 
@@ -155,7 +188,7 @@ struct Talk {
 
 /// What the watch of a program knows.
 struct Watched {
-    child: Child,
+    program: Started,
     /// When it must have answered.
     until: Option<Instant>,
     late: bool,
@@ -166,8 +199,9 @@ impl Talk {
     /// Starts a program and asks what it promises.
     fn begin(shared: &Shared, options: &[(String, String)]) -> Result<(Self, Promises), String> {
         let name = shared.command.join(" ");
-        let mut child = spawn(shared)
+        let mut program = starting::start(&shared.command, &shared.folder)
             .map_err(|e| format!("`{name}` cannot be started in {}: {e}", shared.folder.display()))?;
+        let child = &mut program.child;
         let (Some(input), Some(output), Some(mut errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -184,7 +218,7 @@ impl Talk {
                 heard.drain(..more);
             }
         };
-        let watched = Watched { child, until: None, late: false, ended: false };
+        let watched = Watched { program, until: None, late: false, ended: false };
         let watched = Arc::new((Mutex::new(watched), Condvar::new()));
         let seen = watched.clone();
         let thread = |what: &str, run: Box<dyn FnOnce() + Send>| {
@@ -205,21 +239,24 @@ impl Talk {
             next: 0,
             proved: None,
         };
-        talk.greet(options)
+        talk.greet(shared, options)
     }
 
     /// Asks what it promises with these options. Errors: it ends.
-    fn greet(mut self, options: &[(String, String)]) -> Result<(Self, Promises), String> {
+    fn greet(mut self, shared: &Shared, options: &[(String, String)]) -> Result<(Self, Promises), String> {
         self.hurry(Some(self.timeout));
         let answered = protocol::hello(&mut self.input, options)
             .map_err(|e| Wrong::Ended(format!("does not listen: {e}")))
             .and_then(|()| protocol::answer(&mut self.output, "method"));
         self.hurry(None);
         match answered {
-            Ok(words) => match protocol::promises(&words) {
-                Ok(promises) => Ok((self, promises)),
-                Err(why) => Err(self.end(&why)),
-            },
+            Ok(words) => {
+                let promises = protocol::promises(&words);
+                match promises.and_then(|promises| shared.same(options, &words).map(|()| promises)) {
+                    Ok(promises) => Ok((self, promises)),
+                    Err(why) => Err(self.end(&why)),
+                }
+            }
             Err(Wrong::Said(words)) => Err(format!("`{}` says: {words}", self.name)),
             Err(Wrong::Ended(why)) => Err(self.end(&why)),
         }
@@ -255,14 +292,15 @@ impl Talk {
     }
 
     /// Whether it has sent no more than it said: after the first releases of a cell it is asked what it promises, and that must be its next answer.
-    fn nothing_more(&mut self, task: &Arc<Task>) -> Result<(), Wrong> {
+    fn nothing_more(&mut self, shared: &Shared, task: &Arc<Task>) -> Result<(), Wrong> {
         if self.proved.as_ref().is_some_and(|proved| Arc::ptr_eq(proved, task)) {
             return Ok(());
         }
         let more = |why| Wrong::Ended(format!("sent more than the counts of its releases, or {why}"));
         protocol::hello(&mut self.input, &task.options).map_err(|e| more(format!("does not listen: {e}")))?;
         match protocol::answer(&mut self.output, "method") {
-            Ok(_) => {
+            Ok(words) => {
+                protocol::promises(&words).and_then(|_| shared.same(&task.options, &words)).map_err(Wrong::Ended)?;
                 self.proved = Some(task.clone());
                 Ok(())
             }
@@ -312,17 +350,9 @@ impl Drop for Talk {
         let (watched, changed) = &*self.watched;
         let mut watched = locked(watched);
         watched.ended = true;
-        kill(&mut watched.child);
-        let _ = watched.child.wait();
+        watched.program.end();
         changed.notify_all();
     }
-}
-
-/// Ends a program, with those that it has started.
-fn kill(child: &mut Child) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-    let _ = child.kill();
 }
 
 /// Ends a program that is late.
@@ -334,7 +364,7 @@ fn watch(watched: &(Mutex<Watched>, Condvar)) {
             Some(until) if Instant::now() >= until => {
                 now.late = true;
                 now.until = None;
-                kill(&mut now.child);
+                now.program.kill();
                 continue;
             }
             Some(until) => until.saturating_duration_since(Instant::now()),
@@ -342,87 +372,4 @@ fn watch(watched: &(Mutex<Watched>, Condvar)) {
         };
         now = changed.wait_timeout(now, wait).unwrap_or_else(PoisonError::into_inner).0;
     }
-}
-
-/// The program, and its first arguments, through which others are started, so that they end with this one.
-static SUPERVISOR: OnceLock<Vec<OsString>> = OnceLock::new();
-/// The hidden verb of it.
-pub const VERB: &str = "own-method";
-
-/// From now on programs are started through this one's hidden verb, and end when it ends, however it does.
-pub fn supervise() {
-    if let Ok(program) = std::env::current_exe() {
-        supervise_by(vec![program.into()]);
-    }
-}
-
-/// The same through a program with its first arguments, which has our hidden verb. The first that is set stays.
-pub fn supervise_by(program: Vec<OsString>) {
-    if cfg!(target_os = "linux") && !program.is_empty() {
-        let _ = SUPERVISOR.set(program);
-    }
-}
-
-type Spawned = std::io::Result<Child>;
-
-/// Starts a program, in a group of its own. It would end with the thread that started it: that is one which does not end.
-fn spawn(shared: &Shared) -> Spawned {
-    use std::os::unix::process::CommandExt;
-    type Wanted = (Command, Sender<Spawned>);
-    // With the process of its thread, which one that was forked does not have.
-    static SPAWNER: Mutex<Option<(u32, Sender<Wanted>)>> = Mutex::new(None);
-    let begin = || {
-        let (sender, commands) = channel::<Wanted>();
-        let run = move || {
-            for (mut command, answer) in commands {
-                let _ = answer.send(command.spawn());
-            }
-        };
-        let _ = std::thread::Builder::new().name("programs".into()).spawn(run);
-        (std::process::id(), sender)
-    };
-    let mut command = match SUPERVISOR.get() {
-        Some(program) => {
-            let mut command = Command::new(&program[0]);
-            command.args(&program[1..]).arg(VERB).arg("--").args(&shared.command);
-            command
-        }
-        None => {
-            let mut command = Command::new(&shared.command[0]);
-            command.args(&shared.command[1..]);
-            command
-        }
-    };
-    command.current_dir(&shared.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own: what a terminal sends to this process does not reach it.
-    command.process_group(0);
-    let (sender, answer) = channel();
-    let gone = || std::io::Error::other("the thread that starts programs has ended");
-    let mut spawner = locked(&SPAWNER);
-    if spawner.as_ref().is_none_or(|(process, _)| *process != std::process::id()) {
-        *spawner = Some(begin());
-    }
-    let sent = spawner.as_ref().is_some_and(|(_, spawner)| spawner.send((command, sender)).is_ok());
-    drop(spawner);
-    sent.then_some(()).ok_or_else(gone)?;
-    answer.recv().map_err(|_| gone())?
-}
-
-/// What the hidden verb does: it asks to end with its parent, and becomes the program. Returns only if that fails, with why.
-pub fn become_program(command: &[String]) -> String {
-    use std::os::unix::process::CommandExt;
-    let Some((program, arguments)) = command.split_first() else { return "no command".into() };
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-        let parent = getppid();
-        if let Err(e) = set_parent_process_death_signal(Some(Signal::KILL)) {
-            return format!("cannot ask to end with its parent: {e}");
-        }
-        // It may have ended before that.
-        if getppid() != parent {
-            return "its parent has ended".into();
-        }
-    }
-    format!("{program}: {}", Command::new(program).args(arguments).exec())
 }

@@ -39,7 +39,11 @@ class Table:
 
 @final
 class Invariant:
-    """Equations, and inequalities, that tie counts together; with the confidential counts where they are given."""
+    """Equations, and inequalities, that tie counts together; with the confidential counts where they are given.
+
+    Numbers are finite and at most 2^53 in size, whatever their type; counts of a table sum up to at most 2^53. Refused (`ConfigError`): what is no array of
+    numbers, an array with a mask. `MemoryError`: what would take more memory than is left, before it is asked for.
+    """
 
     @staticmethod
     def total(entries: int, counts: ArrayLike | None = None) -> Invariant: ...
@@ -84,7 +88,7 @@ class Law:
         delta: float | None = None,
         sensitivity: float = 1.0,
         split: str = "each",
-        scale: float | list[float] | None = None,
+        scale: ArrayLike | None = None,
     ) -> Law: ...
     @property
     def name(self) -> str: ...
@@ -96,17 +100,25 @@ def exact(
     seed: int | None = None,
     *,
     threads: int | None = None,
-) -> NDArray[Any]: ...
+) -> NDArray[Any]:
+    """Draws the noise given the invariant, exactly. What is returned keeps it, or an `Error` is raised; `MemoryError` where the rows do not fit into memory."""
+
 def project(
     invariant: Invariant,
     noisy: ArrayLike,
     kind: str = "l2",
     *,
     seed: int | None = None,
-    variances: list[float] | None = None,
-    beta: float = 0.5,
+    variances: ArrayLike | None = None,
+    beta: float | None = None,
     threads: int | None = None,
-) -> NDArray[Any]: ...
+) -> NDArray[Any]:
+    """Moves noisy counts to the closest that keep the invariant. What is returned keeps it, or an `Error` is raised.
+
+    `variances`: of the noise by level of a tree, for `l2` and `bluedown`; `beta`: of `l1`, by default 0.5. Other kinds refuse them. Refused are numbers beyond
+    2^53 in size, that are not finite or masked, and rows whose absolute values sum up to more than 2^60.
+    """
+
 def main(arguments: list[str]) -> int: ...
 def supervise(program: list[str]) -> None: ...
 def register(name: str, identity: str, promises: list[str], function: Any) -> None: ...

@@ -1,0 +1,224 @@
+//! The end of programs, and of what they have started, at every exit of this process.
+//!
+//! A program has a process group of its own, and a mark in its environment, which all that it starts inherits, also what leaves the group. So it is ended by a
+//! signal to the group, and to whoever has the mark (Linux shows environments under `/proc`; elsewhere the group is all). An exit in order calls [`end_all`], one
+//! by a signal that is waited for [`end_for_good`]. At any other exit (SIGKILL, a signal that nobody waits for, no memory) a guard does it: a process that waits
+//! for the end of a pipe whose other end this process holds.
+
+use super::process::locked;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::fs::File;
+use std::io::Read;
+use std::process::{Child, Command};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The variable with the marks: of the process that started a program, and of those around that.
+const MARK: &str = "CONGENIAL_PROGRAM";
+/// Looks for processes with a mark, until there is none, and the time between two.
+const LOOKS: usize = 1000;
+const LOOK: Duration = Duration::from_millis(1);
+/// Bytes of an environment that are read.
+const ENVIRONMENT: u64 = 1 << 22;
+
+/// What was started and has not been waited for.
+struct All {
+    /// Whether this process is about to exit: nothing is started any more.
+    ending: bool,
+    /// Groups, each with the process that started it: one that was forked has those of its parent here, and leaves them alone.
+    groups: Vec<(u32, Pid)>,
+}
+
+static ALL: Mutex<All> = Mutex::new(All { ending: false, groups: Vec::new() });
+
+/// The mark of this process, a part of that of each of its programs, with the process: one that was forked makes another.
+static OWN: Mutex<Option<(u32, String)>> = Mutex::new(None);
+
+/// The mark, made when the first program starts.
+pub(super) fn mark() -> String {
+    let process = std::process::id();
+    let mut own = locked(&OWN);
+    match own.as_ref().filter(|(by, _)| *by == process) {
+        Some((_, mark)) => mark.clone(),
+        None => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+            let mark = format!(":{process}-{now}.");
+            *own = Some((process, mark.clone()));
+            mark
+        }
+    }
+}
+
+/// The mark, if this process has started a program.
+fn own_mark() -> Option<String> {
+    let own = locked(&OWN);
+    own.as_ref().filter(|(process, _)| *process == std::process::id()).map(|(_, mark)| mark.clone())
+}
+
+/// A program that was started, with all that it starts. It ends when this is dropped.
+pub(super) struct Started {
+    pub(super) child: Child,
+    mark: String,
+    /// Whether it was waited for.
+    gone: bool,
+}
+
+impl Started {
+    /// Starts a command in a group of its own, so that what a terminal sends to this process does not reach it. Errors: also that this process is about to exit.
+    pub(super) fn new(mut command: Command) -> std::io::Result<Self> {
+        use std::os::unix::process::CommandExt;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}{};", mark(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let around = std::env::var_os(MARK).unwrap_or_default();
+        command.env(MARK, format!("{}{mark}", around.to_string_lossy())).process_group(0);
+        // Held, so that none is started behind the back of the end.
+        let mut all = locked(&ALL);
+        if all.ending {
+            return Err(std::io::Error::other("this process is about to end"));
+        }
+        let child = command.spawn()?;
+        all.groups.push((std::process::id(), Pid::from_child(&child)));
+        Ok(Self { child, mark, gone: false })
+    }
+
+    /// Kills it, and all that it has started.
+    pub(super) fn kill(&mut self) {
+        if !self.gone {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.kill();
+        }
+        end_marked(&self.mark);
+    }
+
+    /// The same; it is gone then.
+    pub(super) fn end(&mut self) {
+        if self.gone {
+            return;
+        }
+        self.kill();
+        let group = (std::process::id(), Pid::from_child(&self.child));
+        // Before it is waited for: its number may be another's then.
+        locked(&ALL).groups.retain(|known| *known != group);
+        let _ = self.child.wait();
+        self.gone = true;
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Ends all programs that this process has started, with all that they have started.
+pub fn end_all() {
+    let Some(mark) = own_mark() else { return };
+    let process = std::process::id();
+    let all = locked(&ALL);
+    let own = all.groups.iter().filter(|(by, _)| *by == process);
+    for (_, group) in own {
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+    drop(all);
+    end_marked(&mark);
+}
+
+/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a program by it waits ([`wait_if_ending`]).
+pub fn end_for_good() {
+    locked(&ALL).ending = true;
+    end_all();
+}
+
+/// Does not return if this process is about to exit: what a program has failed at by that is no error of a cell, which a journal would keep.
+pub(super) fn wait_if_ending() {
+    while locked(&ALL).ending {
+        std::thread::park();
+    }
+}
+
+/// What the guard does: it waits until nobody holds the other end of its standard input, and ends what has a mark then.
+pub fn guard(mark: &str) {
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    end_marked(mark);
+}
+
+/// Kills every process with a mark, until there is none.
+fn end_marked(mark: &str) {
+    for _ in 0..LOOKS {
+        let found = marked(mark);
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        // They go, and what they have started meanwhile is found.
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Processes of ours with a mark.
+fn marked(mark: &str) -> Vec<Pid> {
+    let has = |process: &Pid| {
+        let mut all = Vec::new();
+        // Those of others cannot be read; one that has ended has none.
+        let opened = File::open(format!("/proc/{}/environ", process.as_raw_pid()));
+        let read = opened.and_then(|file| file.take(ENVIRONMENT).read_to_end(&mut all));
+        let marks = |word: &[u8]| {
+            let marks = word.strip_prefix(MARK.as_bytes()).and_then(|word| word.strip_prefix(b"="));
+            marks.is_some_and(|marks| String::from_utf8_lossy(marks).contains(mark))
+        };
+        read.is_ok() && all.split(|byte| *byte == 0).any(marks)
+    };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(has).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+
+    /// Processes of a shell that are there, by their numbers on its standard output.
+    fn there(numbers: &[i32]) -> usize {
+        let lives = |number: &&i32| {
+            let status = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+        };
+        numbers.iter().filter(lives).count()
+    }
+
+    fn started(script: &str, wanted: usize) -> (Started, Vec<i32>) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut started = Started::new(command).unwrap();
+        let lines = BufReader::new(started.child.stdout.take().unwrap()).lines();
+        let numbers = lines.take(wanted).map(|line| line.unwrap().trim().parse().unwrap()).collect();
+        (started, numbers)
+    }
+
+    /// Whatever group or session they are in; others stay.
+    #[test]
+    fn what_a_program_has_started_ends_with_it() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        let script = "sleep 60 & echo $!; (setsid sh -c 'echo $$; exec sleep 60' &) ; echo $$; wait; cat";
+        let (mut one, ones) = started(script, 3);
+        let (mut other, others) = started(script, 3);
+        assert_eq!((there(&ones), there(&others)), (3, 3));
+        one.kill();
+        // Its own leader is a zombie until it is waited for.
+        assert_eq!((there(&ones), there(&others)), (0, 3));
+        one.end();
+        drop(one);
+        // What it left behind ends also if it has ended by itself.
+        other.child.stdin.take().unwrap().flush().unwrap();
+        drop(other);
+        assert_eq!(there(&others), 0);
+        assert!(!locked(&ALL).groups.iter().any(|(_, group)| ones.contains(&group.as_raw_pid())));
+    }
+}
