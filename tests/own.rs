@@ -422,7 +422,10 @@ fn what_programs_start_ends_with_every_verb() {
     }
     let (forks, sleeper) = tagged("verbs");
     let own = |kind: &str| {
-        format!("{{ kind = \"external\", {}, name = \"{kind}\", timeout = 2 }}", command(&format!("{forks}-{kind}")))
+        format!(
+            "{{ kind = \"external\", {}, name = \"{kind}\", timeout = 2 }}",
+            command(&format!("{forks}-{kind}"))
+        )
     };
     let place = Place::new(&[("tree.csv", TREE)]);
     let mut ends = |methods: &str, code: i32, words: &[&str]| {
@@ -474,8 +477,8 @@ fn what_programs_start_ends_with_signals() {
             let _ = std::fs::remove_dir_all(place.path("out.partial"));
             let mut child = begun(&place, words);
             assert!(wait(&sleeper, |n| n >= 4), "{words:?} {signal}");
-            // The run has begun to draw.
-            let drawn = || words[0] != "run" || place.path("out.partial/journal").exists();
+            // The run waits for signals by then.
+            let drawn = || words[0] != "run" || place.path("out.partial/config.resolved.toml").exists();
             while !drawn() {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
@@ -531,7 +534,8 @@ fn handshakes_that_change_are_refused() {
         let own = format!("{{ kind = \"external\", {}, name = \"own\" }}", command(kind));
         let config = tree(&own, 20).replace("epsilon = 0.5", "epsilon = [0.5, 1.0]");
         let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
-        let output = place.command(&["run", "config.toml", "--out", "out", "--threads", "1"]).output().unwrap();
+        let output =
+            place.command(&["run", "config.toml", "--out", "out", "--threads", "1"]).output().unwrap();
         assert_eq!(output.status.code(), Some(5));
         let failures = place.failures("out");
         assert!(failures.iter().any(|error| error.contains(wanted)), "{kind}: {failures:?}");

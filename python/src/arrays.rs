@@ -8,7 +8,7 @@ use congenial::machine::free_memory;
 use numpy::{PyArray2, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 /// Numbers are at most this in size, as counts of data files are.
 const MOST: f64 = 9_007_199_254_740_992.0;
@@ -24,7 +24,9 @@ pub fn room(name: &str, bytes: u128) -> PyResult<()> {
     match free_memory().filter(|_| bytes > LITTLE) {
         Some(left) if bytes > u128::from(left) => {
             let (wanted, left) = (shown(bytes), shown(u128::from(left)));
-            Err(PyMemoryError::new_err(format!("{name}: it would take about {wanted} of memory, {left} are left")))
+            Err(PyMemoryError::new_err(format!(
+                "{name}: it would take about {wanted} of memory, {left} are left"
+            )))
         }
         _ => Ok(()),
     }
@@ -34,39 +36,43 @@ fn shown(bytes: u128) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-/// Whether something, or a part of it, is an array with a mask. Lists are looked into as deep as arrays have dimensions here.
-pub fn is_masked(given: &Bound<PyAny>, depth: usize) -> PyResult<bool> {
+/// How many things there are in an array, a list or whatever else has a length, before anything is made of it. Lists are looked into as deep as arrays have
+/// dimensions here. Errors: an array with a mask.
+pub fn size(given: &Bound<PyAny>, name: &str, depth: usize) -> PyResult<u128> {
     let masked = given.py().import("numpy.ma")?.getattr("MaskedArray")?;
-    fn any(given: &Bound<PyAny>, masked: &Bound<PyAny>, depth: usize) -> PyResult<bool> {
+    fn of(given: &Bound<PyAny>, masked: &Bound<PyAny>, name: &str, depth: usize) -> PyResult<u128> {
+        // Quickly: lists have many.
+        if given.is_exact_instance_of::<PyInt>() || given.is_exact_instance_of::<PyFloat>() {
+            return Ok(1);
+        }
         if given.is_instance(masked)? {
-            return Ok(true);
+            return Err(usage(format!(
+                "{name}: got a masked array, want an array without a mask (`.filled(...)` gives one)"
+            )));
         }
-        if depth == 0 || !(given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>()) {
-            return Ok(false);
-        }
-        for item in given.try_iter()? {
-            if any(&item?, masked, depth - 1)? {
-                return Ok(true);
+        if depth > 0 && (given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>()) {
+            let mut all = 0;
+            for item in given.try_iter()? {
+                all += of(&item?, masked, name, depth - 1)?;
             }
+            return Ok(all);
         }
-        Ok(false)
+        let size = given.getattr("size").and_then(|size| size.extract::<u128>());
+        Ok(size.or_else(|_| given.len().map(|length| length as u128)).unwrap_or(1))
     }
-    any(given, &masked, depth)
+    of(given, &masked, name, depth)
 }
 
 /// What numpy makes of a value, if it is an array of numbers without a mask: `i`, `u`, `b` or `f`, and its type in words.
 fn array<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<(Bound<'py, PyAny>, char, String)> {
     let py = given.py();
-    if is_masked(given, 2)? {
-        return Err(usage(format!(
-            "{name}: got a masked array, want an array without a mask (`.filled(...)` gives one)"
-        )));
-    }
-    let array = py.import("numpy")?.call_method1("asarray", (given,)).map_err(|error| {
-        match error.is_instance_of::<PyMemoryError>(py) {
-            true => error,
-            false => usage(format!("{name}: want an array of numbers")),
-        }
+    room(name, EACH * size(given, name, 2)?)?;
+    let array = py.import("numpy")?.call_method1("asarray", (given,)).map_err(|error| match error
+        .is_instance_of::<PyMemoryError>(
+        py,
+    ) {
+        true => error,
+        false => usage(format!("{name}: want an array of numbers")),
     })?;
     let dtype = array.getattr("dtype")?;
     let kind: char = dtype.getattr("kind")?.extract()?;
@@ -74,8 +80,6 @@ fn array<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<(Bound<'py, PyA
     if !matches!(kind, 'i' | 'u' | 'b' | 'f') {
         return Err(usage(format!("{name}: got an array of {is}, want numbers")));
     }
-    let size: u128 = array.getattr("size")?.extract()?;
-    room(name, EACH * size)?;
     Ok((array, kind, is))
 }
 

@@ -1,6 +1,6 @@
 //! A config from Python: a path, or a dict with the keys of the file.
 
-use crate::arrays::is_masked;
+use crate::arrays::size;
 use crate::failure::{exception, usage};
 use crate::frame::{self, Frame};
 use crate::method;
@@ -43,14 +43,18 @@ impl Left {
         if deep > DEEPEST {
             // The place grows with the depth.
             let place: String = place.chars().take(SHOWN).collect();
-            return Err(usage(format!("{place}…: dicts and lists are nested deeper than {DEEPEST}, or hold themselves")));
+            return Err(usage(format!(
+                "{place}…: dicts and lists are nested deeper than {DEEPEST}, or hold themselves"
+            )));
         }
         match self.0.checked_sub(values) {
             Some(left) => {
                 self.0 = left;
                 Ok(())
             }
-            None => Err(usage(format!("{place}: the config has more than {MOST_VALUES} values; data go into `table`"))),
+            None => Err(usage(format!(
+                "{place}: the config has more than {MOST_VALUES} values; data go into `table`"
+            ))),
         }
     }
 }
@@ -208,17 +212,14 @@ fn value(given: &Bound<PyAny>, place: &str, left: &mut Left, deep: usize) -> PyR
         return Ok(Value::Array(array));
     }
     // Paths, and numbers and arrays of numpy.
-    if is_masked(given, 0)? {
-        return Err(usage(format!("{place}: got a masked array, want an array without a mask")));
-    }
+    let size = size(given, place, 0)?;
     if let Ok(path) = given.extract::<PathBuf>() {
         return Ok(path.to_string_lossy().into_owned().into());
     }
     // Before a list is made of them.
-    if let Ok(size) = given.getattr("size").and_then(|size| size.extract::<usize>()) {
-        left.take(size, deep, place)?;
-        left.0 += size;
-    }
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    left.take(size, deep, place)?;
+    left.0 += size;
     if let Ok(plain) = given.call_method0("tolist")
         && !plain.is(given)
     {
@@ -230,12 +231,17 @@ fn value(given: &Bound<PyAny>, place: &str, left: &mut Left, deep: usize) -> PyR
     )))
 }
 
-/// A value with its type, for messages.
-fn shown(given: &Bound<PyAny>) -> String {
+/// A value as Python writes it, not too long, for messages.
+pub fn written(given: &Bound<PyAny>) -> String {
     let text = given.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
     let short: String = text.chars().take(SHOWN).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
-    format!("{short}{more} ({})", kind(given))
+    format!("{short}{more}")
+}
+
+/// The same with its type.
+fn shown(given: &Bound<PyAny>) -> String {
+    format!("{} ({})", written(given), kind(given))
 }
 
 fn kind(given: &Bound<PyAny>) -> String {

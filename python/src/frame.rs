@@ -1,6 +1,6 @@
 //! A data frame of anybody's as columns of texts: what the readers of data files take.
 
-use crate::arrays::is_masked;
+use crate::arrays::{room, size};
 use crate::failure::usage;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -19,6 +19,9 @@ use std::path::Path;
 
 /// Columns: names, and values row by row; none for null.
 pub type Columns = Vec<(String, Vec<Option<String>>)>;
+
+/// Bytes of a value as a text, at least.
+const TEXT: u128 = 32;
 
 /// A frame: its columns, and those whose type no data have, with why.
 #[derive(Debug, Default)]
@@ -72,9 +75,7 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Frame> {
     let mut columns = Columns::new();
     for (name, values) in dict.iter() {
         let name: String = name.extract().map_err(|_| usage("frame: want texts as names of columns"))?;
-        if is_masked(&values, 0)? {
-            return Err(usage(format!("frame: `{name}` is a masked array, want None or nan where there is no value")));
-        }
+        room("frame", TEXT * size(&values, &format!("frame: `{name}`"), 0)?)?;
         let values = values.try_iter().map_err(|_| usage(format!("frame: `{name}` is no list of values")))?;
         let mut texts = Vec::new();
         for value in values {

@@ -122,8 +122,8 @@ fn check_total(counts: &[i64]) -> PyResult<()> {
 }
 
 /// Bytes that an invariant takes for each entry, or coefficient, and for each node of a tree.
-const OF_ENTRY: u128 = 256;
-const OF_NODE: u128 = 64;
+const OF_ENTRY: u128 = 128;
+const OF_NODE: u128 = 96;
 
 /// Entries of a table, at most: they have numbers of 32 bits.
 const MOST_ENTRIES: usize = 0xffff_ffff;
@@ -153,7 +153,9 @@ impl Invariant {
     fn margins(rows: i64, columns: i64, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let (rows, columns) = (number("rows", rows)?, number("columns", columns)?);
         if let Some(wrong) = rows.checked_mul(columns).filter(|entries| *entries > MOST_ENTRIES) {
-            return Err(usage(format!("margins: got {rows} × {columns} = {wrong} entries, want at most 2^32 - 1")));
+            return Err(usage(format!(
+                "margins: got {rows} × {columns} = {wrong} entries, want at most 2^32 - 1"
+            )));
         }
         room("margins", OF_ENTRY * rows as u128 * columns as u128)?;
         Self::of_table(guarded(|| Linear::margins(rows, columns))?, counts)
@@ -197,7 +199,7 @@ impl Invariant {
         py: Python,
         frame: &Bound<PyAny>,
         count: &str,
-        levels: Option<Vec<String>>,
+        levels: Option<&Bound<PyAny>>,
         invariants: Option<&Bound<PyList>>,
         options: Option<&Bound<PyDict>>,
     ) -> PyResult<Self> {
@@ -275,7 +277,8 @@ impl Invariant {
             return Err(usage("&: the two have different counts"));
         }
         let counts = if self.counted { &one.counts } else { &two.counts };
-        let terms = |table: &InvariantTable| table.invariant.rows().iter().map(Vec::len).sum::<usize>() as u128;
+        let terms =
+            |table: &InvariantTable| table.invariant.rows().iter().map(Vec::len).sum::<usize>() as u128;
         room("&", OF_ENTRY * (terms(one) + terms(two) + counts.len() as u128))?;
         guarded(|| {
             Self::with(

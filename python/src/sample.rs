@@ -1,6 +1,7 @@
 //! Exact draws and projections on arrays.
 
 use crate::arrays::{self, Rows};
+use crate::config::written;
 use crate::failure::{exception, guarded, refused, usage};
 use crate::invariant::Invariant;
 use crate::waiting::{Waiting, wait};
@@ -185,7 +186,9 @@ impl Loop<'_> {
         let wanted = rows.checked_mul(columns);
         let there = wanted.is_some_and(|wanted| all.try_reserve_exact(wanted).is_ok());
         if !there {
-            return Err(Stopped::Memory(format!("size: {rows} rows of {columns} counts do not fit into memory")));
+            return Err(Stopped::Memory(format!(
+                "size: {rows} rows of {columns} counts do not fit into memory"
+            )));
         }
         all.resize(rows * columns, V::default());
         let (next, failure) =
@@ -344,10 +347,9 @@ impl OnLaw for Exact<'_> {
 /// An integer argument within bounds.
 fn within(name: &str, given: &Bound<PyAny>, least: i128, most: i128, want: &str) -> PyResult<i128> {
     let number: Option<i128> = given.extract().ok();
-    number.filter(|n| (least..=most).contains(n)).ok_or_else(|| {
-        let shown = given.repr().map_or_else(|_| "?".into(), |text| text.to_string());
-        usage(format!("{name}: got {shown}, want {want}"))
-    })
+    number
+        .filter(|n| (least..=most).contains(n))
+        .ok_or_else(|| usage(format!("{name}: got {}, want {want}", written(given))))
 }
 
 fn seed_of(given: &Bound<PyAny>) -> PyResult<u64> {
@@ -425,13 +427,23 @@ pub fn project<'py>(
     let threads = threads_of(threads)?;
     let tree = matches!(&*invariant.subject, Subject::Hierarchy(_));
     let takes = |name: &str, given: bool, takes: bool, which: &str| match given && !takes {
-        true => Err(usage(format!("{name}: `{kind}` does not take it, only {which}"))),
+        true => Err(usage(format!(
+            "{name}: got some for `{kind}` on a {}, only {which}",
+            invariant.subject.name()
+        ))),
         false => Ok(()),
     };
-    takes("variances", variances.is_some(), tree && kind != "topdown", "`l2` and `bluedown` on a tree")?;
-    takes("beta", beta.is_some(), kind == "l1", "`l1` on a table")?;
+    takes(
+        "variances",
+        variances.is_some(),
+        tree && kind != "topdown",
+        "`l2` and `bluedown` on a hierarchy take them",
+    )?;
+    takes("beta", beta.is_some(), kind == "l1", "`l1` on a table takes it")?;
     if tree && kind == "l2" && invariant.nonnegative {
-        return Err(usage("kind: `l2` leaves it aside that nothing is negative, want `topdown` or `bluedown`"));
+        return Err(usage(
+            "kind: `l2` leaves it aside that nothing is negative, want `topdown` or `bluedown`",
+        ));
     }
     let variances = variances.map(|given| arrays::reals(given, "variances")).transpose()?;
     let Rows { values: noisy, rows, alone } = arrays::rows(noisy, "noisy", columns)?;

@@ -12,6 +12,7 @@ from conftest import TABLE, TREE
 
 Invariant, Law = congenial.Invariant, congenial.Law
 PARENTS = [0, 0, 0, 1, 1, 2, 2, 2]
+MASKED = numpy.ma.array([[1, 2]], mask=[[True, False]])
 MARGINS = [{"kind": "margins", "rows": "row", "columns": "column"}]
 
 
@@ -110,6 +111,46 @@ def test_projections():
         assert (released == congenial.project(tree, noisy, kind, seed=3, threads=1)).all()
 
 
+@pytest.mark.parametrize("size", [10**10, 10**13, 10**17, 2**62])
+def test_rows_that_do_not_fit_are_no_abort(size):
+    with pytest.raises(MemoryError, match="size: it would take about .* GB of memory, .* GB are left"):
+        congenial.exact(Invariant.total(300), Law("laplace", scale=1), size)
+
+
+def test_unsigned_numbers_are_what_they_are():
+    counts = numpy.array([200, 7], numpy.uint8)
+    assert Invariant.total(2, counts=counts).counts.tolist() == [200, 7]
+    assert Invariant.matrix(numpy.array([[2, 200]], numpy.uint64)).holds([[100, -1], [100, 1]]).tolist() == [True, False]
+
+
+def test_releases_of_all_sizes_keep_the_invariant():
+    """To the largest numbers that are taken: whatever is returned holds, integers exactly."""
+    rng = numpy.random.default_rng(5)
+    tree = Invariant.hierarchy(PARENTS, [9, 4, 5, 0, 4, 1, 1, 3])
+    tables = [Invariant.total(8, counts=range(8)), Invariant.margins(2, 4, counts=range(8))]
+    kinds = [(tree, kind) for kind in ["l2", "topdown", "bluedown"]]
+    kinds += [(table, kind) for table in tables for kind in ["l2", "l1", "l2-then-integer-l1"]]
+    kinds += [(table.nonnegative(), kind) for table in tables for kind in ["nnl2", "nnl2-then-integer-l1"]]
+    kept = 0
+    for size in [1e-300, 1.0, 1e6, 1e12, 1e15, 8e15]:
+        noisy = numpy.clip(rng.normal(size=(5, 8)), -1, 1) * size
+        for invariant, kind in kinds:
+            try:
+                released = congenial.project(invariant, noisy, kind)
+            except congenial.Error as error:
+                assert "bug" not in str(error), (size, kind, error)
+                continue
+            kept += 1
+            whole = [int(y) for y in released[0]]
+            assert numpy.isfinite(released).all(), (size, kind)
+            if released.dtype == numpy.int64 and kind in ("topdown", "bluedown"):
+                sums = [sum(whole[c] for c in range(1, 8) if PARENTS[c] == v) for v in range(3)]
+                assert whole[:3] == sums and min(whole) >= 0, (size, kind, whole)
+            elif released.dtype == numpy.int64:
+                assert sum(whole) == 28, (size, kind, whole)
+    assert kept > 50
+
+
 def test_other_threads_go_on_meanwhile():
     ticks, stop = [], threading.Event()
     ticker = threading.Thread(target=lambda: [ticks.append(1) for _ in iter(lambda: stop.wait(0.002), True)])
@@ -138,7 +179,6 @@ def test_other_threads_go_on_meanwhile():
         (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=[1, 2])), "scale: got 2 for 1 levels, want one"),
         (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=1), -3), "size: got -3, want an integer >= 0"),
         (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=1), 2.5), "size: got 2.5, want an integer >= 0"),
-        (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=1), 10**17), "size: 100000000000000000 rows of 2 counts do not fit"),
         (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=1), 1, -1), r"seed: got -1, want an integer from 0 to 2\^64 - 1"),
         (lambda: congenial.exact(Invariant.total(2), Law("laplace", scale=1), threads=0), "threads: got 0, want"),
         (lambda: congenial.exact(Invariant.hierarchy(PARENTS), Law("l2", scale=1)), "method `exact` cannot serve the law `l2` on a hierarchy"),
@@ -171,6 +211,29 @@ def test_other_threads_go_on_meanwhile():
         (lambda: congenial.project(Invariant.total(2), [1, 2], "topdown"), "kind: got `topdown`, want one of l2, l1"),
         (lambda: congenial.project(Invariant.total(2), [1, 2], "l1", beta=2), "beta: got 2, want a number in"),
         (lambda: congenial.project(Invariant.total(2, [1, 2]).nonnegative(), [1, 2]), "kind: `l2` leaves the inequalities aside, want `nnl2`"),
+        (lambda: congenial.project(Invariant.hierarchy([0, 0, 0], [3, 1, 2]).nonnegative(), [3, 1, 2]), "kind: `l2` leaves it aside that nothing is negative, want `topdown`"),
+        (lambda: congenial.project(Invariant.total(2), [1, 2], variances=[1]), "variances: got some for `l2` on a table, only `l2` and `bluedown` on a hierarchy take them"),
+        (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, "topdown", variances=[1, 1, 1]), "variances: got some for `topdown` on a hierarchy"),
+        (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, variances=[1, 1e-320, 1]), "variance: got .*, want a number from 2"),
+        (lambda: congenial.project(Invariant.total(2), [1, 2], beta=0.5), "beta: got some for `l2` on a table, only `l1` on a table takes it"),
+        # Numbers are what they say, or refused.
+        (lambda: Invariant.total(2, counts=numpy.array([2**64 - 1, 1], numpy.uint64)), r"counts: got 18446744073709551615, want numbers up to 2\^53 in size"),
+        (lambda: Invariant.total(2, counts=[2**53, 1]), r"counts: they sum up to 9007199254740993, the limit is 2\^53"),
+        (lambda: Invariant.matrix(numpy.array([[2**63, 1]], numpy.uint64)), "a: got 9223372036854775808, want numbers up to"),
+        (lambda: Invariant.matrix([[2**40, 1]]), r"got the coefficient 1099511627776, want at most 2\^31"),
+        (lambda: Invariant.matrix([[1e19, 1]]), "a: got 1e19, want numbers up to"),
+        (lambda: Invariant.hierarchy(numpy.array([0, 0, 2**64 - 1], numpy.uint64)), "parents: got 18446744073709551615, want numbers up to"),
+        (lambda: congenial.project(Invariant.total(2), [1e50, 0]), "noisy: got 1e50, want numbers up to"),
+        (lambda: congenial.project(Invariant.total(2), [-(2**60), 0]), "noisy: got -1152921504606846976, want numbers up to"),
+        (lambda: congenial.project(Invariant.total(256), [2.0**53] * 256), r"noisy: the absolute values of row 0 \(from 0\) sum up to more than 2\^60"),
+        (lambda: Invariant.total(2).holds([2**62, -(2**62)]), "values: got 4611686018427387904, want numbers up to"),
+        # Masks are not lost.
+        (lambda: Invariant.total(2, counts=MASKED[0]), "counts: got a masked array, want an array without a mask"),
+        (lambda: Invariant.matrix(MASKED), "a: got a masked array"),
+        (lambda: Invariant.total(2).holds([MASKED[0]]), "values: got a masked array"),
+        (lambda: congenial.project(Invariant.total(2), MASKED), "noisy: got a masked array"),
+        (lambda: Law("laplace", scale=MASKED[0]), "scale: got a masked array"),
+        (lambda: Invariant.from_frame({"zone": ["a", "b"], "count": MASKED[0]}, count="count", levels=["zone"]), "frame: `count`: got a masked array"),
         (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, variances=[1, 2]), "variances"),
     ],
 )

@@ -714,12 +714,8 @@ mod tests {
                 unit.parts = (4, 1);
                 unit
             };
-            let fails = Fails {
-                units: [unit(1), unit(2)],
-                from,
-                drawn: AtomicU64::new(0),
-                parts: AtomicU64::new(0),
-            };
+            let fails =
+                Fails { units: [unit(1), unit(2)], from, drawn: AtomicU64::new(0), parts: AtomicU64::new(0) };
             let manner = Manner { threads, fail_fast: false, quiet: true, watch: None };
             let mut heard = Heard::default();
             let failed = run(&fails, manner, None, &mut heard).unwrap();

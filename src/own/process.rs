@@ -74,7 +74,15 @@ impl Program {
         // A process that was forked has programs of its own.
         let process = std::process::id();
         let key = (process, command.clone(), folder.clone(), timeout.as_nanos() as u64, identity.to_owned());
-        let new = || Arc::new(Self(Arc::new(Shared { command, folder, timeout, idle: Mutex::default(), met: Mutex::default() })));
+        let new = || {
+            Arc::new(Self(Arc::new(Shared {
+                command,
+                folder,
+                timeout,
+                idle: Mutex::default(),
+                met: Mutex::default(),
+            })))
+        };
         locked(&PROGRAMS).entry(key).or_insert_with(new).clone()
     }
 }
@@ -127,7 +135,9 @@ impl Ready {
         };
         let mut talk = match waiting {
             Some(talk) => talk,
-            None => Talk::begin(&self.shared, &self.task.options).inspect_err(|_| ending::wait_if_ending())?.0,
+            None => {
+                Talk::begin(&self.shared, &self.task.options).inspect_err(|_| ending::wait_if_ending())?.0
+            }
         };
         let said = talk.tell(&self.task).and_then(|number| speak(&mut talk, number));
         let late = talk.hurry(None);
@@ -300,7 +310,9 @@ impl Talk {
         protocol::hello(&mut self.input, &task.options).map_err(|e| more(format!("does not listen: {e}")))?;
         match protocol::answer(&mut self.output, "method") {
             Ok(words) => {
-                protocol::promises(&words).and_then(|_| shared.same(&task.options, &words)).map_err(Wrong::Ended)?;
+                protocol::promises(&words)
+                    .and_then(|_| shared.same(&task.options, &words))
+                    .map_err(Wrong::Ended)?;
                 self.proved = Some(task.clone());
                 Ok(())
             }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import itertools
 import json
 import os
 import sys
@@ -151,6 +152,8 @@ class Run:
 
     def table(self, name: str) -> Table:
         """A table, by its name or that of its file. Errors: there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"table: got {type(name).__name__}, want the name of a table")
         short = name.removesuffix(".parquet")
         if short not in self.tables:
             have = ", ".join(self.tables)
@@ -431,7 +434,8 @@ def method(
 
     def made(function: _Function) -> _Function:
         word = name if name is not None else getattr(function, "__name__", "method")
-        promised = [promises] if isinstance(promises, str) else [str(promise) for promise in promises]
+        # There are five.
+        promised = [promises] if isinstance(promises, str) else [str(promise) for promise in itertools.islice(promises, 10)]
         text = "\0".join([_source(function), version, *sorted(promised)])
         _congenial.register(word, hashlib.sha256(text.encode()).hexdigest()[:8], promised, function)
         setattr(function, "__congenial_method__", word)
