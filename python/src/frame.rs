@@ -84,7 +84,13 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Frame> {
                 // As Arrow's columns say it.
                 Ok(number) => Some(number.value()).filter(|x| !x.is_nan()).map(|x| x.to_string()),
                 Err(_) if value.is_none() => None,
-                Err(_) => Some(value.str()?.to_string()),
+                Err(_) => {
+                    let text = value.str();
+                    // Lists in lists have none.
+                    let text =
+                        text.map_err(|_| usage(format!("frame: `{name}`: got a value that has no text")))?;
+                    Some(text.to_string())
+                }
             });
         }
         columns.push((name, texts));

@@ -429,13 +429,18 @@ def method(
     them. The source of the function and `version` are a part of what a cell is: a method that was changed is another one. What the source does not show, as
     values of other variables, `version` has to tell.
 
-    Errors: a name with blanks or commas, a promise that is none. An exception of the method is the error of its cell.
+    Errors: what is no function, a name with blanks or commas, a promise that is none. An exception of the method is the error of its cell.
     """
 
     def made(function: _Function) -> _Function:
         word = name if name is not None else getattr(function, "__name__", "method")
+        if not callable(function):
+            raise TypeError(f"method: got {type(function).__name__}, want a function of (structure, cell)")
         # There are five.
-        promised = [promises] if isinstance(promises, str) else [str(promise) for promise in itertools.islice(promises, 10)]
+        promised = [promises] if isinstance(promises, str) else list(itertools.islice(promises, 10))
+        for promise in promised:
+            if not isinstance(promise, str):
+                raise TypeError(f"method: got a promise of the type {type(promise).__name__}, want texts")
         text = "\0".join([_source(function), version, *sorted(promised)])
         _congenial.register(word, hashlib.sha256(text.encode()).hexdigest()[:8], promised, function)
         setattr(function, "__congenial_method__", word)
