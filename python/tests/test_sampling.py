@@ -214,7 +214,7 @@ def test_other_threads_go_on_meanwhile():
         (lambda: congenial.project(Invariant.hierarchy([0, 0, 0], [3, 1, 2]).nonnegative(), [3, 1, 2]), "kind: `l2` leaves it aside that nothing is negative, want `topdown`"),
         (lambda: congenial.project(Invariant.total(2), [1, 2], variances=[1]), "variances: got some for `l2` on a table, only `l2` and `bluedown` on a hierarchy take them"),
         (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, "topdown", variances=[1, 1, 1]), "variances: got some for `topdown` on a hierarchy"),
-        (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, variances=[1, 1e-320, 1]), "variance: got .*, want a number from 2"),
+        (lambda: congenial.project(Invariant.hierarchy(PARENTS), [0] * 8, variances=[1, 1e-320, 1]), "variance: got 1e-320, want a number from 2"),
         (lambda: congenial.project(Invariant.total(2), [1, 2], beta=0.5), "beta: got some for `l2` on a table, only `l1` on a table takes it"),
         # Numbers are what they say, or refused.
         (lambda: Invariant.total(2, counts=numpy.array([2**64 - 1, 1], numpy.uint64)), r"counts: got 18446744073709551615, want numbers up to 2\^53 in size"),

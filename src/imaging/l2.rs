@@ -48,7 +48,7 @@ impl L2 {
         // Beyond that sums of variances and of what one is divided by them leave floating point.
         let (least, most) = (libm::scalbn(1.0, -900), libm::scalbn(1.0, 900));
         if let Some(bad) = variances.iter().find(|v| !(least..=most).contains(*v)) {
-            return Err(Error::parameter("variance", bad, "a number from 2^-900 to 2^900"));
+            return Err(Error::parameter("variance", format!("{bad:e}"), "a number from 2^-900 to 2^900"));
         }
         let end = hierarchy.own_end();
         let own = variances.to_vec();

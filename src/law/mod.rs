@@ -160,7 +160,7 @@ pub trait IntegerLaw: Law<Value = i64> {
 fn positive_scale(name: &'static str, scale: f64) -> Result<f64> {
     // Below 2^-400 one over its square leaves floating point.
     if scale > 0.0 && scale < libm::scalbn(1.0, -400) {
-        return Err(Error::parameter(name, scale, "a number >= 2^-400"));
+        return Err(Error::parameter(name, format!("{scale:e}"), "a number >= 2^-400"));
     }
     // Above 2^40 a draw can leave the range in which sums of counts are exact.
     if scale.is_finite() && scale > 0.0 && scale <= (1u64 << 40) as f64 {
