@@ -92,7 +92,11 @@ pub fn end_idle() {
     let process = std::process::id();
     let own = |((by, ..), program): (&Key, &Arc<Program>)| (*by == process).then(|| program.clone());
     let all: Vec<Arc<Program>> = locked(&PROGRAMS).iter().filter_map(own).collect();
-    all.iter().for_each(|program| drop(std::mem::take(&mut *locked(&program.0.idle))));
+    for program in all {
+        drop(std::mem::take(&mut *locked(&program.0.idle)));
+        // Who changes a program between two runs of one process means it.
+        locked(&program.0.met).clear();
+    }
 }
 
 impl OwnMethod for Program {
