@@ -428,7 +428,7 @@ fn what_programs_start_ends_with_every_verb() {
         )
     };
     let place = Place::new(&[("tree.csv", TREE)]);
-    let mut ends = |methods: &str, code: i32, words: &[&str]| {
+    let ends = |methods: &str, code: i32, words: &[&str]| {
         place.write("config.toml", &tree(&format!("\"l2\", {methods}"), 40));
         let output = place.command(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
