@@ -352,3 +352,44 @@ pub fn assert_oracle(draws: &[Vec<f64>], want: &congenial::oracle::tables::Table
         assert!(distance <= limit, "entry {} (the last is the norm): {distance}, limit {limit}", i + 1);
     }
 }
+
+/// Distances of the exact law of metropolized independence to its target, total variation, after some numbers of steps, which rise: a
+/// total of three entries, the first two proposed with the rate `rate`, the law `exp(-epsilon Σ |z_i|)`. By sorted weights w = p/q: a state x
+/// accepts a proposal y with probability `min(1, w(y)/w(x))`.
+pub fn mis_distances(epsilon: f64, rate: f64, steps: &[u64]) -> Vec<f64> {
+    let reach = (12.0 / rate.min(epsilon)).ceil() as i64;
+    let mut points: Vec<(f64, f64)> = (-reach..=reach)
+        .flat_map(|x| (-reach..=reach).map(move |y| (x, y)))
+        .map(|(x, y)| {
+            let proposed = (x.abs() + y.abs()) as f64;
+            (libm::exp(-epsilon * (proposed + (x + y).abs() as f64)), libm::exp(-rate * proposed))
+        })
+        .collect();
+    let totals = points.iter().fold((0.0, 0.0), |sums, point| (sums.0 + point.0, sums.1 + point.1));
+    points.iter_mut().for_each(|(p, q)| (*p, *q) = (*p / totals.0, *q / totals.1));
+    points.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let weight = |(p, q): (f64, f64)| p / q;
+    let mut law: Vec<f64> = points.iter().map(|(_, q)| *q).collect();
+    let (mut made, mut distances) = (0, Vec::new());
+    for &t in steps {
+        for _ in made..t {
+            // Of lighter or equal states, all of their mass; of heavier ones mass / weight.
+            let mut heavier: f64 = points.iter().zip(&law).map(|(point, mass)| mass / weight(*point)).sum();
+            // Of lighter or equal proposals q w = p; of heavier ones q.
+            let (mut lighter, mut light_p, mut heavy_q) = (0.0, 0.0, 1.0);
+            for (point, mass) in points.iter().zip(&mut law) {
+                let w = weight(*point);
+                lighter += *mass;
+                heavier -= *mass / w;
+                light_p += point.0;
+                heavy_q -= point.1;
+                let accepts = light_p / w + heavy_q.max(0.0);
+                *mass = point.1 * (lighter + w * heavier.max(0.0)) + *mass * (1.0 - accepts.min(1.0));
+            }
+        }
+        made = t;
+        distances
+            .push(0.5 * points.iter().zip(&law).map(|(point, mass)| (point.0 - mass).abs()).sum::<f64>());
+    }
+    distances
+}

@@ -5,10 +5,12 @@
 
 mod divergence;
 mod harmonize;
+mod limit;
 mod meeting;
 mod weights;
 
 pub use divergence::Divergence;
 pub use harmonize::{Group, MOST_CHAINS, Merge, harmonize};
+pub use limit::NoLimit;
 pub use meeting::{Meeting, MeetingTimes, bound_term, couple, meet, meet_all};
 pub use weights::{Bound, Harmonized, Weights};

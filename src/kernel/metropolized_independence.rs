@@ -1,6 +1,7 @@
 //! The published sampler for equations with inequalities.
 
 use super::{Coupled, Dispersed, Kernel, Start};
+use crate::diagnostics::beta_quantile;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Linear, Region, Row, Solved};
 use crate::lattice::value;
@@ -88,6 +89,27 @@ pub struct IndependenceNoise {
     sums: Vec<i128>,
 }
 
+/// How fast chains of [`MetropolizedIndependence`] forget where they began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forgetting {
+    /// Of each component, at most the share of proposals that its heaviest state accepts.
+    accepted: Vec<f64>,
+}
+
+impl Forgetting {
+    /// Bounds the total variation distance to the target after `t` steps: of a single component `(1 - a)^t`, since every state accepts at least
+    /// as large a part of the target's own law (Mengersen, Tweedie 1996, Thm. 2.1); of C components, one of them at each step, `Σ_c (1 - a_c/C)^t`.
+    /// At most 1.
+    pub fn distance(&self, t: u64) -> f64 {
+        let count = self.accepted.len() as f64;
+        let one = |a: &f64| libm::exp(t as f64 * libm::log1p(-a / count));
+        self.accepted.iter().map(one).sum::<f64>().min(1.0)
+    }
+}
+
+/// Proposals that tell what share of them the heaviest states accept.
+const PROPOSALS: u64 = 200_000;
+
 /// Proposals among which a start must be found.
 pub(super) const STARTS: u64 = 1 << 22;
 
@@ -140,6 +162,56 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
     /// Components that are sampled side by side: a step proposes in one of them.
     pub fn component_count(&self) -> u64 {
         self.components.len() as u64
+    }
+
+    /// How fast chains forget where they began, wherever that was: of each component a lower limit of the share of proposals that its
+    /// heaviest state accepts, all of them at once with probability `1 - alpha`. `None` where nothing bounds the ratio of the law to the
+    /// proposals: then no chain forgets at a geometric rate (Mengersen, Tweedie 1996, Thm. 2.1).
+    ///
+    /// A bound of `ln p(z) - ln q(z_I)`, up to constants, of m proposed entries of rate r:
+    ///
+    /// - laws of `Σ |z_i|/λ`: 0 if `r <= 1/λ`, as `r Σ_I |z_i| <= Σ |z_i|/λ`;
+    /// - of `Σ z_i²/2σ²`: `m r² σ²/2`, each entry's largest `r x - x²/2σ²`;
+    /// - of `‖z‖₂/λ`: 0 if `r √m <= 1/λ`, as `Σ_I |z_i| <= √m ‖z‖₂`.
+    ///
+    /// Equations may bound it for somewhat larger r, and inequalities for all; that is not looked for. The share is the mean over
+    /// proposals of `exp` of (their own value - the bound); of some proposals that are kept with this probability a number is
+    /// counted, and the limit is that of Clopper and Pearson.
+    pub fn forgetting<R: Rng + ?Sized>(&self, alpha: f64, rng: &mut R) -> Option<Forgetting> {
+        let count = self.components.len() as u64;
+        let proposals = (PROPOSALS / count).max(1000);
+        let mut one = |component| self.accepted(component, proposals, alpha / count as f64, rng);
+        let accepted = (0..self.components.len()).map(&mut one).collect::<Option<_>>()?;
+        Some(Forgetting { accepted })
+    }
+
+    /// The same of one component, from so many proposals.
+    fn accepted<R: Rng + ?Sized>(
+        &self,
+        component: usize,
+        proposals: u64,
+        alpha: f64,
+        rng: &mut R,
+    ) -> Option<f64> {
+        let free = self.components[component].solved.free.len() as f64;
+        // Of one unit, in the statistic of the law.
+        let unit = self.law.energy(1);
+        // What rounding makes of an inverse is no larger rate.
+        let rate = self.rate * (1.0 - 1e-12);
+        let heaviest = match (L::FACTORISES, L::part(2) == 4) {
+            (true, true) => free * rate * rate / (4.0 * unit),
+            (true, false) if rate <= unit => 0.0,
+            (false, true) if rate * libm::sqrt(free) <= unit => 0.0,
+            (true, false) | (false, _) => return None,
+        };
+        let mut noise = IndependenceNoise { component, ..self.noise() };
+        let mut kept = 0u64;
+        for _ in 0..proposals {
+            self.propose(rng, &mut noise);
+            kept += u64::from(noise.feasible && libm::log(open01(rng)) < noise.log_weight - heaviest);
+        }
+        let missed = (proposals - kept + 1) as f64;
+        Some(if kept > 0 { beta_quantile(alpha, kept as f64, missed) } else { 0.0 })
     }
 
     /// A proposal for one component.
@@ -294,7 +366,10 @@ impl<L: LatticeLaw> Coupled for MetropolizedIndependence<L> {
 mod tests {
     use super::*;
     use crate::coupling::{MeetingTimes, couple};
-    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, lattice_points, test_stream};
+    use crate::law::{DiscreteGaussian, EuclideanLaplace};
+    use crate::testing::{
+        LogWeight, assert_bounded, assert_harmonized, lattice_points, mis_distances, test_stream,
+    };
 
     impl<L: LatticeLaw> MetropolizedIndependence<L> {
         /// By component: its entries, and those that are proposed.
@@ -395,6 +470,76 @@ mod tests {
             }
         }
         assert!(feasible > 2000, "{feasible}");
+    }
+
+    /// Against the exact law of chains of a total of three entries: a limit lies below the distance in at most 5 of 100 runs, whatever the
+    /// proposals and the steps; proposals that are narrower than the law have none.
+    #[test]
+    fn chains_forget_at_least_as_fast_as_stated() {
+        let invariant = Linear::total(3).unwrap();
+        let times = [1, 3, 10, 30, 100, 300];
+        let (mut says, mut rng) = (0, test_stream(41));
+        for (epsilon, rate) in [(0.5, 0.06), (0.5, 0.2), (0.5, 0.5), (2.0, 0.06), (2.0, 0.5), (2.0, 2.0)] {
+            let law = DoubleGeometric::new(1.0 / epsilon).unwrap();
+            let kernel = MetropolizedIndependence::new(&invariant, None, law, rate, None).unwrap();
+            let distances = mis_distances(epsilon, rate, &times);
+            let mut below = [0u64; 6];
+            for _ in 0..200 {
+                let accepted = vec![kernel.accepted(0, 400, 0.05, &mut rng).unwrap()];
+                let stated = Forgetting { accepted };
+                for (i, &t) in times.iter().enumerate() {
+                    let limit = stated.distance(t);
+                    below[i] += u64::from(limit < distances[i] - 1e-6);
+                    says += u64::from(limit < 1.0 && limit > 1e-6);
+                }
+            }
+            // 10 are expected at most; 27 are exceeded with probability 1e-6.
+            assert!(below.iter().all(|&below| below <= 27), "{epsilon} {rate}: {below:?}");
+            let limit = kernel.forgetting(0.05, &mut rng).unwrap();
+            assert!(
+                distances.iter().zip(times).all(|(d, t)| limit.distance(t) > d - 1e-6),
+                "{epsilon} {rate}"
+            );
+        }
+        assert!(says > 1000, "{says}");
+        for (epsilon, rate) in [(0.5, 0.51), (0.5, 2.0)] {
+            let law = DoubleGeometric::new(1.0 / epsilon).unwrap();
+            let kernel = MetropolizedIndependence::new(&invariant, None, law, rate, None).unwrap();
+            assert_eq!(kernel.forgetting(0.05, &mut rng), None);
+        }
+    }
+
+    /// The heaviest state of a Gaussian law and of that of the ℓ2 norm is no heavier than is said, of listed points; components add up.
+    #[test]
+    fn heaviest_states_are_bounded() {
+        let mut rng = test_stream(42);
+        let invariant = Linear::total(3).unwrap();
+        let heaviest = |z: &[i64], rate: f64, energy: f64| {
+            (z[..2].iter().map(|z| z.unsigned_abs()).sum::<u64>() as f64) * rate - energy
+        };
+        for (sigma, rate) in [(1.0, 1.0), (3.0, 0.2), (3.0, 0.9)] {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            let kernel = MetropolizedIndependence::new(&invariant, None, law, rate, None).unwrap();
+            let points = lattice_points(&invariant, 25);
+            let energy = |z: &[i64]| law.energy(z.iter().map(|z| z * z).sum());
+            let most = points.iter().map(|z| heaviest(z, rate, energy(z))).fold(f64::NEG_INFINITY, f64::max);
+            let total: f64 = points.iter().map(|z| libm::exp(-energy(z))).sum();
+            let share = libm::pow(libm::tanh(0.5 * rate), 2.0) * total * libm::exp(-most);
+            let stated = kernel.accepted(0, 20_000, 1e-6, &mut rng).unwrap();
+            assert!(stated <= share && stated > 0.0, "{sigma} {rate}: {stated} {share}");
+        }
+        let law = EuclideanLaplace::new(2.0).unwrap();
+        let of = |rate| MetropolizedIndependence::new(&invariant, None, law, rate, None).unwrap();
+        assert!(
+            of(0.35).forgetting(0.05, &mut rng).is_some() && of(0.36).forgetting(0.05, &mut rng).is_none()
+        );
+        let two = Linear::partition(&[0, 1, 0, 1]).unwrap();
+        let law = DoubleGeometric::new(2.0).unwrap();
+        let kernel = MetropolizedIndependence::new(&two, None, law, 0.5, None).unwrap();
+        let Forgetting { accepted } = kernel.forgetting(0.05, &mut rng).unwrap();
+        assert_eq!(accepted.len(), 2);
+        let slow = accepted.iter().map(|a| libm::pow(1.0 - a / 2.0, 50.0)).sum::<f64>();
+        assert!((Forgetting { accepted }.distance(50) / slow - 1.0).abs() < 1e-9);
     }
 
     #[test]

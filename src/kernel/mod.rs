@@ -16,7 +16,9 @@ pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};
-pub use metropolized_independence::{IndependenceNoise, IndependenceState, MetropolizedIndependence};
+pub use metropolized_independence::{
+    Forgetting, IndependenceNoise, IndependenceState, MetropolizedIndependence,
+};
 pub use real_gibbs::{RealGibbs, RealGibbsState, RealMove};
 pub use real_independence::{RealIndependence, RealIndependenceState, RealProposal};
 

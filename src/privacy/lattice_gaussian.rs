@@ -50,20 +50,6 @@ impl LatticeShape {
     pub fn log_points_bound(&self, r: f64) -> f64 {
         libm::log(2.0) + self.log_ball() + self.dimension as f64 * libm::log(r) - self.log_volume
     }
-
-    /// `min(1, K t^m exp(-ε t))`: bounds `P(‖z‖₂ >= t)` under the ℓ2 law for large t (Thm. 12).
-    pub fn laplace_tail(&self, epsilon: f64, t: f64) -> f64 {
-        self.tail(t, epsilon * t)
-    }
-
-    /// `min(1, K t^m exp(-t²/2σ²))`: the same under the Gaussian law (Thm. 15).
-    pub fn gaussian_tail(&self, sigma: f64, t: f64) -> f64 {
-        self.tail(t, 0.5 * (t / sigma) * (t / sigma))
-    }
-
-    fn tail(&self, t: f64, energy: f64) -> f64 {
-        libm::exp(self.log_tail_constant() + self.dimension as f64 * libm::log(t) - energy).min(1.0)
-    }
 }
 
 fn of_component(component: &Component) -> Result<LatticeShape> {

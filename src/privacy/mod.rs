@@ -7,6 +7,7 @@ mod changes;
 mod gaussian;
 mod lattice_gaussian;
 mod neighbours;
+mod norm_tail;
 mod statement;
 mod tree;
 
@@ -18,6 +19,7 @@ pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_
 pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
+pub use norm_tail::NormTail;
 pub use statement::{Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement};
 pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,

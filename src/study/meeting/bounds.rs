@@ -4,7 +4,7 @@ use super::super::cells::CellRow;
 use super::super::groups::grouped;
 use super::super::records::Named;
 use super::marginals::{self, MarginalRow};
-use super::{half_decades, kernels};
+use super::{Limits, half_decades, kernels};
 use crate::catalogue::MethodKind;
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
@@ -61,11 +61,11 @@ table! {
         t: u64, "kernel steps", "of one chain";
         bound: Option<f64>, "probability", "mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short";
         bound_se: Option<f64>, "probability", "its standard error";
-        bound_low: Option<f64>, "probability", "its interval at 95 %, by the bootstrap over pairs";
-        bound_high: Option<f64>, "probability", "its interval; never below 3 / pairs, which is where what no pair has shown begins";
+        bound_low: Option<f64>, "probability", "its 2.5 % quantile by the bootstrap over pairs";
+        bound_high: Option<f64>, "probability", "its upper limit at 95 %, one-sided, as `bound_high` of `certificates.parquet`, for this lag alone";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta";
         delta_sampling_se: Option<f64>, "", "its standard error; null where it is 1";
-        delta_sampling_high: Option<f64>, "", "the same of `bound_high`";
+        delta_sampling_high: Option<f64>, "", "the same of `bound_high`; null where that is";
     }
 }
 
@@ -92,12 +92,20 @@ impl TimesRow {
     }
 }
 
-/// Both tables of a cell; `epsilon`: what its release by the law itself pays, if that is known; `rng`: for the bootstrap.
+/// What is known of a cell beside its pairs.
+pub(super) struct Known {
+    /// What its release by the law itself pays, if that is known.
+    pub(super) epsilon: Option<f64>,
+    /// What gives its upper limits.
+    pub(super) limits: Limits,
+}
+
+/// Both tables of a cell; `rng`: for the bootstrap.
 pub(super) fn rows<R: Rng + ?Sized>(
     cell: Key,
     times: &MeetingTimes,
     moved: &Moments,
-    epsilon: Option<f64>,
+    Known { epsilon, limits }: Known,
     rng: &mut R,
 ) -> (TimesRow, Vec<BoundRow>) {
     let (lag, pairs, bounded) = (times.lag(), times.met() + times.censored(), times.is_bounded());
@@ -148,7 +156,7 @@ pub(super) fn rows<R: Rng + ?Sized>(
     let row = |(i, &t): (usize, &u64)| {
         let bound = bounded.then(|| times.bound(t));
         let interval = intervals.get(1 + LEVELS.len() + i).copied().flatten().filter(|_| bounded);
-        let bound_high = interval.map(|(_, high)| high.max(3.0 / pairs as f64));
+        let bound_high = limits.limit(times, t).ok();
         let delta = bound.and_then(|b| epsilon.map(|epsilon| sampling_delta(epsilon, b.mean)));
         // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
         let factor = epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));

@@ -4,11 +4,13 @@ mod bounds;
 mod config;
 mod divergences;
 mod draw;
+mod limits;
 mod marginals;
 
 pub use bounds::{BoundRow, TimesRow};
 pub use divergences::{DivergenceRow, DivergenceTimesRow};
 pub(super) use draw::certify;
+pub(super) use limits::Limits;
 pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
@@ -203,7 +205,8 @@ impl Sink for MeetingTables<'_> {
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
         // Pairs use other roles.
         let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: 0, role: Role::Noise };
-        let (row, bounds) = bounds::rows(Key(cell.key), &times, &moved, epsilon, &mut stream(key));
+        let known = bounds::Known { epsilon, limits: Limits::of(self.plan, cell) };
+        let (row, bounds) = bounds::rows(Key(cell.key), &times, &moved, known, &mut stream(key));
         self.times.push(&row)?;
         bounds.iter().try_for_each(|row| self.bounds.push(row))
     }

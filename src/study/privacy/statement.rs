@@ -31,7 +31,7 @@ table! {
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
         gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed; `declared` of a mechanism of one's own";
         epsilon_conditioned: Option<f64>, "", "`(1 + gamma) epsilon`";
-        delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by the upper limit of `certificates.parquet`; null where either is not known";
+        delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known";
     }
 }
 

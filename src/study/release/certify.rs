@@ -1,7 +1,7 @@
 //! What a study of meetings tells of the chains of a study of releases.
 
 use super::super::cells::CellRow;
-use super::super::meeting::PairRow;
+use super::super::meeting::{Limits, PairRow};
 use crate::config::Certify;
 use crate::coupling::MeetingTimes;
 use crate::failure::{Failure, Result};
@@ -15,16 +15,16 @@ use std::path::Path;
 
 table! {
     /// How far the releases of a chain are from their law.
-    pub struct CertificateRow in "certificates.parquet", "Studies `release` and `frontier` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes." {
+    pub struct CertificateRow in "certificates.parquet", "Studies `release` and `frontier` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes, and what is stated of a release is its upper limit." {
         cell: Key, "", "the cell, in `cells.parquet`";
         steps: u64, "kernel steps", "of each release";
-        lag: Option<u64>, "kernel steps", "of the pairs: of several lags that whose upper limit is smallest";
-        pairs: Option<u64>, "", "coupled pairs";
-        apart: Option<u64>, "", "of them, those still apart after so many steps beyond the lag; fewer than 10 say little";
-        bound: Option<f64>, "probability", "on the total variation distance of a release to its law (Biswas, Jacob, Vanetti 2019)";
-        bound_low: Option<f64>, "probability", "its interval at 95 %, by the bootstrap over pairs";
-        bound_high: Option<f64>, "probability", "its interval; never below 3 / pairs, which is where what no pair has shown begins";
-        unknown: String, "", "why there is no bound; empty if there is one";
+        lag: Option<u64>, "kernel steps", "of the pairs: of several lags the largest, so that no limit is chosen by what it says; null where no pairs are known";
+        pairs: Option<u64>, "", "coupled pairs with this lag, those that were cut short included";
+        apart: Option<u64>, "", "of them, those still apart after so many steps beyond the lag";
+        bound: Option<f64>, "probability", "mean over the pairs of a bound on the total variation distance of a release to its law (Biswas, Jacob, Vanetti 2019); null without a limit";
+        bound_low: Option<f64>, "probability", "its 2.5 % quantile by the bootstrap over pairs";
+        bound_high: Option<f64>, "probability", "its upper limit at 95 %, one-sided, at most 1: of n pairs that count `B_i = max(0, ceil((tau - lag - steps) / lag))`, with m the largest `B_i` or 1, `m` times the largest u with `n kl(mean / m, u) <= ln 20` (Hoeffding 1963), under the assumption that no pair is slower than the slowest one seen; null where it is unknown: if a pair was cut short, if fewer than 10 are apart with a lag below `steps`, and for `mis` with proposals narrower than the law. Of `mis` with proposals as wide as the law it is not of the pairs, but `Σ (1 - a_c / C)^steps` over its C components, `a_c` the lower limit of the share of proposals that the heaviest state accepts (`congenial::kernel::Forgetting`)";
+        unknown: String, "", "why there is no limit; empty if there is one";
     }
 }
 
@@ -114,27 +114,20 @@ impl Certificates {
                 }
             }
         };
-        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Noise };
-        let bounded = all.iter().filter(|times| times.is_bounded()).map(|times| {
-            let interval = times.intervals(&mut stream(key), |sample| vec![sample.mean_bound(steps)]);
-            let (low, high) = interval[0].unwrap_or((f64::NAN, f64::INFINITY));
-            (times, low, high.max(3.0 / times.met() as f64))
-        });
-        let Some((times, low, high)) = bounded.min_by(|a, b| a.2.total_cmp(&b.2)) else {
-            let (censored, pairs) = all
-                .iter()
-                .fold((0, 0), |(c, n), times| (c + times.censored(), n + times.met() + times.censored()));
-            return Some(unknown(format!("{censored} of {pairs} pairs were cut short")));
+        let Some(times) = all.iter().max_by_key(|times| times.lag()) else {
+            return Some(unknown("there are no pairs".into()));
         };
-        Some(CertificateRow {
-            lag: Some(times.lag()),
-            pairs: Some(times.met()),
-            apart: Some(times.apart(steps)),
-            bound: Some(times.mean_bound(steps)),
-            bound_low: Some(low),
-            bound_high: Some(high),
-            ..unknown(String::new())
-        })
+        let (lag, pairs) = (Some(times.lag()), Some(times.met() + times.censored()));
+        let seen = |why| CertificateRow { lag, pairs, apart: Some(times.apart(steps)), ..unknown(why) };
+        let high = match Limits::of(plan, cell).limit(times, steps) {
+            Ok(high) => high,
+            Err(why) => return Some(seen(why)),
+        };
+        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Noise };
+        let interval = times.intervals(&mut stream(key), |sample| vec![sample.mean_bound(steps)]);
+        let low = interval[0].map(|(low, _)| low);
+        let bound = Some(times.mean_bound(steps));
+        Some(CertificateRow { bound, bound_low: low, bound_high: Some(high), ..seen(String::new()) })
     }
 }
 
@@ -144,8 +137,13 @@ impl CertificateRow {
         match (self.bound, self.bound_high) {
             (Some(_), Some(high)) if high >= 1.0 => "nothing known below 1".into(),
             (Some(bound), Some(high)) if bound > 0.0 => format!("{bound:.1e} (<= {high:.1e})"),
-            (Some(_), Some(high)) => format!("below about {high:.1e}"),
+            (Some(_), Some(high)) => format!("<= {high:.1e}"),
             _ => "unknown".into(),
         }
+    }
+
+    /// Whether it says anything.
+    pub(super) fn is_known(&self) -> bool {
+        self.bound_high.is_some_and(|high| high < 1.0)
     }
 }

@@ -156,7 +156,9 @@ pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
     })?;
     let single = match unknown {
         0 => String::new(),
-        n => format!("of {n}, with one chain or few records, nothing is known"),
+        n => format!(
+            "of {n}, with one chain, few records, or coupled pairs that say nothing, nothing is known"
+        ),
     };
     let Some(first) = not.first() else {
         return Ok((unknown > 0).then(|| format!("{unknown} of {chains} cells with chains: {single}")));
@@ -240,7 +242,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
                 Do not trust its figures.");
     }
     if marks.contains(&Convergence::Unknown) {
-        page = page.text("‡ A single chain, or few records: nothing tells whether it has converged.");
+        page = page.text("‡ A single chain, few records, or coupled pairs that were asked for and say nothing: nothing tells whether it has converged.");
     }
     Ok(page)
 }

@@ -21,7 +21,7 @@ use crate::engine::{Drawn, Sink, decode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Keep, Subject};
-use crate::privacy::LatticeShape;
+use crate::privacy::NormTail;
 use crate::store::{RowsFile, RunFolder, TableFile};
 use crate::table::{Field, Key, Kind, Record, Value};
 
@@ -31,7 +31,12 @@ pub(super) fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn
         Subject::Hierarchy(_) => None,
         Subject::Table(table) => Some(OfTable {
             table,
-            shape: LatticeShape::of(&table.invariant).ok(),
+            norm_tail: plan
+                .cells
+                .iter()
+                .any(tails::bounded)
+                .then(|| NormTail::of(&table.invariant).ok())
+                .flatten(),
             entries: (Entries::default(), folder.table()?),
             components: (Components::new(table), folder.table()?),
             comparisons: (Comparisons::new(plan), folder.table()?),
@@ -82,7 +87,8 @@ struct ReleaseTables<'a> {
 /// What only releases of a table have.
 struct OfTable<'a> {
     table: &'a InvariantTable,
-    shape: Option<LatticeShape>,
+    /// If a cell has one.
+    norm_tail: Option<NormTail>,
     entries: (Entries, TableFile<'a, EntryRow>),
     components: (Components, TableFile<'a, ComponentRow>),
     comparisons: (Comparisons, TableFile<'a, AgreementRow>),
@@ -164,13 +170,15 @@ impl Sink for ReleaseTables<'_> {
         let met = self.met.take();
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
+        let mut converged = convergence(cell, &mixing, &entries);
         if let Some((certificates, file)) = &mut self.certificates
             && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps), met)
         {
             paid.certified = row.bound_high;
+            converged = converged.certified(row.is_known());
             file.push(&row)?;
         }
-        self.cells.close(cell, &paid, convergence(cell, &mixing, &entries), error)?;
+        self.cells.close(cell, &paid, converged, error)?;
         for (i, level) in self.levels.0.iter_mut().enumerate() {
             let scale = cell.calibration.scales[i];
             let row = level.row(Key(cell.key), i as u32 + 1, scale, subject.level_size(i) as u64);
@@ -184,8 +192,8 @@ impl Sink for ReleaseTables<'_> {
         of.components.0.close(cell, of.table).iter().try_for_each(|row| of.components.1.push(row))?;
         of.comparisons.0.close(self.plan, number);
         let norms = std::mem::take(&mut of.tails.0);
-        if let Some(shape) = of.shape.filter(|_| tails::bounded(cell)) {
-            tails::rows(cell, &shape, norms).iter().try_for_each(|row| of.tails.1.push(row))?;
+        if let Some(tail) = of.norm_tail.filter(|_| tails::bounded(cell)) {
+            tails::rows(cell, &tail, norms).iter().try_for_each(|row| of.tails.1.push(row))?;
         }
         of.draws.take().map_or(Ok(()), DrawsFile::finish)
     }

@@ -5,7 +5,7 @@ use crate::catalogue::{LawKind, MethodKind};
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::page::Page;
-use crate::privacy::LatticeShape;
+use crate::privacy::NormTail;
 use crate::table;
 use crate::table::Key;
 
@@ -17,7 +17,7 @@ table! {
         releases: u64, "", "the first of the cell, at most 100,000";
         share: f64, "", "of them whose L2 error is at least t";
         share_se: f64, "", "its standard error";
-        bound: f64, "probability", "`min(1, K t^m exp(-energy))`";
+        bound: f64, "probability", "`min(1, K t^m exp(-energy))` from the t on from which it is proved (`congenial::privacy::NormTail`), 1 below";
     }
 }
 
@@ -37,14 +37,14 @@ pub(super) fn bounded(cell: &Cell) -> bool {
 }
 
 /// The rows of a cell; `norms`: of its releases.
-pub(super) fn rows(cell: &Cell, shape: &LatticeShape, mut norms: Vec<f64>) -> Vec<TailRow> {
+pub(super) fn rows(cell: &Cell, tail: &NormTail, mut norms: Vec<f64>) -> Vec<TailRow> {
     if norms.is_empty() {
         return Vec::new();
     }
     let scale = cell.calibration.scales[0];
     let bound = |t: f64| match cell.law {
-        LawKind::L2 => shape.laplace_tail(1.0 / scale, t),
-        _ => shape.gaussian_tail(scale, t),
+        LawKind::L2 => tail.laplace(1.0 / scale, t),
+        _ => tail.gaussian(scale, t),
     };
     norms.sort_unstable_by(f64::total_cmp);
     let n = norms.len();
@@ -53,7 +53,7 @@ pub(super) fn rows(cell: &Cell, shape: &LatticeShape, mut norms: Vec<f64>) -> Ve
         .filter(|&&share| share * n as f64 >= 5.0)
         .map(|share| norms[n - 1 - (share * n as f64) as usize])
         .collect();
-    // The bound rises to 1 and falls from where it leaves it: the last t with each value, by doubling and halving.
+    // The bound is 1 and falls from where it leaves it: the first t below each value, by doubling and halving.
     for value in BOUNDS {
         let mut high = norms[n - 1].max(1.0);
         while bound(high) > value {
@@ -110,7 +110,7 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
             lattice.dimension
         );
         page = page.and(Page::headed(title)
-            .text("The bound is min(1, K t^m exp(-energy)); in brackets the 95 % limit where none was seen.")
+            .text("The bound is min(1, K t^m exp(-energy)) from the t on from which it is proved, and 1 below; in brackets the 95 % limit where none was seen.")
             .table(1, header, body.collect()).text(verdict));
     }
     Ok(page)
