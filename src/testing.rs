@@ -374,17 +374,20 @@ pub fn mis_distances(epsilon: f64, rate: f64, steps: &[u64]) -> Vec<f64> {
     for &t in steps {
         for _ in made..t {
             // Of lighter or equal states, all of their mass; of heavier ones mass / weight.
-            let mut heavier: f64 = points.iter().zip(&law).map(|(point, mass)| mass / weight(*point)).sum();
+            // Summed from the heaviest: light ones would leave nothing of the others' digits.
+            let mut heavier = vec![0.0; points.len()];
+            for i in (1..points.len()).rev() {
+                heavier[i - 1] = heavier[i] + law[i] / weight(points[i]);
+            }
             // Of lighter or equal proposals q w = p; of heavier ones q.
             let (mut lighter, mut light_p, mut heavy_q) = (0.0, 0.0, 1.0);
-            for (point, mass) in points.iter().zip(&mut law) {
+            for ((point, mass), heavier) in points.iter().zip(&mut law).zip(&heavier) {
                 let w = weight(*point);
                 lighter += *mass;
-                heavier -= *mass / w;
                 light_p += point.0;
                 heavy_q -= point.1;
                 let accepts = light_p / w + heavy_q.max(0.0);
-                *mass = point.1 * (lighter + w * heavier.max(0.0)) + *mass * (1.0 - accepts.min(1.0));
+                *mass = point.1 * (lighter + w * heavier) + *mass * (1.0 - accepts.min(1.0));
             }
         }
         made = t;
