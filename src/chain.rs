@@ -26,6 +26,32 @@ pub struct Chain<S, R> {
     pub moves: u64,
 }
 
+/// Where a chain has come to.
+#[derive(Debug)]
+pub(crate) struct End<S> {
+    /// Its last state: of a chain that never moved its start, and no release.
+    state: S,
+    /// What it leaves beside.
+    pub(crate) record: ChainRecord,
+    /// Whether the kernel rejects, and no step changed the state, or an independent part of it.
+    stuck: bool,
+}
+
+impl<S> End<S> {
+    /// Its release; `None` if it never moved.
+    pub(crate) fn release(&self) -> Option<&S> {
+        (!self.stuck).then_some(&self.state)
+    }
+
+    /// Errors: it never moved.
+    fn moved(self) -> Result<(S, ChainRecord)> {
+        match self.stuck {
+            true => Err(Error::NeverMoved { steps: self.record.steps }),
+            false => Ok((self.state, self.record)),
+        }
+    }
+}
+
 impl<S, R: Rng> Chain<S, R> {
     /// At its start.
     pub fn new(state: S, rng: R) -> Self {
@@ -125,8 +151,20 @@ pub fn run<K: Kernel, R: Rng + ?Sized>(
     steps: u64,
     records: u64,
     rng: &mut R,
-    mut statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
+    statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
 ) -> Result<(K::State, ChainRecord)> {
+    end(kernel, start, steps, records, rng, statistics).moved()
+}
+
+/// [`run`] that tells of a chain that never moved as well.
+pub(crate) fn end<K: Kernel, R: Rng + ?Sized>(
+    kernel: &K,
+    start: K::State,
+    steps: u64,
+    records: u64,
+    rng: &mut R,
+    mut statistics: impl FnMut(&[K::Value], &mut dyn FnMut(usize, f64)),
+) -> End<K::State> {
     let plan = Plan::new(steps, records);
     let (mut chain, mut traces) = (Chain::new(start, rng), Vec::new());
     chain.visit(kernel, 0, &plan.stops, |position| {
@@ -142,8 +180,19 @@ pub fn run_all<K: Kernel>(
     starts: Vec<(K::State, Stream)>,
     steps: u64,
     records: u64,
-    mut statistics: impl FnMut(usize, &[K::Value], &mut dyn FnMut(usize, f64)),
+    statistics: impl FnMut(usize, &[K::Value], &mut dyn FnMut(usize, f64)),
 ) -> Vec<Result<(K::State, ChainRecord)>> {
+    ends(kernel, starts, steps, records, statistics).into_iter().map(End::moved).collect()
+}
+
+/// [`run_all`] that tells of chains that never moved as well.
+pub(crate) fn ends<K: Kernel>(
+    kernel: &K,
+    starts: Vec<(K::State, Stream)>,
+    steps: u64,
+    records: u64,
+    mut statistics: impl FnMut(usize, &[K::Value], &mut dyn FnMut(usize, f64)),
+) -> Vec<End<K::State>> {
     let plan = Plan::new(steps, records);
     let mut traces = vec![Vec::new(); starts.len()];
     let chains = starts.into_iter().map(|(state, rng)| Chain::new(state, rng)).collect();
@@ -185,18 +234,16 @@ impl Plan {
         }
     }
 
-    /// What is left of a chain. Errors: it never moved.
+    /// What is left of a chain.
     fn end<K: Kernel>(
         &self,
         kernel: &K,
         state: K::State,
         moves: u64,
         traces: Vec<Vec<f64>>,
-    ) -> Result<(K::State, ChainRecord)> {
-        if K::REJECTS && (moves == 0 || kernel.is_stuck(&state)) {
-            return Err(Error::NeverMoved { steps: self.steps });
-        }
-        Ok((state, ChainRecord { steps: self.steps, moves, traces }))
+    ) -> End<K::State> {
+        let stuck = K::REJECTS && (moves == 0 || kernel.is_stuck(&state));
+        End { state, record: ChainRecord { steps: self.steps, moves, traces }, stuck }
     }
 }
 

@@ -56,6 +56,9 @@ pub enum Failure {
     /// A comparison found something.
     #[error("{0}")]
     Changed(String),
+    /// A comparison found that cells are gone.
+    #[error("{0}")]
+    Lost(String),
     /// There is nothing to compare.
     #[error("{0}")]
     Nothing(String),
@@ -83,7 +86,7 @@ pub enum Failure {
 impl Failure {
     /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the worse
     /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains have not converged), 6 for incompatible results,
-    /// 130 for what was stopped.
+    /// 7 for cells that are gone, 130 for what was stopped.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Write { .. } | Self::Wrong(_) => 1,
@@ -91,6 +94,7 @@ impl Failure {
             Self::Nothing(_) => 4,
             Self::CellsFailed { .. } | Self::Strict(_) => 5,
             Self::Incompatible(_) => 6,
+            Self::Lost(_) => 7,
             Self::Interrupted(_) => 130,
             _ => 2,
         }
@@ -112,6 +116,7 @@ impl Failure {
             Self::Write { path: place, message } => Self::Write { path: path(place), message: one(message) },
             Self::Wrong(message) => Self::Wrong(text(message)),
             Self::Changed(message) => Self::Changed(text(message)),
+            Self::Lost(message) => Self::Lost(text(message)),
             Self::Nothing(message) => Self::Nothing(text(message)),
             Self::Incompatible(message) => Self::Incompatible(text(message)),
             Self::Strict(message) => Self::Strict(text(message)),

@@ -53,8 +53,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     let worse = comparison.worse();
-    if worse > 0 {
+    if worse > comparison.failed.len() {
         return Err(Failure::Changed(format!("{worse} figures or cells changed for the worse")));
+    }
+    if comparison.lost() > 0 {
+        let (gone, failed) = (comparison.only_base.len(), comparison.failed.len());
+        let message =
+            format!("cells of the base are lost: {gone} are not in the candidate, {failed} failed there");
+        return Err(Failure::Lost(message));
     }
     if arguments.identical && !comparison.is_identical() {
         return Err(Failure::Changed("the two runs do not hold the same rows".into()));

@@ -46,6 +46,17 @@ impl Drawn {
         }
     }
 
+    /// Looks at the rows. Errors: as [`Drawn::take`].
+    pub fn look<T: DeserializeOwned + 'static, O>(&self, look: impl FnOnce(&T) -> O) -> Result<O> {
+        match self {
+            Self::Encoded(bytes) => Ok(look(&decode(bytes)?)),
+            Self::Held(rows) => {
+                let rows: &dyn Any = &**rows;
+                Ok(look(rows.downcast_ref().expect("a study takes what it has left")))
+            }
+        }
+    }
+
     /// The rows. Errors: bytes that are none, which a journal's checksum has ruled out.
     pub fn take<T: DeserializeOwned + 'static>(self) -> Result<T> {
         match self {

@@ -1,9 +1,10 @@
 //! Running a plan: cells are drawn in batches of replicates, by any number of threads, and their rows reach the tables in
 //! order.
 //!
-//! Batches are handed out in the order of the cells, so that what waits for its turn is little; what waits beyond
-//! [`WAITING`] bytes is read back from the journal when its turn comes. A cell is prepared shortly before its first batch and
-//! forgotten after its last: memory is that of the cells in flight.
+//! Batches are handed out in the order of the cells. The rows of a cell wait until all of its batches are done, since a cell that fails has
+//! none: what is left of its batches would be a sample that its failure has chosen. What waits beyond [`WAITING`] bytes is read back
+//! from the journal when its turn comes. A cell is prepared shortly before its first batch and forgotten after its last: memory is that of
+//! the cells in flight.
 
 mod cost;
 mod crew;
@@ -34,7 +35,14 @@ pub trait Work: Sync {
     fn words(&self, cell: usize) -> String;
     /// Everything of a cell that does not depend on the replicate.
     fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>>;
+    /// Why a cell fails although every batch went through; `None` if it does not. Errors: of `rows`.
+    fn objection(&self, _cell: usize, _rows: Look) -> Result<Option<String>> {
+        Ok(None)
+    }
 }
+
+/// Goes through the batches of a cell's rows, in order. Errors: rows that are none; of what looks at them.
+pub type Look<'a> = &'a dyn Fn(&mut dyn FnMut(&Drawn) -> Result<()>) -> Result<()>;
 
 /// A cell as the engine sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +167,8 @@ pub trait Prepared: Send + Sync {
     fn close(&self) -> crate::Result<Vec<u8>>;
 }
 
-/// Where rows go: batches of one cell after the other, each cell's in the order of its replicates.
+/// Where rows go: batches of one cell after the other, each cell's in the order of its replicates. A cell that failed has no rows: it is
+/// closed with its error.
 pub trait Sink: Send {
     /// The next rows of a cell.
     fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()>;
@@ -221,8 +230,8 @@ pub fn run(
     journal: Option<&Journal>,
     sink: &mut (dyn Sink + '_),
 ) -> Result<usize> {
-    let order = Order { next: (0, 0), waiting: BTreeMap::new(), bytes: 0, busy: false };
-    let consumer = Consumer { sink, error: None, failed: 0 };
+    let order = Order { next: 0, waiting: BTreeMap::new(), bytes: 0, busy: false };
+    let consumer = Consumer { sink, failed: 0 };
     let engine = Engine::new(work, manner, journal, None, Some((Mutex::new(order), Mutex::new(consumer))));
     engine.run()?;
     Ok(engine
@@ -314,11 +323,14 @@ const UNKEPT: u64 = 10_000_000_000;
 /// Bytes of rows that may wait in memory.
 const WAITING: usize = 32 << 20;
 
+/// Batches of a cell by their number.
+type Batches = BTreeMap<u64, Waiting>;
+
 /// Rows that wait for their turn.
 struct Order {
-    /// Whose turn it is: cell and batch.
-    next: (usize, u64),
-    waiting: BTreeMap<(usize, u64), Waiting>,
+    /// The cell whose turn it is, once all of its batches are there.
+    next: usize,
+    waiting: BTreeMap<usize, Batches>,
     bytes: usize,
     /// Whether a thread is handing them on.
     busy: bool,
@@ -332,8 +344,6 @@ enum Waiting {
 /// Hands rows on; only the thread that is busy with it.
 struct Consumer<'a> {
     sink: &'a mut (dyn Sink + 'a),
-    /// The first error of the cell.
-    error: Option<String>,
     failed: usize,
 }
 
@@ -511,7 +521,7 @@ impl<'a, 's> Engine<'a, 's> {
                         failed.fetch_min(number, Ordering::Relaxed);
                     }
                     let seconds = clock.elapsed().as_secs_f64();
-                    let waits = !self.must_not_wait((cell, number));
+                    let waits = !self.must_not_wait();
                     let keep = |journal: &Journal| {
                         let batch = Batch { rows: rows.encode(), error: error.clone() };
                         journal.append(key, &batch, seconds)
@@ -553,47 +563,106 @@ impl<'a, 's> Engine<'a, 's> {
         }
     }
 
-    /// Whether there is no room for the rows, unless it is their turn.
-    fn must_not_wait(&self, place: (usize, u64)) -> bool {
-        self.ordered.as_ref().is_some_and(|(order, _)| {
-            let order = locked(order);
-            order.next != place && order.bytes > WAITING
+    /// Whether there is no room for more rows.
+    fn must_not_wait(&self) -> bool {
+        self.ordered.as_ref().is_some_and(|(order, _)| locked(order).bytes > WAITING)
+    }
+
+    /// Takes rows in and hands on those of cells whose turn it is, unless another thread is about it.
+    fn hand_on(&self, (cell, number): (usize, u64), waiting: Waiting) -> Result<()> {
+        let Some((order, consumer)) = &self.ordered else { return Ok(()) };
+        let mut ordered = locked(order);
+        ordered.bytes += waiting.bytes();
+        ordered.waiting.entry(cell).or_default().insert(number, waiting);
+        if ordered.busy {
+            return Ok(());
+        }
+        ordered.busy = true;
+        let mut consumer = locked(consumer);
+        while let Some((cell, batches)) = ordered.whole(self.work.units()) {
+            drop(ordered);
+            let bytes: usize = batches.values().map(Waiting::bytes).sum();
+            self.take(&mut consumer, cell, batches)?;
+            ordered = locked(order);
+            ordered.bytes -= bytes;
+        }
+        ordered.busy = false;
+        Ok(())
+    }
+
+    /// Hands on a whole cell: its rows and parts if nothing failed, and its end in any case. Errors: the journal, and of the sink.
+    fn take(&self, consumer: &mut Consumer, cell: usize, batches: Batches) -> Result<()> {
+        let unit = &self.work.units()[cell];
+        let error = match self.first_error(&batches)? {
+            None => self.work.objection(cell, &|look| self.look(unit, &batches, look))?,
+            error => error,
+        };
+        let mut closing = Vec::new();
+        for (number, waiting) in batches {
+            let is_end = number == unit.batches();
+            if !is_end && error.is_some() {
+                continue;
+            }
+            let rows = self.rows(waiting)?;
+            if is_end {
+                closing = rows.encode();
+            } else if rows.bytes() > 0 {
+                match number < unit.drawn() {
+                    true => consumer.sink.rows(cell, rows)?,
+                    false => consumer.sink.part(cell, &rows.encode())?,
+                }
+            }
+        }
+        consumer.failed += usize::from(error.is_some());
+        consumer.sink.close(cell, &closing, error.as_deref())
+    }
+
+    /// The first error of some batches. Errors: the journal.
+    fn first_error(&self, batches: &Batches) -> Result<Option<String>> {
+        for waiting in batches.values() {
+            let error = match waiting {
+                Waiting::Here(_, error) => error.clone(),
+                Waiting::Journaled(spot) if spot.failed => self.read(*spot)?.error,
+                Waiting::Journaled(_) => None,
+            };
+            if error.is_some() {
+                return Ok(error);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows the rows of a cell. Errors: the journal, and of `look`.
+    fn look(&self, unit: &Unit, batches: &Batches, look: &mut dyn FnMut(&Drawn) -> Result<()>) -> Result<()> {
+        batches.range(..unit.drawn()).try_for_each(|(_, waiting)| match waiting {
+            Waiting::Here(rows, _) => look(rows),
+            Waiting::Journaled(spot) => look(&Drawn::Encoded(self.read(*spot)?.rows)),
         })
     }
 
-    /// Takes rows in and hands on those whose turn it is, unless another thread is about it.
-    fn hand_on(&self, place: (usize, u64), waiting: Waiting) -> Result<()> {
-        let Some((order, consumer)) = &self.ordered else { return Ok(()) };
-        let mut order = locked(order);
-        order.bytes += waiting.bytes();
-        order.waiting.insert(place, waiting);
-        if order.busy {
-            return Ok(());
+    fn rows(&self, waiting: Waiting) -> Result<Drawn> {
+        match waiting {
+            Waiting::Here(rows, _) => Ok(rows),
+            Waiting::Journaled(spot) => Ok(Drawn::Encoded(self.read(spot)?.rows)),
         }
-        order.busy = true;
-        let mut consumer = locked(consumer);
-        loop {
-            let (cell, number) = order.next;
-            let Some(waiting) = order.waiting.remove(&(cell, number)) else { break };
-            order.bytes -= waiting.bytes();
-            let unit = &self.work.units()[cell];
-            let last = number == unit.batches();
-            let part = number >= unit.drawn() && !last;
-            order.next = if last { (cell + 1, 0) } else { (cell, number + 1) };
-            drop(order);
-            let (rows, error) = match (waiting, self.journal) {
-                (Waiting::Journaled(spot), Some(journal)) => {
-                    let batch = journal.read(spot)?;
-                    (Drawn::Encoded(batch.rows), batch.error)
-                }
-                (Waiting::Here(rows, error), _) => (rows, error),
-                (Waiting::Journaled(_), None) => unreachable!("without a journal nothing is read from it"),
-            };
-            consumer.take(cell, rows, error, (part, last))?;
-            order = locked(&self.ordered.as_ref().expect("as above").0);
+    }
+
+    fn read(&self, spot: Spot) -> Result<Batch> {
+        match self.journal {
+            Some(journal) => journal.read(spot),
+            None => unreachable!("without a journal nothing is read from it"),
         }
-        order.busy = false;
-        Ok(())
+    }
+}
+
+impl Order {
+    /// Takes out the cell whose turn it is, if all of its batches are there.
+    fn whole(&mut self, units: &[Unit]) -> Option<(usize, Batches)> {
+        let cell = self.next;
+        let there = self.waiting.get(&cell).map_or(0, BTreeMap::len) as u64;
+        let batches = if there > units.get(cell)?.batches() { self.waiting.remove(&cell) } else { None };
+        self.next += usize::from(batches.is_some());
+        Some((cell, batches?))
     }
 }
 
@@ -606,36 +675,85 @@ impl Waiting {
     }
 }
 
-impl Consumer<'_> {
-    fn take(
-        &mut self,
-        cell: usize,
-        rows: Drawn,
-        error: Option<String>,
-        (part, last): (bool, bool),
-    ) -> Result<()> {
-        let failed = self.error.is_some();
-        self.error = self.error.take().or(error);
-        if !last {
-            // Whether batches behind the first that failed were drawn is a matter of time.
-            if failed {
-                return Ok(());
-            }
-            return match (rows.bytes(), part) {
-                (0, _) => Ok(()),
-                (_, true) => self.sink.part(cell, &rows.encode()),
-                (_, false) => self.sink.rows(cell, rows),
-            };
-        }
-        let error = self.error.take();
-        self.failed += usize::from(error.is_some());
-        self.sink.close(cell, &rows.encode(), error.as_deref())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Cells of ten replicates in batches of two, each of which leaves its first number. The first cell fails in its fourth batch, the second by
+    /// an objection to its last batch, the third not.
+    struct Three {
+        units: Vec<Unit>,
+    }
+
+    struct Ready(usize);
+
+    impl Prepared for Ready {
+        fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
+            let failed = self.0 == 0 && replicates.start == 6;
+            let failed = if failed { Err(crate::Error::Own("the fourth".into())) } else { Ok(()) };
+            (Drawn::Encoded(encode(&replicates.start)), failed)
+        }
+
+        fn close(&self) -> crate::Result<Vec<u8>> {
+            Ok(vec![self.0 as u8])
+        }
+    }
+
+    impl Work for Three {
+        fn units(&self) -> &[Unit] {
+            &self.units
+        }
+
+        fn words(&self, cell: usize) -> String {
+            cell.to_string()
+        }
+
+        fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
+            Ok(Box::new(Ready(cell)))
+        }
+
+        fn objection(&self, cell: usize, rows: Look) -> Result<Option<String>> {
+            let mut last = 0;
+            rows(&mut |rows| rows.look(|&first: &u64| last = first))?;
+            Ok((cell == 1).then(|| format!("the last begins at {last}")))
+        }
+    }
+
+    #[derive(Default)]
+    struct Told {
+        rows: Vec<(usize, u64)>,
+        ends: Vec<(usize, Vec<u8>, Option<String>)>,
+    }
+
+    impl Sink for Told {
+        fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
+            self.rows.push((cell, rows.take()?));
+            Ok(())
+        }
+
+        fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
+            self.ends.push((cell, closing.to_vec(), error.map(str::to_owned)));
+            Ok(())
+        }
+    }
+
+    /// A cell that fails has no rows, wherever and however late it fails; the others have all of theirs, in order.
+    #[test]
+    fn a_cell_that_fails_has_no_rows() {
+        let unit = |key| Unit { key, replicates: 10, batch: 2, each: Each::default(), parts: (0, 0) };
+        let work = Three { units: vec![unit(1), unit(2), unit(3)] };
+        for threads in [1, 3] {
+            let mut told = Told::default();
+            let manner = Manner { threads, fail_fast: false, quiet: true, watch: None };
+            assert_eq!(run(&work, manner, None, &mut told).unwrap(), 2);
+            let rows: Vec<(usize, u64)> = (0..5).map(|batch| (2, 2 * batch)).collect();
+            assert_eq!(told.rows, rows);
+            let ends = [(0, vec![0], "the fourth".into()), (1, vec![1], "the last begins at 8".into())];
+            let ends = ends.map(|(cell, closing, error)| (cell, closing, Some(error)));
+            assert_eq!(told.ends[..2], ends);
+            assert_eq!(told.ends[2], (2, vec![2], None));
+        }
+    }
 
     /// One job has several threads only where its replicate is long enough for them to share it.
     #[test]

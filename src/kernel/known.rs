@@ -11,13 +11,27 @@ use std::collections::BTreeMap;
 ///
 /// Errors: nothing is left to move.
 pub(super) fn with_zeros(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> Result<Hierarchy> {
-    let Some(counts) = counts.filter(|_| hierarchy.has_known()) else { return Ok(hierarchy.clone()) };
+    match counts.filter(|_| hierarchy.has_known()) {
+        None => Ok(hierarchy.clone()),
+        Some(counts) => hierarchy.clone().with_known(zeros(hierarchy, counts)),
+    }
+}
+
+/// Whether releases that are not negative have nothing to choose: with what lies below known zeros, every count is known, and the one
+/// release is the confidential tree. `counts`: the confidential counts if releases must not be negative.
+pub(crate) fn is_settled(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> bool {
+    let marks = |counts| hierarchy.clone().with_known(zeros(hierarchy, counts));
+    counts.filter(|_| hierarchy.has_known()).is_some_and(|counts| marks(counts).is_err())
+}
+
+/// By node whether it is known, or lies below a known 0.
+fn zeros(hierarchy: &Hierarchy, counts: &[i64]) -> Vec<bool> {
     let mut known: Vec<bool> = (0..hierarchy.nodes()).map(|v| hierarchy.is_known(v)).collect();
     for v in 1..known.len() {
         let parent = hierarchy.parent(v);
         known[v] |= known[parent] && counts[parent] == 0;
     }
-    hierarchy.clone().with_known(known)
+    known
 }
 
 /// Where the leaves of a hierarchy are tied by known counts. Places are those among [`Hierarchy::leaves`].

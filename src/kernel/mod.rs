@@ -12,6 +12,9 @@ mod metropolized_independence;
 mod real_gibbs;
 mod real_independence;
 
+#[cfg(feature = "harness")]
+pub(crate) use known::is_settled;
+
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};

@@ -64,7 +64,7 @@ fn is_number(cell: &str) -> bool {
     let begins = |c: char| c.is_ascii_digit() || "+-−<>=.(".contains(c);
     cell.is_empty()
         || cell.starts_with(begins)
-        || ["-", "unknown", "impossible", "inf", "NaN"].contains(&cell)
+        || ["-", "unknown", "impossible", "failed", "inf", "NaN"].contains(&cell)
 }
 
 /// A part of a page. No text is broken to lines: that is done where it is written.
@@ -139,6 +139,11 @@ impl Page {
             self.0.push(Part::Text(text));
         }
         self
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The same, and a list, if there is anything to say.

@@ -90,14 +90,14 @@ table! {
         gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1; of Gaussian laws through their rho, at `delta_total`); null if nothing bounds it";
         gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1; `declared`: 0, a mechanism of one's own says what it pays; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
         tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
-        converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), else `yes`; `unknown` for a single chain or fewer than 4 records, and instead of `yes` where a certificate was asked for and has no upper limit below 1; empty for other cells";
+        converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), or a chain never moved, else `yes`; `unknown` for a single chain or fewer than 4 records, and instead of `yes` where a certificate was asked for and has no upper limit below 1; empty for other cells";
         delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known";
     }
 }
 
 table! {
     /// A cell that failed.
-    pub struct FailureRow in "failures.parquet", "Every study: one row per cell that failed, none if all went well. What it left before it failed is in the other tables." {
+    pub struct FailureRow in "failures.parquet", "Every study: one row per cell that failed, none if all went well. It has no rows but here, in `cells.parquet` and in `statements.parquet`." {
         cell: Key, "", "the cell";
         error: String, "", "why it failed: its first error";
     }

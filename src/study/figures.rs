@@ -77,7 +77,7 @@ impl Figures {
         }
     }
 
-    /// Adds a value; `place`: its number in the cell, and in words.
+    /// Adds a value, unless the cell failed: of several seeds one may have; `place`: its number in the cell, and in words.
     pub fn add(
         &mut self,
         cell: Key,
@@ -87,6 +87,9 @@ impl Figures {
         value: f64,
         empty: impl FnOnce() -> Sample,
     ) {
+        if self.failed.contains_key(&cell) {
+            return;
+        }
         let sample = self.samples.entry((cell, number, metric)).or_insert_with(|| (place(), empty()));
         sample.1.push(value);
     }

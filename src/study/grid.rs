@@ -8,7 +8,7 @@ use super::several::Several;
 use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
 use crate::config::wire::{GridBlock, WireFile};
 use crate::config::{Certify, Checker, Section};
-use crate::engine::{Drawn, Each, Prepared, Unit, Work};
+use crate::engine::{Drawn, Each, Look, Prepared, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan, resolved};
 use crate::input::Shape;
@@ -35,6 +35,10 @@ pub(super) trait Kind: Sync + Send + 'static {
     }
     /// Everything of a cell that does not depend on the replicate.
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
+    /// As [`Work::objection`].
+    fn objection(_: &Plan, _cell: usize, _rows: Look) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// Begins the tables. Errors: the disk.
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
     /// What one replicate leaves, roughly; its cost is that of the method.
@@ -121,6 +125,10 @@ impl<K: Kind> Work for Gridded<K> {
 
     fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
         K::prepare(&self.plan, cell)
+    }
+
+    fn objection(&self, cell: usize, rows: Look) -> Result<Option<String>> {
+        K::objection(&self.plan, cell, rows)
     }
 }
 

@@ -28,7 +28,7 @@ use crate::page::Page;
 use crate::store::{About, RunFolder};
 use crate::table::Declared;
 pub use figures::{Figures, Sample};
-pub use records::{Named, PAGES, PRINTED, Records, lines};
+pub use records::{FAILED, Named, PAGES, PRINTED, Records, lines};
 use schemars::{Schema, SchemaGenerator};
 use std::path::{Path, PathBuf};
 use toml::Spanned;

@@ -1,6 +1,6 @@
 //! Rows of tables as records of CSV and JSON.
 
-use super::cells::{self, CellRow};
+use super::cells::{self, CellRow, FailureRow};
 use super::release::known;
 use crate::failure::{Failure, Result};
 use crate::page::{Page, field};
@@ -20,7 +20,12 @@ pub struct Named {
     pub run: Run,
     /// Its first cells, as many as pages show.
     pub printed: Vec<CellRow>,
+    /// Errors of its cells that failed: they have rows in no table of results.
+    pub failed: HashMap<Key, String>,
 }
+
+/// What stands in a table, and in the column of this name in CSV, where a cell failed.
+pub const FAILED: &str = "failed";
 
 /// Cells of a run that pages show; the others are in its tables.
 pub const PRINTED: usize = 200;
@@ -79,7 +84,27 @@ impl Named {
             printed.push(row);
             Ok(printed.len() < PRINTED)
         })?;
-        Ok(Self { name, run, printed })
+        let mut failed = HashMap::new();
+        run.each(|row: FailureRow| {
+            failed.insert(row.cell, row.error);
+            Ok(())
+        })?;
+        Ok(Self { name, run, printed, failed })
+    }
+
+    /// Cells that pages show, and that failed.
+    pub fn printed_failed(&self) -> impl Iterator<Item = &CellRow> {
+        self.printed.iter().filter(|cell| self.failed.contains_key(&cell.cell))
+    }
+
+    /// Behind a page with a part for each cell: those that failed.
+    pub fn with_failed(&self, page: Page) -> Page {
+        match page.is_empty() {
+            true => page,
+            false => {
+                page.list(self.printed_failed().map(|cell| format!("{FAILED}: {}", cell.words())).collect())
+            }
+        }
     }
 
     /// The name of a level, from 1.
@@ -110,7 +135,7 @@ impl Named {
         page: impl Fn(&CellRow, &[R]) -> Result<Page>,
     ) -> Result<Page> {
         let pages = cells.iter().take(PAGES).map(|(cell, rows)| page(cell, rows));
-        let pages: Page = pages.collect::<Result<_>>()?;
+        let pages = self.with_failed(pages.collect::<Result<_>>()?);
         if cells.len() <= PAGES {
             return Ok(pages);
         }
@@ -175,23 +200,47 @@ impl<'a> Records<'a> {
         };
         let own = R::COLUMNS.iter().map(|column| named(column.name));
         let own = own.filter(|name| name != "cell" && !CELL.contains(&name.as_str()));
-        let header = ["run"].into_iter().chain(CELL).map(str::to_owned).chain(own).collect();
+        let failed = runs.iter().any(|run| !run.failed.is_empty()).then(|| FAILED.to_owned());
+        let header = ["run"].into_iter().chain(CELL).map(str::to_owned).chain(own).chain(failed).collect();
         Self::new(key, file, header, move |take| {
-            // Of the run, or the part of one, that is read.
-            let mut cells: Option<(*const Run, HashMap<Key, CellRow>)> = None;
-            each(runs, take, |row: R, run| {
-                let cells = match &cells {
-                    Some((of, cells)) if std::ptr::eq(*of, run) => cells,
-                    _ => &cells.insert((std::ptr::from_ref(run), cells::by_key(run)?)).1,
+            for run in runs.iter().filter(|run| run.run.has::<R>()) {
+                let cells = cells::by_key(&run.run)?;
+                let (mut drawn, mut goes_on, mut told) = (false, true, HashSet::new());
+                let what = |record: &mut Row, key: Key| -> Result<()> {
+                    record.insert("run".into(), run.name.as_str().into());
+                    record.extend(identity(known(&cells, key, &run.run)?));
+                    record
+                        .extend(run.failed.get(&key).map(|error| (FAILED.to_owned(), error.as_str().into())));
+                    Ok(())
                 };
-                let mut record: Row =
-                    fields(&row).into_iter().map(|(name, value)| (named(&name), value)).collect();
-                if let Some(key) = record.remove("cell").as_ref().and_then(Value::as_str) {
-                    let key = Key(u64::from_str_radix(key, 16).unwrap_or_default());
-                    record.extend(identity(known(cells, key, run)?));
+                run.run.while_true(|row: R| {
+                    let mut record: Row =
+                        fields(&row).into_iter().map(|(name, value)| (named(&name), value)).collect();
+                    let key = record.remove("cell").as_ref().and_then(Value::as_str).map(str::to_owned);
+                    let key = Key(u64::from_str_radix(&key.unwrap_or_default(), 16).unwrap_or_default());
+                    what(&mut record, key)?;
+                    match run.failed.contains_key(&key) {
+                        true => drop(told.insert(key)),
+                        false => drawn = true,
+                    }
+                    goes_on = take(record)?;
+                    Ok(goes_on)
+                })?;
+                // A table that no other cell of the run has says nothing of those that failed.
+                let failed =
+                    if drawn || run.failed.len() == cells.len() { run.run.all()? } else { Vec::new() };
+                for FailureRow { cell, .. } in failed {
+                    if goes_on && told.insert(cell) {
+                        let mut record = Row::new();
+                        what(&mut record, cell)?;
+                        goes_on = take(record)?;
+                    }
                 }
-                Ok(record)
-            })
+                if !goes_on {
+                    break;
+                }
+            }
+            Ok(())
         })
     }
 

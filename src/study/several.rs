@@ -2,7 +2,7 @@
 
 use super::grid::{Gridded, Kind};
 use super::{Listing, Planned, Tables};
-use crate::engine::{Drawn, Prepared, Sink, Unit, Work};
+use crate::engine::{Drawn, Look, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Plan, resolved};
 use crate::hash::{self, hex};
@@ -56,6 +56,11 @@ impl<K: Kind> Work for Several<K> {
     fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
         let (set, cell) = self.places[cell];
         self.sets[set].prepare(cell)
+    }
+
+    fn objection(&self, cell: usize, rows: Look) -> Result<Option<String>> {
+        let (set, cell) = self.places[cell];
+        self.sets[set].objection(cell, rows)
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Clock, Compared, Comparison, Paid, Verdict};
 use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
 use crate::page::{Format, Page, thousands};
-use crate::study;
+use crate::study::{self, FAILED};
 use std::collections::BTreeMap;
 
 /// What a table of differences shows.
@@ -24,6 +24,21 @@ impl Comparison {
     /// What changed for the worse: figures, and cells that fail now.
     pub fn worse(&self) -> usize {
         self.count(Verdict::Worse) + self.failed.len()
+    }
+
+    /// Cells of the base that the candidate has no figures of: it has them not, or they failed there.
+    pub fn lost(&self) -> usize {
+        self.only_base.len() + self.failed.len()
+    }
+
+    /// Cells of which no figures are compared, and why.
+    fn apart(&self) -> [(&[String], &'static str); 4] {
+        [
+            (&self.only_base, "only in the base"),
+            (&self.only_candidate, "only in the candidate"),
+            (&self.failed, if self.is_within() { FAILED } else { "failed now" }),
+            (&self.mended, "no longer failed"),
+        ]
     }
 
     /// Figures with a verdict.
@@ -78,7 +93,15 @@ impl Comparison {
                 figure.replicates.map_or(String::new(), |n| n.to_string()),
             ]
         };
-        let rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        let mut rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        for (cells, what) in self.apart() {
+            for cell in cells {
+                let (key, words) = cell.split_once(' ').unwrap_or((cell, ""));
+                let mut row = vec![String::new(); header.len()];
+                (row[0], row[1], row[11]) = (key.to_owned(), words.to_owned(), what.to_owned());
+                rows.push(row);
+            }
+        }
         study::lines(&header.map(str::to_owned), &rows)
     }
 
@@ -152,17 +175,13 @@ impl Comparison {
             false => Page::headed("Tables").table(1, ["table", "rows"], tables.collect()),
         };
         page = page.and(if self.is_within() { self.methods_page() } else { self.changes_page() });
-        let kinds = [
-            (&self.only_base, "only in the base"),
-            (&self.only_candidate, "only in the candidate"),
-            (&self.failed, if self.is_within() { "failed" } else { "failed now" }),
-            (&self.mended, "no longer failed"),
-        ];
-        let line = |(cells, what)| -> Vec<String> {
-            let cells: &Vec<String> = cells;
+        let line = |(cells, what): (&[String], &str)| -> Vec<String> {
             cells.iter().map(|cell| format!("{what}: {cell}")).collect()
         };
-        page = page.and(self.paid_page()).list(kinds.into_iter().flat_map(line).collect()).text(self.rule());
+        page = page
+            .and(self.paid_page())
+            .list(self.apart().into_iter().flat_map(line).collect())
+            .text(self.rule());
         let clock = |clock: &Clock| {
             let plural = if clock.processes == 1 { "" } else { "es" };
             let Clock { seconds, host, threads, processes } = clock;

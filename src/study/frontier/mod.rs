@@ -12,7 +12,7 @@ use super::grid::Kind;
 use super::records::{Named, Records};
 use super::release::{self, Release};
 use super::{Figures, Study, Tables};
-use crate::engine::{Drawn, Each, Prepared, Sink};
+use crate::engine::{Drawn, Each, Look, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Page;
@@ -44,6 +44,10 @@ impl Kind for Frontier {
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         Release::prepare(plan, cell)
+    }
+
+    fn objection(plan: &Plan, cell: usize, rows: Look) -> Result<Option<String>> {
+        Release::objection(plan, cell, rows)
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {

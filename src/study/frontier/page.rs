@@ -2,7 +2,7 @@
 
 use super::super::cells::{self, CellRow};
 use super::super::groups::{distinct, grouped, replicates};
-use super::super::records::{Named, Records, Row, Take, fields, identity};
+use super::super::records::{FAILED, Named, Records, Row, Take, fields, identity};
 use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
@@ -36,12 +36,19 @@ struct Curve {
     name: String,
     integers: bool,
     points: Vec<Point>,
+    /// What was to be paid where a cell failed.
+    failed: Vec<f64>,
 }
 
 impl Curve {
     /// The point of a level at a loss.
     fn at(&self, level: u32, paid: f64) -> Option<&Point> {
         self.points.iter().find(|point| point.level.level == level && point.own.paid == paid)
+    }
+
+    /// What stands where there is no point.
+    fn none(&self, paid: f64) -> String {
+        if self.failed.contains(&paid) { FAILED.into() } else { "-".into() }
     }
 }
 
@@ -68,15 +75,19 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         }
         Ok(true)
     })?;
-    let what = |point: &Point| {
-        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = &point.cell;
+    let what = |cell: &CellRow| {
+        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = cell;
         format!("{law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}")
     };
+    let gone = || cells.values().filter(|cell| run.failed.contains_key(&cell.cell));
     let curve = |points: Vec<Point>| {
-        let Point { cell, own, .. } = &points[0];
-        Curve { name: cell.method_plain(), integers: own.integers, points }
+        let Point { cell, own: first, .. } = &points[0];
+        let failed = gone().filter(|other| what(other) == what(cell));
+        let failed = failed.filter_map(|cell| own.get(&cell.cell)).map(|row| row.paid).collect();
+        Curve { name: cell.method_plain(), integers: first.integers, points, failed }
     };
-    let mut curves: Vec<Curve> = grouped(points, what).into_iter().map(curve).collect();
+    let curves = grouped(points, |point: &Point| what(&point.cell));
+    let mut curves: Vec<Curve> = curves.into_iter().map(curve).collect();
     type Part = fn(&CellRow) -> String;
     let parts: [(bool, Part); 6] = [
         (true, |cell| cell.law.name().to_owned()),
@@ -102,7 +113,8 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
 /// Losses and levels of some curves, in order.
 fn axes(curves: &[&Curve]) -> (Vec<f64>, Vec<u32>) {
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let paid = distinct(points().map(|point| point.own.paid));
+    let failed = curves.iter().flat_map(|curve| curve.failed.iter().copied());
+    let paid = distinct(points().map(|point| point.own.paid).chain(failed));
     let mut levels: Vec<u32> = points().map(|point| point.level.level).collect();
     levels.sort_unstable();
     levels.dedup();
@@ -195,15 +207,18 @@ pub(super) fn of(run: &Named) -> Result<Page> {
                 let here: Vec<Option<&Point>> = curves.iter().map(|curve| curve.at(level, paid)).collect();
                 let errors = here.iter().flatten().map(|point| point.error());
                 let best = errors.min_by(|a, b| a.mean.total_cmp(&b.mean));
-                let cell = |point: &Option<&Point>| {
-                    let (Some(point), Some(best)) = (*point, best) else { return "-".into() };
+                let cell = |(curve, point): (&&Curve, &Option<&Point>)| {
+                    let (Some(point), Some(best)) = (*point, best) else { return curve.none(paid) };
                     let error = point.error();
                     let beaten = Pair { at: paid, first: best, second: error }.sign(APART) < 0;
                     let star = if told_apart && !beaten { " *" } else { "" };
                     format!("{}{star}{}", with_error(error), point.cell.converged.mark())
                 };
                 rows.push(
-                    [run.level(level), paid.to_string()].into_iter().chain(here.iter().map(cell)).collect(),
+                    [run.level(level), paid.to_string()]
+                        .into_iter()
+                        .chain(curves.iter().zip(&here).map(cell))
+                        .collect(),
                 );
             }
         }
@@ -223,7 +238,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         let noise = |&paid: &f64| {
             let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
                 Some(point) => number(point.cell.epsilon),
-                None => "-".into(),
+                None => curve.none(paid),
             };
             std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
         };
@@ -259,7 +274,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
              logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
         );
     }
-    Ok(page)
+    Ok(run.with_failed(page))
 }
 
 /// The curves on logarithmic axes, level by level.
@@ -297,6 +312,7 @@ pub(super) fn points(runs: &[Named]) -> Records<'_> {
     let level = Records::of_cells::<LevelRow>("errors", "l1_error.csv", &[]).header;
     let more: Vec<String> = level.into_iter().filter(|name| !header.contains(name)).collect();
     header.extend(more);
+    header.extend(runs.iter().any(|run| !run.failed.is_empty()).then(|| FAILED.to_owned()));
     Records::new("frontier", "frontier.csv", header, move |take| {
         for run in runs {
             for point in curves(run, true)?.1.into_iter().flat_map(|curve| curve.points) {
@@ -305,6 +321,18 @@ pub(super) fn points(runs: &[Named]) -> Records<'_> {
                 record.extend(fields(&point.level));
                 record.remove("cell");
                 record.insert("run".into(), run.name.as_str().into());
+                if !take(record)? {
+                    return Ok(());
+                }
+            }
+            let cells = cells::by_key(&run.run)?;
+            for row in run.run.all::<FrontierRow>()? {
+                let Some(error) = run.failed.get(&row.cell) else { continue };
+                let mut record: Row = identity(known(&cells, row.cell, &run.run)?);
+                record.extend(fields(&row));
+                record.remove("cell");
+                record.insert("run".into(), run.name.as_str().into());
+                record.insert(FAILED.into(), error.as_str().into());
                 if !take(record)? {
                     return Ok(());
                 }

@@ -2,7 +2,7 @@
 
 use super::super::cells::CellRow;
 use super::super::groups::grouped;
-use super::super::records::Named;
+use super::super::records::{FAILED, Named};
 use super::marginals::{self, MarginalRow};
 use super::{Limits, half_decades, kernels};
 use crate::catalogue::MethodKind;
@@ -225,12 +225,13 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
         let bounds = bounds.remove(&cell.cell).unwrap_or_default();
         Line { cell, times: rows.remove(0), bounds }
     });
-    let noise = |line: &Line| {
-        let CellRow { law, epsilon, delta, sensitivity, .. } = line.cell;
+    let noise = |cell: &CellRow| {
+        let CellRow { law, epsilon, delta, sensitivity, .. } = cell;
         format!("{law:?} {epsilon:?} {delta:?} {sensitivity:?}")
     };
     let mut page = Page::default();
-    for lines in grouped(lines, noise) {
+    for lines in grouped(lines, |line: &Line| noise(line.cell)) {
+        let failed = run.printed_failed().filter(|cell| noise(cell) == noise(lines[0].cell));
         // Of chains whose marginals are known, their own distance.
         let truth = |(method, options): &(MethodKind, String)| {
             let line = lines.iter().find(|line| {
@@ -241,7 +242,7 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
             Some((line.cell.method_words(), marginals[&line.cell.cell].as_slice()))
         };
         let truths: Vec<Truth> = kernels.iter().filter_map(truth).collect();
-        page = page.and(summary(&run.name, &lines)).and(bound_table(&run.name, &lines, &truths));
+        page = page.and(summary(&run.name, &lines, failed)).and(bound_table(&run.name, &lines, &truths));
         for (method, options) in &kernels {
             let same: Vec<&Line> = lines
                 .iter()
@@ -263,7 +264,8 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     Ok(page)
 }
 
-fn summary(run: &str, lines: &[Line]) -> Page {
+/// `failed`: cells of the same noise.
+fn summary<'a>(run: &str, lines: &[Line], failed: impl Iterator<Item = &'a CellRow>) -> Page {
     let mut header: Vec<String> =
         ["method", "lag", "pairs", "censored", "median τ-L", "max τ-L", "moves / step"]
             .map(str::to_owned)
@@ -274,6 +276,11 @@ fn summary(run: &str, lines: &[Line]) -> Page {
         Some((low, high)) => format!("{t} [{low}, {high}]"),
         None => t,
     };
+    let failed = failed.map(|cell| {
+        let what = [cell.method_words(), cell.lag.map_or("-".into(), |lag| lag.to_string())];
+        what.into_iter().chain(vec![FAILED.to_owned(); header.len() - 2]).collect()
+    });
+    let failed: Vec<Vec<String>> = failed.collect();
     let rows = lines
         .iter()
         .map(|Line { cell, times, .. }| {
@@ -308,6 +315,7 @@ fn summary(run: &str, lines: &[Line]) -> Page {
             }
             row
         })
+        .chain(failed)
         .collect();
     let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
     if few {

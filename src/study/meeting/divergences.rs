@@ -116,7 +116,7 @@ pub(super) fn pages(run: &Named) -> crate::failure::Result<Page> {
     let bounds = run.by_cell(|row: &DivergenceRow| row.cell)?;
     let times = run.by_cell(|row: &DivergenceTimesRow| row.cell)?;
     let both = bounds.iter().zip(&times);
-    Ok(both.map(|((cell, bounds), (_, times))| page(cell, bounds, times)).collect())
+    Ok(run.with_failed(both.map(|((cell, bounds), (_, times))| page(cell, bounds, times)).collect()))
 }
 
 fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) -> Page {

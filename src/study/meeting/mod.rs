@@ -184,6 +184,11 @@ impl Sink for MeetingTables<'_> {
         let paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
         self.cells.close(cell, &paid, Convergence::NoChains, error)?;
         let (samples, groups) = (std::mem::take(&mut self.samples), std::mem::take(&mut self.groups));
+        if error.is_some() {
+            // Of other seeds.
+            self.met = None;
+            return Ok(());
+        }
         let asked = asked(self.plan, number);
         // Where parts have failed, the others say nothing.
         let complete = |extent: &(u64, u64)| samples.chains() == extent.0;

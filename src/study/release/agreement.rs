@@ -151,6 +151,12 @@ impl Comparisons {
         }
     }
 
+    /// The end of a cell of which nothing is kept.
+    pub(super) fn forget(&mut self, plan: &Plan, cell: usize) {
+        self.samples.iter_mut().for_each(Vec::clear);
+        self.close(plan, cell);
+    }
+
     /// The end of a cell.
     pub(super) fn close(&mut self, plan: &Plan, cell: usize) {
         let Some(group) = self.noise[cell] else { return };

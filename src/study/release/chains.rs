@@ -3,9 +3,10 @@
 use super::super::cells::{CellRow, Convergence};
 use super::super::groups::grouped;
 use super::super::published::{self, Published};
-use super::super::records::Named;
-use super::EntryRow;
+use super::super::records::{FAILED, Named};
+use super::{EntryRow, LevelRow};
 use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife, mean_ess};
+use crate::error::Error;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
@@ -14,6 +15,7 @@ use crate::rng::TaskKey;
 use crate::store::Run;
 use crate::table;
 use crate::table::Key;
+use std::collections::HashMap;
 
 table! {
     /// Diagnostics of one chain on one level's L1 error.
@@ -126,10 +128,38 @@ impl MixingRow {
     }
 }
 
+/// Of so many chains of a cell one may never move.
+const LEAST_CHAINS: u64 = 10;
+
+/// Why a cell fails of whose chains so many never moved; `None` if it does not.
+///
+/// A chain that never moved would release its start, so it releases nothing, and what the others release has the law of a chain given that
+/// it moves. That differs from the law of all chains by the share that is left out, in total variation. Beyond a tenth the others are
+/// no sample of what was asked for.
+pub(super) fn stuck_error(stuck: u64, chains: u64, steps: u64) -> Option<String> {
+    match (stuck, chains) {
+        (1.., 1) => Some(Error::NeverMoved { steps }.to_string()),
+        (1.., _) if stuck.saturating_mul(LEAST_CHAINS) > chains => Some(format!(
+            "{stuck} of {chains} chains never moved in {steps} steps: they would release their starting points, which is refused \
+             (more steps, or another proposal scale)"
+        )),
+        _ => None,
+    }
+}
+
 /// Whether the chains of a cell may be trusted: by the levels' L1 errors, and by the entries that are recorded.
-pub(super) fn convergence(cell: &Cell, levels: &[MixingRow], entries: &[EntryRow]) -> Convergence {
+/// `stuck`: how many never moved.
+pub(super) fn convergence(
+    cell: &Cell,
+    levels: &[MixingRow],
+    entries: &[EntryRow],
+    stuck: u64,
+) -> Convergence {
     if !cell.method.is_chain() {
         return Convergence::NoChains;
+    }
+    if stuck > 0 {
+        return Convergence::NotConverged;
     }
     let recorded = entries.iter().filter_map(EntryRow::mixing);
     let mut all = levels.iter().filter_map(MixingRow::mixing).chain(recorded).peekable();
@@ -178,10 +208,38 @@ pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
         format!(" (R-hat {rhat:.3}, effective sample sizes {bulk:.0} and {tail:.0})")
     });
     let rest = if unknown > 0 { format!("; {single}") } else { String::new() };
+    let (releases, mut stuck) = (releases(run)?, 0);
+    run.each(|row: MixingRow| {
+        let moved = releases.get(&row.cell).is_none_or(|&moved| moved == row.chains);
+        stuck += u64::from(row.level == 1 && !moved);
+        Ok(())
+    })?;
+    let stuck = if stuck > 0 { format!("; in {stuck} of them chains never moved") } else { String::new() };
     // Without the mark.
     let (not, first) = (not.len(), CellRow { converged: Convergence::NoChains, ..first.clone() }.words());
     let which = if not > 1 { "the first" } else { "it" };
-    Ok(Some(format!("{not} of {chains} cells with chains have not converged; {which}: {first}{worst}{rest}")))
+    Ok(Some(format!(
+        "{not} of {chains} cells with chains have not converged; {which}: {first}{worst}{stuck}{rest}"
+    )))
+}
+
+/// What it means that chains never moved.
+const STUCK: &str = "A chain that never moved would release its start, so it releases nothing: its cell has one release less, and has not converged. The cell's \
+                     figures are those of chains that moved. They can differ from those of all chains: in total variation the two laws differ by at most the share that is left out.";
+
+/// How many chains never moved.
+fn stuck_words(stuck: u64, level: &MixingRow) -> String {
+    format!("{stuck} of {} chains never moved in {} steps", level.chains, level.steps)
+}
+
+/// Releases of every cell. Errors: the table.
+fn releases(run: &Run) -> Result<HashMap<Key, u64>> {
+    let mut releases = HashMap::new();
+    run.each(|row: LevelRow| {
+        releases.insert(row.cell, row.replicates);
+        Ok(())
+    })?;
+    Ok(releases)
 }
 
 /// One line for each cell with chains.
@@ -199,8 +257,16 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
         "max R-hat",
     ];
     let mut rows = Vec::new();
-    let mut marks = Vec::new();
+    let (mut marks, mut stuck) = (Vec::new(), Vec::new());
     for run in runs {
+        let what = |cell: &CellRow| {
+            let noise = [run.name.clone(), cell.law.name().to_owned(), cell.epsilon.to_string()];
+            noise.into_iter().chain([cell.method_name(), cell.options_words()]).collect::<Vec<String>>()
+        };
+        for cell in run.printed_failed().filter(|cell| cell.chain.is_some()) {
+            rows.push(what(cell).into_iter().chain(vec![FAILED.to_owned(); header.len() - 5]).collect());
+        }
+        let releases = releases(&run.run)?;
         for (cell, levels) in run.by_cell(|row: &MixingRow| row.cell)? {
             let worst = levels.iter().filter(|level| level.ess_bulk.is_some());
             let worst =
@@ -210,13 +276,17 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
             let with = |mean, error| with_error(Estimate::new(mean, error));
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
             marks.push(cell.converged);
-            rows.push(vec![
-                run.name.clone(),
-                cell.law.name().to_owned(),
-                cell.epsilon.to_string(),
-                cell.method_name(),
-                cell.options_words(),
-                levels[0].chains.to_string(),
+            let (chains, moved) = (levels[0].chains, releases.get(&cell.cell).copied().unwrap_or(0));
+            if moved < chains {
+                stuck.push(format!(
+                    "{}: {}: {}",
+                    run.name,
+                    cell.words(),
+                    stuck_words(chains - moved, &levels[0])
+                ));
+            }
+            let figures = [
+                if moved < chains { format!("{moved} of {chains}") } else { chains.to_string() },
                 with(levels[0].acceptance, levels[0].acceptance_se),
                 or_dash(worst.and_then(|level| {
                     let (ess, error) = (level.ess_bulk?, level.ess_bulk_se);
@@ -224,7 +294,8 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
                 })),
                 or_dash(tail.map(|ess| format!("{ess:.0}"))),
                 or_dash(most.map(|rhat| format!("{rhat:.3}"))),
-            ]);
+            ];
+            rows.push(what(cell).into_iter().chain(figures).collect());
         }
     }
     if rows.is_empty() {
@@ -240,6 +311,9 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     if marks.contains(&Convergence::NotConverged) {
         page = page.text("† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
                 Do not trust its figures.");
+    }
+    if !stuck.is_empty() {
+        page = page.text(STUCK).list(stuck);
     }
     if marks.contains(&Convergence::Unknown) {
         page = page.text("‡ A single chain, few records, or coupled pairs that were asked for and say nothing: nothing tells whether it has converged.");

@@ -161,7 +161,7 @@ type Parts<'a> = (&'a CellRow, Vec<ComponentRow>);
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let parts: Vec<Parts> = run.by_cell(|row: &ComponentRow| row.cell)?;
     let name = &run.name;
-    Ok(distances(name, &parts).and(variances(name, &parts)).and(ratios(name, &parts)))
+    Ok(run.with_failed(distances(name, &parts).and(variances(name, &parts)).and(ratios(name, &parts))))
 }
 
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".

@@ -43,7 +43,7 @@ use super::records::{Named, Records};
 use super::{Study, Tables};
 use crate::config::{Certify, Pairs};
 use crate::coupling::MeetingTimes;
-use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, decode, encode};
+use crate::engine::{self, Drawn, Each, Look, Manner, Prepared, Sink, decode, encode};
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::{Keep, KeptNodes};
@@ -106,6 +106,21 @@ impl Kind for Release {
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let cell = &plan.cells[cell];
         Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
+    }
+
+    fn objection(plan: &Plan, cell: usize, rows: Look) -> Result<Option<String>> {
+        let cell = &plan.cells[cell];
+        if !cell.method.is_chain() {
+            return Ok(None);
+        }
+        let (mut releases, mut steps) = (0, 0);
+        rows(&mut |rows| {
+            rows.look(|rows: &Rows| {
+                releases += rows.releases();
+                steps = rows.chains.first().map_or(steps, |chain| chain.steps);
+            })
+        })?;
+        Ok(chains::stuck_error(cell.replicates.saturating_sub(releases), cell.replicates, steps))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -248,7 +263,7 @@ pub(super) fn check_certificates(plan: &Plan) -> Result<()> {
 /// What one cell gave, in memory.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Its rows, in the order of the replicates; those up to the error if one failed.
+    /// Its rows, in the order of the replicates; none if it failed.
     pub rows: Rows,
     /// What its releases pay.
     pub paid: Paid,

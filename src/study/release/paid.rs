@@ -2,7 +2,7 @@
 
 use super::super::cells::CellRow;
 use super::super::privacy::{statement_words, statements};
-use super::super::records::Named;
+use super::super::records::{FAILED, Named};
 use super::CertificateRow;
 use super::errors::LevelRow;
 use crate::failure::Result;
@@ -26,7 +26,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
         "delta of sampling",
     ];
     // Methods that pay the same for the same noise stand in one row.
-    let mut body: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
+    let mut body: Vec<Paid> = Vec::new();
     let (mut unknown, mut impossible) = (Vec::new(), Vec::new());
     for run in runs {
         let mut certificates = HashMap::new();
@@ -35,6 +35,8 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
             Ok(())
         })?;
         let statements = statements(&run.run)?;
+        let failed = run.printed_failed().map(|cell| (cell, vec![FAILED.to_owned(); header.len() - 2]));
+        failed.for_each(|(cell, pays)| add(&mut body, cell, pays));
         for (cell, _) in run.by_cell(|row: &LevelRow| row.cell)? {
             let certificate = certificates.get(&cell.cell);
             if let Some(row) = certificate.filter(|row| !row.unknown.is_empty()) {
@@ -74,13 +76,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
                     (None, _) => "unknown".into(),
                 },
             ];
-            let noise = cell.noise_words();
-            match body.iter_mut().find(|(other, _, same)| *other == noise && *same == pays) {
-                // Of several data sets or seeds once.
-                Some((_, methods, _)) if methods.contains(&cell.method_words()) => {}
-                Some((_, methods, _)) => methods.push(cell.method_words()),
-                None => body.push((noise, vec![cell.method_words()], pays)),
-            }
+            add(&mut body, cell, pays);
         }
     }
     if body.is_empty() {
@@ -103,11 +99,25 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     Ok(page.text(why).list(unknown))
 }
 
+/// Noise, methods, and what they pay.
+type Paid = (String, Vec<String>, Vec<String>);
+
+/// Adds what a cell pays to the methods that pay the same.
+fn add(body: &mut Vec<Paid>, cell: &CellRow, pays: Vec<String>) {
+    let noise = cell.noise_words();
+    match body.iter_mut().find(|(other, _, same)| *other == noise && *same == pays) {
+        // Of several data sets or seeds once.
+        Some((_, methods, _)) if methods.contains(&cell.method_words()) => {}
+        Some((_, methods, _)) => methods.push(cell.method_words()),
+        None => body.push((noise, vec![cell.method_words()], pays)),
+    }
+}
+
 /// What changes of one record pay: a line for each noise, or some if its methods pay otherwise. `paid`: noise, methods, and what they pay
 /// for a record that is added, one that is moved, and the smallest change, first; what sampling adds to delta, last.
-fn statements_by_noise(paid: &[(String, Vec<String>, Vec<String>)]) -> Vec<String> {
+fn statements_by_noise(paid: &[Paid]) -> Vec<String> {
     let mut kinds: Vec<(&str, [&str; 4], Vec<&str>)> = Vec::new();
-    for (noise, methods, pays) in paid {
+    for (noise, methods, pays) in paid.iter().filter(|(.., pays)| pays[0] != FAILED) {
         let methods = methods.iter().map(String::as_str);
         let [added, moved, smallest, .., sampling] = &pays[..] else { continue };
         // What exact sampling adds is in the table.

@@ -113,6 +113,11 @@ impl Rows {
         self.asked.is_some()
     }
 
+    /// How many replicates gave a release.
+    pub(super) fn releases(&self) -> u64 {
+        self.errors.iter().filter(|row| row.level == 1).count() as u64
+    }
+
     /// Adds what is asked of one release, of the errors of all its nodes or entries.
     pub(super) fn answer<V: Value>(&mut self, replicate: u64, errors: &[V]) {
         let Some(asked) = &self.asked else { return };

@@ -1,7 +1,7 @@
 //! The tables of a study of releases while it is drawn.
 
 use super::super::Tables;
-use super::super::cells::{CellTables, Paid};
+use super::super::cells::{CellTables, Convergence, Paid};
 use super::agreement::Comparisons;
 use super::answers::Answers;
 use super::certify::Certificates;
@@ -168,17 +168,31 @@ impl Sink for ReleaseTables<'_> {
         let (cell, subject) = (&self.plan.cells[number], &self.plan.subject);
         let mut paid: Paid = if closing.is_empty() { Paid::default() } else { decode(closing)? };
         let met = self.met.take();
+        if error.is_some() {
+            self.forget(number, met);
+            return self.cells.close(cell, &paid, Convergence::NoChains, error);
+        }
+        // What is not released is a chain that never moved.
+        let releases = self.levels.0.first().map_or(0, Level::releases);
+        let stuck = if cell.method.is_chain() { cell.replicates.saturating_sub(releases) } else { 0 };
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
-        let mut converged = convergence(cell, &mixing, &entries);
+        let mut certified = None;
         if let Some((certificates, file)) = &mut self.certificates
             && let Some(row) = certificates.row(self.plan, cell, mixing.first().map(|level| level.steps), met)
         {
-            paid.certified = row.bound_high;
-            converged = converged.certified(row.is_known());
+            // Pairs tell of all chains, releases are those of chains that moved.
+            paid.certified = row.bound_high.filter(|_| stuck == 0);
+            certified = Some(row.is_known());
             file.push(&row)?;
         }
-        self.cells.close(cell, &paid, converged, error)?;
+        // A chain that has nothing to choose draws its law.
+        let converged = match paid.tv_error.filter(|_| cell.method.is_chain()) {
+            Some(_) => Convergence::Converged,
+            None => convergence(cell, &mixing, &entries, stuck),
+        };
+        let converged = certified.map_or(converged, |known| converged.certified(known));
+        self.cells.close(cell, &paid, converged, None)?;
         for (i, level) in self.levels.0.iter_mut().enumerate() {
             let scale = cell.calibration.scales[i];
             let row = level.row(Key(cell.key), i as u32 + 1, scale, subject.level_size(i) as u64);
@@ -196,6 +210,25 @@ impl Sink for ReleaseTables<'_> {
             tails::rows(cell, &tail, norms).iter().try_for_each(|row| of.tails.1.push(row))?;
         }
         of.draws.take().map_or(Ok(()), DrawsFile::finish)
+    }
+}
+
+impl ReleaseTables<'_> {
+    /// Forgets what other seeds of a cell that failed have left. Its pairs are of its chain, and stay for other cells. `met`: the pairs.
+    fn forget(&mut self, number: usize, met: Option<MetTimes>) {
+        let cell = &self.plan.cells[number];
+        if let Some((certificates, _)) = &mut self.certificates {
+            certificates.row(self.plan, cell, Some(0), met);
+        }
+        self.levels.0.fill(Level::default());
+        self.mixing.0 = Chains::default();
+        self.answers.iter_mut().for_each(Answers::forget);
+        if let Some(of) = &mut self.table {
+            of.entries.0 = Entries::default();
+            of.components.0 = Components::new(of.table);
+            of.comparisons.0.forget(self.plan, number);
+            of.tails.0.clear();
+        }
     }
 }
 

@@ -113,5 +113,5 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
             .text("The bound is min(1, K t^m exp(-energy)) from the t on from which it is proved, and 1 below; in brackets the 95 % limit where none was seen.")
             .table(1, header, body.collect()).text(verdict));
     }
-    Ok(page)
+    Ok(run.with_failed(page))
 }

@@ -232,6 +232,11 @@ impl<'a> Answers<'a> {
         drawn.replicates += 1;
     }
 
+    /// Forgets the cell that is drawn.
+    pub(super) fn forget(&mut self) {
+        self.drawn = None;
+    }
+
     /// Writes the rows of the cell, which is forgotten. Errors: the disk.
     pub(super) fn close(&mut self, cell: &Cell) -> Result<()> {
         let Some(Drawn { stated, groups, sizes, kept, replicates }) = self.drawn.take() else {

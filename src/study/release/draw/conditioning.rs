@@ -237,8 +237,8 @@ impl Ready {
         Ok(())
     }
 
-    /// Runs chains from their starts; their last states are the releases. Errors: of the first that fails, with the rows of those
-    /// before it.
+    /// Runs chains from their starts; their last states are the releases, of those that moved. Errors: of the first that fails, with the rows
+    /// of those before it.
     fn chains<K: Dispersed<Value: Released>>(
         &self,
         kernel: &K,
@@ -259,7 +259,7 @@ impl Ready {
         }
         let records = if self.records == 0 { RECORDS } else { self.records };
         let mut kept: Vec<Kept> = starts.iter().map(|_| Kept::default()).collect();
-        let ends = chain::run_all(kernel, starts, steps, records, |chain, noise, put| {
+        let ends = chain::ends(kernel, starts, steps, records, |chain, noise, put| {
             put(0, noise.iter().map(|z| z.to_f64().abs()).sum());
             if self.records > 0 {
                 let kept = &mut kept[chain];
@@ -270,12 +270,14 @@ impl Ready {
             }
         });
         for ((replicate, end), kept) in range.zip(ends).zip(kept) {
-            let (state, record) = end?;
-            kept.violated.map_or(Ok(()), Err)?;
-            self.release(replicate, kernel.position(&state), rows)?;
-            for (i, errors) in kept.draws.iter().enumerate() {
-                rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
+            if let Some(state) = end.release() {
+                kept.violated.map_or(Ok(()), Err)?;
+                self.release(replicate, kernel.position(state), rows)?;
+                for (i, errors) in kept.draws.iter().enumerate() {
+                    rows.draws.push(Draw { replicate, iteration: i as u64 + 1, errors });
+                }
             }
+            let record = end.record;
             let trace = record.traces.first().map_or(&[][..], |trace| trace);
             rows.chains.push(ChainRow::of(self.key_of(replicate), 1, (record.steps, record.moves), trace));
             if replicate < TRACED_CHAINS {

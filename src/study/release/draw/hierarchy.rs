@@ -12,7 +12,7 @@ use crate::grid::Cell;
 use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
 use crate::input::HierarchyTable;
 use crate::invariant::{Hierarchy, Pieces};
-use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
+use crate::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start, is_settled};
 use crate::law::{EuclideanLaplace, Law, Sampler, Value};
 use crate::own::{Own, OwnReleases, Promises};
 use crate::privacy::Declared;
@@ -126,6 +126,14 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
                 Ok(())
             });
             (draws, tv_error)
+        }
+        Method::LineGibbs { .. } | Method::HierarchicalMh { .. } if is_settled(hierarchy, counts) => {
+            let draws: Drawing<L> = Box::new(|tree, mut range, rows| {
+                let noise = tree.zeros();
+                let released = tree.released(&noise);
+                range.try_for_each(|replicate| tree.record(replicate, &noise, &released, rows))
+            });
+            (draws, 0.0)
         }
         Method::LineGibbs { sweeps, .. } => {
             let kernel = LineGibbs::new(hierarchy, laws, counts)?;
@@ -359,7 +367,7 @@ impl<L: TreeNoise> Tree<L> {
         noise.iter().zip(&*self.counts).map(|(&z, &x)| L::Value::from_count(x) + z).collect()
     }
 
-    /// Runs one chain from its start and records its last state as the release.
+    /// Runs one chain from its start and records its last state as the release, if it moved.
     fn chain<K: Dispersed<Value = L::Value>>(
         &self,
         kernel: &K,
@@ -375,14 +383,17 @@ impl<L: TreeNoise> Tree<L> {
                 put(l, noise[self.hierarchy.level_nodes(l)].iter().map(|z| z.to_f64().abs()).sum());
             }
         };
-        let (state, record) =
-            chain::run(kernel, start, steps, RECORDS, &mut self.stream(replicate, Role::Moves), statistics)?;
-        let mut noise = kernel.position(&state).to_vec();
-        // Sums of reals drift by rounding along a chain; integers do not change here.
-        self.hierarchy.sum_up_noise(&mut noise);
-        self.record(replicate, &noise, &self.released(&noise), rows)?;
-        let ChainRecord { steps, moves, traces } = record;
-        for (l, trace) in traces.iter().enumerate() {
+        let end =
+            chain::end(kernel, start, steps, RECORDS, &mut self.stream(replicate, Role::Moves), statistics);
+        if let Some(state) = end.release() {
+            let mut noise = kernel.position(state).to_vec();
+            // Sums of reals drift by rounding along a chain; integers do not change here.
+            self.hierarchy.sum_up_noise(&mut noise);
+            self.record(replicate, &noise, &self.released(&noise), rows)?;
+        }
+        let ChainRecord { steps, moves, traces } = end.record;
+        for l in 0..levels {
+            let trace = traces.get(l).map_or(&[][..], |trace| trace);
             rows.chains.push(ChainRow::of(self.key_of(replicate), l as u32 + 1, (steps, moves), trace));
         }
         if replicate < TRACED_CHAINS {

@@ -35,7 +35,7 @@ table! {
         level: u32, "", "1 = root";
         scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known";
         nodes: u64, "nodes", "of the level; entries of a table";
-        replicates: u64, "", "releases";
+        replicates: u64, "", "releases: of chains those that moved";
         l1_normalised: f64, "counts per node", "mean of `l1` / nodes of the whole tree, as \"Two views\" normalises";
         l1_normalised_se: Option<f64>, "counts per node", "its standard error";
         l1_normalised_sd: Option<f64>, "counts per node", "standard deviation of one release";
@@ -129,6 +129,11 @@ impl Level {
         self.per_node.push(row.l1 / nodes as f64);
         self.l2.push(row.l2);
         self.bias.push(row.bias);
+    }
+
+    /// How many releases.
+    pub(super) fn releases(&self) -> u64 {
+        self.normalised.count()
     }
 
     /// The row; `None` without a release.

@@ -3,15 +3,16 @@
 use super::super::super::cells::CellRow;
 use super::super::super::groups::{distinct, grouped, replicates};
 use super::super::super::published::{self, Published};
-use super::super::super::records::{Named, Records};
+use super::super::super::records::{FAILED, Named, Records};
 use super::LevelRow;
 use crate::config::SplitSpec;
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, counted, number, with_error};
+use crate::table::Key;
 use serde_json::Map;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 type Line<'a> = (&'a CellRow, &'a LevelRow);
 
@@ -66,19 +67,26 @@ fn published(run: &Named) -> Result<Vec<Theirs>> {
 pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &LevelRow| row.cell)?;
     let published = published(run)?;
-    let lines = cells.iter().flat_map(|(cell, levels)| levels.iter().map(|level| (*cell, level)));
+    let drawn: HashMap<Key, &Vec<LevelRow>> =
+        cells.iter().map(|(cell, levels)| (cell.cell, levels)).collect();
+    let is_shown = |cell: &&CellRow| drawn.contains_key(&cell.cell) || run.failed.contains_key(&cell.cell);
     // Cells that share a table: everything but epsilon, level and method.
-    let table = |(cell, _): &Line| {
+    let table = |cell: &&CellRow| {
         let CellRow { law, split, delta, sensitivity, .. } = cell;
         format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
     };
-    let page = |lines: Vec<Line>| {
-        let law = lines[0].0.law.name();
+    let page = |cells: Vec<&CellRow>| {
+        let law = cells[0].law.name();
+        let mut lines: Vec<Line> = Vec::new();
+        for &cell in &cells {
+            let levels = drawn.get(&cell.cell).into_iter().flat_map(|levels| levels.iter());
+            lines.extend(levels.map(|level| (cell, level)));
+        }
         let here: Vec<&Theirs> =
             published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
-        error_table(run, &lines, &here).and(against_published(run, &lines, &here))
+        error_table(run, &cells, &lines, &here).and(against_published(run, law, &lines, &here))
     };
-    Ok(grouped(lines, table).into_iter().map(page).collect())
+    Ok(grouped(run.printed.iter().filter(is_shown), table).into_iter().map(page).collect())
 }
 
 /// Cells that are told apart by their budget alone.
@@ -86,16 +94,20 @@ fn same_method(a: &CellRow, b: &CellRow) -> bool {
     (a.method, &a.options, a.nonnegative) == (b.method, &b.options, b.nonnegative)
 }
 
-/// Levels by epsilon and method; below a method the published figures that stand beside it.
-fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
+/// Levels by epsilon and method; below a method the published figures that stand beside it. `cells`: with those that failed.
+fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Theirs]) -> Page {
     let mut methods: Vec<&CellRow> = Vec::new();
-    for (cell, _) in lines {
+    for cell in cells {
         if !methods.iter().any(|method| same_method(method, cell)) {
             methods.push(cell);
         }
     }
-    let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
-    let levels = levels(lines.iter().map(|(_, line)| *line));
+    let epsilons = distinct(cells.iter().map(|cell| cell.epsilon));
+    // Where all cells failed, the levels are those of the run.
+    let levels = match levels(lines.iter().map(|(_, line)| *line)) {
+        none if none.is_empty() => (1..=run.run.manifest.levels.len().max(1) as u32).collect(),
+        some => some,
+    };
     let mut body = Vec::new();
     for epsilon in epsilons {
         // A published figure stands behind the last method of its name.
@@ -125,13 +137,15 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
                     same_method(method, cell) && cell.epsilon == epsilon && line.level == level
                 })
             };
-            let Some((cell, _)) = levels.iter().copied().find_map(of) else { continue };
+            let here = |cell: &&&CellRow| same_method(method, cell) && cell.epsilon == epsilon;
+            let Some(cell) = cells.iter().find(here) else { continue };
+            let none = if run.failed.contains_key(&cell.cell) { FAILED } else { "-" };
             let twice = |other: &&CellRow| other.method_plain() == cell.method_plain();
             let words = match methods.iter().copied().filter(twice).count() {
                 1 => cell.method_name(),
                 _ => cell.method_words(),
             };
-            let error = |level| of(level).map_or("-".into(), |(_, line)| with_error(line.estimate()));
+            let error = |level| of(level).map_or(none.into(), |(_, line)| with_error(line.estimate()));
             body.push(
                 [epsilon.to_string(), words].into_iter().chain(levels.iter().copied().map(error)).collect(),
             );
@@ -145,7 +159,7 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
         .map(str::to_owned)
         .into_iter()
         .chain(levels.iter().map(|&level| run.level(level)));
-    let CellRow { law, delta, sensitivity, split, .. } = lines[0].0;
+    let CellRow { law, delta, sensitivity, split, .. } = cells[0];
     let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
     let (_, replicates) = replicates(lines.iter().map(|(_, line)| line.replicates));
     let (sum, which) = if run.run.manifest.subject == "table" {
@@ -163,12 +177,30 @@ fn error_table(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
     );
     let name = Figure::named(&format!("{}-l1-error-{}{delta}{split}", run.name, law.name()));
     let panels = panels(run, lines, published, &methods);
-    Page::main(title.clone()).text(about).figure(figure(name, title, &methods, panels)).table(2, header, body)
+    let page = Page::main(title.clone()).text(about);
+    let page = match lines.is_empty() {
+        true => page,
+        false => page.figure(figure(name, title, named(run, cells, &methods), panels)),
+    };
+    page.table(2, header, body)
+}
+
+/// Methods in words, with the budgets at which they failed.
+fn named(run: &Named, cells: &[&CellRow], methods: &[&CellRow]) -> Vec<String> {
+    let words = |method: &&CellRow| {
+        let failed =
+            cells.iter().filter(|cell| same_method(method, cell) && run.failed.contains_key(&cell.cell));
+        let failed: Vec<String> = failed.map(|cell| cell.epsilon.to_string()).collect();
+        match failed.is_empty() {
+            true => method.method_words(),
+            false => format!("{} ({FAILED} at epsilon {})", method.method_words(), failed.join(", ")),
+        }
+    };
+    methods.iter().map(words).collect()
 }
 
 /// The errors by level and method, the published ones beside.
-fn figure(name: String, title: String, methods: &[&CellRow], panels: Vec<Panel>) -> Figure {
-    let names: Vec<String> = methods.iter().map(|method| method.method_words()).collect();
+fn figure(name: String, title: String, names: Vec<String>, panels: Vec<Panel>) -> Figure {
     Figure {
         name,
         title,
@@ -227,7 +259,7 @@ fn panels(run: &Named, lines: &[Line], published: &[&Theirs], methods: &[&CellRo
 }
 
 /// How far each published figure lies from ours, and whether it scales as noise must.
-fn against_published(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page {
+fn against_published(run: &Named, law: &str, lines: &[Line], published: &[&Theirs]) -> Page {
     if published.is_empty() {
         return Page::default();
     }
@@ -290,7 +322,7 @@ fn against_published(run: &Named, lines: &[Line], published: &[&Theirs]) -> Page
     for epsilon in &epsilons {
         header.extend([format!("ε={epsilon}: theirs"), "ours".to_owned(), "z".to_owned()]);
     }
-    Page::headed(format!("{}: published against ours, {} noise", run.name, lines[0].0.law.name()))
+    Page::headed(format!("{}: published against ours, {law} noise", run.name))
         .text(
             "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
          z = (published - our mean) / standard deviation of one of our releases.",

@@ -2,7 +2,7 @@
 
 use super::super::super::cells::CellRow;
 use super::super::super::groups::{distinct, grouped, replicates};
-use super::super::super::records::Named;
+use super::super::super::records::{FAILED, Named};
 use super::LevelRow;
 use crate::failure::Result;
 use crate::page::{Page, with_error};
@@ -26,13 +26,15 @@ pub(in super::super) fn side_by_side(runs: &[Named]) -> Result<Page> {
                 lines.extend(levels.into_iter().map(|level| (*part, cell, level)));
             }
         }
-        let noise = |(_, cell, _): &Line| {
-            let CellRow { law, split, delta, sensitivity, .. } = cell;
-            format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
-        };
+        let noise = |(_, cell, _): &Line| self::noise(cell);
         page = grouped(lines, noise).into_iter().fold(page, |page, lines| page.and(table(&parts, &lines)));
     }
     Ok(page)
+}
+
+/// What the cells of a table share.
+fn noise(CellRow { law, split, delta, sensitivity, .. }: &CellRow) -> String {
+    format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
 }
 
 /// Epsilon, method and level by data set.
@@ -60,8 +62,15 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
                 if !parts.iter().any(|part| of(part).is_some()) {
                     continue;
                 }
-                let error =
-                    |part: &&Named| of(part).map_or("-".into(), |(.., row)| with_error(row.estimate()));
+                let failed = |part: &&Named| {
+                    let here = |cell: &CellRow| cell.epsilon == epsilon && method(cell) == *words;
+                    part.printed_failed().any(|cell| here(cell) && noise(cell) == noise(lines[0].1))
+                };
+                let error = |part: &&Named| match of(part) {
+                    Some((.., row)) => with_error(row.estimate()),
+                    None if failed(part) => FAILED.into(),
+                    None => "-".into(),
+                };
                 let first = [epsilon.to_string(), words.clone(), level_name(parts, level)];
                 body.push(first.into_iter().chain(parts.iter().map(error)).collect());
             }
