@@ -175,3 +175,17 @@ fn of_several_seeds_one_that_failed_fails_them_together() {
     let text = String::from_utf8(compared.stdout).unwrap();
     assert!(!text.contains("steps=80"), "{text}");
 }
+
+/// Below a known 0 there is nothing to choose: releases that are not negative are the zeros, by whichever method.
+#[test]
+fn below_a_known_zero_chains_release_the_zeros() {
+    let config = "name = \"zeros\"\nseed = 1\nreplicates = 20\n[data]\ntable = \"t.csv\"\nlevels = [\"a\", \"b\"]\ncount = \"n\"\n\
+                  known = [\"total\"]\n[[grid]]\nepsilon = 0.5\nlaw = [\"double-geometric\", \"laplace\"]\n\
+                  method = [{ kind = \"exact\", nonnegative = true }, { kind = \"line-gibbs\", sweeps = 9, nonnegative = true }, \
+                  { kind = \"hierarchical-mh\", steps = 9, nonnegative = true }]\n";
+    let place = Place::new(&[("t.csv", "a,b,n\nx,1,0\nx,2,0\ny,3,0\n"), ("config.toml", config)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows = place.rows::<ErrorRow>("out");
+    assert_eq!(rows.len(), 6 * 3 * 20);
+    assert!(rows.iter().all(|row| row.l1 == 0.0 && row.invariant_ok));
+}

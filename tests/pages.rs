@@ -727,7 +727,7 @@ margins = { l2 = 0.01 }
         "part",
         &["--set", "grid.epsilon=[0.5, 2.0]", "--set", "grid.method=\"exact\""],
     );
-    pin_comparison(&place, "release_only_in_one", &["base", "part", "--margin", "0.1"], 0);
+    pin_comparison(&place, "release_only_in_one", &["base", "part", "--margin", "0.1"], 7);
     run(&place, "config.toml", "few", &["--set", "seed=3", "--set", "replicates=1"]);
     pin_comparison(&place, "release_few", &["base", "few", "--level", "0.01"], 0);
     for (by, name, code) in [(1.4, "worse", 3), (0.6, "better", 0)] {
@@ -756,7 +756,7 @@ method = ["exact", { kind = "hierarchical-mh", steps = 1, proposal-scale = 2.0 }
     };
     let find = |wanted: bool| (1..40).find(|&seed| fails(seed) == wanted).unwrap();
     let (fine, failed) = (format!("seed-{}", find(false)), format!("seed-{}", find(true)));
-    pin_comparison(&place, "failed_now", &[&fine, &failed], 3);
+    pin_comparison(&place, "failed_now", &[&fine, &failed], 7);
     pin_comparison(&place, "no_longer_failed", &[&failed, &fine], 0);
 }
 
@@ -785,7 +785,7 @@ fn comparisons_of_other_studies() {
     pin_comparison(&place, "meeting_changed", &["meeting", "meeting-slow"], 3);
     run(&place, "meeting.toml", "meeting-failed", &[]);
     place.fail("meeting-failed", |row: &PairRow| row.cell);
-    pin_comparison(&place, "meeting_failed", &["meeting", "meeting-failed"], 3);
+    pin_comparison(&place, "meeting_failed", &["meeting", "meeting-failed"], 7);
     run(&place, "worlds.toml", "worlds", &[]);
     run(&place, "worlds.toml", "worlds-seed", &["--set", "seed=2"]);
     run(&place, "worlds.toml", "worlds-more", &["--set", "worlds.worlds=[4, 5]"]);
@@ -803,12 +803,12 @@ fn comparisons_of_other_studies() {
     run(&place, "privacy.toml", "privacy", &[]);
     run(&place, "privacy.toml", "privacy-part", &["--set", "grid.epsilon=[0.5, 2.0]"]);
     pin_comparison(&place, "privacy_identical", &["privacy", "privacy"], 0);
-    pin_comparison(&place, "privacy_only_in_one", &["privacy", "privacy-part"], 0);
+    pin_comparison(&place, "privacy_only_in_one", &["privacy", "privacy-part"], 7);
     run(&place, "privacy.toml", "privacy-worse", &[]);
     place.edit("privacy-worse", |row: &mut PaidRow| row.gamma *= 1.1);
     pin_comparison(&place, "privacy_changed", &["privacy", "privacy-worse"], 3);
     run(&place, "privacy.toml", "privacy-failed", &[]);
     place.fail("privacy-failed", |row: &PaidRow| row.cell);
-    pin_comparison(&place, "privacy_failed", &["privacy", "privacy-failed"], 3);
+    pin_comparison(&place, "privacy_failed", &["privacy", "privacy-failed"], 7);
     pin_comparison(&place, "privacy_no_longer_failed", &["privacy-failed", "privacy"], 0);
 }
