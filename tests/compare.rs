@@ -140,7 +140,7 @@ fn what_does_not_go_together_is_said() {
     let place = place();
     place.prints(&["run", "config.toml", "--out", "part", "--set", "grid.epsilon=[0.5, 2.0]"]);
     let (code, text, _) = compare(&place, &["base", "part"]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 7);
     assert!(text.contains("6 figures: 6 identical") && text.contains("only in the base"), "{text}");
     assert!(text.contains("only in the candidate"), "{text}");
     place.prints(&["run", "config.toml", "--out", "apart", "--set", "grid.epsilon=[2.0]"]);
