@@ -779,7 +779,7 @@ fn comparisons_of_other_studies() {
     );
     pin_comparison(&place, "meeting_identical", &["meeting", "meeting"], 0);
     pin_comparison(&place, "meeting_seed", &["meeting", "meeting-seed"], 0);
-    pin_comparison(&place, "meeting_cut", &["meeting-cut", "meeting"], 0);
+    pin_comparison(&place, "meeting_cut", &["meeting-cut", "meeting"], 7);
     run(&place, "meeting.toml", "meeting-slow", &["--set", "seed=2"]);
     place.edit("meeting-slow", |row: &mut PairRow| row.tau = row.tau.map(|tau| tau + 10));
     pin_comparison(&place, "meeting_changed", &["meeting", "meeting-slow"], 3);
