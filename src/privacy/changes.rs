@@ -5,19 +5,15 @@
 //! total, takes records as a tree does: one counts on every node from its leaf to the root. Elsewhere a record is one entry: it can be added
 //! where no equation holds the entry, and moved between entries of equal columns.
 //!
-//! The smallest change is an irreducible vector of sums and slacks (a Graver basis): whatever two tables differ by is a sum of such vectors of
-//! the same signs, and the table moved by one of them lies between the two. Of those of the least size that two tables differ by
-//! ([`Between`]) the worst is meant: they have one `Σ |u|`, but not one `Σ u²`. Where the vectors are too many to be listed, the smallest that was found
-//! is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
+//! The smallest change is looked for where no record can be added or moved ([`smallest`]).
 
 use super::between::Between;
+use super::smallest::{Smallest, smallest};
 use super::statement::Bounds;
 use super::{TreeChange, TreeCosts, WorstChange};
-use crate::invariant::{Bounded, Component, Linear, Moves, Region, TreeOfEntries};
+use crate::invariant::{Bounded, Component, Linear, Region, TreeOfEntries};
 use crate::lattice::{Row, Sparse};
 
-/// Short vectors that are tried where irreducible ones are too many.
-const TRIED: usize = 1 << 16;
 /// Leaves of a tree with bounds of any kind of which all changes are tried.
 const LEAVES_TRIED: usize = 64;
 
@@ -45,12 +41,12 @@ pub(super) struct Worst {
 
 impl Worst {
     /// Of entries that change by 1 each.
-    fn of_ones(records: u64, entries: f64, bounds: Bounds, is_certain: bool) -> Self {
+    pub(super) fn of_ones(records: u64, entries: f64, bounds: Bounds, is_certain: bool) -> Self {
         Self { records, size: entries, square: entries, bounds, place: String::new(), is_certain }
     }
 
     /// The worse of changes of one kind, under the bounds of both.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         let bounds = self.bounds.or(other.bounds);
         let (size, square) = (self.size.max(other.size), self.square.max(other.square));
         let is_certain = self.is_certain && other.is_certain;
@@ -60,22 +56,11 @@ impl Worst {
 }
 
 /// The worse of two, if there are any.
-fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
+pub(super) fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.or(b)),
         (a, b) => a.or(b),
     }
-}
-
-/// The smallest change that keeps everything.
-#[derive(Debug, Clone)]
-pub(super) enum Smallest {
-    /// It.
-    Is(Worst),
-    /// There is one table alone.
-    None,
-    /// No change is known, and not that there is none.
-    Unknown,
 }
 
 /// The changes that are possible in a table: the same for every noise.
@@ -148,7 +133,7 @@ impl TableChanges {
 }
 
 /// The tree of a component, if its equations are one. Of a total more is known than of other trees.
-fn tree(component: &Component) -> Option<TreeOfEntries> {
+pub(super) fn tree(component: &Component) -> Option<TreeOfEntries> {
     component.tree().filter(|_| !component.is_total())
 }
 
@@ -277,140 +262,6 @@ fn tree_records(
     [of(costs.worst_added()), of(costs.worst_moved())]
 }
 
-/// Of parts in which no record can be added or moved.
-fn smallest(parts: &[Between]) -> Smallest {
-    // Parts that may have a smaller change than was found in them.
-    let mut open: Vec<&Bounded> = Vec::new();
-    let mut found: Option<Worst> = None;
-    for between in parts {
-        let own = smallest_of(between);
-        if matches!(&own, Smallest::Unknown | Smallest::Is(Worst { is_certain: false, .. })) {
-            open.push(between.part);
-        }
-        let Smallest::Is(own) = own else { continue };
-        found = Some(match found {
-            Some(before) if before.records == own.records => before.or(own),
-            Some(before) if before.records < own.records => before,
-            _ => own,
-        });
-    }
-    let Some(mut worst) = found else {
-        return if open.is_empty() { Smallest::None } else { Smallest::Unknown };
-    };
-    for part in open {
-        worst.square = worst.square.max(largest_square(&part.component, worst.records));
-        worst.bounds = worst.bounds.or(Bounds::of(&part.region));
-        worst.is_certain = false;
-    }
-    Smallest::Is(worst)
-}
-
-fn smallest_of(between: &Between) -> Smallest {
-    let Bounded { component, region } = between.part;
-    let bounds = Bounds::of(region);
-    let is_record = match tree(component) {
-        // Leaves of a tree move, or nothing does.
-        Some(_) if region.rows.is_empty() => return Smallest::None,
-        Some(tree) => {
-            let mut is_leaf = vec![false; component.entries.len()];
-            let first = usize::from(tree.hierarchy.is_known(0));
-            let leaves = tree.hierarchy.leaves().iter();
-            leaves.for_each(|&leaf| is_leaf[tree.entries[leaf as usize - first] as usize] = true);
-            is_leaf
-        }
-        None => vec![true; component.entries.len()],
-    };
-    // Each row and each column has something above its lower bounds, else its entries could not change: the rest of a table with
-    // one more in two places of different rows and columns can be filled.
-    let filled = region.upper.is_open() && region.rows.is_empty();
-    if component.margins.is_some_and(|(rows, columns)| rows > 1 && columns > 1) && filled {
-        return Smallest::Is(Worst::of_ones(4, 4.0, bounds, true));
-    }
-    match between.irreducible() {
-        Some(vectors) => smallest_listed(between, vectors, &is_record, bounds),
-        None if is_record.contains(&false) => Smallest::Unknown,
-        None => smallest_tried(between, bounds),
-    }
-}
-
-/// Among all irreducible vectors. `is_record`: the entries that count as records.
-fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], bounds: Bounds) -> Smallest {
-    let counts: Vec<bool> =
-        between.part.equal_columns().iter().map(|(_, own)| is_record[own[0] as usize]).collect();
-    let sum = |of: &mut dyn Iterator<Item = &i64>| of.map(|x| x.unsigned_abs()).sum::<u64>();
-    let sized = vectors.iter().map(|vector| {
-        let sums = &vector[..counts.len()];
-        (sum(&mut sums.iter().zip(&counts).filter(|(_, counts)| **counts).map(|(x, _)| x)), sums)
-    });
-    let mut sized: Vec<(u64, &[i64])> = sized.collect();
-    sized.sort_unstable();
-    let mut worst: Option<Worst> = None;
-    for (records, sums) in sized {
-        if worst.as_ref().is_some_and(|worst| worst.records < records) {
-            break;
-        }
-        let Some((change, square)) = between.most_uneven(sums) else { continue };
-        if between.differ_by(&change) == Some(true) {
-            let size = sum(&mut sums.iter()) as f64;
-            worst = worse(worst, Some(Worst { square, ..Worst::of_ones(records, size, bounds, true) }));
-        }
-    }
-    worst.map_or(Smallest::None, Smallest::Is)
-}
-
-/// Among short vectors, in a part that is too large for more.
-fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
-    let part = between.part;
-    let own =
-        Component { entries: (0..part.component.entries.len() as u32).collect(), ..part.component.clone() };
-    let vectors = Moves::of(&own).ok().and_then(|moves| moves.list(TRIED)).unwrap_or_default();
-    let size = |vector: &Sparse| vector.iter().map(|(_, x)| u64::from(x.unsigned_abs())).sum::<u64>();
-    let mut sized: Vec<(u64, Sparse)> = vectors.into_iter().map(|vector| (size(&vector), vector)).collect();
-    sized.sort_unstable();
-    let found = sized.into_iter().find(|(_, vector)| between.differ_by(vector) == Some(true));
-    found.map_or(Smallest::Unknown, |(records, _)| {
-        // Nothing is smaller under both margins of a table.
-        let is_certain = component_least(&part.component) == Some(records);
-        let square = largest_square(&part.component, records);
-        Smallest::Is(Worst { square, ..Worst::of_ones(records, records as f64, bounds, is_certain) })
-    })
-}
-
-/// The size of the smallest vectors of a component's lattice, where it is known without a search.
-fn component_least(component: &Component) -> Option<u64> {
-    component.margins.is_some().then_some(4)
-}
-
-/// A bound on `Σ u_i²` of all vectors with `Σ |u_i| = size` that keep the equations: `m size`, m the largest entry that they can have.
-///
-/// An equation with the coefficient a of an entry, and others of at most b in size, wants `Σ |u_j| >= |u_i| |a| / b` of the others; several
-/// equations that share nothing but the entry want this of each. So `|u_i| (1 + Σ |a| / b) <= size`.
-pub(super) fn largest_square(component: &Component, size: u64) -> f64 {
-    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); component.entries.len()];
-    for (i, row) in component.rows.iter().enumerate() {
-        row.iter().for_each(|(entry, _)| rows[*entry as usize].push(i));
-    }
-    let mut most = 0u64;
-    for (entry, own) in rows.iter().enumerate() {
-        let (mut wanted, mut met) = (1.0, vec![entry as u32]);
-        for &i in own {
-            let row = &component.rows[i];
-            let others = || row.iter().filter(|(other, _)| *other as usize != entry);
-            if others().any(|(other, _)| met.contains(other)) {
-                continue;
-            }
-            let largest = others().map(|(_, b)| b.unsigned_abs()).max();
-            let a =
-                row.iter().find(|(other, _)| *other as usize == entry).map_or(0, |(_, a)| a.unsigned_abs());
-            // Alone in an equation it cannot change.
-            wanted += largest.map_or(f64::INFINITY, |largest| a as f64 / largest as f64);
-            met.extend(others().map(|(other, _)| *other));
-        }
-        most = most.max((size as f64 / wanted * (1.0 + 1e-12)) as u64);
-    }
-    most as f64 * size as f64
-}
-
 /// Whether the equations alone allow a record to be added, and to be moved.
 fn by_equations(component: &Component) -> [bool; 2] {
     match tree(component) {
@@ -458,83 +309,5 @@ pub(super) fn place(change: TreeChange, name: impl Fn(u32) -> String) -> String 
     match change {
         TreeChange::Added(leaf) => name(leaf),
         TreeChange::Moved { from, to } => format!("{} and {}", name(from), name(to)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::invariant::Inequalities;
-
-    fn smallest_of(invariant: &Linear, inequalities: &Inequalities, counts: &[i64]) -> Option<(u64, f64)> {
-        let region = inequalities.around(counts).unwrap();
-        match TableChanges::new(invariant, &region, "", |entry| entry.to_string()).smallest {
-            Smallest::Is(worst) if worst.is_certain => Some((worst.records, worst.square)),
-            Smallest::None => None,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Of a table of which all entries but those around a ring are fixed, the ring alone can change.
-    #[test]
-    fn what_bounds_forbid_is_not_the_smallest() {
-        let ring = |i: usize, j: usize| j == i || j == (i + 1) % 6;
-        let bounds = |open: i64, fixed: i64| -> Vec<i64> {
-            (0..36).map(|c| if ring(c / 6, c % 6) { open } else { fixed }).collect()
-        };
-        let margins = Linear::margins(6, 6).unwrap();
-        for open in [(0, 5), (0, i64::MAX)] {
-            let inequalities = Inequalities::bounds(bounds(open.0, 3), bounds(open.1, 3)).unwrap();
-            assert_eq!(smallest_of(&margins, &inequalities, &[3; 36]), Some((12, 12.0)));
-        }
-        assert_eq!(smallest_of(&margins, &Inequalities::default(), &[3; 36]), Some((4, 4.0)));
-    }
-
-    /// Two inequalities that are an equation together: no single bound shows that one entry cannot change alone.
-    #[test]
-    fn what_rows_forbid_together_is_not_the_smallest() {
-        let rows = vec![(vec![(0, 1), (1, -1)], 0), (vec![(0, -1), (1, 1)], 0)];
-        let inequalities = Inequalities::rows(rows).unwrap();
-        assert_eq!(smallest_of(&Linear::none(2), &inequalities, &[4, 4]), Some((2, 2.0)));
-        let halves =
-            Inequalities::rows(vec![(vec![(0, 1), (1, -2)], 0), (vec![(0, -1), (1, 2)], 0)]).unwrap();
-        assert_eq!(smallest_of(&Linear::none(2), &halves, &[4, 2]), Some((3, 5.0)));
-        // Nothing but the table itself.
-        let point = Inequalities::bounds(vec![0, 0], vec![1, 1]).unwrap().and(halves);
-        assert_eq!(smallest_of(&Linear::none(2), &point, &[0, 0]), None);
-    }
-
-    /// Of several changes of one size the one with the largest squares is meant.
-    #[test]
-    fn the_worst_of_the_smallest_is_meant() {
-        let a = crate::lattice::IntMatrix::from_rows(&[vec![-1, 1, 1, 3], vec![-1, -1, 3, 3]]).unwrap();
-        let matrix = Linear::matrix(&a).unwrap();
-        assert_eq!(smallest_of(&matrix, &Inequalities::default(), &[3, 0, 0, 2]), Some((4, 10.0)));
-        // Bounds forbid (3, 0, 0, 1).
-        let inequalities = Inequalities::bounds(vec![1, -9, -9, -9], vec![3, 9, 9, 9]).unwrap();
-        assert_eq!(smallest_of(&matrix, &inequalities, &[3, 0, 0, 2]), Some((4, 6.0)));
-    }
-
-    /// No vector of a lattice has larger squares than are stated for its size.
-    #[test]
-    fn squares_are_bounded() {
-        let mut systems = crate::testing::small_lattices();
-        systems.push(Linear::margins(3, 3).unwrap());
-        for invariant in systems {
-            for part in Region::everything().components(&invariant) {
-                let own = Linear::from_rows(part.component.entries.len(), part.component.rows.clone());
-                let Ok(own) = own else { continue };
-                for v in crate::testing::lattice_points(&own, 2) {
-                    let size = v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
-                    let square = v.iter().map(|x| (x * x) as f64).sum::<f64>();
-                    assert!(square <= largest_square(&part.component, size), "{v:?} of {invariant:?}");
-                }
-            }
-        }
-        // A table with margins: an entry of 2 wants 4 others.
-        assert_eq!(
-            largest_square(&Region::everything().components(&Linear::margins(3, 3).unwrap())[0].component, 4),
-            4.0
-        );
     }
 }

@@ -8,6 +8,7 @@ mod gaussian;
 mod lattice_gaussian;
 mod neighbours;
 mod norm_tail;
+mod smallest;
 mod statement;
 mod tree;
 

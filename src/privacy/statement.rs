@@ -12,7 +12,8 @@
 //! `(1 + gamma)` times as much ([`Gamma`]), imperfect sampling adds to delta ([`sampling_delta`]), and what is done with a draw afterwards
 //! adds nothing.
 
-use super::changes::{ONE_TABLE, Smallest, TableChanges, Worst, place};
+use super::changes::{ONE_TABLE, TableChanges, Worst, place};
+use super::smallest::Smallest;
 use super::tree::within_zeros;
 use super::{Gamma, TreeCosts, WorstChange, concentrated_epsilon, sampling_delta, tree_gamma_bound};
 use crate::error::Result;
