@@ -191,6 +191,7 @@ impl NewFile {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests open files of their own")]
 mod tests {
     use super::*;
 

@@ -199,7 +199,7 @@ fn a_stopped_run_says_how_to_go_on() {
     let identity = place.path("out.partial/journal/identity.json");
     let text = std::fs::read_to_string(&identity).unwrap();
     std::fs::write(&identity, text.replace("\"schema_version\": ", "\"schema_version\": 9")).unwrap();
-    place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["begun with the schema 910"]);
+    place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["begun with the schema 911"]);
     std::fs::write(&identity, "not json").unwrap();
     place.refuses(&["run", "config.toml", "--out", "out", "--resume"], &["identity.json", "cannot go on"]);
     std::fs::write(&identity, text).unwrap();

@@ -17,14 +17,13 @@ const PATH: &str = "t.csv";
 /// Columns and rows with their lines, by the crate `csv`.
 type Plain = (Vec<String>, Vec<(u64, Vec<String>)>);
 
-/// The line of a place, from 1: lines end with a line feed, a carriage return or both.
-fn line_of(source: &[u8], at: usize) -> u64 {
-    let before = &source[..at];
-    let ends = before
-        .iter()
-        .enumerate()
-        .filter(|&(i, &byte)| byte == b'\r' || (byte == b'\n' && (i == 0 || before[i - 1] != b'\r')));
-    1 + ends.count() as u64
+/// Where lines end: with a line feed, a carriage return or both.
+fn line_ends(source: &[u8]) -> Vec<usize> {
+    let ends = |&i: &usize| {
+        let (byte, before) = (source[i], i.checked_sub(1).map(|i| source[i]));
+        byte == b'\r' || (byte == b'\n' && before != Some(b'\r'))
+    };
+    (0..source.len()).filter(ends).collect()
 }
 
 /// Where the fields of a row begin; or at which of them, which begins with a quote, the raw text says something else than the value in quotes.
@@ -60,7 +59,7 @@ fn begins(raw: &[u8], fields: &csv::ByteRecord) -> Result<Vec<usize>, usize> {
 fn ends_quoted(source: &[u8]) -> bool {
     let more = [source, b"\n\x01\n"].concat();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&more[..]);
-    reader.byte_records().last().unwrap().unwrap() != csv::ByteRecord::from(vec!["\x01"])
+    reader.byte_records().last().unwrap().unwrap() != vec!["\x01"]
 }
 
 fn plain_table(source: &[u8]) -> Result<Plain, String> {
@@ -69,6 +68,9 @@ fn plain_table(source: &[u8]) -> Result<Plain, String> {
     let mut places: Vec<usize> =
         records.iter().map(|record| record.position().unwrap().byte() as usize).collect();
     places.push(source.len());
+    let ends = line_ends(source);
+    // The line of a place, from 1.
+    let line_of = |at: usize| 1 + ends.partition_point(|&end| end < at) as u64;
     let bad = |line: u64, message: &str| Err(format!("{PATH}: line {line}: {message}"));
     let (mut rows, mut first) = (Vec::new(), None);
     for (i, record) in records.iter().enumerate() {
@@ -77,12 +79,12 @@ fn plain_table(source: &[u8]) -> Result<Plain, String> {
             start = 3;
         }
         start += source[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        let line = line_of(source, start);
+        let line = line_of(start);
         let raw = &source[start..places[i + 1]];
         let last = i + 1 == records.len();
         match begins(raw, record) {
             Ok(all) if last && ends_quoted(source) => {
-                let opens = line_of(source, start + all[all.len() - 1]);
+                let opens = line_of(start + all[all.len() - 1]);
                 return bad(opens, "a quote opens here and is not closed before the end of the file");
             }
             // But for those that are written twice there is no other quote.
@@ -93,7 +95,7 @@ fn plain_table(source: &[u8]) -> Result<Plain, String> {
                         .replace("\"\"", "")
                         .contains('"') =>
             {
-                let opens = line_of(source, start + at);
+                let opens = line_of(start + at);
                 return bad(opens, "a quote opens here and is not closed before the end of the file");
             }
             Err(_) => return bad(line, "text stands behind a closing quote"),

@@ -495,7 +495,7 @@ mod tests {
             }
             // 10 are expected at most; 27 are exceeded with probability 1e-6.
             assert!(below.iter().all(|&below| below <= 27), "{epsilon} {rate}: {below:?}");
-            let limit = kernel.forgetting(0.05, &mut rng).unwrap();
+            let limit = kernel.forgetting(1e-6, &mut rng).unwrap();
             assert!(
                 distances.iter().zip(times).all(|(d, t)| limit.distance(t) > d - 1e-6),
                 "{epsilon} {rate}"

@@ -159,6 +159,7 @@ fn end_marked(mark: &str) {
 }
 
 /// Processes of ours with a mark.
+#[allow(clippy::disallowed_methods, reason = "the kernel writes them, and no user names them")]
 fn marked(mark: &str) -> Vec<Pid> {
     let has = |process: &Pid| {
         let mut all = Vec::new();
@@ -177,6 +178,7 @@ fn marked(mark: &str) -> Vec<Pid> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests open files of their own")]
 mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, Write};

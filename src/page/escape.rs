@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(shown("a\x1b[31mb\u{202e}\u{9b}\n"), "a\\u{1b}[31mb\\u{202e}\\u{9b}\n");
         assert!(matches!(shown("±, é, \n"), Cow::Borrowed(_)));
         assert_eq!(line("a\rb\nc\r\n"), "a\\u{d}b\\u{a}c\\u{d}\\u{a}");
-        assert_eq!(masked("a\rb\r\nc\u{9b}\r"), "a?b\r\nc??");
+        assert_eq!(masked("a\rb\r\nc\u{9b}\r"), "a?b\r\nc???");
     }
 
     #[test]

@@ -492,6 +492,7 @@ fn logs_in(journal: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests open files of their own")]
 mod tests {
     use super::*;
 
