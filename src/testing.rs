@@ -366,7 +366,11 @@ pub fn mis_distances(epsilon: f64, rate: f64, steps: &[u64]) -> Vec<f64> {
         })
         .collect();
     let totals = points.iter().fold((0.0, 0.0), |sums, point| (sums.0 + point.0, sums.1 + point.1));
-    points.iter_mut().for_each(|(p, q)| (*p, *q) = (*p / totals.0, *q / totals.1));
+    // Weights that would vanish are no larger than the smallest that digits are left for.
+    points.iter_mut().for_each(|(p, q)| {
+        *q /= totals.1;
+        *p = (*p / totals.0).max(1e-200 * *q);
+    });
     points.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     let weight = |(p, q): (f64, f64)| p / q;
     let mut law: Vec<f64> = points.iter().map(|(_, q)| *q).collect();
