@@ -39,6 +39,7 @@ pub(crate) struct End<S> {
 
 impl<S> End<S> {
     /// Its release; `None` if it never moved.
+    #[cfg(feature = "harness")]
     pub(crate) fn release(&self) -> Option<&S> {
         (!self.stuck).then_some(&self.state)
     }

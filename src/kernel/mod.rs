@@ -13,6 +13,7 @@ mod real_gibbs;
 mod real_independence;
 
 #[cfg(feature = "harness")]
+#[cfg(feature = "harness")]
 pub(crate) use known::is_settled;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
