@@ -215,9 +215,10 @@ fn invariants_refuse_nonsense() {
     }
     let steep = Linear::matrix(&matrix("1 100000000")).unwrap();
     let l2 = EuclideanLaplace::new(4.0).unwrap();
-    assert!(message(LatticeGibbs::new(&steep, None, l2).unwrap_err()).contains("64 bits"));
+    assert!(message(LatticeGibbs::new(&steep, None, l2).unwrap_err()).contains("bits, the limit is 62"));
     assert!(
-        message(LatticeMetropolis::new(&steep, l2, 0.3, BasisKind::Smith).unwrap_err()).contains("64 bits")
+        message(LatticeMetropolis::new(&steep, l2, 0.3, BasisKind::Smith).unwrap_err())
+            .contains("bits, the limit is 62")
     );
     assert!(Linear::total(3).unwrap().check(&[1, 1, -1]).is_err());
     assert!(Linear::total(3).unwrap().check(&[i64::MAX, i64::MAX, 2]).is_err());

@@ -2,7 +2,7 @@
 
 mod place;
 
-use congenial::privacy::{ChangeKind, concentrated_epsilon};
+use congenial::privacy::{Accountant, ChangeKind};
 use congenial::study::frontier::FrontierRow;
 use congenial::study::privacy::StatementRow;
 use congenial::study::release::LevelRow;
@@ -58,7 +58,7 @@ method = ["exact", "l2"]
     for (cell, row) in place.with_cells("out", |row: &FrontierRow| row.cell) {
         let rate = 1.0 / cell.scale;
         let pays = match (cell.delta, cell.method.name(), cell.nonnegative) {
-            (Some(delta), ..) => concentrated_epsilon(3.0 * rate * rate / 2.0, delta),
+            (Some(delta), ..) => Accountant::Zcdp.epsilon(3.0 * rate * rate / 2.0, delta),
             (None, "exact", true) => 3.0 * rate + log(1.0 + exp(rate) - exp(-2.0 * rate)),
             _ => 3.0 * rate,
         };

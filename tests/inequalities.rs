@@ -3,6 +3,7 @@
 
 mod place;
 
+use congenial::privacy::Accountant;
 use congenial::study::cells::CellRow;
 use congenial::study::composition::FindingRow;
 use congenial::study::privacy::PaidRow;
@@ -202,7 +203,7 @@ law = ["gaussian", "discrete-gaussian"]
 method = "exact"
 "#;
     // epsilon at sigma = 0.7 and sensitivity 1; and the least and the most that conditioning makes of rho.
-    let epsilon = |rho: f64| rho + 2.0 * (rho * 1e6f64.ln()).sqrt();
+    let epsilon = |rho: f64| Accountant::Zcdp.epsilon(rho, 1e-6);
     let rho = 0.5 / 0.49;
     place.write(
         "strip.toml",

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::exact::{ContinuousExact, ExactLattice, TreeLaw};
 use crate::imaging::SimplexValue;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};
+use crate::privacy::Accountant;
 
 /// What is known of a law.
 #[derive(Debug, Clone, Copy)]
@@ -14,8 +15,8 @@ pub struct LawFacts {
     pub on_trees: Option<&'static str>,
     /// What it is on a table.
     pub on_tables: &'static str,
-    /// Whether its privacy is stated with a delta.
-    pub needs_delta: bool,
+    /// How an epsilon is read off a rho at a delta, if its privacy is stated with one.
+    pub accountant: Option<Accountant>,
     /// Whether its noise is real-valued.
     pub continuous: bool,
 }
@@ -40,7 +41,7 @@ macro_rules! laws {
 }
 
 const INTEGERS: LawFacts =
-    LawFacts { name: "", on_trees: None, on_tables: "", needs_delta: false, continuous: false };
+    LawFacts { name: "", on_trees: None, on_tables: "", accountant: None, continuous: false };
 const REALS: LawFacts = LawFacts { continuous: true, ..INTEGERS };
 
 laws! {
@@ -58,16 +59,16 @@ laws! {
     };
     /// Real noise, normal.
     Gaussian = "gaussian", LawFacts {
-        on_trees: Some("real, with `delta`, calibrated through zero-concentrated privacy"),
-        on_tables: "real, with `delta`: `exact` without inequalities, and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
-        needs_delta: true,
+        on_trees: Some("real, with `delta`, calibrated by the exact curve of normal noise"),
+        on_tables: "real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
+        accountant: Some(Accountant::Normal),
         ..REALS
     };
     /// Integer noise with the weight `exp(-z²/(2 sigma²))`.
     DiscreteGaussian = "discrete-gaussian", LawFacts {
         on_trees: Some("integer, with `delta`, calibrated through zero-concentrated privacy"),
         on_tables: "a product, with `delta`, calibrated through zero-concentrated privacy",
-        needs_delta: true,
+        accountant: Some(Accountant::Zcdp),
         ..INTEGERS
     };
     /// Generalised Laplace with the ℓ1 norm, the same law as `double-geometric`.
@@ -80,7 +81,7 @@ laws! {
     /// Discrete Gaussian, its sigma by the lattice.
     GeneralizedGaussian = "generalized-gaussian", LawFacts {
         on_tables: "discrete Gaussian with sigma(epsilon, delta) of the lattice; `0 < delta < epsilon < 1/e`",
-        needs_delta: true,
+        accountant: Some(Accountant::Zcdp),
         ..INTEGERS
     };
 }
@@ -133,7 +134,7 @@ impl LawKind {
 
     /// Whether its privacy is stated with a delta.
     pub fn needs_delta(self) -> bool {
-        self.facts().needs_delta
+        self.facts().accountant.is_some()
     }
 
     /// Whether it is a law of the noise on all nodes of a hierarchy.

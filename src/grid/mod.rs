@@ -4,10 +4,11 @@ mod axes;
 mod key;
 mod resolved;
 
-use crate::catalogue::{LawKind, Method, MethodKind, Place};
+use crate::catalogue::{IntegerNoise, LawKind, Method, MethodKind, OnLaw, Place, RealNoise};
 use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
+use crate::law::EuclideanLaplace;
 use crate::privacy::{Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian};
 use crate::store::Run;
 use axes::Noise;
@@ -450,11 +451,13 @@ pub fn calibrate(
     let levels = subject.levels() - known;
     if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
-        return generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity);
+        let calibration = generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)?;
+        law.on(Makes(calibration.scales[0]))?;
+        return Ok(calibration);
     }
-    let guarantee = match delta {
+    let guarantee = match law.facts().accountant {
         None => Guarantee::Pure,
-        Some(delta) => Guarantee::Concentrated { delta },
+        Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
     };
     let split = match split {
         SplitSpec::Each => Split::Each,
@@ -464,11 +467,34 @@ pub fn calibrate(
     let calibration = Budget { epsilon, guarantee, sensitivity, split }.calibrate(levels)?;
     // Beyond these nothing that is drawn or summed stays within what numbers hold.
     match calibration.scales.iter().find(|scale| !(1e-100..=1e15).contains(*scale)) {
-        None => Ok(calibration.below_known(known)),
+        None => {
+            let mut scales = calibration.scales.iter();
+            scales.try_for_each(|&scale| law.on(Makes(scale)))?;
+            Ok(calibration.below_known(known))
+        }
         Some(scale) => {
             let want = "the noise of every level to have a scale from 1e-100 to 1e15";
             Err(crate::Error::parameter("epsilon and sensitivity: scale", format!("{scale:e}"), want))
         }
+    }
+}
+
+/// Whether a law takes a scale.
+struct Makes(f64);
+
+impl OnLaw for Makes {
+    type Output = ();
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> crate::Result<L>) -> crate::Result<()> {
+        law(self.0).map(drop)
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> crate::Result<L>) -> crate::Result<()> {
+        law(self.0).map(drop)
+    }
+
+    fn euclidean(self, law: fn(f64) -> crate::Result<EuclideanLaplace>) -> crate::Result<()> {
+        law(self.0).map(drop)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A budget and its split over the levels of a hierarchy.
 
+use super::Accountant;
 use crate::error::{Error, Result};
 
 /// How the budget is split over the levels that are measured.
@@ -16,10 +17,12 @@ pub enum Split {
 pub enum Guarantee {
     /// epsilon-differential privacy, additive in epsilon: Laplace and double geometric noise.
     Pure,
-    /// (epsilon, delta) through zero-concentrated privacy, additive in rho: Gaussian and discrete Gaussian noise.
+    /// (epsilon, delta) through rho, which adds over levels: Gaussian and discrete Gaussian noise.
     Concentrated {
         /// The delta at which epsilon is stated; in (0, 1).
         delta: f64,
+        /// How an epsilon is read off a rho.
+        accountant: Accountant,
     },
 }
 
@@ -82,20 +85,12 @@ impl Calibration {
     }
 }
 
-/// epsilon at which a rho-zCDP release is (epsilon, delta)-private: `rho + 2 sqrt(rho ln(1/delta))` (Bun, Steinke 2016, Prop.
-/// 1.3). rho >= 0, delta in (0, 1).
-pub fn concentrated_epsilon(rho: f64, delta: f64) -> f64 {
-    rho + 2.0 * libm::sqrt(rho * -libm::log(delta))
-}
-
 impl Budget {
     /// Calibrates the noise of `levels` levels.
     ///
     /// - Pure: `lambda_l = sensitivity / epsilon_l`, and all levels pay `Σ epsilon_l`.
-    /// - Concentrated: `rho = (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))²` solves
-    ///   `epsilon = rho + 2 sqrt(rho ln(1/delta))` (Bun, Steinke 2016, Prop. 1.3), `sigma_l = sensitivity / sqrt(2 rho_l)`
-    ///   (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all levels pay `Σ rho_l`,
-    ///   converted back. Valid for every epsilon.
+    /// - Concentrated: rho is the largest of which the accountant makes no more than epsilon ([`Accountant::rho`]), `sigma_l = sensitivity / sqrt(2 rho_l)`
+    ///   (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all levels pay `Σ rho_l`, converted back. Valid for every epsilon.
     ///
     /// Errors: a number outside its range, noise scales that are not finite and > 0, or shares that are not one positive number per level with the
     /// sum 1 (to 1e-9).
@@ -141,16 +136,14 @@ impl Budget {
                 epsilon: epsilon * total,
                 delta: 0.0,
             },
-            Guarantee::Concentrated { delta } => {
+            Guarantee::Concentrated { delta, accountant } => {
                 if !(delta > 0.0 && delta < 1.0) {
                     return Err(Error::parameter("delta", delta, "a number in (0, 1)"));
                 }
-                let log = -libm::log(delta);
-                let root = libm::sqrt(epsilon + log) - libm::sqrt(log);
-                let rho = root * root;
+                let rho = accountant.rho(epsilon, delta);
                 Calibration {
                     scales: shares.iter().map(|share| sensitivity / libm::sqrt(2.0 * rho * share)).collect(),
-                    epsilon: concentrated_epsilon(rho * total, delta),
+                    epsilon: accountant.epsilon(rho * total, delta),
                     delta,
                 }
             }
@@ -171,12 +164,16 @@ mod tests {
         let split = Budget { split: Split::Shares(vec![0.2, 0.8]), ..pure.clone() };
         assert_eq!(split.calibrate(2).unwrap().scales, [20.0, 5.0]);
         assert!(split.calibrate(3).is_err());
-        let guarantee = Guarantee::Concentrated { delta: 1e-6 };
-        let gaussian = Budget { guarantee, ..split };
-        let calibrated = gaussian.calibrate(2).unwrap();
-        assert!((calibrated.epsilon - 0.5).abs() < 1e-12 && calibrated.delta == 1e-6);
-        let rho: f64 = calibrated.scales.iter().map(|sigma| 4.0 / (2.0 * sigma * sigma)).sum();
-        assert!((rho + 2.0 * (rho * libm::log(1e6)).sqrt() - 0.5).abs() < 1e-12);
+        for accountant in Accountant::ALL {
+            let guarantee = Guarantee::Concentrated { delta: 1e-6, accountant };
+            let calibrated = Budget { guarantee, ..split.clone() }.calibrate(2).unwrap();
+            assert!((calibrated.epsilon - 0.5).abs() < 1e-12 && calibrated.delta == 1e-6);
+            let rho: f64 = calibrated.scales.iter().map(|sigma| 4.0 / (2.0 * sigma * sigma)).sum();
+            assert!((accountant.epsilon(rho, 1e-6) - 0.5).abs() < 1e-12);
+            // All levels pay the sum of their rho, less than the sum of their epsilons.
+            let each = Budget { guarantee, ..pure.clone() }.calibrate(3).unwrap();
+            assert!(each.epsilon > 0.5 && each.epsilon < 1.5, "{}", each.epsilon);
+        }
     }
 
     #[test]
@@ -194,6 +191,7 @@ mod tests {
         let refused = Budget { epsilon: 1e308, ..good.clone() }.calibrate(3).unwrap_err().to_string();
         assert!(refused.contains("all levels together"), "{refused}");
         assert!(Budget { split: Split::Shares(vec![0.5, 0.6]), ..good.clone() }.calibrate(2).is_err());
-        assert!(Budget { guarantee: Guarantee::Concentrated { delta: 0.0 }, ..good }.calibrate(2).is_err());
+        let guarantee = Guarantee::Concentrated { delta: 0.0, accountant: Accountant::Normal };
+        assert!(Budget { guarantee, ..good }.calibrate(2).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Privacy: from a budget to the noise of every level, and back to what a release pays: [`Statement`].
 
+mod accountant;
 mod attained;
 mod between;
 mod budget;
@@ -8,12 +9,14 @@ mod gaussian;
 mod lattice_gaussian;
 mod neighbours;
 mod norm_tail;
+mod normal_curve;
 mod smallest;
 mod statement;
 mod tree;
 
+pub use accountant::Accountant;
 pub use attained::{Attained, Words, all_choices, all_orders, attained};
-pub use budget::{Budget, Calibration, Guarantee, Split, concentrated_epsilon};
+pub use budget::{Budget, Calibration, Guarantee, Split};
 pub use changes::TableChanges;
 pub use gaussian::{RhoRatio, SLACK, rho_ratio};
 pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};

@@ -146,6 +146,9 @@ mod tests {
             let Ok(invariant) = Linear::matrix(&IntMatrix::from_rows(&rows).unwrap()) else { continue };
             says += assert_below(&invariant, if d > 3 { 9 } else { 20 });
         }
+        // Far apart in one direction: near 0 there are more points than the volume says.
+        let apart = IntMatrix::from_rows(&[vec![1, 1, 0, 0], vec![0, 0, 1001, 1000]]).unwrap();
+        says += assert_below(&Linear::matrix(&apart).unwrap(), 12);
         // Closed forms of margins, of a total and of free entries.
         says +=
             assert_below(&Linear::margins(2, 2).unwrap(), 9) + assert_below(&Linear::total(2).unwrap(), 40);

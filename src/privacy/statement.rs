@@ -12,10 +12,11 @@
 //! `(1 + gamma)` times as much ([`Gamma`]), imperfect sampling adds to delta ([`sampling_delta`]), and what is done with a draw afterwards
 //! adds nothing.
 
+use super::accountant::Accountant;
 use super::changes::{ONE_TABLE, TableChanges, Worst, place};
 use super::smallest::Smallest;
 use super::tree::within_zeros;
-use super::{Gamma, TreeCosts, WorstChange, concentrated_epsilon, sampling_delta, tree_gamma_bound};
+use super::{Gamma, TreeCosts, WorstChange, sampling_delta, tree_gamma_bound};
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Region};
 
@@ -30,6 +31,8 @@ pub enum Standard {
     Concentrated {
         /// In (0, 1).
         delta: f64,
+        /// How epsilon is read off rho.
+        accountant: Accountant,
     },
 }
 
@@ -45,11 +48,14 @@ impl Standard {
 
     fn loss(self, cost: f64) -> Loss {
         match self {
-            Self::Pure => Loss { epsilon: cost, rho: None, delta: 0.0 },
-            Self::Euclidean => Loss { epsilon: libm::sqrt(cost), rho: None, delta: 0.0 },
-            Self::Concentrated { delta } => {
-                Loss { epsilon: concentrated_epsilon(cost, delta), rho: Some(cost), delta }
-            }
+            Self::Pure => Loss { epsilon: cost, rho: None, accountant: None, delta: 0.0 },
+            Self::Euclidean => Loss { epsilon: libm::sqrt(cost), rho: None, accountant: None, delta: 0.0 },
+            Self::Concentrated { delta, accountant } => Loss {
+                epsilon: accountant.epsilon(cost, delta),
+                rho: Some(cost),
+                accountant: Some(accountant),
+                delta,
+            },
         }
     }
 }
@@ -61,6 +67,8 @@ pub struct Loss {
     pub epsilon: f64,
     /// Of Gaussian laws.
     pub rho: Option<f64>,
+    /// How epsilon is read off rho.
+    pub accountant: Option<Accountant>,
     /// 0 for pure laws.
     pub delta: f64,
 }
@@ -160,7 +168,7 @@ impl Price {
         };
         // An upper bound is rounded up.
         let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
-        let Loss { epsilon, rho, delta } = self.loss;
+        let Loss { epsilon, rho, delta, .. } = self.loss;
         let mut words = match self.is_bound() {
             true => format!("epsilon at most {}", at_most(epsilon)),
             false => format!("epsilon {}", figure(epsilon)),
@@ -255,7 +263,7 @@ impl Declared {
                 Some(epsilon) => Change::Possible(Price {
                     records,
                     place: String::new(),
-                    loss: Loss { epsilon, rho: None, delta: self.delta },
+                    loss: Loss { epsilon, rho: None, accountant: None, delta: self.delta },
                     gamma: Gamma::Declared,
                 }),
                 None => Change::Unknown("the mechanism does not say what it pays for it".into()),
@@ -301,8 +309,10 @@ impl Pricing {
     fn change(&self, records: u64, cost: f64, gamma: Gamma, place: &str) -> Change {
         let loss = self.standard.loss(cost);
         let gamma = match (self.inequalities, self.standard) {
-            (Inequalities::TimesRho(ratio), Standard::Concentrated { delta }) if gamma != Gamma::Proved => {
-                let more = concentrated_epsilon(ratio.max(1.0) * cost, delta) / loss.epsilon - 1.0;
+            (Inequalities::TimesRho(ratio), Standard::Concentrated { delta, accountant })
+                if gamma != Gamma::Proved =>
+            {
+                let more = accountant.epsilon(ratio.max(1.0) * cost, delta) / loss.epsilon - 1.0;
                 Gamma::Computed(more.max(0.0))
             }
             _ => gamma,
@@ -500,9 +510,14 @@ mod tests {
         assert_eq!(pure.smallest.words(), "epsilon 8, conditioned 10");
         let euclidean = of(&margins, &[1; 12], Standard::Euclidean, 0.5);
         assert_eq!(euclidean.smallest.price().unwrap().loss.epsilon, 4.0);
-        let gaussian = of(&margins, &[1; 12], Standard::Concentrated { delta: 1e-6 }, 2.0);
+        let gaussian = of(
+            &margins,
+            &[1; 12],
+            Standard::Concentrated { delta: 1e-6, accountant: Accountant::Normal },
+            2.0,
+        );
         let loss = gaussian.smallest.price().unwrap().loss;
-        assert_eq!((loss.rho, loss.epsilon), (Some(0.5), concentrated_epsilon(0.5, 1e-6)));
+        assert_eq!((loss.rho, loss.epsilon), (Some(0.5), Accountant::Normal.epsilon(0.5, 1e-6)));
     }
 
     /// rho multiplied, and the epsilon that follows.
@@ -510,11 +525,11 @@ mod tests {
     fn gaussian_noise_pays_through_its_rho() {
         let region = Bounding::nonnegative(3).around(&[1, 2, 3]).unwrap();
         let changes = TableChanges::new(&Linear::total(3).unwrap(), &region, "total", |e| e.to_string());
-        let standard = Standard::Concentrated { delta: 1e-5 };
+        let standard = Standard::Concentrated { delta: 1e-5, accountant: Accountant::Zcdp };
         let price =
             changes.statement(2.0, standard, Inequalities::TimesRho(1.5)).moved.price().unwrap().clone();
         assert_eq!(price.loss.rho, Some(0.25));
-        assert!((price.epsilon().unwrap() - concentrated_epsilon(0.375, 1e-5)).abs() < 1e-12);
+        assert!((price.epsilon().unwrap() - Accountant::Zcdp.epsilon(0.375, 1e-5)).abs() < 1e-12);
     }
 
     /// One tree as a tree and as a table with equations: one statement, whatever noise.
@@ -533,7 +548,10 @@ mod tests {
         for (standard, inequalities) in [
             (Standard::Pure, Inequalities::ByChange { all }),
             (Standard::Pure, Inequalities::Times(Gamma::Proved)),
-            (Standard::Concentrated { delta: 1e-6 }, Inequalities::Times(Gamma::Unknown)),
+            (
+                Standard::Concentrated { delta: 1e-6, accountant: Accountant::Zcdp },
+                Inequalities::Times(Gamma::Unknown),
+            ),
         ] {
             let as_tree = Statement::of_tree(&tree, &[1.7; 3], standard, inequalities, None, name).unwrap();
             let as_table = changes.statement(1.7, standard, inequalities);

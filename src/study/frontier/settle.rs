@@ -145,6 +145,7 @@ fn solve(target: f64, start: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::Accountant;
 
     fn found(target: f64, loss: impl Fn(f64) -> f64) -> (Option<f64>, usize) {
         let mut evaluations = 0;
@@ -167,8 +168,9 @@ mod tests {
     #[test]
     fn bent_losses_are_met() {
         let moved = |epsilon: f64| 2.0 * epsilon + libm::log(2.0 - libm::exp(-2.0 * epsilon));
-        let concentrated = |rho: f64| crate::privacy::concentrated_epsilon(rho, 1e-6);
-        let losses: [&dyn Fn(f64) -> f64; 2] = [&moved, &concentrated];
+        let zcdp = |rho: f64| Accountant::Zcdp.epsilon(rho, 1e-6);
+        let normal = |rho: f64| Accountant::Normal.epsilon(rho, 1e-6);
+        let losses: [&dyn Fn(f64) -> f64; 3] = [&moved, &zcdp, &normal];
         for loss in losses {
             for target in [1e-3, 0.25, 1.0, 2.0, 8.0, 40.0] {
                 let (mut low, mut high) = (1e-12, 1e3);

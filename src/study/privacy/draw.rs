@@ -9,8 +9,7 @@ use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::{DoubleGeometric, Law};
 use crate::privacy::{
-    Conditioning, Gamma, Search, WorstPair, concentrated_epsilon, gamma_bound, longest_step, rho_ratio,
-    tables,
+    Accountant, Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, rho_ratio, tables,
 };
 use crate::table::Key;
 use rayon::prelude::*;
@@ -158,9 +157,9 @@ fn concentrated(cell: &Cell, ratio: f64) -> f64 {
     let rho = 0.5 * (cell.sensitivity / sigma) * (cell.sensitivity / sigma);
     let stated = match cell.law {
         LawKind::GeneralizedGaussian => cell.calibration.epsilon,
-        _ => concentrated_epsilon(rho, delta),
+        _ => Accountant::Zcdp.epsilon(rho, delta),
     };
-    (concentrated_epsilon(ratio * rho, delta) / stated - 1.0).max(0.0)
+    (Accountant::Zcdp.epsilon(ratio * rho, delta) / stated - 1.0).max(0.0)
 }
 
 /// The bound over all parts.

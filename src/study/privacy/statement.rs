@@ -5,7 +5,8 @@ use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{
-    Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges, longest_step,
+    Accountant, Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges,
+    longest_step,
 };
 use crate::store::Run;
 use crate::table::Key;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+text_value!(Accountant, |accountant: &Accountant| accountant.name(), Accountant::named);
 text_value!(ChangeKind, |kind: &ChangeKind| kind.name(), ChangeKind::named);
 
 table! {
@@ -25,8 +27,9 @@ table! {
         why: String, "", "why it is impossible, or why nothing is known of it; else empty";
         records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
         place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1; last, of an upper bound, that a smaller change may exist or that it may be impossible";
-        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon of rho at `delta`; of a mechanism of one's own what it says";
+        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon that `accountant` reads off rho at `delta`; of a mechanism of one's own what it says";
         rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
+        accountant: Option<Accountant>, "", "Gaussian laws: `normal` (the exact curve of normal noise: Balle, Wang 2018) or `zcdp` (the best that follows from rho-zCDP: Canonne, Kamath, Steinke 2020)";
         delta: Option<f64>, "", "0 for pure laws";
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
         gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed; `declared` of a mechanism of one's own";
@@ -51,6 +54,7 @@ impl StatementRow {
             place: price.map_or(String::new(), |price| price.place.clone()),
             epsilon: price.map(|price| price.loss.epsilon),
             rho: price.and_then(|price| price.loss.rho),
+            accountant: price.and_then(|price| price.loss.accountant),
             delta: price.map(|price| price.loss.delta),
             gamma: price.and_then(|price| price.gamma.value()),
             gamma_known: price.map_or(String::new(), |price| price.gamma.how().to_owned()),
@@ -65,7 +69,7 @@ impl StatementRow {
             (Some(epsilon), Some(delta)) => Change::Possible(Price {
                 records: self.records.unwrap_or(0),
                 place: self.place.clone(),
-                loss: Loss { epsilon, rho: self.rho, delta },
+                loss: Loss { epsilon, rho: self.rho, accountant: self.accountant, delta },
                 gamma: Gamma::named(self.gamma, &self.gamma_known),
             }),
             _ if self.possible => Change::Unknown(self.why.clone()),
@@ -84,6 +88,7 @@ pub fn described(change: &Change) -> Value {
         "place": row.place,
         "epsilon": row.epsilon,
         "rho": row.rho,
+        "accountant": row.accountant.map(Accountant::name),
         "delta": row.delta,
         "gamma": row.gamma,
         "gamma_known": row.gamma_known,
@@ -163,7 +168,10 @@ impl<'a> Statements<'a> {
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
         let standard = match (cell.law, cell.delta) {
             (LawKind::L2, _) => Standard::Euclidean,
-            (_, Some(delta)) => Standard::Concentrated { delta },
+            (law, Some(delta)) => match law.facts().accountant {
+                Some(accountant) => Standard::Concentrated { delta, accountant },
+                None => Standard::Pure,
+            },
             (_, None) => Standard::Pure,
         };
         let inequalities = match (rho_factor, cell.law) {
