@@ -1,5 +1,13 @@
 //! The one error type of the mathematical core.
 
+/// Sizes from here on are not counted.
+const UNCOUNTED: u64 = 1_000_000_000_000_000_000;
+
+/// A size in words.
+fn amount(needed: u64) -> String {
+    if needed < UNCOUNTED { needed.to_string() } else { "far more".into() }
+}
+
 /// What the core refuses. Every message carries the value and what was wanted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -31,16 +39,24 @@ pub enum Error {
         reason: &'static str,
     },
     /// A table that the method needs is larger than its limit.
-    #[error("{what} needs {needed} {unit}, the limit is {limit}")]
+    #[error("{what} needs {} {unit}, the limit is {limit}", amount(*needed))]
     TooLarge {
         /// The table.
         what: String,
-        /// Its size.
+        /// Its size; 10^18 says that or more.
         needed: u64,
         /// The limit.
         limit: u64,
         /// What is counted.
         unit: &'static str,
+    },
+    /// The same of a method in whose place another serves.
+    #[error("{why}; `{instead}` serves it")]
+    Instead {
+        /// Why the method does not.
+        why: Box<Error>,
+        /// The one that does.
+        instead: &'static str,
     },
     /// A Markov chain made no move: its last state is its first.
     #[error(

@@ -2,7 +2,7 @@
 
 use super::planar::{Fall, FewDimensions};
 use crate::error::Result;
-use crate::invariant::{Bounded, Component, Hull, Linear, Region, basis};
+use crate::invariant::{Bounded, Component, Hull, Linear, Region, Tied, basis};
 use crate::lattice::{BasisKind, IntMatrix, orthonormal};
 use crate::law::{Gaussian, Laplace, Law, RealLaw};
 use crate::rng::{Rng, exponential, gamma, normal};
@@ -21,6 +21,7 @@ pub trait ContinuousExact: RealLaw {
 /// | --- | --- | --- |
 /// | no equation on an entry | the law | the law |
 /// | total, partition | `S (D - D')` | entry by entry |
+/// | entries equal up to sign, each with as many others | as one entry with less noise, then any of these | `sigma N ξ` |
 /// | anything else | one or two free dimensions: [`FewDimensions`] | `sigma N ξ` |
 /// | with inequalities | one or two free dimensions: [`FewDimensions`] | the same |
 ///
@@ -49,6 +50,8 @@ enum How {
     Gaussian(Vec<u32>, f64, Vec<Vec<f64>>),
     /// One or two free dimensions.
     Few(Box<FewDimensions>),
+    /// Groups of Laplace entries that are equal up to sign, k each: as one with lambda / k.
+    Tied(Box<ContinuousSampler>, Tied),
 }
 
 impl ContinuousExact for Laplace {
@@ -67,9 +70,20 @@ impl ContinuousExact for Laplace {
             How::LaplaceTotal(component.entries.clone(), self.scale())
         } else {
             let bounded = Bounded { component: component.clone(), region: Region::everything() };
-            How::Few(Box::new(FewDimensions::new(&bounded, self.fall())?))
+            match FewDimensions::new(&bounded, self.fall()) {
+                Ok(few) => How::Few(Box::new(few)),
+                Err(why) => tied(component, self).ok_or(why)?,
+            }
         }))
     }
+}
+
+/// `None`: nothing is tied, or the groups are served no better.
+fn tied(component: &Component, law: Laplace) -> Option<How> {
+    let tied = component.tied()?;
+    let law = Laplace::new(law.scale() / tied.groups[0].len() as f64).ok()?;
+    let groups = ContinuousSampler::new(law, &tied.equations, None).ok()?;
+    Some(How::Tied(Box::new(groups), tied))
 }
 
 impl ContinuousExact for Gaussian {
@@ -142,6 +156,11 @@ impl RealComponent {
                 }
             }
             How::Few(few) => few.draw(rng, noise),
+            How::Tied(groups, tied) => {
+                let mut values = vec![0.0; tied.groups.len()];
+                groups.draw(rng, &mut values);
+                tied.spread(&values, noise);
+            }
         }
     }
 }
@@ -210,6 +229,26 @@ mod tests {
         let refused =
             ContinuousSampler::new(law, &Linear::margins(3, 3).unwrap(), None).unwrap_err().to_string();
         assert!(refused.contains("laplace noise with 4 free dimensions"), "{refused}");
+    }
+
+    /// All two-way sums of a 2 × 2 × 5 table: five layers with lambda/4 and one sum, against the closed form of their variance.
+    #[test]
+    fn layers_of_tables_are_a_total() {
+        let lambda = 1.7;
+        let at = |i: u32, j: u32, k: u32| (i * 2 + j) * 5 + k;
+        let mut rows = Vec::new();
+        for a in 0..2 {
+            rows.extend((0..5).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
+            rows.extend((0..5).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
+            rows.extend((0..2).map(|b| (0..5).map(|k| (at(a, b, k), 1)).collect()));
+        }
+        let invariant = Linear::from_rows(20, rows).unwrap();
+        let sampler = ContinuousSampler::new(Laplace::new(lambda).unwrap(), &invariant, None).unwrap();
+        let all = draws(&sampler, 20, 60_000, 58);
+        assert!(all.iter().all(|z| invariant.check_reals(z, 0.0).is_ok()));
+        let squares: Moments = all.iter().map(|z| z[7] * z[7]).collect();
+        let want = (lambda / 4.0) * (lambda / 4.0) * 9.0 * 4.0 / (5.0 * 6.0);
+        assert_mean(squares.mean(), want, squares.deviation(), 60_000);
     }
 
     /// Gaussian entries under equations: their covariances are sigma² times the projection onto the kernel.

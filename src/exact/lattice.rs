@@ -5,8 +5,8 @@ use super::klein::{EuclideanKlein, Klein};
 use super::margins::{BoundedMargins, BoundedScratch, MarginsScratch, MarginsTable};
 use super::{Entry, GeometricSum, IntegerTree, PartsScratch, SplitScratch, Truncated};
 use crate::error::{Error, Result};
-use crate::invariant::{Bounded, Component, Linear, NO_LOWER, NO_UPPER, Region};
-use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw};
+use crate::invariant::{Bounded, Component, Linear, NO_LOWER, NO_UPPER, Region, Tied};
+use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, IntegerLaw, LatticeLaw, Law};
 use crate::rng::Rng;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -34,6 +34,7 @@ pub trait ExactLattice: LatticeLaw {
 /// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
+/// | too large for these, with entries equal up to sign | a total of 2 × 2 × n tables with all two-way margins, and the like | [`Klein`] | [`EuclideanKlein`] |
 /// | with inequalities | [`Truncated`], for margins [`BoundedMargins`] | the same | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 ///
@@ -72,6 +73,8 @@ pub enum ComponentSampler {
     Grouped(Box<Grouped>),
     /// Equations and inequalities.
     Truncated(Box<Truncated>),
+    /// Equations that leave entries equal up to sign.
+    Tied(Box<TiedExact>),
     /// An entry in no equation.
     Entry(u32, Arc<Entry>),
     /// Equations that are a hierarchy, lower bounds of its leaves included.
@@ -82,9 +85,26 @@ pub enum ComponentSampler {
     EuclideanKlein(Box<EuclideanKlein>),
 }
 
+/// Groups of entries that are equal up to sign: `Σ |z| / lambda` of k of them is that of one with `lambda / k`.
+#[derive(Debug)]
+pub struct TiedExact {
+    groups: LatticeExact,
+    tied: Tied,
+}
+
+impl TiedExact {
+    /// `None`: nothing is tied, or the groups are served no better.
+    fn new(component: &Component, law: DoubleGeometric) -> Option<Self> {
+        let tied = component.tied()?;
+        let law = DoubleGeometric::new(Law::scale(&law) / tied.groups[0].len() as f64).ok()?;
+        Some(Self { groups: LatticeExact::new(&tied.equations, None, law).ok()?, tied })
+    }
+}
+
 /// Space for one draw, reused from draw to draw.
 #[derive(Debug, Clone, Default)]
 pub struct LatticeScratch {
+    tied: Vec<i64>,
     split: SplitScratch,
     parts: Vec<i64>,
     grouped: GroupedScratch,
@@ -108,6 +128,9 @@ impl ExactLattice for DoubleGeometric {
             match Grouped::new(component, &self) {
                 // Many equations leave few free dimensions.
                 Err(large @ Error::TooLarge { .. }) => {
+                    if let Some(tied) = TiedExact::new(component, self) {
+                        return Ok(ComponentSampler::Tied(Box::new(tied)));
+                    }
                     let region = Region::everything();
                     let bounded = Bounded { component: component.clone(), region };
                     or_tree(within(&bounded, self, MAX_ALIASES).map_err(|_| large), &bounded, self)?
@@ -291,6 +314,13 @@ impl ComponentSampler {
             Self::BoundedMargins(table) => table.draw(rng, &mut scratch.margins.1, noise),
             Self::Grouped(grouped) => grouped.draw(rng, &mut scratch.grouped, noise),
             Self::Truncated(truncated) => truncated.draw(rng, &mut scratch.truncated, noise),
+            Self::Tied(tied) => {
+                let mut values = std::mem::take(&mut scratch.tied);
+                values.resize(tied.tied.groups.len(), 0);
+                tied.groups.draw(rng, scratch, &mut values);
+                tied.tied.spread(&values, noise);
+                scratch.tied = values;
+            }
             Self::Entry(entry, law) => noise[*entry as usize] = law.draw(rng),
             Self::Tree(entries, tree) => {
                 let (parts, nodes) = &mut scratch.tree;
@@ -311,6 +341,7 @@ impl ComponentSampler {
             Self::BoundedMargins(table) => table.tv_error(),
             Self::Grouped(grouped) => grouped.tv_error(),
             Self::Truncated(truncated) => truncated.tv_error(),
+            Self::Tied(tied) => tied.groups.tv_error(),
             Self::Entry(_, law) => law.lost(),
             Self::Tree(_, tree) => tree.tv_error(),
             _ => 0.0,
@@ -322,7 +353,6 @@ impl ComponentSampler {
 mod tests {
     use super::*;
     use crate::invariant::Inequalities;
-    use crate::law::Law;
     use crate::testing::{assert_frequencies, test_stream};
     use std::collections::BTreeMap;
 
@@ -354,6 +384,89 @@ mod tests {
                 assert!(noise.iter().any(|&z| z != 0));
             }
         }
+    }
+
+    /// All two-way sums of a 2 × 2 × n table: against the mean absolute value of an entry by convolution, and its whole law.
+    #[test]
+    fn layers_of_tables_are_drawn_as_a_total() {
+        for (n, lambda, want) in [(4, 4.0, 0.560_755), (6, 2.0, 0.148_794)] {
+            let at = |i: u32, j: u32, k: u32| (i * 2 + j) * n + k;
+            let mut rows = Vec::new();
+            for a in 0..2 {
+                rows.extend((0..n).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
+                rows.extend((0..n).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
+                rows.extend((0..2).map(|b| (0..n).map(|k| (at(a, b, k), 1)).collect()));
+            }
+            let invariant = Linear::from_rows(4 * n as usize, rows).unwrap();
+            let exact = LatticeExact::new(&invariant, None, DoubleGeometric::new(lambda).unwrap()).unwrap();
+            assert!(matches!(exact.samplers[..], [ComponentSampler::Tied(_)]));
+            // The law of one layer: weights `a^|u|`, given that all sum to 0.
+            let a = libm::exp(-4.0 / lambda);
+            let weight = |u: i64| libm::pow(a, u.abs() as f64);
+            let mut rest = BTreeMap::from([(0i64, 1.0)]);
+            for _ in 1..n {
+                let mut next = BTreeMap::new();
+                for (at, p) in &rest {
+                    (-40..=40).for_each(|u| *next.entry(at + u).or_insert(0.0) += p * weight(u));
+                }
+                rest = next;
+            }
+            let law: Vec<(i64, f64)> = (-40..=40).map(|u| (u, weight(u) * rest[&-u])).collect();
+            let total: f64 = law.iter().map(|(_, p)| p).sum();
+            let mean: f64 = law.iter().map(|(u, p)| u.abs() as f64 * p / total).sum();
+            assert!((mean - want).abs() < 1e-6, "{n}: {mean}");
+            const DRAWS: u64 = 200_000;
+            let mut found: BTreeMap<i64, u64> = BTreeMap::new();
+            let mut noise = vec![0; 4 * n as usize];
+            let (mut rng, mut scratch) = (test_stream(n.into()), LatticeScratch::default());
+            for _ in 0..DRAWS {
+                exact.draw(&mut rng, &mut scratch, &mut noise);
+                assert!(invariant.holds(&noise));
+                *found.entry(noise[0]).or_default() += 1;
+            }
+            assert_frequencies(
+                law.iter().map(|(u, p)| (found.get(u).copied().unwrap_or(0), p / total)),
+                DRAWS,
+            );
+        }
+    }
+
+    /// Two-way tables side by side, one with its columns first, are drawn table by table: as often as the list of their points says.
+    #[test]
+    fn tables_side_by_side_have_the_law_of_their_points() {
+        let line = |of: &dyn Fn(u32) -> u32, n: u32| (0..n).map(|k| (of(k), 1)).collect::<Vec<_>>();
+        let rows = |first: u32| (0..2).map(move |i| line(&|j| first + 3 * i + j, 3));
+        let columns = |first: u32| (0..3).map(move |j| line(&|i| first + 3 * i + j, 2));
+        let all = rows(0).chain(columns(6)).chain(columns(0)).chain(rows(6)).collect();
+        let invariant = Linear::from_rows(12, all).unwrap();
+        let margins = invariant.components().iter().map(|component| component.margins).collect::<Vec<_>>();
+        assert_eq!(margins, [Some((2, 3)); 2]);
+        let counts = [2, 1, 0, 1, 0, 2, 1, 1, 1, 0, 3, 0];
+        let region = Inequalities::nonnegative(12).around(&counts).unwrap();
+        let law = DoubleGeometric::new(1.5).unwrap();
+        let exact = LatticeExact::new(&invariant, Some(&region), law).unwrap();
+        const DRAWS: u64 = 100_000;
+        let mut found: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
+        let (mut rng, mut scratch, mut noise) = (test_stream(3), LatticeScratch::default(), vec![0; 12]);
+        for _ in 0..DRAWS {
+            exact.draw(&mut rng, &mut scratch, &mut noise);
+            *found.entry(noise.clone()).or_default() += 1;
+        }
+        let tables = || (0..81).map(|i| (i / 9 - 4, i % 9 - 4)).map(|(a, b)| [a, b, -a - b, -a, -b, a + b]);
+        let pairs = tables().flat_map(|one| tables().map(move |other| [one, other].concat()));
+        let points: Vec<Vec<i64>> = pairs.filter(|z| region.contains(z)).collect();
+        let weight = |z: &Vec<i64>| libm::exp(-z.iter().map(|z| z.abs()).sum::<i64>() as f64 / 1.5);
+        let total: f64 = points.iter().map(weight).sum();
+        assert!(points.len() > 10);
+        assert_frequencies(
+            points.iter().map(|z| (found.get(z).copied().unwrap_or(0), weight(z) / total)),
+            DRAWS,
+        );
+        // Free, each is a two-way table as well.
+        let free = LatticeExact::new(&invariant, None, law).unwrap();
+        free.draw(&mut rng, &mut scratch, &mut noise);
+        assert!(invariant.holds(&noise));
+        assert!(free.samplers.iter().all(|sampler| matches!(sampler, ComponentSampler::Margins(_))));
     }
 
     /// A hierarchy in any order of entries, drawn by the sampler of trees: as often as the list of its points says.

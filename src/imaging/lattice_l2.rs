@@ -17,12 +17,14 @@ pub struct LatticeL2 {
 enum Projection {
     /// Entries with one sum.
     Total(Vec<u32>),
+    /// A two-way table, its entries row by row, and how many columns it has.
+    Margins(Vec<u32>, usize),
     /// Entries and an orthonormal basis of the equations.
     General(Vec<u32>, Vec<Vec<f64>>),
 }
 
 impl LatticeL2 {
-    /// Errors: a component of more than [`MAX_DIMENSION`] entries that is not one total.
+    /// Errors: a component of more than [`MAX_DIMENSION`] entries that is neither one total nor a two-way table.
     pub fn new(invariant: &Linear) -> Result<Self> {
         let mut components = Vec::new();
         for component in invariant.components() {
@@ -34,6 +36,10 @@ impl LatticeL2 {
                 continue;
             }
             if component.entries.len() > MAX_DIMENSION {
+                if let Some((_, columns)) = component.margins {
+                    components.push(Projection::Margins(component.entries, columns));
+                    continue;
+                }
                 return Err(Error::TooLarge {
                     what: "the dense least squares of one component".into(),
                     needed: component.entries.len() as u64,
@@ -55,6 +61,7 @@ impl LatticeL2 {
                     let mean = entries.iter().map(|&c| noise[c as usize]).sum::<f64>() / entries.len() as f64;
                     entries.iter().for_each(|&c| noise[c as usize] -= mean);
                 }
+                Projection::Margins(entries, columns) => without_margins(noise, entries, *columns),
                 Projection::General(entries, vectors) => {
                     for vector in vectors {
                         let along: f64 =
@@ -73,10 +80,52 @@ impl LatticeL2 {
     }
 }
 
+/// `z_ij - mean of row i - mean of column j + mean of all`: the projection under both margins of a table, row by row.
+fn without_margins(noise: &mut [f64], entries: &[u32], columns: usize) {
+    let rows = entries.len() / columns;
+    let mut column = vec![0.0; columns];
+    for row in entries.chunks_exact(columns) {
+        let mean = row.iter().map(|&c| noise[c as usize]).sum::<f64>() / columns as f64;
+        // Of what is left the mean of all is 0.
+        for (&c, sum) in row.iter().zip(&mut column) {
+            noise[c as usize] -= mean;
+            *sum += noise[c as usize];
+        }
+    }
+    for row in entries.chunks_exact(columns) {
+        row.iter().zip(&column).for_each(|(&c, sum)| noise[c as usize] -= sum / rows as f64);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::small_lattices;
+
+    /// The closed form of two-way tables beside the general projection; tables beyond its limit keep their margins.
+    #[test]
+    fn margins_have_a_closed_form() {
+        let mut rng = test_stream(41);
+        let mut normals = |n: usize| -> Vec<f64> { (0..n).map(|_| 5.0 * normal(&mut rng)).collect() };
+        for (rows, columns) in [(2, 2), (3, 5), (7, 4)] {
+            let invariant = Linear::margins(rows, columns).unwrap();
+            let noise = normals(rows * columns);
+            let (mut general, mut closed) = (noise.clone(), noise);
+            LatticeL2::new(&invariant).unwrap().project(&mut general);
+            let entries: Vec<u32> = (0..(rows * columns) as u32).collect();
+            without_margins(&mut closed, &entries, columns);
+            assert!(general.iter().zip(&closed).all(|(a, b)| (a - b).abs() < 1e-12));
+        }
+        let invariant = Linear::margins(50, 60).unwrap();
+        let l2 = LatticeL2::new(&invariant).unwrap();
+        let mut noise = normals(3000);
+        l2.project(&mut noise);
+        l2.check(&noise, 30.0).unwrap();
+        let once = noise.clone();
+        l2.project(&mut noise);
+        assert!(noise.iter().zip(&once).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+    use crate::rng::normal;
+    use crate::testing::{small_lattices, test_stream};
 
     /// The projection meets the equations and leaves a residual orthogonal to their lattice.
     #[test]

@@ -231,7 +231,9 @@ impl Linear {
             return vec![Component { entries, rows: self.rows.clone(), margins: Some(margins) }];
         }
         let rows: Vec<&Row> = self.rows.iter().collect();
-        connected(self.entries, &rows).into_iter().map(|(component, _)| component).collect()
+        let recognised =
+            |(component, _): (Component, Vec<usize>)| Component::of(component.entries, component.rows);
+        connected(self.entries, &rows).into_iter().map(recognised).collect()
     }
 
     /// How many connected components there are.
@@ -319,6 +321,19 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<us
 }
 
 impl Component {
+    /// Of equations on entries that they number from 0. If they are the margins of a two-way table row by row, in whatever order, they are put into the order of
+    /// [`two_way`].
+    pub(super) fn of(entries: Vec<u32>, mut rows: Vec<Row>) -> Self {
+        let runs = |row: &Row| row.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
+        let mut sorted = rows.clone();
+        sorted.sort_by_key(|row| (!runs(row), row.first().copied()));
+        let margins = two_way(entries.len(), &sorted);
+        if margins.is_some() {
+            rows = sorted;
+        }
+        Self { entries, rows, margins }
+    }
+
     /// The equations as a dense matrix.
     pub fn matrix(&self) -> IntMatrix {
         let mut a = IntMatrix::zero(self.rows.len(), self.entries.len());

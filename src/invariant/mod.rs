@@ -10,6 +10,7 @@ mod passes;
 mod pieces;
 mod side;
 mod solved;
+mod tied;
 mod tree;
 mod vectors;
 
@@ -25,6 +26,7 @@ pub use pieces::{Piece, Pieces};
 pub use side::{Lower, NO_LOWER, NO_UPPER, Side, Upper};
 pub(crate) use solved::Solved;
 pub use solved::dependent_entries;
+pub use tied::Tied;
 pub use tree::TreeOfEntries;
 pub(crate) use vectors::Moves;
 pub use vectors::{basis, start_basis};

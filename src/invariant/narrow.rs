@@ -1,7 +1,7 @@
 //! What constraints imply: bounds of entries, entries that cannot move, rows that ask for nothing new.
 
 use super::inequalities::{Bounded, Region};
-use super::linear::{Component, connected, two_way};
+use super::linear::{Component, connected};
 use super::side::{NO_LOWER, NO_UPPER};
 use crate::lattice::Row;
 
@@ -72,11 +72,10 @@ impl Bounded {
                 upper: entries.iter().map(|&i| upper[i as usize]).collect(),
                 rows: rows.filter(|(row, _)| !row.is_empty()).collect(),
             },
-            component: Component {
-                margins: two_way(entries.len(), &equations),
-                rows: equations,
-                entries: entries.iter().map(|&i| self.component.entries[i as usize]).collect(),
-            },
+            component: Component::of(
+                entries.iter().map(|&i| self.component.entries[i as usize]).collect(),
+                equations,
+            ),
         }
     }
 

@@ -99,6 +99,16 @@ pub(crate) enum Moves {
 }
 
 impl Moves {
+    /// Whether all coefficients are ±1.
+    pub fn is_unit(&self) -> bool {
+        match self {
+            Self::Listed(vectors, _) | Self::Grouped { vectors, .. } => {
+                vectors.iter().flatten().all(|(_, x)| x.abs() == 1)
+            }
+            Self::Pairs(_) | Self::Swaps { .. } => true,
+        }
+    }
+
     /// Errors: as [`basis`] with a reduced basis (of the group sums).
     pub fn of(component: &Component) -> Result<Self> {
         let entries = &component.entries;

@@ -116,7 +116,8 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         if moves.is_empty() && check_free(invariant).is_err() {
             return Err(Error::no_free_dimension());
         }
-        law.check_size(entries, widest(&basis, entries), 0.0)?;
+        let unit = moves.iter().chain(&into).all(Moves::is_unit);
+        law.check_size(entries, widest(&basis, entries), 0.0, unit)?;
         let bounds = region.map(|_| Bounds { region: Region::joined(&components), into });
         let (tables, sweep) = (law.tables(), (owners.len() + idle) as u64);
         Ok(Self { law, tables, entries, basis, moves, owners, sweep, bounds })

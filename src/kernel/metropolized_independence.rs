@@ -155,7 +155,7 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
             return Err(Error::no_free_dimension());
         }
         let proposal = DoubleGeometric::new(1.0 / rate)?.sampler();
-        law.check_size(invariant.entries(), 1.0, 45.0 / rate)?;
+        law.check_size(invariant.entries(), 1.0, 45.0 / rate, false)?;
         Ok(Self { law, rate, proposal, entries: invariant.entries(), components })
     }
 

@@ -56,22 +56,25 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Scale of the double geometric coordinates of an over-dispersed start on a table of `entries`: twice the
     /// standard deviation that the law gives a free entry.
     fn start_scale(&self, entries: usize) -> f64;
-    /// Refuses what could carry the statistic of `entries` values out of 64 bits: values of 100 scales, and those that
+    /// Refuses what could carry the statistic (of squares or of absolute values, see [`LatticeLaw::part`]) of `entries` values out of 64 bits: values of 100 scales, and those that
     /// coordinates of the start's scale or of a jump give on a basis.
     ///
-    /// `widest`: the largest sum of absolute coefficients of a basis over one entry; `jump`: the largest jump of a coordinate.
-    fn check_size(&self, entries: usize, widest: f64, jump: f64) -> Result<()> {
+    /// `widest`: the largest sum of absolute coefficients of a basis over one entry; `jump`: the largest jump of a coordinate; `unit`: whether lines have
+    /// coefficients of ±1 alone. Along others a draw lists values, and widths are bounded as squares are.
+    fn check_size(&self, entries: usize, widest: f64, jump: f64, unit: bool) -> Result<()> {
         let coordinate = (45.0 * self.start_scale(entries)).max(jump).max(1.0);
         let largest = 100.0 * self.scale() + widest * coordinate;
-        let sum = largest * largest * entries as f64;
+        let is_square = !unit || Self::most_within(2) == 4;
+        let sum = if is_square { largest * largest } else { largest } * entries as f64;
         if sum < (1u64 << 62) as f64 {
             Ok(())
         } else {
+            let parts = if is_square { "squares" } else { "absolute values" };
             Err(Error::TooLarge {
-                what: format!("a sum of {entries} squares of values up to {largest:.0}"),
-                needed: sum as u64,
-                limit: 1 << 62,
-                unit: "(it must fit into 64 bits)",
+                what: format!("a sum of {entries} {parts} of values up to {largest:.0}"),
+                needed: libm::ceil(libm::log2(sum)) as u64,
+                limit: 62,
+                unit: "bits",
             })
         }
     }

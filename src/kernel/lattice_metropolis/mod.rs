@@ -117,7 +117,8 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         if blocks.is_empty() {
             return Err(Error::no_free_dimension());
         }
-        law.check_size(invariant.entries(), widest(&vectors, invariant.entries()), f64::from(jumps.reach))?;
+        let widest = widest(&vectors, invariant.entries());
+        law.check_size(invariant.entries(), widest, f64::from(jumps.reach), true)?;
         Ok(Self { law, entries: invariant.entries(), jumps, blocks, chunks, basis: vectors, terms, rows })
     }
 

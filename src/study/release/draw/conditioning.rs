@@ -32,7 +32,12 @@ pub(super) fn integers<L: ExactLattice>(
         }
         // Nearest plane is what `exact` is for a discrete Gaussian.
         Method::Exact { .. } | Method::Klein => {
-            let exact = LatticeExact::new(invariant, region, law)?;
+            let exact = LatticeExact::new(invariant, region, law).map_err(|why| match why {
+                Error::TooLarge { .. } if LatticeGibbs::new(invariant, region, law).is_ok() => {
+                    Error::Instead { why: Box::new(why), instead: "line-gibbs" }
+                }
+                why => why,
+            })?;
             let tv_error = exact.tv_error();
             let draws: Drawing = Box::new(move |ready, range, rows| {
                 let (mut scratch, mut noise) = (LatticeScratch::default(), ready.zeros::<i64>());
