@@ -83,6 +83,18 @@ pub fn test_stream(seed: u64) -> congenial::rng::Stream {
     stream(TaskKey { seed, cell: 0, replicate: 0, role: Role::Noise })
 }
 
+/// All two-way sums of a 2 × 2 × n table, layer by layer of n.
+pub fn layers(n: u32) -> congenial::invariant::Linear {
+    let at = |i: u32, j: u32, k: u32| (i * 2 + j) * n + k;
+    let mut rows: Vec<congenial::lattice::Row> = Vec::new();
+    for a in 0..2 {
+        rows.extend((0..n).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
+        rows.extend((0..n).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
+        rows.extend((0..2).map(|b| (0..n).map(|k| (at(a, b, k), 1)).collect()));
+    }
+    congenial::invariant::Linear::from_rows(4 * n as usize, rows).unwrap()
+}
+
 /// Systems with a small free dimension: one total, two totals, a table, equal columns, coefficients beyond ±1.
 pub fn small_lattices() -> Vec<congenial::invariant::Linear> {
     use congenial::invariant::Linear;

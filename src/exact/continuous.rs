@@ -81,7 +81,7 @@ impl ContinuousExact for Laplace {
 /// `None`: nothing is tied, or the groups are served no better.
 fn tied(component: &Component, law: Laplace) -> Option<How> {
     let tied = component.tied()?;
-    let law = Laplace::new(law.scale() / tied.groups[0].len() as f64).ok()?;
+    let law = Laplace::new(law.scale() / tied.size() as f64).ok()?;
     let groups = ContinuousSampler::new(law, &tied.equations, None).ok()?;
     Some(How::Tied(Box::new(groups), tied))
 }
@@ -192,7 +192,8 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::oracle::{Formula, reals};
     use crate::testing::{
-        System, assert_distribution, assert_mean, assert_oracle, bounded_reals, small_lattices, test_stream,
+        System, assert_distribution, assert_mean, assert_oracle, bounded_reals, layers, small_lattices,
+        test_stream,
     };
 
     fn draws(sampler: &ContinuousSampler, entries: usize, n: usize, seed: u64) -> Vec<Vec<f64>> {
@@ -235,14 +236,7 @@ mod tests {
     #[test]
     fn layers_of_tables_are_a_total() {
         let lambda = 1.7;
-        let at = |i: u32, j: u32, k: u32| (i * 2 + j) * 5 + k;
-        let mut rows = Vec::new();
-        for a in 0..2 {
-            rows.extend((0..5).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
-            rows.extend((0..5).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
-            rows.extend((0..2).map(|b| (0..5).map(|k| (at(a, b, k), 1)).collect()));
-        }
-        let invariant = Linear::from_rows(20, rows).unwrap();
+        let invariant = layers(5);
         let sampler = ContinuousSampler::new(Laplace::new(lambda).unwrap(), &invariant, None).unwrap();
         let all = draws(&sampler, 20, 60_000, 58);
         assert!(all.iter().all(|z| invariant.check_reals(z, 0.0).is_ok()));

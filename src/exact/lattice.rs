@@ -96,7 +96,7 @@ impl TiedExact {
     /// `None`: nothing is tied, or the groups are served no better.
     fn new(component: &Component, law: DoubleGeometric) -> Option<Self> {
         let tied = component.tied()?;
-        let law = DoubleGeometric::new(Law::scale(&law) / tied.groups[0].len() as f64).ok()?;
+        let law = DoubleGeometric::new(Law::scale(&law) / tied.size() as f64).ok()?;
         Some(Self { groups: LatticeExact::new(&tied.equations, None, law).ok()?, tied })
     }
 }
@@ -353,7 +353,7 @@ impl ComponentSampler {
 mod tests {
     use super::*;
     use crate::invariant::Inequalities;
-    use crate::testing::{assert_frequencies, test_stream};
+    use crate::testing::{assert_frequencies, layers, test_stream};
     use std::collections::BTreeMap;
 
     /// More equations than a normal form takes, without inequalities and with them.
@@ -390,14 +390,7 @@ mod tests {
     #[test]
     fn layers_of_tables_are_drawn_as_a_total() {
         for (n, lambda, want) in [(4, 4.0, 0.560_755), (6, 2.0, 0.148_794)] {
-            let at = |i: u32, j: u32, k: u32| (i * 2 + j) * n + k;
-            let mut rows = Vec::new();
-            for a in 0..2 {
-                rows.extend((0..n).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
-                rows.extend((0..n).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
-                rows.extend((0..2).map(|b| (0..n).map(|k| (at(a, b, k), 1)).collect()));
-            }
-            let invariant = Linear::from_rows(4 * n as usize, rows).unwrap();
+            let invariant = layers(n);
             let exact = LatticeExact::new(&invariant, None, DoubleGeometric::new(lambda).unwrap()).unwrap();
             assert!(matches!(exact.samplers[..], [ComponentSampler::Tied(_)]));
             // The law of one layer: weights `a^|u|`, given that all sum to 0.

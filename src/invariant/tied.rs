@@ -17,6 +17,11 @@ pub struct Tied {
 }
 
 impl Tied {
+    /// How many entries each group has.
+    pub fn size(&self) -> usize {
+        self.groups[0].len()
+    }
+
     /// Writes the values of groups into their entries of a table, and 0 into those that are fixed.
     pub fn spread<V: Copy + Default + Neg<Output = V>>(&self, values: &[V], table: &mut [V]) {
         for (group, &value) in self.groups.iter().zip(values) {
@@ -26,7 +31,7 @@ impl Tied {
     }
 }
 
-/// Where an entry stands among those that are equal to it: another one, and whether their signs agree.
+/// Where an entry stands among those that are equal to it: one of no higher number, and whether their signs agree. The first of all stands for all.
 struct Forest(Vec<(u32, bool)>);
 
 impl Forest {
@@ -59,8 +64,8 @@ impl Component {
                         zero[entry as usize] = true;
                         found = true;
                     }
+                    // `a z + b z' = 0`, in the order of their numbers.
                     [(one, a), (other, b)] if a.abs() == b.abs() => {
-                        // `a z + b z' = 0`.
                         forest.0[other as usize] = (one, a == -b);
                         found = true;
                     }
@@ -71,7 +76,8 @@ impl Component {
                 break;
             }
         }
-        let mut place = vec![None; n as usize];
+        // By first entry: the number of its group.
+        let mut place = vec![0; n as usize];
         let (mut groups, mut zeros): (Vec<Vec<(u32, bool)>>, _) = (Vec::new(), Vec::new());
         for entry in 0..n {
             let (root, same) = forest.root(entry);
@@ -79,11 +85,11 @@ impl Component {
                 zeros.push(self.entries[entry as usize]);
                 continue;
             }
-            let (group, sign) = *place[root as usize].get_or_insert_with(|| {
+            if root == entry {
+                place[entry as usize] = groups.len() as u32;
                 groups.push(Vec::new());
-                (groups.len() as u32 - 1, same)
-            });
-            groups[group as usize].push((self.entries[entry as usize], same == sign));
+            }
+            groups[place[root as usize] as usize].push((self.entries[entry as usize], same));
         }
         let size = groups.first()?.len();
         if size < 2 || groups.iter().any(|group| group.len() != size) {
@@ -91,13 +97,8 @@ impl Component {
         }
         let mut known = HashSet::new();
         for row in &self.rows {
-            let left = left(row, &mut forest, &zero)?;
-            let of_group = |(root, a): (u32, i64)| {
-                let (group, sign): (u32, bool) = place[root as usize].expect("it stands for a group");
-                (group, if sign { a } else { -a })
-            };
-            let mut row: Row = left.into_iter().map(of_group).collect();
-            row.sort_unstable();
+            let mut row = left(row, &mut forest, &zero)?;
+            row.iter_mut().for_each(|(root, _)| *root = place[*root as usize]);
             let Some(&(_, first)) = row.first() else { continue };
             let divisor =
                 row.iter().try_fold(0, |g, &(_, a)| gcd(&g, &i128::from(a)))? as i64 * first.signum();
@@ -110,7 +111,7 @@ impl Component {
     }
 }
 
-/// What an equation says of those that stand for others. `None`: coefficients beyond 64 bits.
+/// What an equation says of those that stand for others, in the order of their numbers. `None`: coefficients beyond 64 bits.
 fn left(row: &Row, forest: &mut Forest, zero: &[bool]) -> Option<Row> {
     let mut terms: Row = Vec::with_capacity(row.len());
     for &(entry, a) in row {
@@ -134,19 +135,7 @@ fn left(row: &Row, forest: &mut Forest, zero: &[bool]) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{lattice_points, small_lattices};
-
-    /// All two-way sums of a 2 × 2 × n table.
-    fn layers(n: u32) -> Linear {
-        let at = |i: u32, j: u32, k: u32| (i * 2 + j) * n + k;
-        let mut rows: Vec<Row> = Vec::new();
-        for a in 0..2 {
-            rows.extend((0..n).map(|k| vec![(at(0, a, k), 1), (at(1, a, k), 1)]));
-            rows.extend((0..n).map(|k| vec![(at(a, 0, k), 1), (at(a, 1, k), 1)]));
-            rows.extend((0..2).map(|b| (0..n).map(|k| (at(a, b, k), 1)).collect()));
-        }
-        Linear::from_rows(4 * n as usize, rows).unwrap()
-    }
+    use crate::testing::{lattice_points, layers, small_lattices};
 
     #[test]
     fn layers_are_one_total() {

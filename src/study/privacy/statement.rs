@@ -166,12 +166,9 @@ impl<'a> Statements<'a> {
 
     /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
-        let standard = match (cell.law, cell.delta) {
+        let standard = match (cell.law, cell.law.facts().accountant.zip(cell.delta)) {
             (LawKind::L2, _) => Standard::Euclidean,
-            (law, Some(delta)) => match law.facts().accountant {
-                Some(accountant) => Standard::Concentrated { delta, accountant },
-                None => Standard::Pure,
-            },
+            (_, Some((accountant, delta))) => Standard::Concentrated { delta, accountant },
             (_, None) => Standard::Pure,
         };
         let inequalities = match (rho_factor, cell.law) {
