@@ -176,6 +176,8 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
     for sensitivity in ["5e-324", "1e-308", "1e300"] {
         let grid = format!("[[grid]]\nsensitivity = {sensitivity}");
         wrong("[[grid]]", &grid, &["scale", "from 1e-100 to 1e15"]);
+        // Without the data too.
+        place.refuses(&["check", "wrong.toml"], &["scale", "from 1e-100 to 1e15", "wrong.toml"]);
     }
     place.refuses(&["run", "config.toml", "--set", "seed=9223372036854775808"], &["below 2^63"]);
     place.write("large.toml", &CONFIG.replacen("seed = 11", "seed = 9223372036854775808", 1));

@@ -7,6 +7,8 @@ use congenial::study::STUDIES;
 fn the_format_page_has_the_declared_tables() {
     let place = concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md");
     let page = std::fs::read_to_string(place).unwrap();
+    let version = format!("schema version {}.", congenial::store::SCHEMA_VERSION);
+    assert!(page.contains(&version), "FORMAT.md does not say: {version}");
     let (begin, end) = ("<!-- tables -->\n", "<!-- end of tables -->");
     let (before, rest) = page.split_once(begin).unwrap();
     let (tables, after) = rest.split_once(end).unwrap();

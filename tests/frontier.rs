@@ -2,11 +2,11 @@
 
 mod place;
 
-use congenial::privacy::{Accountant, ChangeKind};
+use congenial::privacy::{Accountant, ChangeKind, Measure};
 use congenial::study::frontier::FrontierRow;
 use congenial::study::privacy::StatementRow;
 use congenial::study::release::LevelRow;
-use libm::{exp, log};
+use libm::{exp, log, tanh};
 use place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
 use std::collections::HashMap;
 
@@ -94,6 +94,50 @@ fn budgets_on_tables_are_those_of_formulas() {
     }
 }
 
+/// rho, by formulas: of free noise `r tanh(r/2)` by count that changes; conditioned on known totals of two entries, the fewest here, `2r tanh r`; Gaussian
+/// noise by its own. Equal in rho, conditioning has other noise than projections; equal in epsilon it has not: the page says what that changes.
+#[test]
+fn budgets_as_rho_are_those_of_formulas() {
+    let known = TREE_DATA.to_owned() + "known = [\"total\", \"group\"]\n";
+    let methods = "law = \"double-geometric\"\nmethod = [\"exact\", \"l2\", \"topdown\"]";
+    let grid = format!(
+        "[[grid]]\npaid = [0.5, 2.0]\n{methods}\n[[grid]]\npaid = {{ rho = [0.02, 0.3, 2.0] }}\n{methods}\n\
+         [[grid]]\npaid = {{ rho = 0.3 }}\nlaw = \"discrete-gaussian\"\ndelta = 1e-5\nmethod = [\"exact\", \"l2\"]\n"
+    );
+    let config = frontier("moved", &format!("{known}\n{grid}")).replace("replicates = 5", "replicates = 40");
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
+    run(&place);
+    let statements: Vec<StatementRow> = place.rows("out");
+    let mut seen = [0; 2];
+    for (cell, row) in place.with_cells("out", |row: &FrontierRow| row.cell) {
+        let mut own = statements.iter().filter(|s| s.cell == row.cell && s.change == ChangeKind::Moved);
+        let statement = own.next().unwrap();
+        assert_eq!(statement.rho_known, "computed", "{}", cell.words());
+        let (rate, rho) = (1.0 / cell.scale, statement.rho.unwrap());
+        let formula = match (cell.delta, cell.method.name()) {
+            (Some(_), _) => rate * rate,
+            (None, "exact") => 2.0 * rate * tanh(rate),
+            _ => 2.0 * rate * tanh(0.5 * rate),
+        };
+        assert!((rho / formula - 1.0).abs() < 1e-12, "{}: {rho} {formula}", cell.words());
+        let pays = if row.measure == Measure::Rho { rho } else { statement.epsilon_conditioned.unwrap() };
+        assert!((-3e-8..1e-9).contains(&(pays / row.paid - 1.0)), "{}: {pays} {}", cell.words(), row.paid);
+        seen[usize::from(row.measure == Measure::Rho)] += 1;
+    }
+    assert_eq!(seen, [6, 11]);
+    let told = place.prints(&["report", "out"]);
+    for words in
+        ["by the rho that they pay for one record moved", "what the accountant changes", "at equal rho"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    // The resolved config says rho as well.
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    let paid =
+        |folder: &str| place.rows::<FrontierRow>(folder).iter().map(|row| row.paid).collect::<Vec<_>>();
+    assert_eq!(paid("out"), paid("again"));
+}
+
 /// A cell with the epsilon that was found is a cell like any other: a study of releases draws the same.
 #[test]
 fn releases_are_those_of_their_epsilon() {
@@ -156,6 +200,12 @@ fn what_cannot_be_paid_for_is_refused() {
         &["epsilon: not used", "release or meeting or privacy takes it"],
     );
     refuses(&with("added", TREE_DATA, &grid.replace("1.0", "[1.0, -1.0]")), &["paid: got -1"]);
+    let rho = |value: &str| with("added", TREE_DATA, &grid.replace("1.0", value));
+    refuses(&rho("{ rho = [1.0, 0.0] }"), &["paid: got 0", "finite number > 0"]);
+    refuses(&rho("{ rho = [1.0, 1.0] }"), &["paid: got rho 1.0 twice"]);
+    refuses(&rho("{ epsilon = 1.0 }"), &["want losses, or `{ rho = ... }`", "config.toml"]);
+    // A bound does not rank methods: noise on three levels, conditioned on their sums.
+    refuses(&rho("{ rho = 1.0 }"), &["rho of `exact` with double-geometric noise is bounded, not computed"]);
     let release = with("added", TREE_DATA, grid).replace("study = \"frontier\"\nchange = \"added\"\n", "");
     refuses(&release, &["paid: not used", "only a study of the kind frontier takes it"]);
     let exclude = "\n[[exclude]]\nepsilon = 1.0\n";

@@ -7,7 +7,9 @@ use super::model::{
 };
 use super::nearest::one_of;
 use super::own::EXTERNAL;
-use super::wire::{Axis, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip};
+use super::wire::{
+    Axis, Budgeted, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip,
+};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::{DataSource, Shape};
@@ -185,9 +187,8 @@ impl Checker<'_> {
     /// `cells`: of the blocks before, then with this one.
     fn block<B: Section>(&self, block: &B, all: &All, cells: &mut usize) -> Result<Block> {
         let (axes, All { on_table, replicates, .. }) = (block.axes(), *all);
-        let (key, budget) = axes.budget;
-        let (budget, budget_span) =
-            (self.axis(key, budget, |x, span| self.positive(key, *x, span))?, budget.span());
+        let (key, budget_span, budget) = axes.budget;
+        let budget = self.budgets(key, budget, budget_span.clone())?;
         let law = self.axis("law", axes.law, |name, span| self.law(name, span))?;
         let fits = |law: LawKind| B::takes_law(law) && (on_table || law.on_hierarchies());
         if let Some(law) = law.iter().find(|law| !fits(**law)) {
@@ -342,7 +343,7 @@ impl Checker<'_> {
         axis: &Spanned<super::wire::Axis<super::wire::WireMethod>>,
         on_table: bool,
     ) -> Result<Vec<Method>> {
-        self.not_empty("method", axis)?;
+        self.not_empty("method", axis.get_ref(), axis.span())?;
         let mut methods = Vec::new();
         for wire in &axis.get_ref().0 {
             methods.extend(self.method(wire, axis.span(), B::LENGTHS)?);
@@ -380,19 +381,20 @@ impl Checker<'_> {
 
     /// `budget`: the key of the budgets.
     fn exclude(&self, wire: &WireExclude, budget: &str) -> Result<Exclude> {
-        let budgets = [("epsilon", &wire.epsilon), ("paid", &wire.paid)];
-        if let Some((key, Some(axis))) = budgets.iter().find(|(key, axis)| *key != budget && axis.is_some()) {
+        let epsilon = wire.epsilon.as_ref().map(|axis| ("epsilon", axis.span(), axis.get_ref().budgets()));
+        let paid = wire.paid.as_ref().map(|axis| ("paid", axis.span(), axis.get_ref().budgets()));
+        let mut budgets = epsilon.into_iter().chain(paid);
+        if let Some((key, span, _)) = budgets.clone().find(|(key, ..)| *key != budget) {
             let label = format!("the budgets of this study are `{budget}`");
-            return Err(self.error(format!("{key}: not used"), axis.span(), label));
+            return Err(self.error(format!("{key}: not used"), span, label));
         }
         let positive = |key: &str, axis: &Spanned<Axis<f64>>| {
             self.axis(key, axis, |x, span| self.positive(&format!("exclude.{key}"), *x, span))
         };
-        let budget = budgets.into_iter().find_map(|(key, axis)| Some((key, axis.as_ref()?)));
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
         let mut methods = Vec::new();
         for axis in wire.method.iter() {
-            self.not_empty("method", axis)?;
+            self.not_empty("method", axis.get_ref(), axis.span())?;
             for wire in &axis.get_ref().0 {
                 if wire.kind == EXTERNAL {
                     methods.push(ExcludedMethod::Own(self.excluded_own(wire)?));
@@ -410,7 +412,10 @@ impl Checker<'_> {
         let lag = |axis| self.axis("exclude.lag", axis, |&n, span| self.count("exclude.lag", n, span));
         let lag = wire.lag.as_ref().map(lag);
         Ok(Exclude {
-            budget: budget.map(|(key, axis)| positive(key, axis)).transpose()?,
+            budget: budgets
+                .next()
+                .map(|(key, span, budgets)| self.budgets(&format!("exclude.{key}"), budgets, span))
+                .transpose()?,
             law: law.transpose()?,
             method: wire.method.is_some().then_some(methods),
             nonnegative: wire.nonnegative,

@@ -3,10 +3,11 @@
 use super::SplitSpec;
 use super::model::Config;
 use super::nearest::meant;
-use super::wire::Axis;
+use super::wire::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
 use crate::page::line;
+use crate::privacy::{Amount, Measure};
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -54,6 +55,10 @@ macro_rules! shown {
 
 shown! {
     f64: value => format!("{value:?}");
+    Amount: value => match value.measure {
+        Measure::Epsilon => format!("{:?}", value.loss),
+        Measure::Rho => format!("rho {:?}", value.loss),
+    };
     u64: value => value.to_string();
     String: value => format!("{value:?}");
     LawKind: value => format!("`{}`", value.name());
@@ -147,13 +152,9 @@ impl<'a> Checker<'a> {
         u64::try_from(n).ok().filter(|&n| n > 0).ok_or_else(refused)
     }
 
-    pub(crate) fn not_empty<T>(&self, key: &str, axis: &Spanned<Axis<T>>) -> Result<()> {
-        if axis.get_ref().0.is_empty() {
-            return Err(self.error(
-                format!("{key}: got an empty axis"),
-                axis.span(),
-                "want at least one value",
-            ));
+    pub(crate) fn not_empty<T>(&self, key: &str, values: &Axis<T>, span: Range<usize>) -> Result<()> {
+        if values.0.is_empty() {
+            return Err(self.error(format!("{key}: got an empty axis"), span, "want at least one value"));
         }
         Ok(())
     }
@@ -175,11 +176,31 @@ impl<'a> Checker<'a> {
         axis: &Spanned<Axis<T>>,
         check: impl Fn(&T, Range<usize>) -> Result<U>,
     ) -> Result<Vec<U>> {
-        self.not_empty(key, axis)?;
-        let values =
-            axis.get_ref().0.iter().map(|value| check(value, axis.span())).collect::<Result<Vec<_>>>()?;
-        self.no_duplicates(key, &values, axis.span())?;
+        self.values(key, (axis.get_ref(), axis.span()), check)
+    }
+
+    fn values<T, U: Shown>(
+        &self,
+        key: &str,
+        (axis, span): (&Axis<T>, Range<usize>),
+        check: impl Fn(&T, Range<usize>) -> Result<U>,
+    ) -> Result<Vec<U>> {
+        self.not_empty(key, axis, span.clone())?;
+        let values = axis.0.iter().map(|value| check(value, span.clone())).collect::<Result<Vec<_>>>()?;
+        self.no_duplicates(key, &values, span)?;
         Ok(values)
+    }
+
+    /// Budgets under a key.
+    pub(crate) fn budgets(
+        &self,
+        key: &str,
+        (measure, axis): Budgets,
+        span: Range<usize>,
+    ) -> Result<Vec<Amount>> {
+        self.values(key, (axis, span), |&loss, span| {
+            Ok(Amount { loss: self.positive(key, loss, span)?, measure })
+        })
     }
 
     pub(crate) fn positive(&self, key: &str, x: f64, span: Range<usize>) -> Result<f64> {

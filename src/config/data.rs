@@ -99,7 +99,7 @@ impl Checker<'_> {
         invariants: &[Spanned<WireInvariant>],
         folder: &Path,
     ) -> Result<Vec<(String, DataSource)>> {
-        self.not_empty("data", wire)?;
+        self.not_empty("data", wire.get_ref(), wire.span())?;
         let all = &wire.get_ref().0;
         let mut sets: Vec<(String, DataSource)> = Vec::new();
         for data in all {

@@ -3,7 +3,7 @@
 use super::own::ExcludedOwn;
 use crate::catalogue::{LawKind, Method};
 use crate::input::{DataSource, Keep};
-use crate::privacy::ChangeKind;
+use crate::privacy::{Amount, ChangeKind};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ impl Config {
         let budget = if self.change.is_some() { "paid" } else { "epsilon" };
         let of = |exclude: &Exclude| {
             [
-                idle(budget, &exclude.budget, |x| any(&|block| block.budget.contains(x)), f64::to_string),
+                idle(budget, &exclude.budget, |x| any(&|block| block.budget.contains(x)), Amount::to_string),
                 idle(
                     "law",
                     &exclude.law,
@@ -152,7 +152,7 @@ pub struct Beside {
 #[derive(Debug, Clone)]
 pub struct Block {
     /// Budgets.
-    pub budget: Vec<f64>,
+    pub budget: Vec<Amount>,
     /// Laws.
     pub law: Vec<LawKind>,
     /// Methods with single options.
@@ -327,7 +327,7 @@ impl SplitSpec {
 #[derive(Debug, Clone, Default)]
 pub struct Exclude {
     /// Budgets.
-    pub budget: Option<Vec<f64>>,
+    pub budget: Option<Vec<Amount>>,
     /// Laws.
     pub law: Option<Vec<LawKind>>,
     /// Methods.
@@ -352,7 +352,7 @@ impl Exclude {
     /// Whether it leaves out a cell; one that names lags only those with such a lag.
     pub fn has(
         &self,
-        (budget, delta): (f64, Option<f64>),
+        (budget, delta): (Amount, Option<f64>),
         law: LawKind,
         method: &Method,
         sensitivity: f64,

@@ -3,6 +3,7 @@
 use super::names::{LawName, SplitAxis};
 use crate::catalogue::Given;
 use crate::input::Bound;
+use crate::privacy::Measure;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -57,11 +58,56 @@ pub trait GridBlock {
     fn axes(&self) -> Axes<'_>;
 }
 
+/// Budgets, by what they are counted in.
+pub type Budgets<'a> = (Measure, &'a Axis<f64>);
+
+/// Budgets as epsilon.
+pub type Epsilons = Axis<f64>;
+
+/// What budgets are written as.
+pub trait Budgeted {
+    /// They.
+    fn budgets(&self) -> Budgets<'_>;
+}
+
+impl Budgeted for Axis<f64> {
+    fn budgets(&self) -> Budgets<'_> {
+        (Measure::Epsilon, self)
+    }
+}
+
+/// Losses: as epsilon, or as rho.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "want losses, or `{ rho = ... }`")]
+pub enum WirePaid {
+    /// epsilon.
+    Epsilon(Axis<f64>),
+    /// rho.
+    Rho(WireRho),
+}
+
+/// Losses as rho of zero-concentrated privacy.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WireRho {
+    /// They.
+    pub rho: Axis<f64>,
+}
+
+impl Budgeted for WirePaid {
+    fn budgets(&self) -> Budgets<'_> {
+        match self {
+            Self::Epsilon(axis) => (Measure::Epsilon, axis),
+            Self::Rho(WireRho { rho }) => (Measure::Rho, rho),
+        }
+    }
+}
+
 /// The axes of a block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Axes<'a> {
-    /// Privacy budgets, and their key.
-    pub budget: (&'static str, &'a Spanned<Axis<f64>>),
+    /// Privacy budgets, their key and its place.
+    pub budget: (&'static str, std::ops::Range<usize>, Budgets<'a>),
     /// Noise laws.
     pub law: &'a Spanned<Axis<String>>,
     /// Methods.
@@ -84,7 +130,7 @@ pub struct Axes<'a> {
 macro_rules! study {
     (
         $(#[$doc:meta])* $file:ident $name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
-        $(#[$block_doc:meta])* $block:ident by $budget:ident: $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
+        $(#[$block_doc:meta])* $block:ident by $budget:ident ($budgets:ident, $of_budgets:tt): $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
     ) => {
         $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
@@ -145,8 +191,8 @@ macro_rules! study {
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct $block {
             #[doc = $budget_doc]
-            #[schemars(with = "crate::config::wire::Axis<f64>")]
-            $budget: toml::Spanned<$crate::config::wire::Axis<f64>>,
+            #[schemars(with = $of_budgets)]
+            $budget: toml::Spanned<$crate::config::wire::$budgets>,
             /// Noise laws.
             #[schemars(with = "crate::config::wire::Axis<crate::config::names::LawName>")]
             law: toml::Spanned<$crate::config::wire::Axis<String>>,
@@ -180,7 +226,7 @@ macro_rules! study {
 
             fn axes(&self) -> $crate::config::wire::Axes<'_> {
                 $crate::config::wire::Axes {
-                    budget: (stringify!($budget), &self.$budget),
+                    budget: (stringify!($budget), self.$budget.span(), $crate::config::wire::Budgeted::budgets(self.$budget.get_ref())),
                     law: &self.law,
                     method: &self.method,
                     sensitivity: self.sensitivity.as_ref(),
@@ -374,8 +420,8 @@ pub struct WireExclude {
     #[schemars(with = "Option<Axis<f64>>")]
     pub epsilon: Option<Spanned<Axis<f64>>>,
     /// Budgets of a study of the kind frontier.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub paid: Option<Spanned<Axis<f64>>>,
+    #[schemars(with = "Option<WirePaid>")]
+    pub paid: Option<Spanned<WirePaid>>,
     /// Laws.
     #[schemars(with = "Option<Axis<LawName>>")]
     pub law: Option<Spanned<Axis<String>>>,

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{LawKind, Method};
 use crate::config::{AxisName, Block, Config, Exclude, SplitSpec};
+use crate::privacy::Amount;
 
 /// The noise of some cells: one value of every axis but that of methods.
 pub(super) struct Noise<'a> {
@@ -10,7 +11,7 @@ pub(super) struct Noise<'a> {
     pub(super) sensitivity: f64,
     pub(super) delta: Option<f64>,
     /// As given: epsilon, or what is to be paid.
-    pub(super) budget: f64,
+    pub(super) budget: Amount,
     /// The place of each value on its axis; of a law without a delta that has none.
     places: Vec<(AxisName, usize)>,
 }

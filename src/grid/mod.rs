@@ -9,7 +9,9 @@ use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::law::EuclideanLaplace;
-use crate::privacy::{Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian};
+use crate::privacy::{
+    Amount, Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian,
+};
 use crate::store::Run;
 use axes::Noise;
 pub use resolved::resolved;
@@ -31,7 +33,7 @@ pub struct Cell {
     /// The budget of the noise: as given, or found for `paid`.
     pub epsilon: f64,
     /// What its releases are to pay, where budgets are that (no part of the key: epsilon is).
-    pub paid: Option<f64>,
+    pub paid: Option<Amount>,
     /// For the Gaussian laws.
     pub delta: Option<f64>,
     /// Sensitivity of one level's counts.
@@ -209,17 +211,19 @@ impl Plan {
                 let serves = cell.method.serves(cell.law, place);
                 let serves = serves.and_then(|()| couples(cell.method, place, lagged, harmonized));
                 serves.map_err(|reason| unserved(&config, block, cell.method, &reason))?;
-                let paid = cell.paid.map(f64::to_bits);
+                let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
                 let this = Some((cell.streams, paid));
                 let apart = cell.seeded && group != this && !groups.insert(this);
                 group = this;
                 if !keys.insert((cell.key, paid)) || apart {
                     return Err(config.error(
                         format!(
-                            "grid: `{}` at {} {} is defined twice{}",
+                            "grid: `{}` at {} is defined twice{}",
                             cell.method.name(),
-                            if cell.paid.is_some() { "paid" } else { "epsilon" },
-                            cell.paid.unwrap_or(cell.epsilon),
+                            match cell.paid {
+                                Some(paid) => format!("paid {paid}"),
+                                None => format!("epsilon {}", cell.epsilon),
+                            },
                             if apart { ", with other seeds" } else { "" }
                         ),
                         block.method_span.clone(),
@@ -376,11 +380,8 @@ fn expand(
         // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
         let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
         let or_from = |found: crate::Result<_>, &start: &f64| found.or_else(|e| at(start).map_err(|_| e));
-        let calibrated = starts.iter().fold(at(budget), or_from);
-        let (epsilon, calibration) = calibrated.map_err(|e| {
-            let label = "want a budget that fits the law and the levels";
-            config.error(e.to_string(), block.split_span.clone(), label)
-        })?;
+        let calibrated = starts.iter().fold(at(budget.loss), or_from);
+        let (epsilon, calibration) = calibrated.map_err(|e| unbought(config, block, &e))?;
         for (_, method, seeds) in methods {
             let cell = Cell {
                 key: 0,
@@ -448,13 +449,24 @@ pub fn calibrate(
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> crate::Result<Calibration> {
     let known = subject.known_levels();
-    let levels = subject.levels() - known;
     if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
         let calibration = generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)?;
         law.on(Makes(calibration.scales[0]))?;
         return Ok(calibration);
     }
+    let calibration = on_levels(law, (epsilon, delta), sensitivity, split, subject.levels() - known)?;
+    Ok(calibration.below_known(known))
+}
+
+/// The noise that a budget buys on so many levels that are measured. Errors: a budget that the law or the levels do not take.
+fn on_levels(
+    law: LawKind,
+    (epsilon, delta): (f64, Option<f64>),
+    sensitivity: f64,
+    split: &SplitSpec,
+    levels: usize,
+) -> crate::Result<Calibration> {
     let guarantee = match law.facts().accountant {
         None => Guarantee::Pure,
         Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
@@ -470,7 +482,7 @@ pub fn calibrate(
         None => {
             let mut scales = calibration.scales.iter();
             scales.try_for_each(|&scale| law.on(Makes(scale)))?;
-            Ok(calibration.below_known(known))
+            Ok(calibration)
         }
         Some(scale) => {
             let want = "the noise of every level to have a scale from 1e-100 to 1e15";
@@ -498,10 +510,11 @@ impl OnLaw for Makes {
     }
 }
 
-/// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it.
+/// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it; a scale that a law refuses.
 pub fn check(config: &Config) -> Result<()> {
     let places = places(&config.data.shape);
     for block in &config.blocks {
+        check_scales(config, block)?;
         let (lagged, harmonized) = match &block.own {
             Own::Meetings(meetings) => (!meetings.lag.is_empty(), meetings.harmonized.is_some()),
             _ => (false, false),
@@ -524,6 +537,38 @@ pub fn check(config: &Config) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses budgets that buy no noise on any number of levels that the data may have. What a loss or a lattice decides is left to the plan.
+fn check_scales(config: &Config, block: &Block) -> Result<()> {
+    if config.change.is_some() {
+        return Ok(());
+    }
+    for noise in axes::noises(block) {
+        let of_lattice = matches!(config.data.shape, Shape::Table { .. });
+        if (of_lattice && noise.law == LawKind::GeneralizedGaussian)
+            || noise.methods(config, block).is_empty()
+        {
+            continue;
+        }
+        let levels = match (noise.split, &config.data.shape) {
+            (SplitSpec::Each, _) | (_, Shape::Table { .. }) => 1..=1,
+            (SplitSpec::Shares(shares), _) => shares.len()..=shares.len(),
+            (SplitSpec::Even, Shape::Hierarchy { levels }) => 1..=levels.len() + 1,
+        };
+        let budget = (noise.budget.loss, noise.delta);
+        let bought =
+            levels.map(|levels| on_levels(noise.law, budget, noise.sensitivity, noise.split, levels));
+        if let Err(e) = bought.reduce(std::result::Result::or).expect("there is a level") {
+            return Err(unbought(config, block, &e));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a budget.
+fn unbought(config: &Config, block: &Block, e: &crate::Error) -> Failure {
+    config.error(e.to_string(), block.split_span.clone(), "want a budget that fits the law and the levels")
 }
 
 /// Where the noise of a config may be, as far as it tells without the data: columns of bounds may be empty.

@@ -5,6 +5,7 @@ use crate::catalogue;
 use crate::config::data::ROOT;
 use crate::config::{Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
+use crate::privacy::{Amount, Measure};
 use std::fmt::Write;
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
@@ -138,8 +139,12 @@ impl Plan {
     /// are those of TOML.
     fn block(&self, cell: &Cell, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n# cell {}\n[[grid]]", cell.key_text())?;
-        let (key, budget) = cell.paid.map_or(("epsilon", cell.epsilon), |paid| ("paid", paid));
-        writeln!(text, "{key} = {budget:?}\nlaw = \"{}\"", cell.law.name())?;
+        match cell.paid {
+            None => writeln!(text, "epsilon = {:?}", cell.epsilon)?,
+            Some(Amount { loss, measure: Measure::Epsilon }) => writeln!(text, "paid = {loss:?}")?,
+            Some(Amount { loss, measure: Measure::Rho }) => writeln!(text, "paid = {{ rho = {loss:?} }}")?,
+        }
+        writeln!(text, "law = \"{}\"", cell.law.name())?;
         if !self.config.data_name.is_empty() {
             writeln!(text, "data = \"{}\"", self.config.data_name)?;
         }

@@ -22,6 +22,37 @@ pub(super) const ONE_TABLE: &str = "only one table keeps the invariant";
 /// Why a change is impossible that the equations allow.
 const NO_ROOM: &str = "the inequalities leave no room for it";
 
+/// What ties the entries of some changes to others: conditioning changes their noise accordingly.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ties {
+    /// Whether some are single entries that no equation holds.
+    pub(super) free: bool,
+    /// The fewest entries of a total in which a unit moves.
+    pub(super) total: Option<u64>,
+    /// Whether anything else ties some of them.
+    pub(super) other: bool,
+}
+
+impl Ties {
+    pub(super) const FREE: Self = Self { free: true, total: None, other: false };
+    pub(super) const OTHER: Self = Self { free: false, total: None, other: true };
+
+    /// Of a unit that moves in a part.
+    fn of_moves(component: &Component) -> Self {
+        let entries = component.entries.len() as u64;
+        match component.is_total() {
+            true => Self { free: false, total: Some(entries), other: false },
+            false => Self::OTHER,
+        }
+    }
+
+    /// Of changes of both.
+    pub(super) fn or(self, other: Self) -> Self {
+        let total = self.total.into_iter().chain(other.total).min();
+        Self { free: self.free || other.free, total, other: self.other || other.other }
+    }
+}
+
 /// The worst changes of a kind.
 #[derive(Debug, Clone)]
 pub(super) struct Worst {
@@ -33,6 +64,8 @@ pub(super) struct Worst {
     pub(super) square: f64,
     /// What bounds the entries.
     pub(super) bounds: Bounds,
+    /// What ties them to others.
+    pub(super) ties: Ties,
     /// Where the largest is, if it is not the same everywhere.
     pub(super) place: String,
     /// Whether two tables differ by it for certain, and no smaller change exists: else all of this is an upper bound.
@@ -41,17 +74,17 @@ pub(super) struct Worst {
 
 impl Worst {
     /// Of entries that change by 1 each.
-    pub(super) fn of_ones(records: u64, entries: f64, bounds: Bounds, is_certain: bool) -> Self {
-        Self { records, size: entries, square: entries, bounds, place: String::new(), is_certain }
+    pub(super) fn of_ones(records: u64, entries: f64, bounds: Bounds, ties: Ties, is_certain: bool) -> Self {
+        Self { records, size: entries, square: entries, bounds, ties, place: String::new(), is_certain }
     }
 
     /// The worse of changes of one kind, under the bounds of both.
     pub(super) fn or(self, other: Self) -> Self {
-        let bounds = self.bounds.or(other.bounds);
+        let (bounds, ties) = (self.bounds.or(other.bounds), self.ties.or(other.ties));
         let (size, square) = (self.size.max(other.size), self.square.max(other.square));
         let is_certain = self.is_certain && other.is_certain;
         let larger = if other.size > self.size { other } else { self };
-        Self { size, square, bounds, is_certain, ..larger }
+        Self { size, square, bounds, ties, is_certain, ..larger }
     }
 }
 
@@ -83,22 +116,26 @@ impl TableChanges {
         let parts: Vec<Between> = parts.iter().map(Between::new).collect();
         // The two records that change most entries when they are added, in different parts.
         let (mut added, mut moved): (Vec<Worst>, Option<Worst>) = Default::default();
+        let (mut bounds, mut ties) = (Bounds::default(), Ties::default());
         for part in &parts {
             let [own, within] = records(part, &name);
-            added.extend(own);
+            if let Some(own) = own {
+                (bounds, ties) = (bounds.or(own.bounds), ties.or(own.ties));
+                added.push(own);
+            }
             moved = worse(moved, within);
             added.sort_by(|a, b| b.size.total_cmp(&a.size));
             added.truncate(2);
         }
-        let all = added.iter().fold(Bounds::default(), |all, worst| all.or(worst.bounds));
-        added.iter_mut().for_each(|worst| worst.bounds = all);
+        added.iter_mut().for_each(|worst| (worst.bounds, worst.ties) = (bounds, ties));
         if let [first, second] = &added[..] {
             let places = [&first.place[..], &second.place].into_iter().filter(|place| !place.is_empty());
             let both = Worst {
                 records: 2,
                 size: first.size + second.size,
                 square: first.square + second.square,
-                bounds: all,
+                bounds,
+                ties,
                 place: places.collect::<Vec<_>>().join(" and "),
                 is_certain: first.is_certain && second.is_certain,
             };
@@ -160,19 +197,19 @@ fn flat_records(between: &Between) -> [Option<Worst>; 2] {
         }
     }
     // Entries of one group are alike: whether one of them can change, or two can, is the same for all.
-    let some = |changes: &mut dyn Iterator<Item = Sparse>, records: u64| {
+    let some = |changes: &mut dyn Iterator<Item = Sparse>, records: u64, ties: Ties| {
         let mut open = false;
         for change in changes {
             match between.differ_by(&change) {
-                Some(true) => return Some(Worst::of_ones(records, records as f64, bounds, true)),
+                Some(true) => return Some(Worst::of_ones(records, records as f64, bounds, ties, true)),
                 None => open = true,
                 Some(false) => {}
             }
         }
-        open.then(|| Worst::of_ones(records, records as f64, bounds, false))
+        open.then(|| Worst::of_ones(records, records as f64, bounds, ties, false))
     };
     let free = alike.iter().filter(|(column, _)| column.is_empty()).flat_map(|(_, groups)| groups);
-    let added = some(&mut free.map(|entries| vec![(entries[0], 1)]), 1);
+    let added = some(&mut free.map(|entries| vec![(entries[0], 1)]), 1, Ties::FREE);
     let within = alike.iter().flat_map(|(_, groups)| groups).filter(|entries| entries.len() > 1);
     let within = within.map(|entries| vec![(entries[0], -1), (entries[1], 1)]);
     let across = alike.iter().flat_map(|(_, groups)| {
@@ -182,7 +219,7 @@ fn flat_records(between: &Between) -> [Option<Worst>; 2] {
             [vec![(a, -1), (b, 1)], vec![(a, 1), (b, -1)]]
         })
     });
-    [added, some(&mut within.chain(across), 2)]
+    [added, some(&mut within.chain(across), 2, Ties::of_moves(component))]
 }
 
 /// Entries that are the nodes of a tree.
@@ -209,7 +246,8 @@ fn tree_records(
         let records = if matches!(change, TreeChange::Added(_)) { 1 } else { 2 };
         // All single entries are alike.
         let place = if component.rows.is_empty() { String::new() } else { place(change, named) };
-        Worst { place, ..Worst::of_ones(records, size, bounds, is_certain) }
+        let ties = if component.rows.is_empty() { Ties::FREE } else { Ties::OTHER };
+        Worst { place, ..Worst::of_ones(records, size, bounds, ties, is_certain) }
     };
     let step = |change: TreeChange| -> Sparse {
         let mut nodes = vec![0; hierarchy.nodes()];

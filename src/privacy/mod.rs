@@ -10,6 +10,7 @@ mod lattice_gaussian;
 mod neighbours;
 mod norm_tail;
 mod normal_curve;
+mod rho;
 mod smallest;
 mod statement;
 mod tree;
@@ -24,7 +25,10 @@ pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
 pub use norm_tail::NormTail;
-pub use statement::{Change, ChangeKind, Declared, Inequalities, Loss, Price, Standard, Statement};
+pub use rho::{PureNoise, Rho, rho_bound};
+pub use statement::{
+    Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement,
+};
 pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
 };

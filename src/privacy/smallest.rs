@@ -6,7 +6,7 @@
 //! listed; and where they are too many as well, that one is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
 
 use super::between::Between;
-use super::changes::{Worst, tree, worse};
+use super::changes::{Ties, Worst, tree, worse};
 use super::statement::Bounds;
 use crate::invariant::{Bounded, Component, Moves};
 use crate::lattice::Sparse;
@@ -74,7 +74,7 @@ fn smallest_of(between: &Between) -> Smallest {
     // one more in two places of different rows and columns can be filled.
     let filled = region.upper.is_open() && region.rows.is_empty();
     if component.margins.is_some_and(|(rows, columns)| rows > 1 && columns > 1) && filled {
-        return Smallest::Is(Worst::of_ones(4, 4.0, bounds, true));
+        return Smallest::Is(Worst::of_ones(4, 4.0, bounds, Ties::OTHER, true));
     }
     match between.irreducible() {
         Some(vectors) => smallest_listed(between, vectors, &is_record, bounds),
@@ -102,7 +102,10 @@ fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], 
         let Some((change, square)) = between.most_uneven(sums) else { continue };
         if between.differ_by(&change) == Some(true) {
             let size = sum(&mut sums.iter()) as f64;
-            worst = worse(worst, Some(Worst { square, ..Worst::of_ones(records, size, bounds, true) }));
+            worst = worse(
+                worst,
+                Some(Worst { square, ..Worst::of_ones(records, size, bounds, Ties::OTHER, true) }),
+            );
         }
     }
     worst.map_or(Smallest::None, Smallest::Is)
@@ -122,7 +125,7 @@ fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
     let Some((found, _)) = found else { return Smallest::Unknown };
     let bound = |records: u64| {
         let square = largest_square(&part.component, records);
-        Smallest::Is(Worst { square, ..Worst::of_ones(records, records as f64, bounds, false) })
+        Smallest::Is(Worst { square, ..Worst::of_ones(records, records as f64, bounds, Ties::OTHER, false) })
     };
     if !may_be_listed(part.component.entries.len(), found) {
         return bound(found);
@@ -135,7 +138,10 @@ fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
                 None => return bound(found),
                 Some(true) => {
                     let square = vector.iter().map(|&(_, x)| f64::from(x) * f64::from(x)).sum();
-                    let own = Worst { square, ..Worst::of_ones(records, records as f64, bounds, true) };
+                    let own = Worst {
+                        square,
+                        ..Worst::of_ones(records, records as f64, bounds, Ties::OTHER, true)
+                    };
                     worst = worse(worst, Some(own));
                 }
             }

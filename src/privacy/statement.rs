@@ -13,10 +13,10 @@
 //! adds nothing.
 
 use super::accountant::Accountant;
-use super::changes::{ONE_TABLE, TableChanges, Worst, place};
+use super::changes::{ONE_TABLE, TableChanges, Ties, Worst, place};
 use super::smallest::Smallest;
-use super::tree::within_zeros;
-use super::{Gamma, TreeCosts, WorstChange, sampling_delta, tree_gamma_bound};
+use super::tree::{ties_of_moves, within_zeros};
+use super::{Gamma, PureNoise, Rho, TreeCosts, WorstChange, rho_bound, sampling_delta, tree_gamma_bound};
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Region};
 
@@ -24,7 +24,12 @@ use crate::invariant::{Hierarchy, Region};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standard {
     /// `Σ |u_v| / lambda_v`: Laplace, double geometric and ℓ1 laws.
-    Pure,
+    Pure {
+        /// Which of them.
+        noise: PureNoise,
+        /// Whether it is conditioned on the equations: else free noise is moved to them, or stays.
+        conditioned: bool,
+    },
     /// `‖u‖₂ / lambda`: the ℓ2 law.
     Euclidean,
     /// `rho = Σ u_v² / (2 sigma_v²)`, and epsilon at this delta: Gaussian laws.
@@ -40,7 +45,7 @@ impl Standard {
     /// What a change by ±1 of a count with noise of this scale adds to the sum behind the loss.
     fn cost(self, scale: f64) -> f64 {
         match self {
-            Self::Pure => 1.0 / scale,
+            Self::Pure { .. } => 1.0 / scale,
             Self::Euclidean => 1.0 / (scale * scale),
             Self::Concentrated { .. } => 0.5 / (scale * scale),
         }
@@ -48,14 +53,11 @@ impl Standard {
 
     fn loss(self, cost: f64) -> Loss {
         match self {
-            Self::Pure => Loss { epsilon: cost, rho: None, accountant: None, delta: 0.0 },
-            Self::Euclidean => Loss { epsilon: libm::sqrt(cost), rho: None, accountant: None, delta: 0.0 },
-            Self::Concentrated { delta, accountant } => Loss {
-                epsilon: accountant.epsilon(cost, delta),
-                rho: Some(cost),
-                accountant: Some(accountant),
-                delta,
-            },
+            Self::Pure { .. } => Loss { epsilon: cost, accountant: None, delta: 0.0 },
+            Self::Euclidean => Loss { epsilon: libm::sqrt(cost), accountant: None, delta: 0.0 },
+            Self::Concentrated { delta, accountant } => {
+                Loss { epsilon: accountant.epsilon(cost, delta), accountant: Some(accountant), delta }
+            }
         }
     }
 }
@@ -65,9 +67,7 @@ impl Standard {
 pub struct Loss {
     /// epsilon, at `delta`.
     pub epsilon: f64,
-    /// Of Gaussian laws.
-    pub rho: Option<f64>,
-    /// How epsilon is read off rho.
+    /// How epsilon is read off rho, of Gaussian laws.
     pub accountant: Option<Accountant>,
     /// 0 for pure laws.
     pub delta: f64,
@@ -126,6 +126,51 @@ impl ChangeKind {
     }
 }
 
+/// By what losses are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// epsilon, at the delta of Gaussian laws.
+    Epsilon,
+    /// rho of zero-concentrated privacy ([`Rho`]).
+    Rho,
+}
+
+impl Measure {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Epsilon, Self::Rho];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Epsilon => "epsilon",
+            Self::Rho => "rho",
+        }
+    }
+
+    /// The measure of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|measure| measure.name() == name)
+    }
+}
+
+/// So much loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Amount {
+    /// How much.
+    pub loss: f64,
+    /// By what.
+    pub measure: Measure,
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self.measure {
+            Measure::Epsilon => write!(f, "{}", self.loss),
+            Measure::Rho => write!(f, "rho {}", self.loss),
+        }
+    }
+}
+
 /// Said of the place of a smallest change that is an upper bound.
 const PERHAPS_SMALLER: &str = "a smaller one may exist";
 /// Said of the place of a change that is not known to be possible.
@@ -142,6 +187,8 @@ pub struct Price {
     pub loss: Loss,
     /// What conditioning adds, relative to `loss.epsilon`.
     pub gamma: Gamma,
+    /// What the release pays in zero-concentrated privacy, conditioning included, at its own worst place.
+    pub rho: Rho,
 }
 
 impl Price {
@@ -168,12 +215,12 @@ impl Price {
         };
         // An upper bound is rounded up.
         let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
-        let Loss { epsilon, rho, delta, .. } = self.loss;
+        let Loss { epsilon, delta, .. } = self.loss;
         let mut words = match self.is_bound() {
             true => format!("epsilon at most {}", at_most(epsilon)),
             false => format!("epsilon {}", figure(epsilon)),
         };
-        if rho.is_some() || delta > 0.0 {
+        if delta > 0.0 {
             words += &format!(" at delta {delta:e}");
         }
         match (self.gamma, self.epsilon()) {
@@ -263,8 +310,9 @@ impl Declared {
                 Some(epsilon) => Change::Possible(Price {
                     records,
                     place: String::new(),
-                    loss: Loss { epsilon, rho: None, accountant: None, delta: self.delta },
+                    loss: Loss { epsilon, accountant: None, delta: self.delta },
                     gamma: Gamma::Declared,
+                    rho: if self.delta == 0.0 { Rho::Bounded(rho_bound(epsilon)) } else { Rho::Unknown },
                 }),
                 None => Change::Unknown("the mechanism does not say what it pays for it".into()),
             }
@@ -306,8 +354,14 @@ struct Pricing {
 }
 
 impl Pricing {
-    fn change(&self, records: u64, cost: f64, gamma: Gamma, place: &str) -> Change {
+    /// `rho`: of pure noise that pays for no inequalities; `None` where only the bound by its epsilon is known.
+    fn change(&self, records: u64, cost: f64, gamma: Gamma, place: &str, rho: Option<Rho>) -> Change {
         let loss = self.standard.loss(cost);
+        let of_rho = match (self.inequalities, gamma) {
+            (_, Gamma::Proved) => Some(1.0),
+            (Inequalities::TimesRho(ratio), _) => Some(ratio.max(1.0)),
+            _ => None,
+        };
         let gamma = match (self.inequalities, self.standard) {
             (Inequalities::TimesRho(ratio), Standard::Concentrated { delta, accountant })
                 if gamma != Gamma::Proved =>
@@ -317,7 +371,18 @@ impl Pricing {
             }
             _ => gamma,
         };
-        Change::Possible(Price { records, place: place.to_owned(), loss, gamma })
+        let mut price = Price { records, place: place.to_owned(), loss, gamma, rho: Rho::Unknown };
+        price.rho = match (self.standard, rho.filter(|_| gamma == Gamma::Proved)) {
+            (Standard::Concentrated { .. }, _) => {
+                of_rho.map_or(Rho::Unknown, |ratio| Rho::Computed(ratio * cost))
+            }
+            (_, Some(rho)) => rho,
+            (_, None) => price.epsilon().map_or(Rho::Unknown, |epsilon| Rho::Bounded(rho_bound(epsilon))),
+        };
+        if price.is_bound() {
+            price.rho = price.rho.at_most();
+        }
+        Change::Possible(price)
     }
 
     /// Under these inequalities; `of_change`: its bound where they bound single entries.
@@ -401,15 +466,16 @@ impl Statement {
         let costs: Vec<f64> = scales.iter().map(|&scale| standard.cost(scale)).collect();
         let costs = TreeCosts::new(tree, &costs)?;
         let pricing = Pricing { standard, inequalities };
-        let price = |worst: Option<WorstChange>, records, why: &str| match worst {
+        let price = |worst: Option<WorstChange>, records, why: &str, rho| match worst {
             Some(WorstChange { change, cost, gamma_bound }) => {
                 let gamma = pricing.gamma(Bounds::of_leaves(true), gamma_bound);
-                pricing.change(records, cost, gamma, &place(change, &name))
+                pricing.change(records, cost, gamma, &place(change, &name), rho)
             }
             None => Change::Impossible(why.to_owned()),
         };
-        let added = price(costs.worst_added(), 1, "a known count contains every leaf");
-        let moved = price(costs.worst_moved(), 2, "no two leaves lie below the same known counts");
+        let [rho_added, rho_moved] = rho_of_tree(tree, scales, standard)?;
+        let added = price(costs.worst_added(), 1, "a known count contains every leaf", rho_added);
+        let moved = price(costs.worst_moved(), 2, "no two leaves lie below the same known counts", rho_moved);
         let smallest = if added.price().is_some() { &added } else { &moved }.clone();
         Ok(Self { added, moved, smallest })
     }
@@ -421,16 +487,62 @@ impl Statement {
     }
 }
 
+/// rho of a record added, and of one moved, with pure noise that pays for no inequalities; `None` where only the bound by its epsilon is known.
+///
+/// Errors: as [`TreeCosts::new`].
+fn rho_of_tree(tree: &Hierarchy, scales: &[f64], standard: Standard) -> Result<[Option<Rho>; 2]> {
+    let Standard::Pure { noise, conditioned } = standard else { return Ok([None; 2]) };
+    if conditioned {
+        let totals = ties_of_moves(tree);
+        let of_total = |&(level, entries): &(usize, u64)| noise.rho_of_total(scales[level], entries);
+        let most = |rhos: Vec<f64>| Rho::Computed(rhos.into_iter().fold(0.0, f64::max));
+        let moved = totals.and_then(|totals| totals.iter().map(of_total).collect::<Option<Vec<_>>>());
+        let alone = (tree.nodes() == 1).then(|| Rho::Computed(noise.rho(scales[0])));
+        return Ok([alone, moved.map(most)]);
+    }
+    // Free noise on every node that changes, by 1.
+    let each: Vec<f64> =
+        scales.iter().map(|&scale| if scale > 0.0 { noise.rho(scale) } else { 0.0 }).collect();
+    let costs = TreeCosts::new(tree, &each)?;
+    let computed = |worst: Option<WorstChange>| worst.map(|worst| Rho::Computed(worst.cost));
+    Ok([computed(costs.worst_added()), computed(costs.worst_moved())])
+}
+
+impl Worst {
+    /// rho of pure noise with a scale that pays for no inequalities; `None` where only the bound by its epsilon is known.
+    fn rho(&self, scale: f64, standard: Standard) -> Option<Rho> {
+        let Standard::Pure { noise, conditioned } = standard else { return None };
+        let Ties { free, total, other } = self.ties;
+        let one = noise.rho(scale);
+        if !conditioned {
+            // An entry that changes by k pays at most k² times as much as one by 1 (Bun and Steinke 2016, Prop. 1.9).
+            let ones = self.square == self.size;
+            return Some(if ones { Rho::Computed(one * self.size) } else { Rho::Bounded(one * self.square) });
+        }
+        if other {
+            return None;
+        }
+        let of_free = free.then_some(one * self.records as f64);
+        let of_total = match total {
+            Some(entries) => Some(noise.rho_of_total(scale, entries)?),
+            None => None,
+        };
+        of_free.into_iter().chain(of_total).reduce(f64::max).map(Rho::Computed)
+    }
+}
+
 impl TableChanges {
     /// What noise with the scale lambda or sigma on every entry pays.
     pub fn statement(&self, scale: f64, standard: Standard, inequalities: Inequalities) -> Statement {
         let (pricing, unit) = (Pricing { standard, inequalities }, standard.cost(scale));
         let price = |worst: &Worst, if_uncertain: &str| {
-            let cost = unit * if standard == Standard::Pure { worst.size } else { worst.square };
+            let pure = matches!(standard, Standard::Pure { .. });
+            let cost = unit * if pure { worst.size } else { worst.square };
             let gamma = pricing.gamma(worst.bounds, tree_gamma_bound(cost, unit));
             let uncertain = if worst.is_certain { "" } else { if_uncertain };
             let place = [&worst.place[..], uncertain].into_iter().filter(|text| !text.is_empty());
-            pricing.change(worst.records, cost, gamma, &place.collect::<Vec<_>>().join("; "))
+            let rho = worst.rho(scale, standard);
+            pricing.change(worst.records, cost, gamma, &place.collect::<Vec<_>>().join("; "), rho)
         };
         let of_records = |worst: &std::result::Result<Worst, String>| match worst {
             Ok(worst) => price(worst, PERHAPS_IMPOSSIBLE),
@@ -454,6 +566,8 @@ impl TableChanges {
 mod tests {
     use super::*;
     use crate::invariant::{Inequalities as Bounding, Linear};
+
+    const PURE: Standard = Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned: true };
 
     fn of(invariant: &Linear, counts: &[i64], standard: Standard, scale: f64) -> Statement {
         let region = Bounding::nonnegative(counts.len()).around(counts).unwrap();
@@ -481,7 +595,7 @@ mod tests {
             let sizes = |points: &[&Vec<i64>]| points.iter().map(|v| size(v)).filter(|&size| size > 0).min();
             let shortest = sizes(&points.iter().collect::<Vec<_>>());
             let is_tree = invariant.components().iter().any(|c| c.tree().is_some() && !c.is_total());
-            let statement = of(&invariant, &vec![3; n], Standard::Pure, 2.0);
+            let statement = of(&invariant, &vec![3; n], PURE, 2.0);
             let records = |change: &Change| change.price().map(|price| price.records);
             if !is_tree {
                 assert_eq!(records(&statement.added), None);
@@ -494,7 +608,7 @@ mod tests {
                 assert_eq!(price.gamma, Gamma::Computed(0.25));
             }
         }
-        let free = of(&Linear::none(3), &[3; 3], Standard::Pure, 2.0);
+        let free = of(&Linear::none(3), &[3; 3], PURE, 2.0);
         assert_eq!(free.added.price().unwrap().loss.epsilon, 0.5);
         assert_eq!(free.moved.price().unwrap().loss.epsilon, 1.0);
     }
@@ -502,7 +616,7 @@ mod tests {
     #[test]
     fn margins_let_two_people_trade_places() {
         let margins = Linear::margins(3, 4).unwrap();
-        let pure = of(&margins, &[1; 12], Standard::Pure, 0.5);
+        let pure = of(&margins, &[1; 12], PURE, 0.5);
         assert!(
             matches!(&pure.added, Change::Impossible(why) if why == "the sum of 4 entries (e0, e1, ...) is fixed by the total")
         );
@@ -516,8 +630,10 @@ mod tests {
             Standard::Concentrated { delta: 1e-6, accountant: Accountant::Normal },
             2.0,
         );
-        let loss = gaussian.smallest.price().unwrap().loss;
-        assert_eq!((loss.rho, loss.epsilon), (Some(0.5), Accountant::Normal.epsilon(0.5, 1e-6)));
+        let price = gaussian.smallest.price().unwrap();
+        assert_eq!(price.loss.epsilon, Accountant::Normal.epsilon(0.5, 1e-6));
+        // Nothing was said of what its rho becomes.
+        assert_eq!(price.rho, Rho::Unknown);
     }
 
     /// rho multiplied, and the epsilon that follows.
@@ -528,8 +644,64 @@ mod tests {
         let standard = Standard::Concentrated { delta: 1e-5, accountant: Accountant::Zcdp };
         let price =
             changes.statement(2.0, standard, Inequalities::TimesRho(1.5)).moved.price().unwrap().clone();
-        assert_eq!(price.loss.rho, Some(0.25));
+        assert_eq!(price.rho, Rho::Computed(0.375));
         assert!((price.epsilon().unwrap() - Accountant::Zcdp.epsilon(0.375, 1e-5)).abs() < 1e-12);
+    }
+
+    /// Free entries without bounds do not hide the bounds of another.
+    #[test]
+    fn bounds_of_any_entry_count() {
+        for bounded in 0..4 {
+            let lower = (0..4).map(|entry| if entry == bounded { 0 } else { i64::MIN }).collect();
+            let region = Bounding::bounds(lower, vec![i64::MAX; 4]).unwrap().around(&[3; 4]).unwrap();
+            let changes = TableChanges::new(&Linear::none(4), &region, "nothing", |e| e.to_string());
+            let all = Gamma::Bounded(1.0);
+            let statement = changes.statement(2.0, PURE, Inequalities::ByChange { all });
+            for change in [&statement.added, &statement.moved] {
+                let price = change.price().unwrap();
+                assert!(price.gamma.value().unwrap() > 0.1, "{bounded}: {:?}", price.gamma);
+                assert_eq!(price.rho, Rho::Bounded(rho_bound(price.epsilon().unwrap())));
+            }
+        }
+    }
+
+    /// rho by what ties the entries: free ones, totals of which the one with fewest entries pays most, and anything else, where only the bound is known.
+    #[test]
+    fn rho_is_that_of_what_ties_entries() {
+        let noise = PureNoise::DoubleGeometric;
+        let of = |invariant: &Linear, standard| {
+            let region = Bounding::nonnegative(invariant.entries()).around(&vec![3; invariant.entries()]);
+            let changes = TableChanges::new(invariant, &region.unwrap(), "sums", |entry| format!("e{entry}"));
+            changes.statement(2.0, standard, Inequalities::Times(Gamma::Proved))
+        };
+        let projected = Standard::Pure { noise, conditioned: false };
+        let rho = |change: &Change| change.price().unwrap().rho;
+        let one = noise.rho(2.0);
+        for standard in [PURE, projected] {
+            let free = of(&Linear::none(3), standard);
+            assert_eq!((rho(&free.added), rho(&free.moved)), (Rho::Computed(one), Rho::Computed(2.0 * one)));
+        }
+        let totals = Linear::subsets(9, &[vec![0, 1, 2, 3], vec![4, 5, 6]]).unwrap();
+        let conditioned = of(&totals, PURE);
+        assert_eq!(rho(&conditioned.added), Rho::Computed(one));
+        let three = noise.rho_of_total(2.0, 3).unwrap();
+        assert!(three > 2.0 * one);
+        assert_eq!(rho(&conditioned.moved), Rho::Computed(three));
+        assert_eq!(rho(&of(&totals, projected).moved), Rho::Computed(2.0 * one));
+        let margins = Linear::margins(3, 4).unwrap();
+        assert_eq!(rho(&of(&margins, PURE).smallest), Rho::Bounded(rho_bound(2.0)));
+        assert_eq!(rho(&of(&margins, projected).smallest), Rho::Computed(4.0 * one));
+        // Entries that change by more than 1.
+        let uneven = Linear::from_rows(2, vec![vec![(0, 1), (1, 2)]]).unwrap();
+        assert_eq!(rho(&of(&uneven, projected).smallest), Rho::Bounded(5.0 * one));
+        assert_eq!(
+            rho(&of(&uneven, Standard::Euclidean).smallest),
+            Rho::Bounded(rho_bound(libm::sqrt(1.25)))
+        );
+        let laplace = Standard::Pure { noise: PureNoise::Laplace, conditioned: true };
+        assert_eq!(rho(&of(&totals, laplace).moved), Rho::Bounded(rho_bound(1.0)));
+        let two = Linear::total(2).unwrap();
+        assert_eq!(rho(&of(&two, laplace).moved), Rho::Computed(PureNoise::Laplace.rho(1.0)));
     }
 
     /// One tree as a tree and as a table with equations: one statement, whatever noise.
@@ -546,8 +718,8 @@ mod tests {
         let changes = TableChanges::new(&invariant, &region, "hierarchy", name);
         let all = Gamma::Bounded(1.0);
         for (standard, inequalities) in [
-            (Standard::Pure, Inequalities::ByChange { all }),
-            (Standard::Pure, Inequalities::Times(Gamma::Proved)),
+            (PURE, Inequalities::ByChange { all }),
+            (PURE, Inequalities::Times(Gamma::Proved)),
             (
                 Standard::Concentrated { delta: 1e-6, accountant: Accountant::Zcdp },
                 Inequalities::Times(Gamma::Unknown),
@@ -561,32 +733,22 @@ mod tests {
                 assert!((a.loss.epsilon - b.loss.epsilon).abs() < 1e-12);
                 assert_eq!(a.gamma.how(), b.gamma.how());
                 assert!((a.gamma.value().unwrap_or(0.0) - b.gamma.value().unwrap_or(0.0)).abs() < 1e-12);
+                assert_eq!(a.rho.how(), b.rho.how());
+                assert!((a.rho.value().unwrap_or(0.0) - b.rho.value().unwrap_or(0.0)).abs() < 1e-12);
             }
         }
         // A record added counts on three levels, one moved on two of each path.
-        let statement = Statement::of_tree(
-            &tree,
-            &[1.0; 3],
-            Standard::Pure,
-            Inequalities::Times(Gamma::Proved),
-            None,
-            name,
-        )
-        .unwrap();
+        let statement =
+            Statement::of_tree(&tree, &[1.0; 3], PURE, Inequalities::Times(Gamma::Proved), None, name)
+                .unwrap();
         assert_eq!(
             (statement.added.words(), statement.moved.words()),
             ("epsilon 3".into(), "epsilon 4".into())
         );
         let known = tree.with_known(vec![true, false, false, false, false, false, false]).unwrap();
-        let statement = Statement::of_tree(
-            &known,
-            &[1.0; 3],
-            Standard::Pure,
-            Inequalities::Times(Gamma::Proved),
-            None,
-            name,
-        )
-        .unwrap();
+        let statement =
+            Statement::of_tree(&known, &[1.0; 3], PURE, Inequalities::Times(Gamma::Proved), None, name)
+                .unwrap();
         assert_eq!(statement.added.words(), "impossible: a known count contains every leaf");
         assert_eq!(statement.smallest.price().unwrap().records, 2);
     }

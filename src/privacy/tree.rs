@@ -263,6 +263,29 @@ pub(super) fn within_zeros(tree: &Hierarchy, counts: &[i64]) -> Option<Hierarchy
     tree.clone().with_known((0..tree.nodes()).map(cannot).collect()).ok()
 }
 
+/// What ties the leaves together between which a record moves, if nothing but known totals: the levels of the leaves, and the fewest that one
+/// total has. `None`: noise that is not known lies between.
+pub(super) fn ties_of_moves(tree: &Hierarchy) -> Option<Vec<(usize, u64)>> {
+    let mut fewest: Vec<(usize, u64)> = Vec::new();
+    for v in 0..tree.inner_end() {
+        let open: Vec<usize> = tree.open_children(v).collect();
+        if open.is_empty() {
+            continue;
+        }
+        if !tree.is_known(v) || open.iter().any(|&c| !tree.is_leaf(c)) {
+            return None;
+        }
+        let (level, entries) = (tree.level(open[0]), open.len() as u64);
+        if entries > 1 {
+            match fewest.iter_mut().find(|(of, _)| *of == level) {
+                Some((_, least)) => *least = entries.min(*least),
+                None => fewest.push((level, entries)),
+            }
+        }
+    }
+    Some(fewest)
+}
+
 /// The change that costs most of those that it is shown.
 struct Worst<'a> {
     costs: &'a TreeCosts<'a>,

@@ -16,10 +16,12 @@ use crate::engine::{Drawn, Each, Look, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Page;
-use crate::privacy::ChangeKind;
+use crate::privacy::{Amount, ChangeKind, Measure};
 use crate::store::{Run, RunFolder, TableFile};
-use crate::table;
 use crate::table::{Declared, Key};
+use crate::{table, text_value};
+
+text_value!(Measure, |measure: &Measure| measure.name(), Measure::named);
 
 /// The study.
 pub struct Frontier;
@@ -29,7 +31,8 @@ table! {
     pub struct FrontierRow in "frontier.parquet", "Study `frontier`: one row per cell." {
         cell: Key, "", "the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`";
         change: ChangeKind, "", "the change that is paid for, as in `statements.parquet`";
-        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet` is this, or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)";
+        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet`, or where `measure` says so its `rho`, is this or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)";
+        measure: Measure, "", "in what `paid` is counted: `epsilon` or `rho`";
         integers: bool, "", "whether all releases are integers";
     }
 }
@@ -91,7 +94,14 @@ impl Sink for FrontierTables<'_> {
         let cell = &self.plan.cells[number];
         if let (Some(paid), Some((change, _))) = (cell.paid, &self.plan.config.change) {
             let integers = cell.method.releases_integers(cell.law);
-            self.frontier.push(&FrontierRow { cell: Key(cell.key), change: *change, paid, integers })?;
+            let Amount { loss: paid, measure } = paid;
+            self.frontier.push(&FrontierRow {
+                cell: Key(cell.key),
+                change: *change,
+                paid,
+                measure,
+                integers,
+            })?;
         }
         self.releases.close(number, closing, error)
     }

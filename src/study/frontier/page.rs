@@ -9,7 +9,7 @@ use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, number, with_error};
-use crate::privacy::ChangeKind;
+use crate::privacy::{ChangeKind, Measure};
 use crate::table::Key;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -34,6 +34,7 @@ impl Point {
 /// The points of one law and method: everything of a cell but its budget.
 struct Curve {
     name: String,
+    measure: Measure,
     integers: bool,
     points: Vec<Point>,
     /// What was to be paid where a cell failed.
@@ -75,18 +76,20 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         }
         Ok(true)
     })?;
-    let what = |cell: &CellRow| {
+    let what = |cell: &CellRow, measure: Measure| {
         let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = cell;
-        format!("{law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}")
+        format!("{measure:?} {law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}")
     };
     let gone = || cells.values().filter(|cell| run.failed.contains_key(&cell.cell));
     let curve = |points: Vec<Point>| {
         let Point { cell, own: first, .. } = &points[0];
-        let failed = gone().filter(|other| what(other) == what(cell));
-        let failed = failed.filter_map(|cell| own.get(&cell.cell)).map(|row| row.paid).collect();
-        Curve { name: cell.method_plain(), integers: first.integers, points, failed }
+        let measure = first.measure;
+        let failed = gone().filter_map(|other| Some((other, own.get(&other.cell)?)));
+        let failed = failed.filter(|(other, row)| what(other, row.measure) == what(cell, measure));
+        let failed = failed.map(|(_, row)| row.paid).collect();
+        Curve { name: cell.method_plain(), measure, integers: first.integers, points, failed }
     };
-    let curves = grouped(points, |point: &Point| what(&point.cell));
+    let curves = grouped(points, |point: &Point| what(&point.cell, point.own.measure));
     let mut curves: Vec<Curve> = curves.into_iter().map(curve).collect();
     type Part = fn(&CellRow) -> String;
     let parts: [(bool, Part); 6] = [
@@ -171,6 +174,23 @@ fn ranges(pairs: &[Pair], sign: i8) -> String {
     if words.is_empty() { "-".into() } else { words.join(", ") }
 }
 
+/// Which of two curves is better, where.
+fn verdict(pairs: &[Pair]) -> String {
+    let signs: Vec<i8> = pairs.iter().map(|pair| pair.sign(APART)).collect();
+    let all = |sign: i8| signs.iter().all(|s| *s == sign);
+    match (all(-1), all(1), all(0)) {
+        (true, ..) => "the first".into(),
+        (_, true, _) => "the second".into(),
+        (.., true) => "neither".into(),
+        _ => {
+            let sides =
+                [("the first", -1), ("the second", 1)].map(|(which, sign)| (which, ranges(pairs, sign)));
+            let sides = sides.iter().filter(|(_, where_)| where_ != "-");
+            sides.map(|(which, where_)| format!("{which} at {where_}")).collect::<Vec<_>>().join(",\n")
+        }
+    }
+}
+
 fn crossing_words(crossing: &Crossing) -> String {
     let Crossing { at, low, high, .. } = crossing;
     match at.mean.is_nan() {
@@ -184,11 +204,12 @@ pub(super) fn of(run: &Named) -> Result<Page> {
     let (change, all) = curves(run, false)?;
     let Some(change) = change else { return Ok(Page::default()) };
     let mut page = Page::default();
-    for (integers, kind) in [(true, "integers"), (false, "real numbers")] {
-        let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
-        if curves.is_empty() {
-            continue;
-        }
+    for ((measure, integers), curves) in kinds(&all) {
+        let kind = if integers { "integers" } else { "real numbers" };
+        let (what_they_pay, paid_is) = match measure {
+            Measure::Epsilon => ("what they pay", "paid"),
+            Measure::Rho => ("the rho that they pay", "rho paid"),
+        };
         let (paid, levels) = axes(&curves);
         let names = || curves.iter().map(|curve| curve.name.clone());
         let points = curves.iter().flat_map(|curve| &curve.points);
@@ -197,7 +218,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         laws.dedup();
         let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
         let title =
-            format!("{}: releases that are {kind}{law}, by what they pay for {}", run.name, change.words());
+            format!("{}: releases that are {kind}{law}, by {what_they_pay} for {}", run.name, change.words());
         let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.");
         let mut rows = Vec::new();
         // With one release a cell nothing is known of its error.
@@ -223,11 +244,11 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             }
         }
         let header: Vec<String> =
-            ["level".to_owned(), "paid".to_owned()].into_iter().chain(names()).collect();
+            ["level".to_owned(), paid_is.to_owned()].into_iter().chain(names()).collect();
         page = page.and(
             Page::main(title.clone())
                 .text(about)
-                .figure(figure(run, title, kind, &curves, &levels))
+                .figure(figure(run, title, (measure, kind), &curves, &levels))
                 .table(2, header, rows),
         );
         if told_apart {
@@ -242,7 +263,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             };
             std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
         };
-        let header = std::iter::once("paid".to_owned()).chain(names());
+        let header = std::iter::once(paid_is.to_owned()).chain(names());
         let headed = Page::headed(format!("{}: the epsilon of the noise that pays it", run.name));
         page = page.and(headed.table(1, header, paid.iter().map(noise).collect()));
         let contests = contests(&curves);
@@ -268,17 +289,70 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             "second is better\nwhere it pays",
             "they cross at",
         ];
-        let headed = Page::main(format!("{}: which is better for what is paid", run.name));
+        let headed = Page::main(match measure {
+            Measure::Epsilon => format!("{}: which is better for what is paid", run.name),
+            Measure::Rho => format!("{}: which is better for the rho that is paid", run.name),
+        });
         page = page.and(headed.table(3, header, contests.iter().map(row).collect())).text(
             "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
              logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
         );
     }
-    Ok(run.with_failed(page))
+    Ok(run.with_failed(page.and(by_accountant(run, &all))))
+}
+
+/// Curves that are compared with each other: of one measure, integers or not; those that there are.
+fn kinds(all: &[Curve]) -> Vec<((Measure, bool), Vec<&Curve>)> {
+    let kinds =
+        Measure::ALL.into_iter().flat_map(|measure| [true, false].map(|integers| (measure, integers)));
+    let of = |kind| {
+        let own = all.iter().filter(|curve| (curve.measure, curve.integers) == kind);
+        (kind, own.collect::<Vec<_>>())
+    };
+    kinds.map(of).filter(|(_, curves)| !curves.is_empty()).collect()
+}
+
+/// What changes where losses are compared as rho and not as epsilon: every two curves that both kinds of budgets have.
+fn by_accountant(run: &Named, all: &[Curve]) -> Page {
+    let of = |measure: Measure| -> Vec<Contest> {
+        let own = kinds(all).into_iter().filter(|((of, _), _)| *of == measure);
+        own.flat_map(|(_, curves)| contests(&curves)).collect()
+    };
+    let (by_epsilon, by_rho) = (of(Measure::Epsilon), of(Measure::Rho));
+    let is = |a: &Contest, b: &Contest| {
+        a.level == b.level
+            && a.first.integers == b.first.integers
+            && (&a.first.name, &a.second.name) == (&b.first.name, &b.second.name)
+    };
+    let row = |a: &Contest| {
+        let b = by_rho.iter().find(|b| is(a, b))?;
+        Some(vec![
+            run.level(a.level),
+            a.first.name.clone(),
+            a.second.name.clone(),
+            verdict(&a.pairs),
+            verdict(&b.pairs),
+        ])
+    };
+    let rows: Vec<Vec<String>> = by_epsilon.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return Page::default();
+    }
+    let header = ["level", "first", "second", "better\nat equal epsilon", "better\nat equal rho"];
+    Page::main(format!("{}: what the accountant changes", run.name)).table(3, header, rows).text(
+        "Better: a smaller error, by more than 3 standard errors, at all losses of the config if none is named. Conditioning on equations keeps a pure epsilon, and raises \
+         rho: noise conditioned on a known total pays more rho than free noise of the same epsilon, up to twice as much where the total has two entries.",
+    )
 }
 
 /// The curves on logarithmic axes, level by level.
-fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u32]) -> Figure {
+fn figure(
+    run: &Named,
+    title: String,
+    (measure, kind): (Measure, &str),
+    curves: &[&Curve],
+    levels: &[u32],
+) -> Figure {
     let panel = |&level: &u32| {
         let series = curves.iter().map(|curve| {
             let here = curve.points.iter().filter(|point| point.level.level == level);
@@ -295,12 +369,15 @@ fn figure(run: &Named, title: String, kind: &str, curves: &[&Curve], levels: &[u
         Panel { title: run.level(level), series: series.collect() }
     };
     Figure {
-        name: Figure::named(&format!("{}-{kind}", run.name)),
+        name: Figure::named(&match measure {
+            Measure::Epsilon => format!("{}-{kind}", run.name),
+            Measure::Rho => format!("{}-{kind}-rho", run.name),
+        }),
         title,
         about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a release pays, both on logarithmic axes, level by \
                 level. The table below has the figures."
             .into(),
-        x: Axis { label: "paid (epsilon)".into(), scale: Scale::Log },
+        x: Axis { label: format!("paid ({})", measure.name()), scale: Scale::Log },
         y: Axis { label: "error of a count".into(), scale: Scale::Log },
         panels: levels.iter().map(panel).collect(),
     }
@@ -347,6 +424,7 @@ pub(super) fn crossing_records(runs: &[Named]) -> Records<'_> {
     let header = [
         "run",
         "change",
+        "measure",
         "integers",
         "level",
         "first",
@@ -360,14 +438,14 @@ pub(super) fn crossing_records(runs: &[Named]) -> Records<'_> {
     let source = move |take: Take| {
         for run in runs {
             let (change, all) = curves(run, true)?;
-            for integers in [true, false] {
-                let curves: Vec<&Curve> = all.iter().filter(|curve| curve.integers == integers).collect();
+            for ((measure, integers), curves) in kinds(&all) {
                 for contest in contests(&curves) {
                     for crossing in &contest.crossings {
                         let known = |x: f64| if x.is_nan() { Value::Null } else { x.into() };
-                        let values: [Value; 11] = [
+                        let values: [Value; 12] = [
                             run.name.as_str().into(),
                             change.map_or("", ChangeKind::name).into(),
+                            measure.name().into(),
                             integers.into(),
                             contest.level.into(),
                             contest.first.name.replace('\n', " ").into(),

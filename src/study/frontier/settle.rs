@@ -3,7 +3,7 @@
 use super::super::privacy::Statements;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
-use crate::privacy::{Change, ChangeKind};
+use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,8 +20,9 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
     }
     let mut found = HashMap::new();
     // Of the cell before, which may differ in its master seed alone.
-    let mut last: Option<((u64, f64), f64)> = None;
+    let mut last: Option<((u64, Amount), f64)> = None;
     let settled = plan.cells.iter().map(|cell| {
+        let target = cell.paid.expect("budgets are losses");
         let loss = |epsilon: f64| {
             let Ok(at) = cell.at(epsilon, &plan.subject, &shape) else {
                 // Beyond what the law serves.
@@ -29,13 +30,12 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
             };
             let statement = statements.found(&at);
             let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
-            price(&plan, &at, (kind, &span), change.expect("every kind has one").1)
+            price(&plan, &at, target.measure, (kind, &span), change.expect("every kind has one").1)
         };
-        let target = cell.paid.expect("budgets are losses");
         let what = format!("`{}` with {} noise", cell.method.words(), cell.law.name());
         let solved = match last.filter(|(of, _)| *of == (cell.streams, target)) {
             Some((_, epsilon)) => Some(epsilon),
-            None => solve(target, cell.epsilon, loss)?,
+            None => solve(target.loss, cell.epsilon, loss)?,
         };
         let Some(epsilon) = solved else {
             let message = format!("paid: got {target} for {what}");
@@ -55,26 +55,33 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What a change costs. Errors: that nobody knows.
+/// What a change costs. Errors: that nobody knows; of rho, that it is only bounded.
 fn price(
     plan: &Plan,
     cell: &Cell,
+    measure: Measure,
     (kind, span): (ChangeKind, &Range<usize>),
     change: &Change,
 ) -> Result<f64> {
     let refused = |message: String, label: &str| Err(plan.config.error(message, span.clone(), label));
     let got = format!("change: got `{}`", kind.name());
     match change {
-        Change::Possible(price) => match price.epsilon() {
-            Some(epsilon) => Ok(epsilon),
-            None => {
-                let (method, law) = (cell.method.name(), cell.law.name());
-                refused(
+        Change::Possible(price) => {
+            let (method, law) = (cell.method.name(), cell.law.name());
+            match (measure, price.epsilon(), price.rho) {
+                (Measure::Epsilon, Some(epsilon), _) => Ok(epsilon),
+                (Measure::Rho, _, Rho::Computed(rho)) => Ok(rho),
+                (Measure::Rho, _, Rho::Bounded(_)) => refused(
+                    format!("{got}: rho of `{method}` with {law} noise is bounded, not computed"),
+                    "a bound says nothing of which release pays less: want `paid` as epsilon, or methods and laws whose rho is \
+                     computed (free noise, noise conditioned on known totals, Gaussian laws)",
+                ),
+                (Measure::Epsilon, None, _) | (Measure::Rho, _, Rho::Unknown) => refused(
                     format!("{got}: nothing bounds what `{method}` pays for it with {law} noise"),
                     "want methods and laws whose loss is known (`plan` of a study of releases shows it)",
-                )
+                ),
             }
-        },
+        }
         Change::Impossible(why) => refused(
             format!("{got}: impossible on these data: {why}"),
             "want a change that is possible on them",

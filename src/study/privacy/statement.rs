@@ -5,8 +5,8 @@ use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{
-    Accountant, Change, ChangeKind, Gamma, Inequalities, Loss, Price, Standard, Statement, TableChanges,
-    longest_step,
+    Accountant, Change, ChangeKind, Gamma, Inequalities, Loss, Price, PureNoise, Rho, Standard, Statement,
+    TableChanges, longest_step,
 };
 use crate::store::Run;
 use crate::table::Key;
@@ -28,7 +28,8 @@ table! {
         records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
         place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1; last, of an upper bound, that a smaller change may exist or that it may be impossible";
         epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon that `accountant` reads off rho at `delta`; of a mechanism of one's own what it says";
-        rho: Option<f64>, "", "Gaussian laws: `Σ u_v² / (2 sigma_v²)`";
+        rho: Option<f64>, "", "what the release pays in zero-concentrated privacy, `sup_α D_α/α`, conditioning included, at its own worst place; of Gaussian laws epsilon follows from it, of pure laws it does not follow from epsilon";
+        rho_known: String, "", "how rho is known: `computed`, or `bounded` (`L tanh(L/2)`, L the `epsilon_conditioned`: no release with this pure loss pays more; or a bound of the change), which says nothing of which release pays less; `unknown` where it is null; empty where `epsilon` is";
         accountant: Option<Accountant>, "", "Gaussian laws: `normal` (the exact curve of normal noise: Balle, Wang 2018) or `zcdp` (the best that follows from rho-zCDP: Canonne, Kamath, Steinke 2020)";
         delta: Option<f64>, "", "0 for pure laws";
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
@@ -53,7 +54,8 @@ impl StatementRow {
             records: price.map(|price| price.records),
             place: price.map_or(String::new(), |price| price.place.clone()),
             epsilon: price.map(|price| price.loss.epsilon),
-            rho: price.and_then(|price| price.loss.rho),
+            rho: price.and_then(|price| price.rho.value()),
+            rho_known: price.map_or(String::new(), |price| price.rho.how().to_owned()),
             accountant: price.and_then(|price| price.loss.accountant),
             delta: price.map(|price| price.loss.delta),
             gamma: price.and_then(|price| price.gamma.value()),
@@ -69,8 +71,9 @@ impl StatementRow {
             (Some(epsilon), Some(delta)) => Change::Possible(Price {
                 records: self.records.unwrap_or(0),
                 place: self.place.clone(),
-                loss: Loss { epsilon, rho: self.rho, accountant: self.accountant, delta },
+                loss: Loss { epsilon, accountant: self.accountant, delta },
                 gamma: Gamma::named(self.gamma, &self.gamma_known),
+                rho: Rho::named(self.rho, &self.rho_known),
             }),
             _ if self.possible => Change::Unknown(self.why.clone()),
             _ => Change::Impossible(self.why.clone()),
@@ -88,6 +91,7 @@ pub fn described(change: &Change) -> Value {
         "place": row.place,
         "epsilon": row.epsilon,
         "rho": row.rho,
+        "rho_known": row.rho_known,
         "accountant": row.accountant.map(Accountant::name),
         "delta": row.delta,
         "gamma": row.gamma,
@@ -166,10 +170,18 @@ impl<'a> Statements<'a> {
 
     /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
-        let standard = match (cell.law, cell.law.facts().accountant.zip(cell.delta)) {
-            (LawKind::L2, _) => Standard::Euclidean,
-            (_, Some((accountant, delta))) => Standard::Concentrated { delta, accountant },
-            (_, None) => Standard::Pure,
+        let conditioned = cell.method.conditions();
+        let concentrated = cell.law.facts().accountant.zip(cell.delta);
+        let standard = match cell.law {
+            LawKind::L2 => Standard::Euclidean,
+            LawKind::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
+            LawKind::DoubleGeometric | LawKind::L1 => {
+                Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned }
+            }
+            LawKind::Gaussian | LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+                let (accountant, delta) = concentrated.expect("Gaussian laws have a delta");
+                Standard::Concentrated { delta, accountant }
+            }
         };
         let inequalities = match (rho_factor, cell.law) {
             (Some(factor), _) => Inequalities::TimesRho(factor),
