@@ -298,7 +298,8 @@ pub(super) fn of(run: &Named) -> Result<Page> {
              logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
         );
     }
-    Ok(run.with_failed(page.and(by_accountant(run, &all))))
+    // The short answer first.
+    Ok(run.with_failed(by_accountant(run, &all).and(page)))
 }
 
 /// Curves that are compared with each other: of one measure, integers or not; those that there are.
