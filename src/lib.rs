@@ -54,6 +54,7 @@ pub mod kernel;
 pub mod lattice;
 pub mod law;
 pub mod oracle;
+mod pace;
 pub mod privacy;
 pub mod rng;
 pub mod worlds;

@@ -18,8 +18,9 @@ pub use drawn::{Drawn, Held, decode, encode};
 pub use estimate::{Estimate, estimate};
 
 use crate::failure::{Failure, Result};
+use crate::pace;
 use crate::store::{Batch, BatchKey, Journal, Spot, locked};
-use progress::Progress;
+pub(crate) use progress::{Kind, Progress};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -232,7 +233,8 @@ pub fn run(
 ) -> Result<usize> {
     let order = Order { next: 0, waiting: BTreeMap::new(), bytes: 0, busy: false };
     let consumer = Consumer { sink, failed: 0 };
-    let engine = Engine::new(work, manner, journal, None, Some((Mutex::new(order), Mutex::new(consumer))));
+    let mut engine =
+        Engine::new(work, manner, journal, None, Some((Mutex::new(order), Mutex::new(consumer))));
     engine.run()?;
     Ok(engine
         .ordered
@@ -244,7 +246,7 @@ pub fn run(
 /// Errors: threads, files; with `fail_fast` the first cell that fails. What a cell refuses before it is drawn is left to the
 /// merge, which meets it again.
 pub fn run_shard(work: &dyn Work, manner: Manner, journal: &Journal, shard: Shard) -> Result<usize> {
-    let engine = Engine::new(work, manner, Some(journal), Some(shard), None);
+    let mut engine = Engine::new(work, manner, Some(journal), Some(shard), None);
     engine.run()?;
     journal.save()?;
     Ok(engine.jobs)
@@ -320,6 +322,12 @@ enum Job {
 const KEPT: f64 = 0.02;
 const UNKEPT: u64 = 10_000_000_000;
 
+/// Kinds of work in progress: see [`Engine::kinds`].
+const PREPARING: usize = 0;
+const DRAWING: usize = 1;
+const SUMMING: usize = 2;
+const CLOSING: usize = 3;
+
 /// Bytes of rows that may wait in memory.
 const WAITING: usize = 32 << 20;
 
@@ -378,6 +386,7 @@ impl<'a, 's> Engine<'a, 's> {
             left: AtomicU64::new(unit.batches() + 1),
             failed: AtomicU64::new(u64::MAX),
         };
+        let is_ordered = ordered.is_some();
         let (mut jobs, mut total) = (0, 0u64);
         for unit in units {
             let (batches, work) = match shard {
@@ -388,7 +397,8 @@ impl<'a, 's> Engine<'a, 's> {
                 }
             };
             jobs += batches;
-            total = total.saturating_add(work);
+            // No batch is without work.
+            total = total.saturating_add(work).saturating_add(batches as u64);
         }
         Self {
             work,
@@ -398,7 +408,7 @@ impl<'a, 's> Engine<'a, 's> {
             slots: units.iter().map(slot).collect(),
             queue: Mutex::new(Queue { prepare: 0, cell: 0, batch: 0 }),
             ordered,
-            progress: Progress::new(total, &manner),
+            progress: Progress::new("", Self::kinds(units, total, is_ordered), &manner),
             stopped: AtomicBool::new(false),
             unkept: AtomicU64::new(0),
             failure: Mutex::default(),
@@ -406,7 +416,32 @@ impl<'a, 's> Engine<'a, 's> {
         }
     }
 
-    fn run(&self) -> Result<()> {
+    /// What there is to do: cells are prepared, batches drawn, and where rows are handed on, added to the tables, and each cell is closed.
+    fn kinds(units: &[Unit], work: u64, is_ordered: bool) -> Vec<Kind> {
+        let kind = |words, total, shared| Kind { words, total, shared };
+        let (cells, batches) = (units.len() as u64, units.iter().map(|unit| unit.batches() + 1).sum());
+        let alone = |words, total| kind(words, if is_ordered { total } else { 0 }, false);
+        vec![
+            kind("preparing", cells, true),
+            kind("drawing", work, true),
+            alone("adding up", batches),
+            alone("summing up and comparing", cells),
+        ]
+    }
+
+    /// A cell for people who wait.
+    fn words(&self, cell: usize) -> String {
+        let cells = self.work.units().len();
+        format!("cell {} of {cells}: {}", cell + 1, self.work.words(cell))
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let done = self.run_jobs();
+        self.progress.finish();
+        done
+    }
+
+    fn run_jobs(&self) -> Result<()> {
         pool(self.manner.threads, self.jobs, self.work.units())?.broadcast(|_| {
             while !self.stopped.load(Ordering::Relaxed) {
                 let interrupted = self.manner.watch.is_some_and(|watch| watch.is_stopped());
@@ -427,7 +462,6 @@ impl<'a, 's> Engine<'a, 's> {
                 }
             }
         });
-        self.progress.finish();
         locked(&self.failure).take().map_or(Ok(()), Err)
     }
 
@@ -442,6 +476,7 @@ impl<'a, 's> Engine<'a, 's> {
                 if units[cell].keys().any(|key| self.is_own(key) && self.find(key).is_none()) {
                     return Some(Job::Prepare(cell));
                 }
+                self.progress.skip(PREPARING, 1);
                 continue;
             }
             let (cell, batch) = (queue.cell, queue.batch);
@@ -467,7 +502,11 @@ impl<'a, 's> Engine<'a, 's> {
     fn prepared(&self, cell: usize) -> Shared<'a> {
         let work = self.work;
         let mut slot = locked(&self.slots[cell].prepared);
-        slot.get_or_insert_with(|| Arc::new(attempt(|| work.prepare(cell)))).clone()
+        let prepare = || {
+            let words = || self.words(cell);
+            Arc::new(self.progress.doing(PREPARING, 1, words, || attempt(|| work.prepare(cell))))
+        };
+        slot.get_or_insert_with(prepare).clone()
     }
 
     /// One batch is done; after the last the cell is forgotten.
@@ -483,6 +522,8 @@ impl<'a, 's> Engine<'a, 's> {
         let key = unit.batch_key(number);
         let (_, start, end) = key;
         let failed = &self.slots[cell].failed;
+        let work = unit.cost(key).saturating_add(1);
+        let mut is_done = false;
         let waiting = match self.find(key) {
             // Its rows would be left out: those of a cell that failed end with the batch that did. The closing says what does not depend on them.
             _ if number > failed.load(Ordering::Relaxed) && start < end => {
@@ -505,14 +546,16 @@ impl<'a, 's> Engine<'a, 's> {
                 }
                 Ok(prepared) => {
                     let clock = Instant::now();
-                    let drawn = attempt(|| match start == end {
+                    let draw = || match start == end {
                         true => prepared.close().map(|closing| (Drawn::Encoded(closing), Ok(()))),
                         false if start < unit.replicates => Ok(prepared.draw(start..end)),
                         false => {
                             let part = prepared.part(start - unit.replicates)?;
                             Ok((Drawn::Encoded(part), Ok(())))
                         }
-                    });
+                    };
+                    let drawn = self.progress.doing(DRAWING, work, || self.words(cell), || attempt(draw));
+                    is_done = true;
                     let (rows, error) = match drawn {
                         Ok((rows, drawn)) => (rows, drawn.err().map(|e| e.to_string())),
                         Err(error) => (Drawn::Encoded(Vec::new()), Some(error)),
@@ -537,7 +580,9 @@ impl<'a, 's> Engine<'a, 's> {
             },
         };
         self.done(cell);
-        self.progress.add(unit.cost(key));
+        if !is_done {
+            self.progress.skip(DRAWING, work);
+        }
         self.hand_on((cell, number), waiting)
     }
 
@@ -597,24 +642,30 @@ impl<'a, 's> Engine<'a, 's> {
             None => self.work.objection(cell, &|look| self.look(unit, &batches, look))?,
             error => error,
         };
-        let mut closing = Vec::new();
-        for (number, waiting) in batches {
-            let is_end = number == unit.batches();
-            if !is_end && error.is_some() {
-                continue;
-            }
-            let rows = self.rows(waiting)?;
-            if is_end {
-                closing = rows.encode();
-            } else if rows.bytes() > 0 {
-                match number < unit.drawn() {
-                    true => consumer.sink.rows(cell, rows)?,
-                    false => consumer.sink.part(cell, &rows.encode())?,
+        let add_up = || -> Result<Vec<u8>> {
+            let (mut closing, of) = (Vec::new(), batches.len());
+            for (i, (number, waiting)) in batches.into_iter().enumerate() {
+                pace::at(i as f64, of as f64);
+                let is_end = number == unit.batches();
+                if !is_end && error.is_some() {
+                    continue;
+                }
+                let rows = self.rows(waiting)?;
+                if is_end {
+                    closing = rows.encode();
+                } else if rows.bytes() > 0 {
+                    match number < unit.drawn() {
+                        true => consumer.sink.rows(cell, rows)?,
+                        false => consumer.sink.part(cell, &rows.encode())?,
+                    }
                 }
             }
-        }
+            Ok(closing)
+        };
+        let words = || self.words(cell);
+        let closing = self.progress.doing(SUMMING, unit.batches() + 1, words, add_up)?;
         consumer.failed += usize::from(error.is_some());
-        consumer.sink.close(cell, &closing, error.as_deref())
+        self.progress.doing(CLOSING, 1, words, || consumer.sink.close(cell, &closing, error.as_deref()))
     }
 
     /// The first error of some batches. Errors: the journal.
@@ -853,5 +904,47 @@ mod tests {
             assert!((least..least + threads as u64).contains(&drawn), "{threads} {from}: {drawn}");
             assert!(fails.parts.load(Ordering::Relaxed) <= 4 + 4 * u64::from(from >= 60));
         }
+    }
+    /// The share that is told grows, counts what is prepared and summed up as well, and is whole with the last cell alone.
+    #[derive(Debug, Default)]
+    struct Shares(Mutex<Vec<f64>>);
+
+    impl Watch for Shares {
+        fn progress(&self, share: f64) {
+            locked(&self.0).push(share);
+        }
+        fn is_stopped(&self) -> bool {
+            false
+        }
+    }
+
+    struct Closes<'a>(&'a Shares, Vec<f64>);
+
+    impl Sink for Closes<'_> {
+        fn rows(&mut self, _: usize, _: Drawn) -> Result<()> {
+            Ok(())
+        }
+        fn close(&mut self, _: usize, _: &[u8], _: Option<&str>) -> Result<()> {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            self.1.push(locked(&self.0.0).iter().copied().fold(0.0, f64::max));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn all_work_is_progress() {
+        let unit = |key| Unit { key, replicates: 10, batch: 2, each: Each::default(), parts: (0, 0) };
+        let work = Three { units: vec![unit(1), unit(2), unit(3)] };
+        let shares = Shares::default();
+        let mut closes = Closes(&shares, Vec::new());
+        let manner = Manner { threads: 1, fail_fast: false, quiet: false, watch: Some(&shares) };
+        run(&work, manner, None, &mut closes).unwrap();
+        // Before a cell is closed it is not done, though all of its batches are drawn.
+        assert!(closes.1.len() == 3 && closes.1.iter().all(|&share| share < 1.0), "{:?}", closes.1);
+        let all = shares.0.into_inner().unwrap();
+        // Cells prepared, batches drawn, cells added up and closed.
+        assert_eq!(all.len(), 3 + 3 * 6 + 3 + 3, "{all:?}");
+        assert!(all.is_sorted(), "{all:?}");
+        assert_eq!((all.last(), all.iter().filter(|&&share| share == 1.0).count()), (Some(&1.0), 1));
     }
 }

@@ -6,6 +6,7 @@ use super::{IntegerTree, Table};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::IntegerLaw;
+use crate::pace;
 use std::collections::HashMap;
 
 /// `c(x) = Σ Π_v w_v(s_v)` over the noise z of the leaves with `x + z >= 0`, `s_v` the sums below the nodes (0 at known ones): its logarithm,
@@ -38,10 +39,11 @@ impl LeafFloors {
     ///
     /// Errors: as [`IntegerTree::new`].
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: &[i64]) -> Result<Self> {
-        let (sampler, pass) = IntegerTree::with_pass(hierarchy, laws, Some(counts))?;
+        let upwards = || IntegerTree::with_pass(hierarchy, laws, Some(counts));
+        let (sampler, pass) = pace::part(0, 2, upwards)?;
         let down = Down { hierarchy, laws, counts, sampler: &sampler, pass: &pass };
         let like = down.alike();
-        let (mut more, mut less) = down.walk(&like);
+        let (mut more, mut less) = pace::part(1, 2, || down.walk(&like));
         for &leaf in hierarchy.leaves() {
             let leaf = leaf as usize;
             (more[leaf], less[leaf]) = (more[like[leaf] as usize], less[like[leaf] as usize]);
@@ -141,7 +143,7 @@ impl<L: IntegerLaw> Down<'_, L> {
             };
         }
         let wanted = |u: usize| matters[u] && like[u] as usize == u;
-        let mut open = Vec::new();
+        let (mut open, mut seen) = (Vec::new(), 0.0);
         if let Some(root) = self.sampler.root().filter(|_| matters[0]) {
             open.push((0, Outside::new(root, |_| 1.0)));
         }
@@ -152,6 +154,9 @@ impl<L: IntegerLaw> Down<'_, L> {
             }
         }
         while let Some((v, outside)) = open.pop() {
+            // The last nodes take nothing: leaves that are alike.
+            seen += 1.0;
+            pace::at(seen, n as f64);
             let Some((part, order)) = self.sampler.under(v) else {
                 (more[v], less[v]) = self.changes(v, &outside);
                 continue;

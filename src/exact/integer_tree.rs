@@ -1,7 +1,8 @@
 //! Integer noise on all nodes of a hierarchy, conditioned on its sums: drawn exactly.
 
 use super::defect::Cut;
-use super::parts::{Builder, FreeTerms, Nodes, PartId, Parts, PartsScratch};
+use super::foreseen::Sizes;
+use super::parts::{Arena, Builder, FreeTerms, How, Nodes, PartId, Parts, PartsScratch};
 use super::table::TRUNCATION;
 use super::{DownwardSampler, Table};
 use crate::error::{Error, Result};
@@ -73,6 +74,88 @@ const MAX_ALIASES: usize = 1 << 18;
 /// Total variation distance beyond which a sampler is refused.
 const MAX_TV_ERROR: f64 = 1e-9;
 
+/// What the upward pass knows of a tree's parts.
+struct Walked {
+    unit: Vec<PartId>,
+    plan: Vec<Option<PartId>>,
+    order: Vec<u32>,
+    /// Sums that are known to be 0.
+    known: Vec<PartId>,
+}
+
+/// The upward pass. `tilts`: by node, of its children's tables.
+fn walk<L: IntegerLaw, A: Arena>(
+    hierarchy: &Hierarchy,
+    laws: &[L],
+    counts: Option<&[i64]>,
+    tilts: Option<&[f64]>,
+    build: &mut Builder<'_, L, A>,
+) -> Result<Walked> {
+    let n = hierarchy.nodes();
+    let tilt = |v: usize| tilts.map_or(0.0, |tilts| tilts[v]);
+    let mut unit = vec![0; n];
+    let mut plan = vec![None; hierarchy.inner_end()];
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    let mut known = Vec::new();
+    // Most leaves are as the one before.
+    let mut before = None;
+    for v in (0..n).rev() {
+        let level = hierarchy.level(v);
+        let outside = if v == 0 { 0.0 } else { tilt(hierarchy.parent(v)) };
+        let is_known = hierarchy.is_known(v);
+        let own = &mut order[hierarchy.children(v)];
+        if hierarchy.has_known() {
+            own.sort_by_key(|&child| hierarchy.is_known(child as usize));
+        }
+        let open = own.iter().take_while(|&&child| !hierarchy.is_known(child as usize)).count();
+        if open == 0 {
+            if !is_known {
+                let leaf = (level, counts.map_or(NO_LOWER, |counts| -counts[v]), outside.to_bits());
+                let part = match before {
+                    Some((same, part)) if same == leaf => part,
+                    _ => build.leaf(level, leaf.1, NO_UPPER, outside)?,
+                };
+                (unit[v], before) = (part, Some((leaf, part)));
+            }
+            continue;
+        }
+        // What is weighted with this level's law lies within its reach; a tilt would move it.
+        let reach = match is_known {
+            true => Some(0),
+            false => tilts.is_none().then(|| super::table::reach(&laws[level]) as u64),
+        };
+        let terms = FreeTerms { level: level + 1, reach, tilt: tilt(v), depths: counts };
+        let inner = build.sum(terms, &mut own[..open], &unit)?;
+        plan[v] = Some(inner);
+        if is_known {
+            known.push(inner);
+        } else {
+            unit[v] = build.node(level, inner, outside - tilt(v))?;
+        }
+    }
+    Ok(Walked { unit, plan, order, known })
+}
+
+/// Nodes times squares of reaches from which on it is worth while to foresee what tables take.
+const LONG: f64 = 1e10;
+
+/// Multiplications that the tables will take, of a large tree. Errors: they are too large, or too many.
+fn foreseen<L: IntegerLaw>(
+    hierarchy: &Hierarchy,
+    laws: &[L],
+    counts: &[i64],
+    tilts: Option<&[f64]>,
+    cut: Cut,
+) -> Result<Option<f64>> {
+    let widest = laws.iter().map(|law| super::table::reach(law) as f64).fold(0.0, f64::max);
+    if hierarchy.nodes() as f64 * widest * widest < LONG {
+        return Ok(None);
+    }
+    let mut build = Builder::on(laws, How { cut, certified: true }, Sizes::default());
+    walk(hierarchy, laws, Some(counts), tilts, &mut build)?;
+    build.into_arena().steps().map(Some)
+}
+
 impl IntegerTree {
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative (it is enough that no leaf
@@ -114,7 +197,11 @@ impl IntegerTree {
         .into_iter()
         .skip(usize::from(tilts.is_some()))
         {
-            match Self::build(hierarchy, laws, Some(counts), tilts, Builder::certified(laws, cut)) {
+            let made = foreseen(hierarchy, laws, counts, tilts, cut).and_then(|expected| {
+                let build = Builder::certified(laws, cut, expected);
+                Self::build(hierarchy, laws, Some(counts), tilts, build)
+            });
+            match made {
                 Ok((sampler, pass)) if sampler.tv_error <= MAX_TV_ERROR => return Ok((sampler, pass)),
                 Ok((sampler, _)) => {
                     refusal = Some(Error::Unsupported {
@@ -140,48 +227,11 @@ impl IntegerTree {
         tilts: Option<&[f64]>,
         mut build: Builder<'_, L>,
     ) -> Result<(Self, Pass)> {
-        let n = hierarchy.nodes();
-        let tilt = |v: usize| tilts.map_or(0.0, |tilts| tilts[v]);
-        let mut unit = vec![0; n];
-        let mut plan = vec![None; hierarchy.inner_end()];
-        let mut order: Vec<u32> = (0..n as u32).collect();
+        let Walked { unit, plan, order, known } = walk(hierarchy, laws, counts, tilts, &mut build)?;
         // Components are independent: what they lack adds up.
         let mut tv_error = 0.0;
-        // Most leaves are as the one before.
-        let mut before = None;
-        for v in (0..n).rev() {
-            let level = hierarchy.level(v);
-            let outside = if v == 0 { 0.0 } else { tilt(hierarchy.parent(v)) };
-            let is_known = hierarchy.is_known(v);
-            let own = &mut order[hierarchy.children(v)];
-            if hierarchy.has_known() {
-                own.sort_by_key(|&child| hierarchy.is_known(child as usize));
-            }
-            let open = own.iter().take_while(|&&child| !hierarchy.is_known(child as usize)).count();
-            if open == 0 {
-                if !is_known {
-                    let leaf = (level, counts.map_or(NO_LOWER, |counts| -counts[v]), outside.to_bits());
-                    let part = match before {
-                        Some((same, part)) if same == leaf => part,
-                        _ => build.leaf(level, leaf.1, NO_UPPER, outside)?,
-                    };
-                    (unit[v], before) = (part, Some((leaf, part)));
-                }
-                continue;
-            }
-            // What is weighted with this level's law lies within its reach; a tilt would move it.
-            let reach = match is_known {
-                true => Some(0),
-                false => tilts.is_none().then(|| super::table::reach(&laws[level]) as u64),
-            };
-            let terms = FreeTerms { level: level + 1, reach, tilt: tilt(v), depths: counts };
-            let inner = build.sum(terms, &mut own[..open], &unit)?;
-            plan[v] = Some(inner);
-            if is_known {
-                tv_error += build.lacking_at_zero(inner)?;
-            } else {
-                unit[v] = build.node(level, inner, outside - tilt(v))?;
-            }
+        for part in known {
+            tv_error += build.lacking_at_zero(part)?;
         }
         let root = (!hierarchy.is_known(0)).then_some(unit[0]);
         tv_error += root.map_or(0.0, |root| build.lacking(root));
@@ -262,5 +312,65 @@ impl DownwardSampler for IntegerTree {
                 self.parts.fill_nodes(part, sum, order, rng, scratch, &mut noise);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::{DiscreteGaussian, DoubleGeometric};
+    use crate::pace::{self, Meter};
+    use std::sync::Arc;
+
+    /// A root, `families` below it, and so many leaves below each, with the counts 0, 1, …, `most` - 1 in turn.
+    fn tree(families: usize, each: usize, most: i64) -> (Hierarchy, Vec<i64>) {
+        let below = |family: usize| (0..each).map(move |_| family + 1);
+        let parents: Vec<usize> =
+            [0].into_iter().chain((0..families).map(|_| 0)).chain((0..families).flat_map(below)).collect();
+        let tree = Hierarchy::from_parents(&parents).unwrap();
+        let mut counts = vec![0; tree.nodes()];
+        let leaves = tree.leaves().iter().zip(0i64..);
+        leaves.for_each(|(&leaf, i)| counts[leaf as usize] = (7 * i) % most);
+        tree.sum_up(&mut counts);
+        (tree, counts)
+    }
+
+    /// What would take hours is refused before anything is made, with what it needs: too wide a sum, or too many of them.
+    #[test]
+    fn hopeless_trees_are_refused_at_once() {
+        let refused = |scale: f64, (tree, counts): (Hierarchy, Vec<i64>)| {
+            let laws = [DiscreteGaussian::new(scale).unwrap(); 3];
+            match IntegerTree::new(&tree, &laws, Some(&counts)) {
+                Err(Error::TooLarge { needed, limit, unit, .. }) => (needed, limit, unit),
+                other => panic!("{:?}", other.map(|_| "tables")),
+            }
+        };
+        let (needed, limit, unit) = refused(2763.0, tree(200, 100, 100_000));
+        assert_eq!((limit, unit), (1 << 18, "entries"));
+        assert!((300_000..600_000).contains(&needed), "{needed}");
+        let (needed, limit, unit) = refused(1000.0, tree(200, 200, 9_000));
+        assert_eq!((limit, unit), (10_000_000_000_000, "multiplications"));
+        assert!(needed > limit && needed < 100 * limit, "{needed}");
+    }
+
+    /// The multiplications that are foreseen are those that are done, roughly; what is told of them ends with the last.
+    #[test]
+    fn what_is_foreseen_is_done() {
+        let cut = Cut { tails: TRUNCATION, sound_ends: false };
+        fn check<L: IntegerLaw>(laws: &[L], (tree, counts): &(Hierarchy, Vec<i64>), cut: Cut) {
+            let how = How { cut, certified: true };
+            let mut build = Builder::on(laws, how, Sizes::default());
+            walk(tree, laws, Some(counts), None, &mut build).unwrap();
+            let expected = build.into_arena().steps().unwrap();
+            let mut build = Builder::certified(laws, cut, Some(expected));
+            let meter = Arc::new(Meter::default());
+            pace::lend(&meter, || walk(tree, laws, Some(counts), None, &mut build)).unwrap();
+            let done = build.into_arena().steps_done();
+            assert!(done > 0.0 && (0.3..3.0).contains(&(expected / done)), "{expected:e} {done:e}");
+            assert!((meter.share() - (done / expected).min(1.0)).abs() < 1e-9 && meter.share() > 0.3);
+        }
+        check(&[DiscreteGaussian::new(30.0).unwrap(); 3], &tree(12, 9, 50), cut);
+        check(&[DoubleGeometric::new(6.0).unwrap(); 3], &tree(12, 9, 50), cut);
+        check(&[DiscreteGaussian::new(8.0).unwrap(); 3], &tree(1, 200, 20), cut);
     }
 }

@@ -15,6 +15,7 @@ mod continuous;
 mod defect;
 mod entry;
 mod floors;
+mod foreseen;
 mod gaussian_tree;
 mod grouped;
 mod integer_tree;

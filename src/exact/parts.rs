@@ -6,6 +6,7 @@ use super::{GeometricSum, SplitScratch, Table};
 use crate::error::Result;
 use crate::invariant::{NO_LOWER, NO_UPPER};
 use crate::law::{DoubleGeometric, IntegerLaw, Law};
+use crate::pace;
 use crate::rng::AliasRows;
 use crate::rng::{Rng, open01};
 use std::collections::HashMap;
@@ -74,8 +75,9 @@ const MAX_SPLIT: usize = 1 << 12;
 /// Sums with a smaller probability are split by search.
 const LIKELY: f64 = 1e-6;
 
+/// What a part is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Shape {
+pub(super) enum Shape {
     /// The tilt by its bits.
     Leaf {
         level: usize,
@@ -303,17 +305,54 @@ impl Parts {
 }
 
 /// Makes parts, each shape once.
-pub(super) struct Builder<'a, L> {
+pub(super) struct Builder<'a, L, A = Tables> {
     laws: &'a [L],
     /// By level and tilt: how far down a term without a bound is likely to go.
     depths: HashMap<(usize, u64), i64>,
-    parts: Parts,
+    arena: A,
     known: HashMap<Shape, PartId>,
-    /// How tables are cut.
-    cut: Cut,
-    /// Whether what they lack is to be known, and that, by part.
-    certified: bool,
+    how: How,
+}
+
+/// How tables are made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// How they are cut.
+    pub(super) cut: Cut,
+    /// Whether what they lack is to be known.
+    pub(super) certified: bool,
+}
+
+/// What is kept of parts, by their numbers.
+pub(super) trait Arena {
+    /// The next part. Errors: it cannot be made.
+    fn make<L: IntegerLaw>(&mut self, laws: &[L], how: How, shape: &Shape) -> Result<()>;
+    fn len(&self) -> usize;
+}
+
+/// Parts with their tables.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    parts: Parts,
+    /// What they lack, if that is to be known, by part.
     defects: Vec<Defect>,
+    /// Multiplications of convolutions so far, and how many are expected, if that is known.
+    steps: f64,
+    expected: Option<f64>,
+}
+
+impl Tables {
+    /// Multiplications of convolutions so far.
+    #[cfg(test)]
+    pub(super) fn steps_done(&self) -> f64 {
+        self.steps
+    }
+}
+
+/// Multiplications that two tables of such lengths are convolved with.
+pub(super) fn steps(left: f64, right: f64, how: How) -> f64 {
+    // The tables, and what each lacks with the other.
+    left * right * if how.certified { 3.0 } else { 1.0 }
 }
 
 /// Terms of a sum that nothing is likely to bound: all of one level.
@@ -332,40 +371,34 @@ pub(super) struct FreeTerms<'a> {
 impl<'a, L: IntegerLaw> Builder<'a, L> {
     /// `laws`: by level.
     pub(super) fn new(laws: &'a [L]) -> Self {
-        Self {
-            laws,
-            depths: HashMap::new(),
-            parts: Parts::default(),
-            known: HashMap::new(),
-            cut: Cut { tails: TRUNCATION, sound_ends: false },
-            certified: false,
-            defects: Vec::new(),
-        }
+        Self::with_tails(laws, TRUNCATION)
     }
 
-    /// The same, with what every table lacks known value by value.
-    pub(super) fn certified(laws: &'a [L], cut: Cut) -> Self {
-        Self { cut, certified: true, ..Self::new(laws) }
+    /// The same, with what every table lacks known value by value. `expected`: multiplications, if that is known.
+    pub(super) fn certified(laws: &'a [L], cut: Cut, expected: Option<f64>) -> Self {
+        let arena = Tables { expected, ..Tables::default() };
+        Self::on(laws, How { cut, certified: true }, arena)
     }
 
     /// The same with other tails, of which [`Table::lost`] tells alone.
     pub(super) fn with_tails(laws: &'a [L], tails: f64) -> Self {
-        Self { cut: Cut { tails, sound_ends: false }, ..Self::new(laws) }
+        let cut = Cut { tails, sound_ends: false };
+        Self::on(laws, How { cut, certified: false }, Tables::default())
     }
 
     pub(super) fn finish(self) -> Parts {
-        self.parts
+        self.arena.parts
     }
 
     pub(super) fn table(&self, part: PartId) -> &Table {
-        self.parts.table(part)
+        self.arena.parts.table(part)
     }
 
     /// An upper bound on the total variation distance to a part's law, everything included that its table was made of: of
     /// a builder that is [`Builder::certified`] for any laws, else for those that nothing bounds.
     pub(super) fn lacking(&self, part: PartId) -> f64 {
         let table = self.table(part);
-        self.defects.get(part as usize).map_or(table.lost(), |defect| defect.share(table))
+        self.arena.defects.get(part as usize).map_or(table.lost(), |defect| defect.share(table))
     }
 
     /// The same for a part given that its sum is 0.
@@ -376,7 +409,18 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         if table.at(0) == 0.0 {
             return Err(super::table::nothing_left());
         }
-        Ok(self.defects.get(part as usize).map_or(table.lost(), |defect| defect.share_at(table, 0)))
+        Ok(self.arena.defects.get(part as usize).map_or(table.lost(), |defect| defect.share_at(table, 0)))
+    }
+}
+
+impl<'a, L: IntegerLaw, A: Arena> Builder<'a, L, A> {
+    /// Keeps parts in an arena that is empty.
+    pub(super) fn on(laws: &'a [L], how: How, arena: A) -> Self {
+        Self { laws, depths: HashMap::new(), arena, known: HashMap::new(), how }
+    }
+
+    pub(super) fn into_arena(self) -> A {
+        self.arena
     }
 
     /// How far down a term without a bound is likely to go.
@@ -384,8 +428,8 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         let law = &self.laws[level];
         let depth = match self.depths.get(&(level, tilt.to_bits())) {
             Some(&depth) => depth,
-            None if tilt == 0.0 && self.cut.tails >= TRUNCATION => reach(law),
-            None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.cut.tails)
+            None if tilt == 0.0 && self.how.cut.tails >= TRUNCATION => reach(law),
+            None => -*Table::tilted(law, NO_LOWER, NO_UPPER, tilt, self.how.cut.tails)
                 .map_or(i64::MIN + 1..=0, |table| table.support())
                 .start(),
         };
@@ -396,7 +440,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
     /// One term within `floor <= z <= ceiling`; a bound that cuts nothing of the table counts as none. `tilt`: t of a
     /// factor `e^(t z)` on its weights.
     pub(super) fn leaf(&mut self, level: usize, floor: i64, ceiling: i64, tilt: f64) -> Result<PartId> {
-        let is_open = self.certified || tilt == 0.0;
+        let is_open = self.how.certified || tilt == 0.0;
         let depth = if is_open { self.depth(level, tilt) } else { i64::MAX };
         let floor = if is_open && floor <= -depth { NO_LOWER } else { floor };
         let ceiling = if tilt == 0.0 && ceiling >= depth { NO_UPPER } else { ceiling };
@@ -456,46 +500,61 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         if let Some(&id) = self.known.get(&shape) {
             return Ok(id);
         }
+        self.arena.make(self.laws, self.how, &shape)?;
+        let id = (self.arena.len() - 1) as PartId;
+        self.known.insert(shape, id);
+        Ok(id)
+    }
+}
+
+impl Arena for Tables {
+    fn len(&self) -> usize {
+        self.parts.0.len()
+    }
+
+    fn make<L: IntegerLaw>(&mut self, laws: &[L], how: How, shape: &Shape) -> Result<()> {
+        let How { cut, certified } = how;
         let parts = &self.parts.0;
         let defect = |part: PartId| &self.defects[part as usize];
-        let (part, defect) = match shape {
+        let (part, defect) = match *shape {
             Shape::Leaf { level, floor, ceiling, tilt } => {
-                let (law, tilt) = (&self.laws[level], f64::from_bits(tilt));
-                let table = Table::tilted(law, floor, ceiling, tilt, self.cut.tails)?;
-                let defect = self.certified.then(|| Defect::of_law(&table, law, (floor, ceiling), tilt));
+                let (law, tilt) = (&laws[level], f64::from_bits(tilt));
+                let table = Table::tilted(law, floor, ceiling, tilt, cut.tails)?;
+                let defect = certified.then(|| Defect::of_law(&table, law, (floor, ceiling), tilt));
                 (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
             Shape::Leaves { level, n, reach, floor, tilt } => {
-                let law = self.laws[level].as_double_geometric().expect("grouped only where it has one");
+                let law = laws[level].as_double_geometric().expect("grouped only where it has one");
                 let tilt = f64::from_bits(tilt);
-                let leaves = GeometricSum::tilted(&law, n, reach, tilt, self.cut.tails)?;
+                let leaves = GeometricSum::tilted(&law, n, reach, tilt, cut.tails)?;
                 let table = leaves.sum().clone();
-                let defect = self.certified.then(|| {
+                let defect = certified.then(|| {
                     let next = leaves.beside(tilt);
                     Defect::of_sum(&table, |t| leaves.beyond_floor(&law, floor, tilt, t), next)
                 });
                 (Part { kind: Kind::Leaves(Box::new(leaves)), table, len: n }, defect)
             }
             Shape::Node { level, inner, tilt } => {
-                let (law, table) = (&self.laws[level], &parts[inner as usize].table);
-                let (table, defect) = if self.certified {
-                    let (table, defect) =
-                        defect(inner).weighted(table, law, f64::from_bits(tilt), self.cut)?;
+                let (law, table) = (&laws[level], &parts[inner as usize].table);
+                let (table, defect) = if certified {
+                    let (table, defect) = defect(inner).weighted(table, law, f64::from_bits(tilt), cut)?;
                     (table, Some(defect))
                 } else {
-                    (table.weighted(law, self.cut.tails)?, None)
+                    (table.weighted(law, cut.tails)?, None)
                 };
                 (Part { kind: Kind::Term, table, len: 1 }, defect)
             }
             Shape::Split(left, right) => {
                 let (l, r) = (&parts[left as usize], &parts[right as usize]);
                 let ((mean_l, var_l), (mean_r, var_r)) = (l.table.moments(), r.table.moments());
-                let (table, defect) = if self.certified {
+                let lengths = [l, r].map(|part| part.table.entries().len() as f64);
+                self.steps += steps(lengths[0], lengths[1], how);
+                let (table, defect) = if certified {
                     let (left, right) = ((&l.table, defect(left)), (&r.table, defect(right)));
-                    let (table, defect) = Defect::convolve(left, right, self.cut)?;
+                    let (table, defect) = Defect::convolve(left, right, cut)?;
                     (table, Some(defect))
                 } else {
-                    (l.table.convolve_within(&r.table, self.cut.tails)?, None)
+                    (l.table.convolve_within(&r.table, cut.tails)?, None)
                 };
                 let slope = if var_l + var_r > 0.0 { var_l / (var_l + var_r) } else { 0.5 };
                 let means = (mean_l, mean_r);
@@ -520,8 +579,9 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         };
         self.parts.0.push(part);
         self.defects.extend(defect);
-        let id = (self.parts.0.len() - 1) as PartId;
-        self.known.insert(shape, id);
-        Ok(id)
+        if let Some(expected) = self.expected {
+            pace::at(self.steps, expected);
+        }
+        Ok(())
     }
 }

@@ -122,7 +122,7 @@ enum Shape {
 
 /// How the weight of a level pulls: the expectation of `(ln w)'` under a normal law.
 #[derive(Clone, Copy)]
-enum Slope {
+pub(super) enum Slope {
     /// `-rate sign(z)`.
     Geometric(f64),
     /// `-z / sigma²`.
@@ -130,7 +130,7 @@ enum Slope {
 }
 
 impl Slope {
-    fn of<L: IntegerLaw>(law: &L) -> Self {
+    pub(super) fn of<L: IntegerLaw>(law: &L) -> Self {
         match law.as_double_geometric() {
             Some(law) => Self::Geometric(law.rate()),
             None => Self::Gaussian(1.0 / (law.scale() * law.scale())),
@@ -145,7 +145,7 @@ impl Slope {
     }
 
     /// The variance of a normal law under the weight.
-    fn narrowed(self, mean: f64, variance: f64) -> f64 {
+    pub(super) fn narrowed(self, mean: f64, variance: f64) -> f64 {
         let variance = variance.max(1e-300);
         match self {
             Self::Geometric(rate) => {
@@ -264,7 +264,7 @@ impl Curve {
 }
 
 /// Mean and variance of one term `z >= floor` (<= 0) with the weights `w(z) e^(tilt z)`, tilt <= 0.
-fn moments<L: IntegerLaw>(law: &L, floor: i64, tilt: f64) -> (f64, f64) {
+pub(super) fn moments<L: IntegerLaw>(law: &L, floor: i64, tilt: f64) -> (f64, f64) {
     match law.as_double_geometric() {
         Some(law) => geometric_moments(law.rate(), floor, tilt),
         None => {

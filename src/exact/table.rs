@@ -7,7 +7,7 @@ use crate::rng::{Rng, open01};
 /// Truncation of one table: both tails together lose at most this fraction of the mass.
 pub(super) const TRUNCATION: f64 = 1e-18;
 /// Entries of one table.
-const MAX_ENTRIES: usize = 1 << 18;
+pub(super) const MAX_ENTRIES: usize = 1 << 18;
 
 /// A probability table on `lo, lo + 1, …`, normalised after truncation.
 ///
@@ -271,7 +271,7 @@ pub(super) fn nothing_left() -> Error {
     }
 }
 
-fn too_large(needed: usize) -> Error {
+pub(super) fn too_large(needed: usize) -> Error {
     Error::TooLarge {
         what: "exact: a probability table".into(),
         needed: needed as u64,

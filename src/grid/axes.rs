@@ -1,7 +1,8 @@
 //! The product of a block's axes, in the order of its cells, but for axes that go together.
 
+use super::excluded::{Excluded, Point};
 use crate::catalogue::{LawKind, Method};
-use crate::config::{AxisName, Block, Config, Exclude, SplitSpec};
+use crate::config::{AxisName, Block, Config, SplitSpec};
 use crate::privacy::Amount;
 
 /// The noise of some cells: one value of every axis but that of methods.
@@ -45,34 +46,45 @@ pub(super) fn noises(block: &Block) -> Vec<Noise<'_>> {
 }
 
 impl Noise<'_> {
+    /// A cell of it.
+    fn point<'b>(&'b self, config: &'b Config, method: &'b Method, seed: u64) -> Point<'b> {
+        let &Self { law, split, sensitivity, delta, budget, .. } = self;
+        let data = config.data_name.as_str();
+        Point { noise: (budget, delta), law, method, sensitivity, split, seed, data, lag: None }
+    }
+
     /// Whether a cell with a lag is left out.
-    pub(super) fn excludes(&self, config: &Config, method: &Method, (seed, lag): (u64, u64)) -> bool {
-        let (noise, data) = ((self.budget, self.delta), config.data_name.as_str());
-        let of_cell = (seed, data, Some(lag));
-        config.excludes.iter().any(|e| e.has(noise, self.law, method, self.sensitivity, self.split, of_cell))
+    pub(super) fn excludes<'b>(
+        &'b self,
+        config: &'b Config,
+        excluded: &Excluded<'b>,
+        method: &'b Method,
+        (seed, lag): (u64, u64),
+    ) -> bool {
+        excluded.has(Point { lag: Some(lag), ..self.point(config, method, seed) })
     }
 
     /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds; those without any are left out.
-    pub(super) fn methods(&self, config: &Config, block: &Block) -> Vec<(usize, Method, Vec<u64>)> {
-        let noise = (self.budget, self.delta);
+    pub(super) fn methods<'b>(
+        &'b self,
+        config: &'b Config,
+        excluded: &Excluded<'b>,
+        block: &'b Block,
+    ) -> Vec<(usize, Method, Vec<u64>)> {
         let Some(of_data) = block.data.iter().position(|name| *name == config.data_name) else {
             return Vec::new();
         };
-        let data = config.data_name.as_str();
-        let with_seeds = |(place, method): (usize, Method)| {
+        let with_seeds = |(place, method): (usize, &'b Method)| {
             let wanted = |(of_seed, seed): &(usize, u64)| {
                 let others =
                     [(AxisName::Method, place), (AxisName::Seed, *of_seed), (AxisName::Data, of_data)];
                 let places: Vec<_> = self.places.iter().copied().chain(others).collect();
-                let excluded = |e: &Exclude| {
-                    e.has(noise, self.law, &method, self.sensitivity, self.split, (*seed, data, None))
-                };
-                go_together(block, &places) && !config.excludes.iter().any(excluded)
+                go_together(block, &places) && !excluded.has(self.point(config, method, *seed))
             };
             let seeds = block.seed.iter().copied().enumerate().filter(wanted).map(|(_, seed)| seed);
-            (place, method, seeds.collect())
+            (place, *method, seeds.collect())
         };
-        let all = block.method.iter().copied().enumerate().map(with_seeds);
+        let all = block.method.iter().enumerate().map(with_seeds);
         all.filter(|(_, _, seeds): &(_, _, Vec<u64>)| !seeds.is_empty()).collect()
     }
 }

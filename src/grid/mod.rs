@@ -1,6 +1,7 @@
 //! From a config and its data to the cells of the run, each with a key of what it is.
 
 mod axes;
+mod excluded;
 mod key;
 mod resolved;
 
@@ -14,6 +15,7 @@ use crate::privacy::{
 };
 use crate::store::Run;
 use axes::Noise;
+use excluded::Excluded;
 pub use resolved::resolved;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -201,10 +203,11 @@ impl Plan {
         };
         let mut cells: Vec<Cell> = Vec::new();
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
+        let excluded = Excluded::new(&config.excludes);
         // Of several master seeds: cells of all seeds that came, and the last.
         let (mut groups, mut group) = (HashSet::new(), None);
         for block in &config.blocks {
-            for cell in expand(&config, block, &subject, &shape)? {
+            for cell in expand(&config, &excluded, block, &subject, &shape)? {
                 let place = place(&subject);
                 let lagged = cell.lag().is_some();
                 let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
@@ -308,10 +311,11 @@ fn same_seeds_of_chains(config: &Config, subject: &Subject, cells: &[Cell]) -> R
 
 /// Asks the methods that are not ours what they promise. Errors: one that cannot be used.
 pub fn meet(config: &Config) -> Result<()> {
+    let excluded = Excluded::new(&config.excludes);
     for block in &config.blocks {
         let mut seen = HashSet::new();
         let noises = axes::noises(block);
-        let methods = noises.iter().flat_map(|noise| noise.methods(config, block));
+        let methods = noises.iter().flat_map(|noise| noise.methods(config, &excluded, block));
         for (_, method, _) in methods.filter(|(place, ..)| seen.insert(*place)) {
             if let Method::External { own: Some(own) } = method {
                 own.meet().map_err(|why| {
@@ -360,6 +364,7 @@ fn nonnegative(method: Method, subject: &Subject) -> bool {
 /// The cells of a block. `shape`: of the table's lattice, once a block needs it.
 fn expand(
     config: &Config,
+    excluded: &Excluded,
     block: &Block,
     subject: &Subject,
     shape: &OnceCell<crate::Result<LatticeShape>>,
@@ -367,7 +372,7 @@ fn expand(
     let mut cells = Vec::new();
     for noise in axes::noises(block) {
         // What is excluded need not calibrate.
-        let methods = noise.methods(config, block);
+        let methods = noise.methods(config, excluded, block);
         if methods.is_empty() {
             continue;
         }
@@ -403,8 +408,9 @@ fn expand(
                 pays: None,
             };
             for cell in own(cell, &block.own, subject) {
-                let left_out =
-                    |seed| cell.lag().is_some_and(|lag| noise.excludes(config, &method, (seed, lag)));
+                let left_out = |seed| {
+                    cell.lag().is_some_and(|lag| noise.excludes(config, excluded, &method, (seed, lag)))
+                };
                 let seeds = seeds.iter().filter(|&&seed| !left_out(seed));
                 cells.extend(seeds.map(|&seed| Cell { seed, ..cell.clone() }.keyed(subject)));
             }
@@ -512,16 +518,16 @@ impl OnLaw for Makes {
 
 /// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it; a scale that a law refuses.
 pub fn check(config: &Config) -> Result<()> {
-    let places = places(&config.data.shape);
+    let (places, excluded) = (places(&config.data.shape), Excluded::new(&config.excludes));
     for block in &config.blocks {
-        check_scales(config, block)?;
+        check_scales(config, &excluded, block)?;
         let (lagged, harmonized) = match &block.own {
             Own::Meetings(meetings) => (!meetings.lag.is_empty(), meetings.harmonized.is_some()),
             _ => (false, false),
         };
         let mut seen = HashSet::new();
         for noise in axes::noises(block) {
-            for (place, method, _) in noise.methods(config, block) {
+            for (place, method, _) in noise.methods(config, &excluded, block) {
                 if !seen.insert((noise.law, place)) {
                     continue;
                 }
@@ -540,14 +546,14 @@ pub fn check(config: &Config) -> Result<()> {
 }
 
 /// Refuses budgets that buy no noise on any number of levels that the data may have. What a loss or a lattice decides is left to the plan.
-fn check_scales(config: &Config, block: &Block) -> Result<()> {
+fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<()> {
     if config.change.is_some() {
         return Ok(());
     }
     for noise in axes::noises(block) {
         let of_lattice = matches!(config.data.shape, Shape::Table { .. });
         if (of_lattice && noise.law == LawKind::GeneralizedGaussian)
-            || noise.methods(config, block).is_empty()
+            || noise.methods(config, excluded, block).is_empty()
         {
             continue;
         }

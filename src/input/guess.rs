@@ -67,6 +67,8 @@ impl Guess {
         };
         let mut left_out = Vec::new();
         let mut columns: Vec<Numbered> = Vec::new();
+        // Values have numbers in the order of their rows: columns that say the same have the same numbers.
+        let mut said: HashSet<Vec<u32>> = HashSet::new();
         let is_real = |text: &str| text.parse::<f64>().is_ok() && text.parse::<i64>().is_err();
         for place in (0..table.columns.len()).filter(|&place| place != count) {
             let column = Numbered::of(table, place);
@@ -74,11 +76,7 @@ impl Guess {
                 "one value only"
             } else if rows.clone().any(|row| is_real(table.text(row, place))) {
                 "measures something"
-            } else if columns.iter().any(|other| {
-                other.values == column.values
-                    && other.pairs(&column) == column.values
-                    && column.values < table.len()
-            }) {
+            } else if column.values < table.len() && !said.insert(column.numbers.clone()) {
                 "says the same as another column"
             } else {
                 columns.push(column);
@@ -168,6 +166,30 @@ mod tests {
         // A code beside a name.
         let codes = guess("state,fips,county,population\nA,1,x,1\nA,1,y,2\nB,2,z,3\nB,2,w,3\n").unwrap();
         assert_eq!((codes.keys, codes.nested), (vec!["state".to_owned(), "county".to_owned()], true));
+    }
+
+    /// As many columns as a file may have: each is compared with all others at once. Pair by pair that would be 200 million.
+    #[test]
+    fn many_columns() {
+        let columns = 20_000;
+        let row = |text: fn(usize) -> String, count: &str| {
+            (0..columns).map(text).chain([count.to_owned()]).collect::<Vec<_>>().join(",")
+        };
+        let header = row(|i| format!("c{i}"), "n");
+        let one = guess(&format!("{header}\n{}\n", row(|i| format!("v{i}"), "5"))).unwrap();
+        assert_eq!((one.keys.len(), one.left_out.len()), (1, columns - 1));
+        // Codes that come back after 10 and after 11 columns, and say the same then.
+        let rows: Vec<String> = (0..4)
+            .map(|r: usize| match r {
+                0 => row(|i| (i % 10).to_string() + "a", "1"),
+                1 => row(|i| (i % 10).to_string() + "b", "2"),
+                2 => row(|i| (i % 10).to_string() + if i % 3 == 0 { "a" } else { "b" }, "3"),
+                _ => row(|i| (i % 10).to_string() + if i % 2 == 0 { "a" } else { "b" }, "4"),
+            })
+            .collect();
+        let same = guess(&format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+        assert_eq!((same.keys.len(), same.left_out.len()), (4, columns - 4));
+        assert!(same.left_out.iter().all(|(_, why)| *why == "says the same as another column"));
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::error::Result;
 use crate::exact::{IntegerTree, LeafFloors};
 use crate::invariant::Hierarchy;
 use crate::law::DoubleGeometric;
+use crate::pace;
 
 /// A change of one record on a tree; leaves by their nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -414,13 +415,14 @@ impl<'a> TreeConditioning<'a> {
         let mut worst: Option<TreePaid> = None;
         let mut changes = 0;
         let mut counts = self.counts.to_vec();
-        for &(potential, from, to, loss) in moves.iter().take(MOVES) {
+        for (i, &(potential, from, to, loss)) in moves.iter().take(MOVES).enumerate() {
             if worst.is_some_and(|worst| worst.gamma >= potential) {
                 break;
             }
             counts[from as usize] -= 1;
             counts[to as usize] += 1;
-            let there = IntegerTree::new(self.costs.tree, self.laws, Some(&counts))?.log_mass();
+            let tables = || IntegerTree::new(self.costs.tree, self.laws, Some(&counts));
+            let there = pace::part(i, MOVES, tables)?.log_mass();
             counts[from as usize] += 1;
             counts[to as usize] -= 1;
             let log_ratio = there - log_mass;
@@ -468,6 +470,19 @@ mod tests {
     use super::*;
     use crate::law::Law;
     use crate::testing::test_stream;
+
+    /// Tables and moves of a tree say how far they are.
+    #[test]
+    fn long_work_tells_how_far_it_is() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 2, 2]).unwrap();
+        let (rates, laws, counts) = ([0.5; 3], laws(&[2.0; 3]), [6, 3, 3, 0, 3, 2, 1]);
+        let meter = std::sync::Arc::new(pace::Meter::default());
+        let around = pace::lend(&meter, || TreeConditioning::new(&tree, &rates, &laws, &counts)).unwrap();
+        assert!(meter.share() > 0.5, "the way down is the second half: {}", meter.share());
+        let meter = std::sync::Arc::new(pace::Meter::default());
+        let moves = pace::lend(&meter, || around.moved()).unwrap().unwrap().changes;
+        assert!(moves > 1 && meter.share() == (moves - 1) as f64 / MOVES as f64, "{moves} {}", meter.share());
+    }
 
     fn laws(scales: &[f64]) -> Vec<DoubleGeometric> {
         scales.iter().map(|&scale| DoubleGeometric::new(scale).unwrap()).collect()

@@ -7,8 +7,9 @@ use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::invariant::Hull;
 use crate::oracle::images::{self, TableImage};
 use crate::oracle::{Distribution, Formula, Sampler, reals, tables, trees};
+use crate::pace;
 use crate::rng::{Role, Stream, TaskKey, stream};
-use crate::study::release::{Outcome, sorted};
+use crate::study::release::{ErrorRow, Outcome, sorted};
 
 /// One comparison of a cell's releases with an oracle.
 #[derive(Debug, Clone)]
@@ -122,7 +123,11 @@ fn tree(
 ) -> Result<Vec<Comparison>, String> {
     let tree = &table.hierarchy;
     let laws: Vec<Formula> = cell.calibration.laws(|scale| formula(cell.law, scale)).collect();
-    let rows = |level: usize| outcome.rows.errors.iter().filter(move |row| row.level as usize == level + 1);
+    let mut by_level: Vec<Vec<&ErrorRow>> = vec![Vec::new(); tree.levels()];
+    for row in &outcome.rows.errors {
+        by_level[row.level as usize - 1].push(row);
+    }
+    let rows = |level: usize| by_level[level].iter();
     if cell.method.conditions() {
         let floors = cell.method.nonnegative().then_some(&table.counts[..]);
         let law = trees::conditioned(tree, &laws, floors, steps)?;
@@ -154,32 +159,34 @@ fn tree(
     let noise = samplers(&laws)?;
     let n = REFERENCES * rows(0).count();
     let families = (0..tree.nodes()).map(|v| tree.children(v).len()).max().unwrap_or(0);
+    // What is drawn once, so many times.
+    let draws = |draw: &mut dyn FnMut() -> Vec<f64>| -> Vec<Vec<f64>> {
+        let told = |k: usize| {
+            pace::at(k as f64, n as f64);
+            draw()
+        };
+        (0..n).map(told).collect()
+    };
     let draws: Vec<Vec<f64>> = match cell.method {
         Method::Unconstrained if tree.nodes() <= 10_000 => {
-            (0..n).map(|_| images::fresh(&mut rng, tree, &noise)).collect()
+            draws(&mut || images::fresh(&mut rng, tree, &noise))
         }
         Method::L2 if tree.nodes() <= MOST_NODES => {
             let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
-            (0..n)
-                .map(|_| images::tree_l2(tree, &images::fresh(&mut rng, tree, &noise), &variances))
-                .collect()
+            draws(&mut || images::tree_l2(tree, &images::fresh(&mut rng, tree, &noise), &variances))
         }
         Method::BlueDown if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
             let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
             let spread = images::estimate_variances(tree, &variances);
-            (0..n)
-                .map(|_| {
-                    let u = images::fresh(&mut rng, tree, &noise);
-                    images::bluedown(&mut rng, tree, &table.counts, &u, (&variances, &spread))
-                })
-                .collect()
-        }
-        Method::TopDown if families <= MOST_CHILDREN => (0..n)
-            .map(|_| {
+            draws(&mut || {
                 let u = images::fresh(&mut rng, tree, &noise);
-                images::topdown(&mut rng, tree, &table.counts, &u)
+                images::bluedown(&mut rng, tree, &table.counts, &u, (&variances, &spread))
             })
-            .collect(),
+        }
+        Method::TopDown if families <= MOST_CHILDREN => draws(&mut || {
+            let u = images::fresh(&mut rng, tree, &noise);
+            images::topdown(&mut rng, tree, &table.counts, &u)
+        }),
         _ => return Err("its tree is too large for plain projections".into()),
     };
     let of = |level: usize, value: fn(&[f64]) -> f64| {

@@ -7,11 +7,12 @@ mod told;
 use crate::catalogue::{LawKind, Method, MethodKind};
 use crate::config::{DEFAULT_STUDY, SplitSpec};
 use crate::diagnostics::{Agreement, Moments};
-use crate::engine::Manner;
+use crate::engine::{Kind, Manner, Progress, Watch};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, servable};
 use crate::input::Subject;
 use crate::kernel::Start;
+use crate::pace;
 use crate::rng::normal_quantile;
 use crate::study::expected;
 use crate::study::release::{Outcome, Statistics, draw_all};
@@ -159,7 +160,10 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         *noises = (0..keep).map(|k| noises[(k * last) / (keep - 1).max(1)].clone()).collect();
     }
     let mut on_small: Vec<Vec<OnSystem>> = tested.iter().map(|_| Vec::new()).collect();
-    for (name, subject) in systems::like(&plan.subject) {
+    let systems = systems::like(&plan.subject);
+    let stage = Stage::of(&manner, 0.0, 0.3);
+    let mut progress = progress("small systems: ", "comparing on", systems.len(), &stage.manner(&manner));
+    for (name, subject) in systems {
         let cells: Vec<(usize, Cell)> = (0..tested.len())
             .flat_map(|i| noises[i].iter().map(move |cell| (i, cell)))
             .filter(|(_, cell)| servable(cell, &subject).is_ok() && !is_own(cell))
@@ -168,12 +172,18 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
         let config = plan.config.clone();
         let small = Plan { config, subject, cells: served, asked: None, certified_by: None, pooled: false };
-        let (small, outcomes) = draw_all(small, quiet)?;
-        for ((i, cell), outcome) in cells.iter().zip(&outcomes) {
-            let name = format!("{name}, {}", noise_words(cell));
-            on_small[*i].push(OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS));
-        }
+        let compared = || -> Result<()> {
+            let (small, outcomes) = draw_all(small, quiet)?;
+            for (k, ((i, cell), outcome)) in cells.iter().zip(&outcomes).enumerate() {
+                let name = format!("{name}, {}", noise_words(cell));
+                let on = || OnSystem::new(&name, cell, &small.subject, outcome, SMALL_STEPS);
+                on_small[*i].push(pace::part(k, cells.len(), on));
+            }
+            Ok(())
+        };
+        progress.doing(0, 1, || name.clone(), compared)?;
     }
+    progress.finish();
     let oracles: Vec<Option<Cell>> = tested
         .iter()
         .map(|cell| {
@@ -189,10 +199,13 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
             plan.cells.len() - 1
         });
     }
-    let (plan, outcomes) = draw_all(plan, manner)?;
+    let drawn = Stage::of(&manner, 0.3, 0.3);
+    let (plan, outcomes) = draw_all(plan, drawn.manner(&manner))?;
     let (plan, again) = own_again(plan, Manner { threads: 1, ..quiet })?;
     let statistics = Statistics::new(&plan);
-    let checked = tested.into_iter().zip(oracles).zip(on_small).map(|((cell, oracle), mut computed)| {
+    let stage = Stage::of(&manner, 0.6, 0.4);
+    let progress = self::progress("comparisons: ", "comparing", tested.len(), &stage.manner(&manner));
+    let compared = |((cell, oracle), mut computed): ((Cell, Option<Cell>), Vec<OnSystem>)| {
         let outcome = &outcomes[places[&cell.key]];
         computed.insert(0, OnSystem::new("its own counts", &cell, &plan.subject, outcome, OWN_STEPS));
         let oracle = match oracle {
@@ -225,8 +238,43 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
             error: outcome.error.clone(),
             cell,
         }
-    });
-    Ok(checked.collect())
+    };
+    let all = tested.into_iter().zip(oracles).zip(on_small);
+    Ok(all
+        .map(|one| {
+            let words = one.0.0.words();
+            progress.doing(0, 1, || words, || compared(one))
+        })
+        .collect())
+}
+
+/// A part of the work for who watches all of it: from which share on, and how large it is.
+#[derive(Debug)]
+struct Stage<'a>(Option<&'a dyn Watch>, f64, f64);
+
+impl<'a> Stage<'a> {
+    fn of(manner: &Manner<'a>, from: f64, size: f64) -> Self {
+        Self(manner.watch, from, size)
+    }
+
+    fn manner<'b>(&'b self, manner: &Manner<'b>) -> Manner<'b> {
+        Manner { watch: self.0.map(|_| self as &dyn Watch), ..*manner }
+    }
+}
+
+impl Watch for Stage<'_> {
+    fn progress(&self, share: f64) {
+        self.0.iter().for_each(|watch| watch.progress((self.1 + self.2 * share).min(1.0)));
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.is_some_and(|watch| watch.is_stopped())
+    }
+}
+
+/// Of so many comparisons, one after the other.
+fn progress<'a>(title: &'static str, words: &'static str, total: usize, manner: &Manner<'a>) -> Progress<'a> {
+    Progress::new(title, vec![Kind { words, total: total as u64, shared: false }], manner)
 }
 
 fn is_own(cell: &Cell) -> bool {

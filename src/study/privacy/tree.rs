@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::HierarchyTable;
 use crate::law::DoubleGeometric;
+use crate::pace;
 use crate::privacy::{TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner};
 use crate::table::Key;
 use std::ops::Range;
@@ -63,10 +64,14 @@ impl Ready<'_> {
         let bounds = [costs.worst_added(), costs.worst_moved()];
         let corner = tree_corner(tree, &self.table.counts);
         let mut rows = Vec::new();
-        for (scope, counts) in [("table", &self.table.counts[..]), ("corner", &corner)] {
+        for (i, (scope, counts)) in
+            [("table", &self.table.counts[..]), ("corner", &corner)].into_iter().enumerate()
+        {
             let paid = if self.conditions {
-                let around = TreeConditioning::new(tree, &self.rates, &laws, counts)?;
-                [around.added(), around.moved()?]
+                // Both take about as long: the tables of the tree, and those of up to 24 moves.
+                let tables = || TreeConditioning::new(tree, &self.rates, &laws, counts);
+                let around = pace::part(2 * i, 4, tables)?;
+                [around.added(), pace::part(2 * i + 1, 4, || around.moved())?]
             } else {
                 // Equations alone leave c constant.
                 bounds.map(|worst| worst.map(|worst| self.free(worst)))

@@ -5,6 +5,7 @@ use super::rows::{Draw, Rows};
 use crate::diagnostics::Agreement;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
+use crate::pace;
 use crate::page::Page;
 use crate::rng::{Role, TaskKey, sign, stream};
 use crate::table;
@@ -74,12 +75,13 @@ impl Statistics {
             return samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
         }
         let levels = rows.errors.iter().map(|row| row.level).max().unwrap_or(0);
+        let mut by_level = vec![Vec::new(); levels as usize];
+        rows.errors.iter().for_each(|row| by_level[row.level as usize - 1].push(row));
         let mut statistics = Vec::new();
-        for level in 1..=levels {
-            let here = || rows.errors.iter().filter(move |row| row.level == level);
-            statistics.push(sorted(here().map(|row| row.l1)));
-            statistics.push(sorted(here().map(|row| row.l2)));
-            statistics.push(sorted(here().map(|row| row.bias)));
+        for here in by_level {
+            statistics.push(sorted(here.iter().map(|row| row.l1)));
+            statistics.push(sorted(here.iter().map(|row| row.l2)));
+            statistics.push(sorted(here.iter().map(|row| row.bias)));
         }
         statistics
     }
@@ -166,7 +168,8 @@ impl Comparisons {
         if samples.first().is_some_and(|sample| sample.len() > 1) {
             let sorted: Vec<Vec<f64>> =
                 samples.into_iter().map(|sample| sorted(sample.into_iter())).collect();
-            for (first, theirs) in done.iter() {
+            for (i, (first, theirs)) in done.iter().enumerate() {
+                pace::at(i as f64, done.len() as f64);
                 let Agreement { draws, comparisons, distance, p } = Agreement::of(theirs, &sorted);
                 let other = &plan.cells[cell];
                 let row = AgreementRow {

@@ -112,7 +112,12 @@ fn sampler<L: TreeNoise>(cell: &Cell, laws: &[L], table: &HierarchyTable) -> Res
             (draws, 0.0)
         }
         Method::Exact { .. } => {
-            let sampler = L::tree_sampler(hierarchy, laws, counts)?;
+            let sampler = L::tree_sampler(hierarchy, laws, counts).map_err(|why| match why {
+                Error::TooLarge { .. } if LineGibbs::new(hierarchy, laws, counts).is_ok() => {
+                    Error::Instead { why: Box::new(why), instead: "line-gibbs" }
+                }
+                why => why,
+            })?;
             let tv_error = sampler.tv_error();
             let draws: Drawing<L> = Box::new(move |tree, range, rows| {
                 if let (Some(_), Some(sampler)) = (&tree.pieces, sampler.downwards()) {
