@@ -69,7 +69,11 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
     check_dimension(d.max(component.rows.len()))?;
     let independent = component.matrix().select(&component.independent_rows()?);
     let gram: f64 = orthogonal(&independent).1.iter().map(|square| 0.5 * libm::log(*square)).sum();
-    let factors: f64 = smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum();
+    // The equations of a tree are a network, and so totally unimodular: all factors are 1.
+    let factors: f64 = match component.tree() {
+        Some(_) => 0.0,
+        None => smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum(),
+    };
     Ok(LatticeShape { dimension: d - independent.rows(), log_volume: gram - factors })
 }
 
