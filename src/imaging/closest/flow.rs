@@ -22,8 +22,8 @@ pub(super) struct FlowScratch {
     done: Vec<bool>,
     heap: BinaryHeap<Reverse<(i64, u32)>>,
     path: Vec<(u32, bool)>,
-    /// By unknown: what one more costs, and one less.
-    slopes: Vec<[i64; 2]>,
+    /// By place in the lists of the nodes: what a unit costs that leaves the node there.
+    slopes: Vec<i64>,
     /// Nodes that lack units, in the order in which they were reached.
     reached: Vec<usize>,
 }
@@ -57,7 +57,8 @@ impl Network {
         scratch.over.resize(self.nodes, u32::MAX);
         scratch.done.resize(self.nodes, false);
         scratch.slopes.clear();
-        scratch.slopes.extend((0..self.ends.len()).map(|edge| slopes(costs, edge)));
+        scratch.slopes.resize(self.edges.len(), NONE);
+        (0..self.ends.len()).for_each(|edge| self.price(costs, edge, &mut scratch.slopes));
         for (edge, &(from, to)) in self.ends.iter().enumerate() {
             scratch.balance[from as usize] += costs.sum(edge);
             scratch.balance[to as usize] -= costs.sum(edge);
@@ -105,18 +106,14 @@ impl Network {
                     break;
                 }
             }
-            for &edge in self.at(node) {
-                // More of what flows in sends a surplus back to where it comes from; less of what flows out, on.
-                let (from, to) = self.ends[edge as usize];
-                let [up, down] = slopes[edge as usize];
-                let (next, slope) =
-                    if to as usize == node { (from as usize, up) } else { (to as usize, down) };
+            for place in self.first[node]..self.first[node + 1] {
+                let (next, slope) = (self.others[place] as usize, slopes[place]);
                 if slope == NONE || done[next] {
                     continue;
                 }
                 let so_far = so_far + slope + potential[node] - potential[next];
                 if so_far < distance[next] {
-                    (distance[next], over[next]) = (so_far, edge);
+                    (distance[next], over[next]) = (so_far, self.edges[place]);
                     heap.push(Reverse((so_far, next as u32)));
                 }
             }
@@ -125,7 +122,7 @@ impl Network {
 
     /// Sends units to a node along the path by which it was reached, as many as cost the same, if those before have left it any.
     fn send(&self, costs: &mut Costs, scratch: &mut FlowScratch, last: usize) {
-        let FlowScratch { balance, potential, over, path, slopes: known, .. } = scratch;
+        let FlowScratch { balance, potential, over, path, slopes, .. } = scratch;
         path.clear();
         let (mut node, mut amount) = (last, -balance[last]);
         while over[node] != u32::MAX {
@@ -147,11 +144,15 @@ impl Network {
         balance[last] += amount;
         for &(edge, more) in &*path {
             costs.step(edge as usize, if more { amount } else { -amount });
-            known[edge as usize] = slopes(costs, edge as usize);
+            self.price(costs, edge as usize, slopes);
         }
     }
-}
-
-fn slopes(costs: &Costs, edge: usize) -> [i64; 2] {
-    [costs.up(edge), costs.down(edge)].map(|slope| slope.map_or(NONE, |(slope, _)| slope))
+    /// What a unit costs over an unknown: more of what flows in sends a surplus back to where it comes from; less of what flows out, on.
+    fn price(&self, costs: &Costs, edge: usize, slopes: &mut [i64]) {
+        for (place, step) in self.places[edge].into_iter().zip([costs.down(edge), costs.up(edge)]) {
+            if let Some(slope) = slopes.get_mut(place) {
+                *slope = step.map_or(NONE, |(slope, _)| slope);
+            }
+        }
+    }
 }
