@@ -106,14 +106,17 @@ impl Network {
                     break;
                 }
             }
-            for place in self.first[node]..self.first[node + 1] {
-                let (next, slope) = (self.others[place] as usize, slopes[place]);
+            let places = self.first[node]..self.first[node + 1];
+            let others = &self.others[places.clone()];
+            let edges = &self.edges[places.clone()];
+            for ((&next, &edge), &slope) in others.iter().zip(edges).zip(&slopes[places]) {
+                let next = next as usize;
                 if slope == NONE || done[next] {
                     continue;
                 }
                 let so_far = so_far + slope + potential[node] - potential[next];
                 if so_far < distance[next] {
-                    (distance[next], over[next]) = (so_far, self.edges[place]);
+                    (distance[next], over[next]) = (so_far, edge);
                     heap.push(Reverse((so_far, next as u32)));
                 }
             }

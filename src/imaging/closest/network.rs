@@ -89,14 +89,14 @@ impl Network {
         }
         let mut first = vec![0];
         of_node.iter().for_each(|edges| first.push(first[first.len() - 1] + edges.len()));
-        let edges = of_node.concat();
+        let edges: Vec<u32> = of_node.concat();
         let (mut others, mut places) = (vec![0; edges.len()], vec![[usize::MAX; 2]; ends.len()]);
         for node in 0..nodes {
-            for place in first[node]..first[node + 1] {
-                let (from, to) = ends[edges[place] as usize];
+            for (place, &edge) in edges.iter().enumerate().take(first[node + 1]).skip(first[node]) {
+                let (from, to) = ends[edge as usize];
                 let flows_in = to as usize == node;
                 others[place] = if flows_in { from } else { to };
-                places[edges[place] as usize][usize::from(flows_in)] = place;
+                places[edge as usize][usize::from(flows_in)] = place;
             }
         }
         Some(Self { nodes, ends, first, edges, others, places })
