@@ -122,7 +122,10 @@ impl Truncated {
         check_free(&a)?;
         let basis = Basis::of_kernel(&a, BasisKind::Smith)?.vectors;
         let echelon = hermite(&basis)?;
-        points.list(&echelon.h, &echelon.pivots, 0, &vec![0; groups.len()])?;
+        let basis: Vec<Vec<(usize, i64)>> = (0..echelon.h.rows())
+            .map(|i| echelon.h.row(i).iter().copied().enumerate().filter(|&(_, x)| x != 0).collect())
+            .collect();
+        points.list(&basis, &echelon.pivots, 0, &mut vec![0; groups.len()])?;
         let (sums, mut cumulative) = (points.sums, points.weights);
         let top = cumulative.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if top == f64::NEG_INFINITY {
@@ -193,8 +196,14 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`.
-    fn list(&mut self, basis: &IntMatrix, pivots: &[usize], i: usize, sums: &[i64]) -> Result<()> {
+    /// `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are the same afterwards, but for errors.
+    fn list(
+        &mut self,
+        basis: &[Vec<(usize, i64)>],
+        pivots: &[usize],
+        i: usize,
+        sums: &mut [i64],
+    ) -> Result<()> {
         self.visited += 1;
         if self.visited > MAX_VISITED {
             return Err(too_many(self.visited));
@@ -206,14 +215,17 @@ impl Points<'_> {
             return Ok(());
         }
         let Some(&pivot) = pivots.get(i) else { return self.add(sums) };
-        let (step, support) = (basis[(i, pivot)], self.tables[pivot].support());
+        let support = self.tables[pivot].support();
+        let step = basis[i].iter().find(|&&(j, _)| j == pivot).map_or(1, |&(_, x)| x);
         let first = -(sums[pivot] - support.start()).div_euclid(step);
         let last = (support.end() - sums[pivot]).div_euclid(step);
+        if first > last {
+            return Ok(());
+        }
+        moved(sums, &basis[i], first)?;
         for t in first..=last {
-            let next = sums.iter().zip(basis.row(i)).map(|(&sum, &x)| sum.checked_add(t.checked_mul(x)?));
-            let next = next.collect::<Option<Vec<i64>>>();
-            let next = next.ok_or_else(|| Error::Invariant("exact: sums of groups leave 64 bits".into()))?;
-            self.list(basis, pivots, i + 1, &next)?;
+            self.list(basis, pivots, i + 1, sums)?;
+            moved(sums, &basis[i], if t < last { 1 } else { -last })?;
         }
         Ok(())
     }
@@ -235,6 +247,15 @@ impl Points<'_> {
         }
         Ok(())
     }
+}
+
+/// Adds a multiple of a vector.
+fn moved(sums: &mut [i64], vector: &[(usize, i64)], times: i64) -> Result<()> {
+    for &(j, x) in vector {
+        let next = times.checked_mul(x).and_then(|more| sums[j].checked_add(more));
+        sums[j] = next.ok_or_else(|| Error::Invariant("exact: sums of groups leave 64 bits".into()))?;
+    }
+    Ok(())
 }
 
 /// Refuses what has far too many points before anything is computed.

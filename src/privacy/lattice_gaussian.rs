@@ -69,7 +69,11 @@ fn of_component(component: &Component) -> Result<LatticeShape> {
     check_dimension(d.max(component.rows.len()))?;
     let independent = component.matrix().select(&component.independent_rows()?);
     let gram: f64 = orthogonal(&independent).1.iter().map(|square| 0.5 * libm::log(*square)).sum();
-    let factors: f64 = smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum();
+    // The equations of a tree are a network, and so totally unimodular: all factors are 1.
+    let factors: f64 = match component.tree() {
+        Some(_) => 0.0,
+        None => smith(&independent)?.diagonal.iter().map(|&f| libm::log(f as f64)).sum(),
+    };
     Ok(LatticeShape { dimension: d - independent.rows(), log_volume: gram - factors })
 }
 
@@ -146,6 +150,11 @@ mod tests {
         let doubled = IntMatrix::from_rows(&[vec![2, 4, 6]]).unwrap();
         let mut systems = crate::testing::small_lattices();
         systems.push(Linear::matrix(&doubled).unwrap());
+        // Hierarchies: 0 = 1 + 2, 1 = 3 + 4 + 5; and 0 + 1 known, 1 = 2 + 3.
+        let tree = vec![vec![(0, -1), (1, 1), (2, 1)], vec![(1, -1), (3, 1), (4, 1), (5, 1)]];
+        systems.push(Linear::from_rows(6, tree).unwrap());
+        systems
+            .push(Linear::from_rows(4, vec![vec![(0, 1), (1, 1)], vec![(1, -1), (2, 1), (3, 1)]]).unwrap());
         for invariant in systems {
             let shape = LatticeShape::of(&invariant).unwrap();
             let whole = invariant.whole();

@@ -3,7 +3,7 @@
 use super::tree_gamma_bound;
 use crate::error::{Error, Result};
 use crate::exact::Truncated;
-use crate::invariant::{Bounded, Moves};
+use crate::invariant::{Bounded, Hierarchy, Moves};
 use crate::lattice::{Basis, BasisKind, Sparse, graver};
 use crate::law::DoubleGeometric;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -234,10 +234,57 @@ fn connecting(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Sparse>>> {
     }))
 }
 
+/// Whether there surely are more tables than `limit`, by steps that need no search: one record between entries of equal columns that stand
+/// next to each other, and along the path from a leaf of a hierarchy to the root.
+fn exceeds(bounded: &Bounded, limit: usize) -> bool {
+    let Bounded { component, region } = bounded;
+    if !region.rows.is_empty() || component.rows.is_empty() {
+        return false;
+    }
+    let pairs = component.equal_columns().into_iter().flat_map(|(_, entries)| {
+        entries.windows(2).map(|pair| vec![(pair[0], 1), (pair[1], -1)]).collect::<Vec<Sparse>>()
+    });
+    let mut steps: Vec<Sparse> = pairs.collect();
+    if let Some(tree) = component.tree().filter(|tree| !tree.hierarchy.is_known(0)) {
+        let above = |&v: &usize| (v > 0).then(|| tree.hierarchy.parent(v));
+        let path = |&leaf: &u32| {
+            std::iter::successors(Some(leaf as usize), above).map(|v| (tree.entries[v], 1)).collect()
+        };
+        steps.extend(tree.hierarchy.leaves().iter().map(path));
+    }
+    let start = vec![0i64; component.entries.len()];
+    let mut seen: HashSet<Vec<i64>> = HashSet::from([start.clone()]);
+    let mut open = VecDeque::from([start]);
+    while let Some(mut table) = open.pop_front() {
+        for (step, sign) in steps.iter().flat_map(|step| [(step, 1), (step, -1)]) {
+            let inside = step.iter().all(|&(entry, c)| {
+                let (entry, next) = (entry as usize, table[entry as usize] + sign * i64::from(c));
+                (region.lower[entry]..=region.upper[entry]).contains(&next)
+            });
+            if !inside {
+                continue;
+            }
+            step.iter().for_each(|&(entry, c)| table[entry as usize] += sign * i64::from(c));
+            if !seen.contains(&table) {
+                if seen.len() >= limit {
+                    return true;
+                }
+                seen.insert(table.clone());
+                open.push_back(table.clone());
+            }
+            step.iter().for_each(|&(entry, c)| table[entry as usize] -= sign * i64::from(c));
+        }
+    }
+    false
+}
+
 /// All tables of a component that satisfy everything, as moves from the given one; `None` if there are more than `limit`.
 ///
 /// Errors: no connecting moves ([`crate::kernel::LatticeGibbs`]).
 pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> {
+    if exceeds(bounded, limit) {
+        return Ok(None);
+    }
     let Some(steps) = connecting(bounded, limit)? else { return Ok(None) };
     let start = vec![0; bounded.component.entries.len()];
     let mut tables = vec![start.clone()];
@@ -292,11 +339,35 @@ pub fn longest_step(bounded: &Bounded) -> Option<u64> {
     if let Some((rows, columns)) = component.margins {
         return Some(2 * rows.min(columns) as u64);
     }
+    if let Some(tree) = component.tree() {
+        return longest_path(&tree.hierarchy);
+    }
     let basis = Basis::of_kernel(&component.distinct_columns(), BasisKind::Reduced).ok()?;
     let pairs = component.equal_columns().iter().any(|(_, entries)| entries.len() > 1);
     let length = |v: Vec<i64>| v.iter().map(|x| x.unsigned_abs()).sum::<u64>();
     let longest = graver(&basis.vectors).ok()?.into_iter().map(length).max().unwrap_or(0);
     Some(longest.max(if pairs { 2 } else { 0 })).filter(|&m| m >= 2)
+}
+
+/// The largest `‖v‖₁` of the steps of a hierarchy: one more along a path from a leaf to the root, where its count is not known, or one more at one leaf and
+/// one less at another, with the nodes above them up to where their paths meet. A hierarchy is a network, whose circuits these are.
+fn longest_path(hierarchy: &Hierarchy) -> Option<u64> {
+    // Nodes on the longest way down from each node, itself included.
+    let mut deepest = vec![1u64; hierarchy.nodes()];
+    let mut longest = 0;
+    let mut below = vec![0u64; hierarchy.nodes()];
+    for v in (1..hierarchy.nodes()).rev() {
+        let parent = hierarchy.parent(v);
+        if below[parent] > 0 {
+            longest = longest.max(below[parent] + deepest[v]);
+        }
+        below[parent] = below[parent].max(deepest[v]);
+        deepest[parent] = below[parent] + 1;
+    }
+    if !hierarchy.is_known(0) {
+        longest = longest.max(deepest[0]);
+    }
+    Some(longest).filter(|&m| m >= 2)
 }
 
 /// gamma of a release, and how it is known.
@@ -506,6 +577,38 @@ mod tests {
         );
     }
 
+    fn tree(entries: usize) -> Linear {
+        let sum = |parent: u32, children: &[u32]| {
+            std::iter::once((parent, -1)).chain(children.iter().map(|&child| (child, 1))).collect()
+        };
+        Linear::from_rows(entries, vec![sum(0, &[1, 2, 3]), sum(1, &[4, 5]), sum(2, &[6]), sum(6, &[7, 8])])
+            .unwrap()
+    }
+
+    /// What exceeds a number of tables has more of them when all are listed; of totals and hierarchies it is known whenever they have.
+    #[test]
+    fn many_tables_are_told_without_a_search() {
+        let counts = [7, 3, 3, 1, 1, 2, 3, 3, 0];
+        let upper = vec![10, 5, 5, 5, 5, 5, 5, 3, 1];
+        let bounds = Inequalities::bounds(vec![0; 9], upper).unwrap().around(&counts).unwrap();
+        let known = tree(9).with_known(&[0]).unwrap();
+        let total = Inequalities::nonnegative(4).around(&[2, 0, 0, 1]).unwrap();
+        let margins = Inequalities::nonnegative(6).around(&[2, 1, 0, 0, 1, 3]).unwrap();
+        for (bounded, surely) in [
+            (total.whole(&Linear::total(4).unwrap()), true),
+            (bounds.whole(&tree(9)), true),
+            (bounds.components(&known).remove(1), false),
+            (margins.whole(&Linear::margins(2, 3).unwrap()), false),
+        ] {
+            let all = tables(&bounded, 100_000).unwrap().unwrap().len();
+            assert!(all > 5, "{all}");
+            assert!((all..all + 3).all(|limit| !exceeds(&bounded, limit)));
+            assert_eq!(exceeds(&bounded, all - 1), surely);
+            assert!(tables(&bounded, all - 1).unwrap().is_none());
+            assert_eq!(tables(&bounded, all).unwrap().unwrap().len(), all);
+        }
+    }
+
     /// Lengths of steps: those of the Graver basis of the whole matrix.
     #[test]
     fn longest_steps_are_those_of_the_graver_basis() {
@@ -515,6 +618,10 @@ mod tests {
             Linear::margins(3, 3).unwrap(),
             Linear::subsets(5, &[vec![0, 1, 2, 3, 4], vec![1, 2], vec![2, 3]]).unwrap(),
             Linear::matrix(&crate::lattice::IntMatrix::from_rows(&[vec![2, 1, 1, 3]]).unwrap()).unwrap(),
+            // 0 = 1 + 2 + 3, 1 = 4 + 5, 2 = 6, 6 = 7 + 8; of it the part under 2; and with 0 known.
+            tree(9),
+            Linear::from_rows(3, vec![vec![(0, -1), (1, 1), (2, 1)]]).unwrap(),
+            Linear::from_rows(8, tree(9).with_known(&[0]).unwrap().components()[1].rows.clone()).unwrap(),
         ];
         for invariant in cases {
             let whole = invariant.whole();

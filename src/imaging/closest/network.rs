@@ -12,8 +12,12 @@ pub(super) struct Network {
     /// By unknown: from where to where.
     pub(super) ends: Vec<(u32, u32)>,
     /// Unknowns by node, in `edges` from `first[node]`.
-    first: Vec<usize>,
-    edges: Vec<u32>,
+    pub(super) first: Vec<usize>,
+    pub(super) edges: Vec<u32>,
+    /// The node at the other end, place by place of `edges`.
+    pub(super) others: Vec<u32>,
+    /// By unknown: its places in `edges`, where it flows out and where it flows in. None for what flows from a node to itself.
+    pub(super) places: Vec<[usize; 2]>,
 }
 
 impl Network {
@@ -85,12 +89,17 @@ impl Network {
         }
         let mut first = vec![0];
         of_node.iter().for_each(|edges| first.push(first[first.len() - 1] + edges.len()));
-        Some(Self { nodes, ends, first, edges: of_node.concat() })
-    }
-
-    /// The unknowns that flow into or out of a node.
-    pub(super) fn at(&self, node: usize) -> &[u32] {
-        &self.edges[self.first[node]..self.first[node + 1]]
+        let edges: Vec<u32> = of_node.concat();
+        let (mut others, mut places) = (vec![0; edges.len()], vec![[usize::MAX; 2]; ends.len()]);
+        for node in 0..nodes {
+            for (place, &edge) in edges.iter().enumerate().take(first[node + 1]).skip(first[node]) {
+                let (from, to) = ends[edge as usize];
+                let flows_in = to as usize == node;
+                others[place] = if flows_in { from } else { to };
+                places[edge as usize][usize::from(flows_in)] = place;
+            }
+        }
+        Some(Self { nodes, ends, first, edges, others, places })
     }
 }
 

@@ -251,7 +251,7 @@ fn improves(rows: usize, columns: usize, region: &Region, y: &[i64], z: &[f64]) 
 #[test]
 fn no_circuit_improves_large_margins() {
     let mut rng = test_stream(3);
-    for (rows, columns) in [(12, 12), (7, 20), (30, 30)] {
+    for (rows, columns) in [(12, 12), (7, 20), (30, 30), (60, 40)] {
         let invariant = Linear::margins(rows, columns).unwrap();
         for bounded in [false, true] {
             let mut region = Region::everything();
@@ -286,6 +286,39 @@ fn no_circuit_improves_large_margins() {
             let swap = [(0, 2), (1, -2), (columns, -2), (columns + 1, 2)];
             swap.iter().for_each(|&(i, step)| worse[i] += step);
             assert!(improves(rows, columns, &Region::everything(), &worse, &z));
+        }
+    }
+}
+
+/// A search that serves several deficits finds what searches for one each find: the weights leave no ties.
+#[test]
+fn several_deficits_at_once() {
+    let mut rng = test_stream(7);
+    for (rows, columns) in [(5, 7), (20, 30), (41, 50)] {
+        let n = rows * columns;
+        let invariant = Linear::margins(rows, columns).unwrap();
+        for round in 0..6 {
+            let mut z: Vec<f64> = (0..n).map(|_| 3.0 * normal(&mut rng)).collect();
+            LatticeL2::new(&invariant).unwrap().project(&mut z);
+            let mut region = Region::everything();
+            for (i, z) in z.iter().enumerate().filter(|_| round % 2 == 0) {
+                region.lower.set(i, libm::floor(*z) as i64);
+            }
+            let network = Network::of(invariant.rows(), n).unwrap();
+            let seed = rng.next_u64();
+            let [one, other] = [false, true].map(|several| {
+                let mut costs = Costs::default();
+                costs.begin(&mut test_stream(seed), n);
+                (0..n).for_each(|i| {
+                    costs.group(std::iter::once((i as u32, z[i])), &region.lower, &region.upper)
+                });
+                network.settle_by(&mut costs, &mut FlowScratch::default(), several).unwrap();
+                let mut y = vec![0; n];
+                costs.integers(|i, value| y[i as usize] = value);
+                invariant.check(&y).unwrap();
+                y
+            });
+            assert_eq!(one, other);
         }
     }
 }

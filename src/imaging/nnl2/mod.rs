@@ -1,6 +1,7 @@
 //! Least squares under equations and inequalities: the routes here; the constraints and the conditions of optimality in
-//! `problem`; who meets them in `solve`, by `face` (the active set) and `interior`; the exact grid in `repair`.
+//! `problem`; who meets them in `solve`, by `face` (the active set) and `interior`; the exact grid in `repair`. Large two-way tables in `crossing`.
 
+mod crossing;
 mod face;
 mod grid;
 mod interior;
@@ -11,7 +12,8 @@ mod total;
 
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Region, Row};
-use crate::lattice::square;
+use crate::lattice::{MAX_DIMENSION, square};
+use crossing::Crossing;
 use grid::{FINEST, GRID, clamp, grid, largest, nearest, power};
 use problem::{Constraint, Problem};
 use std::ops::{Neg, Shr};
@@ -28,11 +30,13 @@ const MAX_ENTRIES: usize = 1 << 22;
 /// whole table).
 ///
 /// Acts on the noise u, since the confidential counts satisfy the constraints: z = 0 is always feasible, and
-/// `x + z >= 0` is `z >= -x`. Three routes:
+/// `x + z >= 0` is `z >= -x`. Four routes:
 ///
 /// - no equation and no row `b·z >= c`: every value is clamped;
 /// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, without upper bounds from
 ///   a few passes, else from sorted breakpoints, O(n log n); without allocation;
+/// - a two-way table with bounds alone that is beyond the limits of the last route: `z_ij = clamp(u_ij - a_i - b_j, lower_ij, upper_ij)`, with the
+///   multipliers of its rows and columns by Newton steps. Whole or with gaps; residual of every sum <= 1e-9 of `1 + ‖u‖∞` times the root of its entries;
 /// - anything else: a dual active-set method (Goldfarb and Idnani 1983) finds which constraints are tight and solves
 ///   their equations by orthonormalisation; beyond 128 entries it begins at what an interior-point solver takes for
 ///   tight. The conditions of optimality are checked: residual <= 1e-9 relative to `1 + ‖u‖∞`.
@@ -61,6 +65,7 @@ pub struct Nnl2 {
 enum Route {
     Clamp,
     Total(Total),
+    Crossing(Crossing),
     /// Independent equations, then the rows; the number of the former; entries that have one value.
     General(Vec<Constraint>, usize, Vec<bool>),
 }
@@ -80,7 +85,7 @@ impl Nnl2 {
     /// - `rows`: coefficients on the renumbered entries, and the least value c <= 0.
     ///
     /// Errors: bounds or rows that exclude z = 0 or do not fit the component; equations beyond
-    /// [`crate::lattice::MAX_DIMENSION`], or equations and rows times entries beyond 2^22, unless it is one total.
+    /// [`MAX_DIMENSION`], or equations and rows times entries beyond 2^22, unless it is one total or a two-way table.
     pub fn new(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Self> {
         let n = component.entries.len();
         for (name, bounds) in [("lower bounds", lower), ("upper bounds", upper)] {
@@ -114,7 +119,10 @@ impl Nnl2 {
         } else if component.is_total() {
             Route::Total(Total::new(lower, upper))
         } else {
-            Self::general(component, lower, upper, rows)?
+            match Self::large(component).then(|| Crossing::of(component, lower, upper)).flatten() {
+                Some(table) => Route::Crossing(table),
+                None => Self::general(component, lower, upper, rows)?,
+            }
         };
         Ok(Self {
             component: component.clone(),
@@ -123,6 +131,13 @@ impl Nnl2 {
             rows: rows.to_vec(),
             route,
         })
+    }
+
+    /// Whether equations alone are beyond [`Self::general`].
+    fn large(component: &Component) -> bool {
+        let entries = component.entries.len();
+        entries * component.rows.len() > MAX_ENTRIES
+            || (entries > MAX_DIMENSION && component.equal_columns().len() > MAX_DIMENSION)
     }
 
     fn general(component: &Component, lower: &[i64], upper: &[i64], rows: &[(Row, i64)]) -> Result<Route> {
@@ -166,6 +181,12 @@ impl Nnl2 {
         let bits = match &self.route {
             Route::Clamp => self.clamp(scratch),
             Route::Total(total) => total.project(scratch),
+            Route::Crossing(table) => {
+                let z = table.solve(&scratch.values)?;
+                let (units, bits) = table.place(&z, 1.0 + largest(&scratch.values))?;
+                scratch.units = units;
+                bits
+            }
             Route::General(constraints, equations, pinned) => {
                 let problem = Problem {
                     u: &scratch.values,
