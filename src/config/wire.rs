@@ -77,8 +77,8 @@ impl Budgeted for Axis<f64> {
 }
 
 /// Losses: as epsilon, or as rho.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged, expecting = "want losses, or `{ rho = ... }`")]
+#[derive(Debug, schemars::JsonSchema)]
+#[schemars(untagged)]
 pub enum WirePaid {
     /// epsilon.
     Epsilon(Axis<f64>),
@@ -92,6 +92,33 @@ pub enum WirePaid {
 pub struct WireRho {
     /// They.
     pub rho: Axis<f64>,
+}
+
+impl<'de> Deserialize<'de> for WirePaid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Paid)
+    }
+}
+
+struct Paid;
+
+impl<'de> Visitor<'de> for Paid {
+    type Value = WirePaid;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a loss, a list of losses, or `{ rho = ... }`")
+    }
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<WirePaid, E> {
+        one(v).map(WirePaid::Epsilon)
+    }
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<WirePaid, E> {
+        one(v).map(WirePaid::Epsilon)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WirePaid, A::Error> {
+        OneOrMany(PhantomData).visit_seq(seq).map(WirePaid::Epsilon)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WirePaid, A::Error> {
+        WireRho::deserialize(de::value::MapAccessDeserializer::new(map)).map(WirePaid::Rho)
+    }
 }
 
 impl Budgeted for WirePaid {

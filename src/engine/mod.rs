@@ -467,6 +467,16 @@ impl<'a, 's> Engine<'a, 's> {
 
     /// The next job, in the order of the cells; as many cells as there are threads are prepared ahead.
     fn next(&self) -> Option<Job> {
+        let mut skipped = 0;
+        let job = self.next_of(&mut skipped);
+        // Who watches may be slow: told without the queue.
+        if skipped > 0 {
+            self.progress.skip(PREPARING, skipped);
+        }
+        job
+    }
+
+    fn next_of(&self, skipped: &mut u64) -> Option<Job> {
         let units = self.work.units();
         let mut queue = locked(&self.queue);
         loop {
@@ -476,7 +486,7 @@ impl<'a, 's> Engine<'a, 's> {
                 if units[cell].keys().any(|key| self.is_own(key) && self.find(key).is_none()) {
                     return Some(Job::Prepare(cell));
                 }
-                self.progress.skip(PREPARING, 1);
+                *skipped += 1;
                 continue;
             }
             let (cell, batch) = (queue.cell, queue.batch);

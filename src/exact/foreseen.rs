@@ -13,7 +13,7 @@ const MAX_STEPS: f64 = 1e13;
 const MAX_BYTES: f64 = (1u64 << 36) as f64;
 /// Standard deviations that hold all but 1e-18 of a normal law.
 const NORMAL: f64 = 17.6;
-/// Those that a table has at least: half of a normal law has 14.6, a sum of many terms nearly as many as a normal law.
+/// Those that the table of a sum without bounds on both sides has at least: half of a normal law has 14.6, a sum of many terms nearly as many as a normal law.
 const LEAST: f64 = 14.5;
 const LEAST_OF_MANY: f64 = 16.5;
 const MANY: usize = 64;
@@ -70,9 +70,11 @@ impl Arena for Sizes {
                 let reach = reach(&laws[level]);
                 let (_, variance) = moments(&laws[level], floor, f64::from_bits(tilt));
                 let widest = (reach + reach.min(floor.saturating_neg().max(0)) + 1) as f64;
-                // A factor that shifts a law narrows it where it meets its floor.
-                let tilted = if tilt == 0 { widest } else { 2.0 * NORMAL * libm::sqrt(variance) + 1.0 };
-                Size::of(tilted.min(widest), variance, 1)
+                // A factor that shifts a law narrows it where it meets its floor, or spreads it down to there.
+                let down = floor.saturating_neg().max(0).saturating_add(reach + 1) as f64;
+                let entries =
+                    if tilt == 0 { widest } else { (2.0 * NORMAL * libm::sqrt(variance) + 1.0).min(down) };
+                Size::of(entries, variance, 1)
             }
             Shape::Leaves { level, n, reach: most, tilt, .. } => {
                 let (_, variance) = moments(&laws[level], NO_LOWER, f64::from_bits(tilt));
@@ -92,7 +94,9 @@ impl Arena for Sizes {
                 let (variance, terms) = (left.variance + right.variance, left.terms + right.terms);
                 let deviation = libm::sqrt(variance);
                 let least = if terms >= MANY { LEAST_OF_MANY } else { LEAST };
-                if least * deviation > MAX_ENTRIES as f64 {
+                // What has bounds on both sides is narrower than its deviation says.
+                let at_most = left.entries + right.entries - 1.0;
+                if (least * deviation).min(at_most) > MAX_ENTRIES as f64 {
                     return Err(too_large((NORMAL * deviation) as usize));
                 }
                 self.steps += steps(left.entries, right.entries, how);

@@ -353,6 +353,29 @@ mod tests {
         assert!(needed > limit && needed < 100 * limit, "{needed}");
     }
 
+    /// A leaf with a large count beside many of 0 has a wide and flat table, and no wider one: no deviation of a normal law tells. Beside it a part that makes the tree
+    /// large enough to be looked at.
+    #[test]
+    fn wide_flat_tables_are_not_hopeless() {
+        let mut parents = vec![0, 0, 0];
+        parents.extend(std::iter::repeat_n(1, 1001));
+        parents.extend(std::iter::repeat_n(2, 1200));
+        let tree = Hierarchy::from_parents(&parents).unwrap();
+        let known = (0..tree.nodes()).map(|v| v < 3).collect();
+        let tree = tree.with_known(known).unwrap();
+        let mut counts: Vec<i64> = vec![0; tree.nodes()];
+        counts[3] = 60_000;
+        counts[1004..].fill(10);
+        tree.sum_up(&mut counts);
+        let laws = [DoubleGeometric::new(60.0).unwrap(); 3];
+        let how = How { cut: Cut { tails: TRUNCATION, sound_ends: false }, certified: true };
+        let mut build = Builder::on(&laws, how, Sizes::default());
+        walk(&tree, &laws, Some(&counts), None, &mut build).unwrap();
+        assert!(build.into_arena().steps().is_ok());
+        // It can be made.
+        IntegerTree::new(&tree, &laws, Some(&counts)).unwrap();
+    }
+
     /// The multiplications that are foreseen are those that are done, roughly; what is told of them ends with the last.
     #[test]
     fn what_is_foreseen_is_done() {

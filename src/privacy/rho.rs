@@ -30,7 +30,8 @@
 //! `b = sinh a/P(z_i = 0) - cosh a` goes from 0 to 1, all zeros of M lie at imaginary s, and the claim holds. So conditioning keeps a pure loss, and does not keep
 //! rho: `2a P(z_i = 0)` is `2a tanh a` at two entries and `2a tanh(a/2)`, that of free noise, at infinitely many.
 //!
-//! Of other conditioned releases [`rho_bound`] of the pure loss is known here.
+//! Of other conditioned releases [`rho_bound`] of the pure loss is known here. What is done with free noise afterwards, a projection for instance, lowers rho if anything:
+//! then rho of the noise is stated, as its epsilon is ([`Rho::OfNoise`]).
 
 /// Noise with a pure loss of which more is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub enum PureNoise {
 pub enum Rho {
     /// It is this.
     Computed(f64),
+    /// Free noise pays this; it is moved to an invariant, and what is released pays at most as much. As a pure epsilon is charged.
+    OfNoise(f64),
     /// It is at most this, and may be far less: it says nothing of which release pays less.
     Bounded(f64),
     /// Nothing.
@@ -93,17 +96,22 @@ fn laplace(x: f64) -> f64 {
     value * UP
 }
 
-/// `P_(n-2)(ξ)/P_(n-1)(ξ)`, `ξ = coth a`, by the recurrence of Legendre's polynomials for their ratio: it is contracting.
+/// `P_(n-2)(ξ)/P_(n-1)(ξ)`, `ξ = coth a`, by the recurrence of Legendre's polynomials for their ratio, with what it lacks of 1 and `ξ - 1` beside it: all
+/// terms are positive, so that no difference cancels where both are near 1.
 fn zero_of_total(a: f64, entries: u64) -> f64 {
-    let xi = 1.0 / libm::tanh(a);
-    let mut ratio = 1.0 / xi;
+    let over = 2.0 / libm::expm1(2.0 * a);
+    if over == f64::INFINITY {
+        return 0.0;
+    }
+    let (mut ratio, mut lacks) = (1.0 / (1.0 + over), over / (1.0 + over));
     for m in 2..entries.max(2) {
         let m = m as f64;
-        let next = m / ((2.0 * m - 1.0) * xi - (m - 1.0) * ratio);
+        let more = (2.0 * m - 1.0) * over + (m - 1.0) * lacks;
+        let next = m / (m + more);
         if next == ratio {
             break;
         }
-        ratio = next;
+        (ratio, lacks) = (next, more / (m + more));
     }
     ratio
 }
@@ -112,15 +120,16 @@ impl Rho {
     /// It, or its bound.
     pub fn value(self) -> Option<f64> {
         match self {
-            Self::Computed(rho) | Self::Bounded(rho) => Some(rho),
+            Self::Computed(rho) | Self::OfNoise(rho) | Self::Bounded(rho) => Some(rho),
             Self::Unknown => None,
         }
     }
 
-    /// How it is known: `computed`, `bounded` or `unknown`.
+    /// How it is known: `computed`, `noise`, `bounded` or `unknown`.
     pub fn how(self) -> &'static str {
         match self {
             Self::Computed(_) => "computed",
+            Self::OfNoise(_) => "noise",
             Self::Bounded(_) => "bounded",
             Self::Unknown => "unknown",
         }
@@ -130,14 +139,23 @@ impl Rho {
     pub fn named(value: Option<f64>, how: &str) -> Self {
         match (value, how) {
             (Some(rho), "computed") => Self::Computed(rho),
+            (Some(rho), "noise") => Self::OfNoise(rho),
             (Some(rho), "bounded") => Self::Bounded(rho),
             _ => Self::Unknown,
         }
     }
 
-    /// The same as a bound, for a change that may be none.
-    pub(super) fn at_most(self) -> Self {
+    /// Of a release of which it is a bound.
+    pub fn at_most(self) -> Self {
         self.value().map_or(Self::Unknown, Self::Bounded)
+    }
+
+    /// Of a release that moves the noise of which it is.
+    pub fn of_noise(self) -> Self {
+        match self {
+            Self::Computed(rho) => Self::OfNoise(rho),
+            other => other,
+        }
     }
 }
 
@@ -219,6 +237,13 @@ mod tests {
         for (entries, rho) in [(2, 0.4621), (3, 0.3317), (5, 0.2805), (10, 0.2594), (30, 0.2492)] {
             let found = PureNoise::DoubleGeometric.rho_of_total(2.0, entries).unwrap();
             assert!((found - rho).abs() < 6e-5, "{entries}: {found}");
+        }
+        // Near 1, where rounding would be amplified: beside 1/coth and, for many, tanh(a/2), in 60 digits.
+        for (a, entries, want) in
+            [(17.0, 1_000_000, 0.999_999_996_575_120_7), (9.0, 1_000, 0.999_969_799_894_293_6)]
+        {
+            let found = PureNoise::DoubleGeometric.rho_of_total(1.0 / a, entries).unwrap() / (2.0 * a);
+            assert!(found >= want && found < want * (1.0 + 1e-12), "{a} {entries}: {found}");
         }
         for a in [0.2, 0.5, 1.5, 4.0] {
             let reach = (45.0 / a) as i64 + 8;

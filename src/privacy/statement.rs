@@ -357,10 +357,11 @@ impl Pricing {
     /// `rho`: of pure noise that pays for no inequalities; `None` where only the bound by its epsilon is known.
     fn change(&self, records: u64, cost: f64, gamma: Gamma, place: &str, rho: Option<Rho>) -> Change {
         let loss = self.standard.loss(cost);
-        let of_rho = match (self.inequalities, gamma) {
-            (_, Gamma::Proved) => Some(1.0),
-            (Inequalities::TimesRho(ratio), _) => Some(ratio.max(1.0)),
-            _ => None,
+        let of_gaussian = match (self.inequalities, gamma) {
+            (_, Gamma::Proved) => Rho::Computed(cost),
+            // The factor is that of the worst pair of all.
+            (Inequalities::TimesRho(ratio), _) => Rho::Bounded(ratio.max(1.0) * cost),
+            _ => Rho::Unknown,
         };
         let gamma = match (self.inequalities, self.standard) {
             (Inequalities::TimesRho(ratio), Standard::Concentrated { delta, accountant })
@@ -373,9 +374,7 @@ impl Pricing {
         };
         let mut price = Price { records, place: place.to_owned(), loss, gamma, rho: Rho::Unknown };
         price.rho = match (self.standard, rho.filter(|_| gamma == Gamma::Proved)) {
-            (Standard::Concentrated { .. }, _) => {
-                of_rho.map_or(Rho::Unknown, |ratio| Rho::Computed(ratio * cost))
-            }
+            (Standard::Concentrated { .. }, _) => of_gaussian,
             (_, Some(rho)) => rho,
             (_, None) => price.epsilon().map_or(Rho::Unknown, |epsilon| Rho::Bounded(rho_bound(epsilon))),
         };
@@ -480,6 +479,16 @@ impl Statement {
         Ok(Self { added, moved, smallest })
     }
 
+    /// With the rho of each change as something else makes it.
+    pub fn with_rho(mut self, of: impl Fn(Rho) -> Rho) -> Self {
+        for change in [&mut self.added, &mut self.moved, &mut self.smallest] {
+            if let Change::Possible(price) = change {
+                price.rho = of(price.rho);
+            }
+        }
+        self
+    }
+
     /// The changes with their kinds.
     pub fn changes(&self) -> [(ChangeKind, &Change); 3] {
         let Self { added, moved, smallest } = self;
@@ -517,7 +526,8 @@ impl Worst {
         if !conditioned {
             // An entry that changes by k pays at most k² times as much as one by 1 (Bun and Steinke 2016, Prop. 1.9).
             let ones = self.square == self.size;
-            return Some(if ones { Rho::Computed(one * self.size) } else { Rho::Bounded(one * self.square) });
+            let bound = || (one * self.square).min(rho_bound(self.size / scale));
+            return Some(if ones { Rho::Computed(one * self.size) } else { Rho::Bounded(bound()) });
         }
         if other {
             return None;
@@ -644,7 +654,7 @@ mod tests {
         let standard = Standard::Concentrated { delta: 1e-5, accountant: Accountant::Zcdp };
         let price =
             changes.statement(2.0, standard, Inequalities::TimesRho(1.5)).moved.price().unwrap().clone();
-        assert_eq!(price.rho, Rho::Computed(0.375));
+        assert_eq!(price.rho, Rho::Bounded(0.375));
         assert!((price.epsilon().unwrap() - Accountant::Zcdp.epsilon(0.375, 1e-5)).abs() < 1e-12);
     }
 
@@ -693,7 +703,7 @@ mod tests {
         assert_eq!(rho(&of(&margins, projected).smallest), Rho::Computed(4.0 * one));
         // Entries that change by more than 1.
         let uneven = Linear::from_rows(2, vec![vec![(0, 1), (1, 2)]]).unwrap();
-        assert_eq!(rho(&of(&uneven, projected).smallest), Rho::Bounded(5.0 * one));
+        assert_eq!(rho(&of(&uneven, projected).smallest), Rho::Bounded((5.0 * one).min(rho_bound(1.5))));
         assert_eq!(
             rho(&of(&uneven, Standard::Euclidean).smallest),
             Rho::Bounded(rho_bound(libm::sqrt(1.25)))

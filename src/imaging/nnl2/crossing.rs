@@ -7,7 +7,7 @@ use super::solve::REFINED;
 use crate::error::{Error, Result};
 use crate::invariant::Component;
 
-/// Rounds of the search for the multipliers; a dozen are common.
+/// Rounds of a search for the multipliers; a dozen are common.
 const ROUNDS: usize = 200;
 /// Relative residual below which nothing is to be gained.
 const SETTLED: f64 = 1e-14;
@@ -88,32 +88,35 @@ impl Crossing {
     /// all together by a semismooth Newton step, with conjugate gradients on the entries between their bounds, and a search along it. Qi and
     /// Sun 2006, "A quadratically convergent Newton method for computing the nearest correlation matrix", do the same for another cone.
     ///
+    /// Counts that are mostly 0 under noise far wider make it almost a transport problem, where steps are short: then `u` grows from the size of the counts,
+    /// by twos, and each search begins at twice the multipliers of the one before.
+    ///
     /// Errors: the sums are not 0 to 1e-9 of `1 + ‖u‖∞` times the root of their entries.
     pub(super) fn solve(&self, u: &[f64]) -> Result<Vec<f64>> {
-        let mut dual =
-            Dual { table: self, u, scale: 1.0 + largest(u), multipliers: vec![0.0; self.columns.len()] };
-        let mut best = (f64::INFINITY, dual.multipliers.clone());
-        let mut since = 0;
-        for _ in 0..ROUNDS {
-            if best.0 > CLOSE {
-                dual.meet(false);
-                dual.meet(true);
+        let from = |u: &[f64], multipliers: Vec<f64>, rounds: usize| {
+            Dual { table: self, u, scale: 1.0 + largest(u), multipliers }.search(rounds)
+        };
+        let mut best = from(u, vec![0.0; self.columns.len()], ROUNDS);
+        if best.0 > REFINED {
+            let finite = |bounds: &[f64]| -> f64 {
+                bounds.iter().map(|bound| bound.abs()).filter(|bound| *bound < 1e15).fold(1.0, f64::max)
+            };
+            let size = finite(&self.lower).max(finite(&self.upper));
+            let (mut share, mut multipliers) = (1.0, vec![0.0; self.columns.len()]);
+            while share * largest(u) > size {
+                share *= 0.5;
             }
-            let sums = dual.sums(&dual.multipliers);
-            let residual = dual.residual(&sums);
-            since = if residual < 0.5 * best.0 { 0 } else { since + 1 };
-            if residual < best.0 {
-                best = (residual, dual.multipliers.clone());
+            while share < 1.0 {
+                let part: Vec<f64> = u.iter().map(|u| share * u).collect();
+                multipliers = from(&part, multipliers, ROUNDS).1;
+                multipliers.iter_mut().for_each(|m| *m *= 2.0);
+                share *= 2.0;
             }
-            // What is left then is rounding.
-            if residual <= SETTLED || (best.0 <= REFINED && since > 1) {
-                break;
-            }
-            dual.step(&sums, residual);
+            best = from(u, multipliers, 10 * ROUNDS);
         }
         if best.0 <= REFINED {
-            let at = |entry| dual.value(&best.1, entry);
-            return Ok((0..u.len()).map(at).collect());
+            let dual = Dual { table: self, u, scale: 1.0, multipliers: Vec::new() };
+            return Ok((0..u.len()).map(|entry| dual.value(&best.1, entry)).collect());
         }
         Err(Error::NotConverged {
             what: "the least squares of a two-way table under bounds",
@@ -131,6 +134,30 @@ struct Dual<'a> {
 }
 
 impl Dual<'_> {
+    /// The smallest residual of so many rounds, and its multipliers.
+    fn search(mut self, rounds: usize) -> (f64, Vec<f64>) {
+        let mut best = (f64::INFINITY, self.multipliers.clone());
+        let mut since = 0;
+        for _ in 0..rounds {
+            if best.0 > CLOSE {
+                self.meet(false);
+                self.meet(true);
+            }
+            let sums = self.sums(&self.multipliers);
+            let residual = self.residual(&sums);
+            since = if residual < 0.5 * best.0 { 0 } else { since + 1 };
+            if residual < best.0 {
+                best = (residual, self.multipliers.clone());
+            }
+            // What is left then is rounding.
+            if residual <= SETTLED || (best.0 <= REFINED && since > 1) {
+                break;
+            }
+            self.step(&sums, residual);
+        }
+        best
+    }
+
     /// What the multipliers leave of an entry, before its bounds.
     fn free(&self, multipliers: &[f64], entry: usize) -> f64 {
         let [row, column] = self.table.ends[entry];

@@ -133,6 +133,16 @@ struct Contest<'a> {
     crossings: Vec<Crossing>,
 }
 
+impl Contest<'_> {
+    /// The other way round.
+    fn turned(&self) -> Self {
+        let turned = |pair: &Pair| Pair { first: pair.second, second: pair.first, ..*pair };
+        let pairs: Vec<Pair> = self.pairs.iter().map(turned).collect();
+        let crossings = crossings(&pairs, APART);
+        Self { level: self.level, first: self.second, second: self.first, pairs, crossings }
+    }
+}
+
 /// Every two curves of one kind on every level, as far as both have points.
 fn contests<'a>(curves: &[&'a Curve]) -> Vec<Contest<'a>> {
     let (paid, levels) = axes(curves);
@@ -214,12 +224,18 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         let names = || curves.iter().map(|curve| curve.name.clone());
         let points = curves.iter().flat_map(|curve| &curve.points);
         let (least, drawn) = replicates(points.map(|point| point.level.replicates));
-        let mut laws: Vec<&str> = all.iter().map(|curve| curve.points[0].cell.law.name()).collect();
+        let mut laws: Vec<&str> = curves.iter().map(|curve| curve.points[0].cell.law.name()).collect();
         laws.dedup();
         let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
         let title =
             format!("{}: releases that are {kind}{law}, by {what_they_pay} for {}", run.name, change.words());
-        let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.");
+        let moved = match measure {
+            Measure::Epsilon => "",
+            Measure::Rho => {
+                " Methods that move free noise are charged the rho of their noise, as they are its epsilon: what they release may pay less."
+            }
+        };
+        let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.{moved}");
         let mut rows = Vec::new();
         // With one release a cell nothing is known of its error.
         let told_apart = curves.len() > 1 && least > 1;
@@ -326,13 +342,14 @@ fn by_accountant(run: &Named, all: &[Curve]) -> Page {
             && (&a.first.name, &a.second.name) == (&b.first.name, &b.second.name)
     };
     let row = |a: &Contest| {
-        let b = by_rho.iter().find(|b| is(a, b))?;
+        let turned = by_rho.iter().map(Contest::turned).find(|b| is(a, b));
+        let by_rho = by_rho.iter().find(|b| is(a, b)).or(turned.as_ref())?;
         Some(vec![
             run.level(a.level),
             a.first.name.clone(),
             a.second.name.clone(),
             verdict(&a.pairs),
-            verdict(&b.pairs),
+            verdict(&by_rho.pairs),
         ])
     };
     let rows: Vec<Vec<String>> = by_epsilon.iter().filter_map(row).collect();

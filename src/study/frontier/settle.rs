@@ -70,11 +70,11 @@ fn price(
             let (method, law) = (cell.method.name(), cell.law.name());
             match (measure, price.epsilon(), price.rho) {
                 (Measure::Epsilon, Some(epsilon), _) => Ok(epsilon),
-                (Measure::Rho, _, Rho::Computed(rho)) => Ok(rho),
+                (Measure::Rho, _, Rho::Computed(rho) | Rho::OfNoise(rho)) => Ok(rho),
                 (Measure::Rho, _, Rho::Bounded(_)) => refused(
                     format!("{got}: rho of `{method}` with {law} noise is bounded, not computed"),
                     "a bound says nothing of which release pays less: want `paid` as epsilon, or methods and laws whose rho is \
-                     computed (free noise, noise conditioned on known totals, Gaussian laws)",
+                     computed (free noise, noise conditioned on known totals, Gaussian laws under equations)",
                 ),
                 (Measure::Epsilon, None, _) | (Measure::Rho, _, Rho::Unknown) => refused(
                     format!("{got}: nothing bounds what `{method}` pays for it with {law} noise"),

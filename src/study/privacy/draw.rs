@@ -59,12 +59,15 @@ pub(super) fn quick_gamma(cell: &Cell, subject: &Subject, longest: impl FnOnce()
 
 /// Whether a cell conditions on inequalities, with noise that pays for them.
 pub(super) fn is_paid(cell: &Cell, subject: &Subject) -> bool {
-    let bounded = match subject {
+    cell.method.conditions() && is_bounded(cell, subject) && Reason::of(subject, cell.law) != Reason::Normal
+}
+
+/// Whether a cell keeps inequalities.
+pub(super) fn is_bounded(cell: &Cell, subject: &Subject) -> bool {
+    match subject {
         Subject::Hierarchy(_) => cell.method.nonnegative(),
         Subject::Table(table) => !table.region.is_everything(),
-    };
-    let reason = Reason::of(subject, cell.law);
-    cell.method.conditions() && bounded && reason != Reason::Normal
+    }
 }
 
 /// Why gamma of a cell that conditions on inequalities is what is said.

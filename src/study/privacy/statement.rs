@@ -1,7 +1,7 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
-use super::draw::{gamma, is_paid, quick_gamma};
-use crate::catalogue::LawKind;
+use super::draw::{gamma, is_bounded, is_paid, quick_gamma};
+use crate::catalogue::{LawKind, Method};
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{
@@ -29,7 +29,7 @@ table! {
         place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1; last, of an upper bound, that a smaller change may exist or that it may be impossible";
         epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon that `accountant` reads off rho at `delta`; of a mechanism of one's own what it says";
         rho: Option<f64>, "", "what the release pays in zero-concentrated privacy, `sup_α D_α/α`, conditioning included, at its own worst place; of Gaussian laws epsilon follows from it, of pure laws it does not follow from epsilon";
-        rho_known: String, "", "how rho is known: `computed`, or `bounded` (`L tanh(L/2)`, L the `epsilon_conditioned`: no release with this pure loss pays more; or a bound of the change), which says nothing of which release pays less; `unknown` where it is null; empty where `epsilon` is";
+        rho_known: String, "", "how rho is known: `computed`; `noise`, of methods that move free noise, which pays this, so that what they release pays at most as much; `bounded`, a bound that says nothing of which release pays less (`L tanh(L/2)`, L the `epsilon_conditioned`, which no release with this pure loss exceeds; or less, where more is known); `unknown` where it is null; empty where `epsilon` is";
         accountant: Option<Accountant>, "", "Gaussian laws: `normal` (the exact curve of normal noise: Balle, Wang 2018) or `zcdp` (the best that follows from rho-zCDP: Canonne, Kamath, Steinke 2020)";
         delta: Option<f64>, "", "0 for pure laws";
         gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
@@ -205,9 +205,16 @@ impl<'a> Statements<'a> {
                 changes.statement(scales[0], standard, inequalities)
             }
         };
-        match cell.pays {
-            Some(declared) => declared.instead(of_noise),
-            None => of_noise,
+        if let Some(declared) = cell.pays {
+            return declared.instead(of_noise);
+        }
+        match (conditioned, cell.method) {
+            // Of real noise on bounded parts what is computed is a bound.
+            (true, _) if cell.law.is_continuous() && is_bounded(cell, self.subject) => {
+                of_noise.with_rho(Rho::at_most)
+            }
+            (true, _) | (false, Method::Unconstrained) => of_noise,
+            (false, _) => of_noise.with_rho(Rho::of_noise),
         }
     }
 

@@ -145,6 +145,22 @@ fn conditions_of_optimality_hold() {
     }
 }
 
+/// Counts that are mostly 0, under noise a thousand times as wide: the search takes many rounds, and finds what the dense route does.
+#[test]
+fn sparse_tables_under_wide_noise() {
+    let mut rng = test_stream(205);
+    for (rows, columns, scale) in [(40, 40, 3000.0), (30, 50, 1000.0), (44, 46, 30_000.0)] {
+        let n = rows * columns;
+        let component = Linear::margins(rows, columns).unwrap().whole();
+        let lower = (0..n).map(|_| -i64::from(below(&mut rng, 30) == 0)).collect();
+        let case = Case { component, lower, upper: vec![NO_UPPER; n], u: noise(&mut rng, n, scale, true) };
+        let dense = Nnl2::new(&case.component, &case.lower, &case.upper, &[]).unwrap();
+        assert!(!matches!(dense.route, Route::Crossing(_)));
+        let (want, got) = (case.project(&dense, &case.u), case.large());
+        assert!(farthest(&want, &got) < 1e-8 * scale, "{scale}: {}", farthest(&want, &got));
+    }
+}
+
 /// Small tables, whole and with gaps, several entries at a crossing, under both routes: the same point to what the grids move. Some bounds pin, some are none.
 #[test]
 fn both_routes_find_the_same_point() {
