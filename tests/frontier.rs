@@ -206,7 +206,7 @@ fn what_cannot_be_paid_for_is_refused() {
     let rho = |value: &str| with("added", TREE_DATA, &grid.replace("1.0", value));
     refuses(&rho("{ rho = [1.0, 0.0] }"), &["paid: got 0", "finite number > 0"]);
     refuses(&rho("{ rho = [1.0, 1.0] }"), &["paid: got rho 1.0 twice"]);
-    refuses(&rho("{ epsilon = 1.0 }"), &["unknown field `epsilon`, expected `rho`", "config.toml"]);
+    refuses(&rho("{ rho = 1.0, foo = 1.0 }"), &["unknown field `foo`, expected `rho`", "config.toml"]);
     refuses(&rho("\"x\""), &["string \"x\", expected a loss, a list of losses, or `{ rho = ... }`"]);
     refuses(&rho("{ rho = [\"x\"] }"), &["string \"x\""]);
     // A bound does not rank methods: noise on three levels, conditioned on their sums.
