@@ -4,7 +4,7 @@ mod sums;
 
 pub use sums::{IntegerNoise, Summand, integer_quantile, laplace_quantile};
 
-use crate::invariant::{Component, Linear};
+use crate::invariant::Component;
 
 /// A law of independent noise, by what the formulas need.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,12 +72,7 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
         (Operation::Free, _) => Some(noise.variance()),
         (Operation::L2, _) | (Operation::Conditioned, Noise::Gaussian(_)) => Some(least_squares),
         (Operation::Conditioned, _) if component.rows.is_empty() => Some(noise.variance()),
-        (Operation::Conditioned, Noise::Laplace(lambda)) if component.is_total() => {
-            Some(lambda * lambda * (2.0 * n - 1.0) * (n - 1.0) / (n * (n + 1.0)))
-        }
-        (Operation::Conditioned, Noise::DoubleGeometric(lambda)) if component.is_total() => {
-            Some(total_of_integers(lambda, component.entries.len()))
-        }
+        (Operation::Conditioned, _) if component.is_total() => of_total(noise, component.entries.len(), 1.0),
         (Operation::Conditioned, Noise::Laplace(_) | Noise::DoubleGeometric(_)) => of_tied(noise, component),
         (Operation::L1 { beta }, _) if component.is_total() && component.entries.len() == 2 => {
             Some(noise.variance() * (beta * beta + (1.0 - beta) * (1.0 - beta)))
@@ -94,14 +89,19 @@ fn of_tied(noise: Noise, component: &Component) -> Option<f64> {
     if row.len() != tied.groups.len() || row.iter().any(|(_, a)| a.abs() != 1) {
         return None;
     }
-    let k = tied.size() as f64;
-    let noise = match noise {
-        Noise::Laplace(lambda) => Noise::Laplace(lambda / k),
-        Noise::DoubleGeometric(lambda) => Noise::DoubleGeometric(lambda / k),
-        other => other,
-    };
-    let total = Linear::total(tied.groups.len()).ok()?;
-    variance(noise, Operation::Conditioned, &total.components()[0], 1)
+    of_total(noise, tied.groups.len(), tied.size() as f64)
+}
+
+/// The variance of one entry of so many under noise with `lambda/k` conditioned on their total; `None` for other laws.
+fn of_total(noise: Noise, entries: usize, k: f64) -> Option<f64> {
+    match noise {
+        Noise::Laplace(lambda) => {
+            let (lambda, n) = (lambda / k, entries as f64);
+            Some(lambda * lambda * (2.0 * n - 1.0) * (n - 1.0) / (n * (n + 1.0)))
+        }
+        Noise::DoubleGeometric(lambda) => Some(total_of_integers(lambda / k, entries)),
+        Noise::Gaussian(_) | Noise::Variance(_) => None,
+    }
 }
 
 /// The variance of one entry of n under double geometric noise conditioned on their total, `a = e^(-1/lambda)`.

@@ -7,7 +7,7 @@ use super::wire::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
 use crate::page::line;
-use crate::privacy::{Amount, Measure};
+use crate::privacy::Amount;
 use miette::NamedSource;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -55,10 +55,7 @@ macro_rules! shown {
 
 shown! {
     f64: value => format!("{value:?}");
-    Amount: value => match value.measure {
-        Measure::Epsilon => format!("{:?}", value.loss),
-        Measure::Rho => format!("rho {:?}", value.loss),
-    };
+    Amount: value => value.exact();
     u64: value => value.to_string();
     String: value => format!("{value:?}");
     LawKind: value => format!("`{}`", value.name());

@@ -4,7 +4,6 @@ use super::{Cell, Plan};
 use crate::config::DEFAULT_STUDY;
 use crate::hash;
 use crate::input::{Keep, Subject};
-use crate::privacy::Measure;
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
 /// Numbers are written with the fewest digits that give them back. The data enter by their own digest; the master seed where a config has several.
@@ -63,8 +62,7 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     for cell in &plan.cells {
         text += &format!("{} replicates={}", cell.key_text(), cell.replicates);
         if let Some(paid) = cell.paid {
-            let rho = if paid.measure == Measure::Rho { "rho " } else { "" };
-            text += &format!(" paid={rho}{:?}", paid.loss);
+            text += &format!(" paid={}", paid.exact());
         }
         if cell.records > 0 {
             text += &format!(" records={}", cell.records);

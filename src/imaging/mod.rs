@@ -9,6 +9,7 @@ mod l2;
 mod lattice_l1;
 mod lattice_l2;
 mod lattice_nnl2;
+mod network;
 mod nnl2;
 mod simplex;
 mod topdown;

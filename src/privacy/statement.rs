@@ -162,6 +162,16 @@ pub struct Amount {
     pub measure: Measure,
 }
 
+impl Amount {
+    /// As TOML writes numbers: a point in each.
+    pub fn exact(&self) -> String {
+        match self.measure {
+            Measure::Epsilon => format!("{:?}", self.loss),
+            Measure::Rho => format!("rho {:?}", self.loss),
+        }
+    }
+}
+
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self.measure {
@@ -357,12 +367,6 @@ impl Pricing {
     /// `rho`: of pure noise that pays for no inequalities; `None` where only the bound by its epsilon is known.
     fn change(&self, records: u64, cost: f64, gamma: Gamma, place: &str, rho: Option<Rho>) -> Change {
         let loss = self.standard.loss(cost);
-        let of_gaussian = match (self.inequalities, gamma) {
-            (_, Gamma::Proved) => Rho::Computed(cost),
-            // The factor is that of the worst pair of all.
-            (Inequalities::TimesRho(ratio), _) => Rho::Bounded(ratio.max(1.0) * cost),
-            _ => Rho::Unknown,
-        };
         let gamma = match (self.inequalities, self.standard) {
             (Inequalities::TimesRho(ratio), Standard::Concentrated { delta, accountant })
                 if gamma != Gamma::Proved =>
@@ -373,10 +377,17 @@ impl Pricing {
             _ => gamma,
         };
         let mut price = Price { records, place: place.to_owned(), loss, gamma, rho: Rho::Unknown };
-        price.rho = match (self.standard, rho.filter(|_| gamma == Gamma::Proved)) {
-            (Standard::Concentrated { .. }, _) => of_gaussian,
-            (_, Some(rho)) => rho,
-            (_, None) => price.epsilon().map_or(Rho::Unknown, |epsilon| Rho::Bounded(rho_bound(epsilon))),
+        price.rho = match (self.standard, self.inequalities, gamma) {
+            (Standard::Concentrated { .. }, _, Gamma::Proved) => Rho::Computed(cost),
+            // The factor is that of the worst pair of all.
+            (Standard::Concentrated { .. }, Inequalities::TimesRho(ratio), _) => {
+                Rho::Bounded(ratio.max(1.0) * cost)
+            }
+            (Standard::Concentrated { .. }, ..) => Rho::Unknown,
+            (Standard::Pure { .. } | Standard::Euclidean, ..) => {
+                let bound = price.epsilon().map(|epsilon| Rho::Bounded(rho_bound(epsilon)));
+                rho.filter(|_| gamma == Gamma::Proved).or(bound).unwrap_or(Rho::Unknown)
+            }
         };
         if price.is_bound() {
             price.rho = price.rho.at_most();

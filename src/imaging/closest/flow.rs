@@ -1,7 +1,7 @@
 //! The cheapest flow of integers, by successive shortest paths.
 
+use super::super::network::Network;
 use super::cost::Costs;
-use super::network::Network;
 use crate::error::{Error, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

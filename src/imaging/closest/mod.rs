@@ -1,13 +1,13 @@
-//! The integers that are closest to a projection: the routes here; costs in `cost`; equations that are a network in `network`,
+//! The integers that are closest to a projection: the routes here; costs in `cost`; equations that are a network in `imaging::network`,
 //! solved in `flow`; others in `moves`.
 
 mod cost;
 mod flow;
 mod moves;
-mod network;
 #[cfg(test)]
 mod tests;
 
+use super::network::Network;
 use crate::error::{Error, Result};
 use crate::invariant::{Bounded, Component, Row};
 use crate::lattice::real_value;
@@ -15,7 +15,6 @@ use crate::rng::Rng;
 use cost::{Costs, LONGEST};
 use flow::FlowScratch;
 use moves::TestSet;
-use network::Network;
 
 /// Largest projection, in counts.
 const MAX_NOISE: f64 = (1u64 << 40) as f64;

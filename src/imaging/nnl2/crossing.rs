@@ -2,6 +2,7 @@
 
 mod exact;
 
+use super::super::network::Network;
 use super::grid::{clamp, largest};
 use super::solve::REFINED;
 use crate::error::{Error, Result};
@@ -33,47 +34,21 @@ impl Crossing {
     /// The least and the greatest i64 mean no bound. `None`: another coefficient than 1, an entry in one equation or in more than two, or
     /// equations that do not fall into two sides.
     pub(super) fn of(component: &Component, lower: &[i64], upper: &[i64]) -> Option<Self> {
-        let mut ends = vec![[u32::MAX; 2]; component.entries.len()];
-        let (mut first, mut members) = (vec![0], Vec::new());
-        for (equation, row) in (0u32..).zip(&component.rows) {
-            for &(entry, a) in row {
-                let place = ends[entry as usize].iter_mut().find(|end| **end == u32::MAX)?;
-                *place = if a == 1 { equation } else { return None };
-                members.push(entry);
-            }
-            first.push(members.len());
-        }
-        if ends.iter().any(|&[_, other]| other == u32::MAX) {
+        if component.rows.iter().flatten().any(|&(_, a)| a != 1) {
             return None;
         }
-        let mut side: Vec<Option<bool>> = vec![None; component.rows.len()];
-        for equation in 0..side.len() {
-            if side[equation].is_some() {
-                continue;
+        let network = Network::plain(&component.rows, component.entries.len())?;
+        // What flows from or to outside is in one equation.
+        let outside = component.rows.len();
+        let mut columns = vec![false; outside];
+        for &(row, column) in &network.ends {
+            if row as usize == outside || column as usize == outside {
+                return None;
             }
-            side[equation] = Some(false);
-            let mut open = vec![equation];
-            while let Some(equation) = open.pop() {
-                for &entry in &members[first[equation]..first[equation + 1]] {
-                    let [one, two] = ends[entry as usize].map(|end| end as usize);
-                    let other = if one == equation { two } else { one };
-                    match side[other] {
-                        None => {
-                            side[other] = side[equation].map(|column| !column);
-                            open.push(other);
-                        }
-                        same if same == side[equation] => return None,
-                        Some(_) => {}
-                    }
-                }
-            }
+            columns[column as usize] = true;
         }
-        let columns: Vec<bool> = side.into_iter().map(|column| column == Some(true)).collect();
-        for ends in &mut ends {
-            if columns[ends[0] as usize] {
-                ends.swap(0, 1);
-            }
-        }
+        let ends = network.ends.iter().map(|&(row, column)| [row, column]).collect();
+        let (first, members) = (network.first, network.edges);
         let real = |bounds: &[i64]| bounds.iter().map(|&bound| bound as f64).collect();
         Some(Self { ends, columns, first, members, lower: real(lower), upper: real(upper) })
     }

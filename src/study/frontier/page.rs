@@ -133,16 +133,6 @@ struct Contest<'a> {
     crossings: Vec<Crossing>,
 }
 
-impl Contest<'_> {
-    /// The other way round.
-    fn turned(&self) -> Self {
-        let turned = |pair: &Pair| Pair { first: pair.second, second: pair.first, ..*pair };
-        let pairs: Vec<Pair> = self.pairs.iter().map(turned).collect();
-        let crossings = crossings(&pairs, APART);
-        Self { level: self.level, first: self.second, second: self.first, pairs, crossings }
-    }
-}
-
 /// Every two curves of one kind on every level, as far as both have points.
 fn contests<'a>(curves: &[&'a Curve]) -> Vec<Contest<'a>> {
     let (paid, levels) = axes(curves);
@@ -336,20 +326,28 @@ fn by_accountant(run: &Named, all: &[Curve]) -> Page {
         own.flat_map(|(_, curves)| contests(&curves)).collect()
     };
     let (by_epsilon, by_rho) = (of(Measure::Epsilon), of(Measure::Rho));
-    let is = |a: &Contest, b: &Contest| {
-        a.level == b.level
-            && a.first.integers == b.first.integers
-            && (&a.first.name, &a.second.name) == (&b.first.name, &b.second.name)
+    // Blocks may list the methods in another order.
+    let pairs = |a: &Contest, b: &Contest| {
+        if a.level != b.level || a.first.integers != b.first.integers {
+            return None;
+        }
+        let turned = |pair: &Pair| Pair { first: pair.second, second: pair.first, ..*pair };
+        let [is, is_turned] = [(b.first, b.second), (b.second, b.first)]
+            .map(|(first, second)| (&a.first.name, &a.second.name) == (&first.name, &second.name));
+        match (is, is_turned) {
+            (true, _) => Some(b.pairs.clone()),
+            (_, true) => Some(b.pairs.iter().map(turned).collect()),
+            _ => None,
+        }
     };
     let row = |a: &Contest| {
-        let turned = by_rho.iter().map(Contest::turned).find(|b| is(a, b));
-        let by_rho = by_rho.iter().find(|b| is(a, b)).or(turned.as_ref())?;
+        let by_rho = by_rho.iter().find_map(|b| pairs(a, b))?;
         Some(vec![
             run.level(a.level),
             a.first.name.clone(),
             a.second.name.clone(),
             verdict(&a.pairs),
-            verdict(&by_rho.pairs),
+            verdict(&by_rho),
         ])
     };
     let rows: Vec<Vec<String>> = by_epsilon.iter().filter_map(row).collect();

@@ -171,7 +171,6 @@ impl<'a> Statements<'a> {
     /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
         let conditioned = cell.method.conditions();
-        let concentrated = cell.law.facts().accountant.zip(cell.delta);
         let standard = match cell.law {
             LawKind::L2 => Standard::Euclidean,
             LawKind::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
@@ -179,7 +178,8 @@ impl<'a> Statements<'a> {
                 Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned }
             }
             LawKind::Gaussian | LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-                let (accountant, delta) = concentrated.expect("Gaussian laws have a delta");
+                let (accountant, delta) =
+                    cell.law.facts().accountant.zip(cell.delta).expect("Gaussian laws have a delta");
                 Standard::Concentrated { delta, accountant }
             }
         };

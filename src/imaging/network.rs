@@ -31,7 +31,8 @@ impl Network {
         Self::plain(rows, unknowns).or_else(|| Self::plain(&reduced(rows, unknowns)?, unknowns))
     }
 
-    fn plain(rows: &[Row], unknowns: usize) -> Option<Self> {
+    /// The same of the rows as given alone.
+    pub(super) fn plain(rows: &[Row], unknowns: usize) -> Option<Self> {
         let mut columns: Vec<[Option<(usize, bool)>; 2]> = vec![[None; 2]; unknowns];
         for (i, row) in rows.iter().enumerate() {
             let content = row.iter().try_fold(0i128, |content, &(_, a)| gcd(&content, &i128::from(a)))?;
