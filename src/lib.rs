@@ -20,7 +20,7 @@
 //!
 //! A column: its declaration in `table!`, and the line that computes it. A law: its file in [`law`], with the traits of the
 //! samplers that serve it (on trees [`exact::TreeLaw`], on tables [`exact::ExactLattice`] or [`exact::ContinuousExact`]), a row and an
-//! arm in `catalogue/laws.rs`; its formula in `verify/judge.rs` and `study/expected.rs`, so that it is compared. A method: its file, a
+//! arm in `catalogue/laws.rs`; its formula in `verify/judge.rs` and `study/cells/expected.rs`, so that it is compared. A method: its file, a
 //! row in `catalogue/methods.rs`, an arm in `study/release/draw`; if it moves noise, its oracle in `verify/judge.rs`.
 //! `tests/catalogue.rs` draws every method under every law. A study: a folder in `study`, with its part of the config, and a line in
 //! `STUDIES`.
@@ -84,6 +84,8 @@ mod cluster;
 pub mod config;
 #[cfg(feature = "harness")]
 pub mod engine;
+#[cfg(feature = "harness")]
+mod escape;
 #[cfg(feature = "harness")]
 pub mod failure;
 #[cfg(feature = "harness")]

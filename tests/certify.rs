@@ -4,9 +4,9 @@ mod place;
 
 use congenial::catalogue::LawKind;
 use congenial::coupling::bound_term;
+use congenial::study::cells::StatementRow;
 use congenial::study::cells::{CellRow, Convergence};
 use congenial::study::meeting::PairRow;
-use congenial::study::privacy::StatementRow;
 use congenial::study::release::{CertificateRow, ErrorRow};
 use place::{Place, TABLE, TABLE_DATA};
 

@@ -185,7 +185,8 @@ fn numbers_in_files_size_nothing() {
 /// What the hash of a table in the manifest is taken of can be read back from its file.
 #[test]
 fn tables_hold_what_the_manifest_says() {
-    use congenial::study::{cells::CellRow, privacy::StatementRow, release::ErrorRow};
+    use congenial::study::cells::{CellRow, StatementRow};
+    use congenial::study::release::ErrorRow;
     let place = place();
     place.prints(&["run", "config.toml", "--out", "out"]);
     let before = place.prints(&["digest", "out"]);

@@ -3,8 +3,8 @@
 mod place;
 
 use congenial::privacy::{Accountant, ChangeKind, Measure};
+use congenial::study::cells::StatementRow;
 use congenial::study::frontier::FrontierRow;
-use congenial::study::privacy::StatementRow;
 use congenial::study::release::LevelRow;
 use libm::{exp, log, tanh};
 use place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};

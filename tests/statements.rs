@@ -9,7 +9,7 @@ use congenial::grid::{Cell, Plan};
 use congenial::input::Subject;
 use congenial::privacy::{Change, ChangeKind, Statement};
 use congenial::rng::{Role, Stream, TaskKey, below, normal_cdf, stream};
-use congenial::study::privacy::Statements;
+use congenial::study::cells::Statements;
 use congenial::verify::systems::System;
 use std::time::Instant;
 

@@ -30,8 +30,8 @@ pub fn plan(text: &str, sets: &[String], table: &str) {
 fn expand(text: &str, sets: &[String], table: &str) -> Option<Plan> {
     let config = match study::read(Path::new("fuzz.toml"), text, sets) {
         Ok(Document::Grid(mut configs)) => configs.remove(0),
-        Ok(Document::Worlds(config)) => {
-            drop(study::plan(Document::Worlds(config)));
+        Ok(Document::Gridless(config)) => {
+            drop(study::plan(Document::Gridless(config)));
             return None;
         }
         Err(failure) => {

@@ -254,7 +254,7 @@ impl Given {
         let document = self.load()?;
         let tables = match &document {
             Document::Grid(configs) => self.tables(configs)?,
-            Document::Worlds(_) => Vec::new(),
+            Document::Gridless(_) => Vec::new(),
         };
         study::plan_on(document, tables)
     }
@@ -266,7 +266,7 @@ impl Given {
                 let tables = self.tables(&configs)?;
                 configs.into_iter().zip(tables).map(|(config, table)| study::settled(config, table)).collect()
             }
-            Document::Worlds(_) => {
+            Document::Gridless(_) => {
                 let message = "a study of worlds has no methods to verify; its run checks its statements";
                 Err(Failure::Usage(message.into()))
             }

@@ -235,7 +235,7 @@ impl Invariant {
                 let table = frame.table(path, &wanted(&config))?;
                 Plan::on(config, table).map(|plan| plan.subject)
             }
-            Document::Worlds(_) => unreachable!("the config above has a grid"),
+            Document::Gridless(_) => unreachable!("the config above has a grid"),
         };
         let subject = py.detach(|| guarded_harness(read))?;
         Ok(Self { subject: Arc::new(subject), counted: true, nonnegative: false })

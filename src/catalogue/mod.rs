@@ -5,9 +5,11 @@
 pub mod laws;
 pub mod methods;
 mod options;
+mod unsupported;
 mod words;
 
 pub use laws::{IntegerNoise, LawKind, OnLaw, RealNoise, TreeNoise};
 pub use methods::{Facts, How, Method, MethodKind, NONNEGATIVE_KEY, Place};
 pub use options::{Given, Kind, OptionFacts, OptionValue, Value};
+pub(crate) use unsupported::unsupported;
 pub use words::{laws_on, methods_on, served};

@@ -41,9 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
                 let blocks = counted(configs[0].blocks.len() as f64, "block");
                 format!("{}, {blocks} of the grid{sets}", configs[0].study)
             }
-            Document::Worlds(config) => {
-                format!("composition, {}", counted(config.settings.len() as f64, "setting"))
-            }
+            Document::Gridless(config) => config.words(),
         };
         super::print(&format!(
             "{}: fine ({what}); the data were not looked at\n",

@@ -3,7 +3,6 @@
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
 use crate::page::{self, Page};
-use crate::study::composition;
 use crate::study::{self, Document};
 use crate::verify::{self, Finding, LEVEL, TOLD};
 use std::path::PathBuf;
@@ -29,11 +28,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     };
     let configs = match study::load(&arguments.config, &arguments.sets)? {
         Document::Grid(configs) => configs,
-        Document::Worlds(config) => {
-            let (number, wrong) = composition::verify(config, manner)?;
-            // What the study finds is its result, not an error of the tool.
-            return super::print(&format!("{number} statements checked; {wrong} do not hold as claimed\n"));
-        }
+        Document::Gridless(config) => return super::print(&format!("{}\n", config.verify(manner)?)),
     };
     let (mut checked, mut rows) = (Vec::new(), Vec::new());
     let named = configs.len() > 1;

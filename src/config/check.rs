@@ -6,13 +6,13 @@ use super::model::{
     AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
 };
 use super::nearest::one_of;
-use super::own::EXTERNAL;
 use super::wire::{
     Axis, Budgeted, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip,
 };
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::{DataSource, Shape};
+use crate::own::EXTERNAL;
 use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::Path;

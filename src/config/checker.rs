@@ -18,7 +18,7 @@ use toml::Spanned;
 impl Config {
     /// An error at a place of the config.
     pub fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
-        Checker::new(&self.path, &self.given, &self.text).error(message, span, label)
+        Checker::new(&self.path, &self.given, &self.text, |_| None).error(message, span, label)
     }
 }
 
@@ -30,6 +30,8 @@ pub struct Checker<'a> {
     pub(crate) given: &'a str,
     /// See `given`.
     pub(crate) text: &'a str,
+    /// Why a key is not used in this file, if it is one of other studies.
+    elsewhere: fn(&str) -> Option<String>,
 }
 
 /// Of a run: with a hash, `.partial` and what else is put behind it, it stays below what file systems allow.
@@ -66,8 +68,14 @@ shown! {
 }
 
 impl<'a> Checker<'a> {
-    pub(crate) fn new(path: &'a Path, given: &'a str, text: &'a str) -> Self {
-        Self { path, given, text }
+    /// `elsewhere`: why a key is not used here, if it is one of other studies.
+    pub(crate) fn new(
+        path: &'a Path,
+        given: &'a str,
+        text: &'a str,
+        elsewhere: fn(&str) -> Option<String>,
+    ) -> Self {
+        Self { path, given, text, elsewhere }
     }
 
     pub(crate) fn error(
@@ -102,8 +110,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The text in the shape of a file. Errors: no TOML, unknown keys, wrong types; `elsewhere`: why a key of others is not used here.
-    pub(crate) fn parse<T: DeserializeOwned>(&self, elsewhere: impl Fn(&str) -> Option<String>) -> Result<T> {
+    /// The text in the shape of a file. Errors: no TOML, unknown keys, wrong types.
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         toml::from_str(self.text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
             let message = e.message();
@@ -113,7 +121,7 @@ impl<'a> Checker<'a> {
                 false => Vec::new(),
             };
             let key = names.first().filter(|_| message.starts_with("unknown field"));
-            match key.and_then(|key| Some((key, elsewhere(key)?))) {
+            match key.and_then(|key| Some((key, (self.elsewhere)(key)?))) {
                 Some((key, why)) => self.error(format!("{key}: not used"), span, why),
                 None => {
                     let meant = names.split_first().map(|(given, names)| meant(given, names));

@@ -2,10 +2,10 @@
 
 use super::checker::Checker;
 use super::nearest::{meant, one_of};
-use super::own::EXTERNAL;
 use super::wire::{Axis, WireMethod};
 use crate::catalogue::{Given, Method, MethodKind, OptionFacts, Value};
 use crate::failure::Result;
+use crate::own::EXTERNAL;
 use std::ops::Range;
 use toml::Spanned;
 

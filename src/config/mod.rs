@@ -4,6 +4,7 @@ mod check;
 mod checker;
 pub(crate) mod data;
 mod excerpt;
+mod excluded;
 mod invariants;
 mod limits;
 mod methods;

@@ -1,6 +1,6 @@
 //! What a checked config says.
 
-use super::own::ExcludedOwn;
+use super::excluded::ExcludedOwn;
 use crate::catalogue::{LawKind, Method};
 use crate::input::{DataSource, Keep};
 use crate::privacy::{Amount, ChangeKind};

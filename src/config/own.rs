@@ -1,6 +1,7 @@
 //! Methods of one's own in a config: `{ kind = "external", command = [...], … }`, or by the name under which the caller registered one.
 
 use super::checker::Checker;
+use super::excluded::ExcludedOwn;
 use super::nearest::one_of;
 use super::wire::{Axis, WireMethod};
 use crate::catalogue::{Given, Method};
@@ -8,7 +9,7 @@ use crate::failure::Result;
 use crate::files;
 use crate::hash::hex;
 use crate::own::process::Program;
-use crate::own::{self, Own, OwnMethod};
+use crate::own::{self, EXTERNAL, Own, OwnMethod};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::path::Path;
@@ -17,40 +18,12 @@ use std::time::Duration;
 use toml::Spanned;
 use toml_edit::{Array, Value};
 
-/// Its name in configs.
-pub(super) const EXTERNAL: &str = "external";
 /// Seconds of an answer, if the config does not say.
 const TIMEOUT: f64 = 60.0;
 /// Keys that are no options of the method.
 const KEYS: [&str; 5] = ["command", "name", "depends", "timeout", "folder"];
 /// What the protocol or results call something else.
 const RESERVED: [&str; 5] = ["kind", "law", "epsilon", "variances", "files"];
-
-/// Methods of one's own that are left out: what must agree.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExcludedOwn {
-    /// The name, if that is given.
-    name: Option<String>,
-    /// Options, each with the values of which one must be the method's.
-    options: Vec<(String, Vec<String>)>,
-}
-
-impl ExcludedOwn {
-    /// Whether a method is among them.
-    pub(super) fn has(&self, own: Own) -> bool {
-        let value =
-            |key: &str| own.options().iter().find(|(option, _)| option == key).map(|(_, value)| value);
-        let (name, _) = Own::named(own.words());
-        self.name.as_ref().is_none_or(|wanted| wanted == name)
-            && self.options.iter().all(|(key, values)| value(key).is_some_and(|value| values.contains(value)))
-    }
-
-    /// In words.
-    pub(super) fn words(&self) -> String {
-        let options = self.options.iter().map(|(key, values)| format!(" {key}={}", values.join("|")));
-        format!("{}{}", self.name.as_deref().unwrap_or(EXTERNAL), options.collect::<String>())
-    }
-}
 
 impl Checker<'_> {
     /// Methods of one's own that an `[[exclude]]` leaves out: by `name`, which may be that of the last argument of `command`, and by options; all of them, if it

@@ -81,7 +81,7 @@ impl JsonSchema for WireMethod {
             "type": "object",
             "description": "A method of one's own; other keys are its options, of which lists are axes.",
             "properties": {
-                "kind": { "const": super::own::EXTERNAL },
+                "kind": { "const": crate::own::EXTERNAL },
                 "command": texts,
                 "name": { "type": "string" },
                 "depends": { "anyOf": [{ "type": "string" }, texts] },

@@ -1,11 +1,16 @@
 //! One column of a table: text by row, each name kept once.
 
-use super::known::without_zeros;
 use crate::table::Texts;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::ops::Range;
+
+/// A name of digits without its leading zeros.
+pub(super) fn without_zeros(name: &str) -> &str {
+    let short = name.trim_start_matches('0');
+    if short.is_empty() && !name.is_empty() { "0" } else { short }
+}
 
 /// Names of a column from which on it is taken for one of distinct names (ids), if every second row had a new one:
 /// looking for them costs more than they take.

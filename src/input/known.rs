@@ -1,19 +1,11 @@
 //! Counts that are known: whole levels, and what a column marks.
 
-use super::{CsvTable, HierarchyTable};
+use super::column::without_zeros;
+use super::{CsvTable, HierarchyTable, Known};
 use crate::failure::Result;
 use crate::hash::hex;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
-
-/// Which counts are known, and so released as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Levels that are known whole; with each of them all above it.
-    pub levels: Vec<String>,
-    /// A column that marks single counts.
-    pub column: Option<String>,
-}
 
 impl Known {
     /// By row, the level (by its place in `levels`, the root's first) of the node at or above the row that the column marks, if it marks
@@ -103,12 +95,6 @@ pub(super) fn check_zeros(table: &CsvTable, columns: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A name of digits without its leading zeros.
-pub(super) fn without_zeros(name: &str) -> &str {
-    let short = name.trim_start_matches('0');
-    if short.is_empty() && !name.is_empty() { "0" } else { short }
 }
 
 /// Rows by which the order of levels is judged.

@@ -20,7 +20,6 @@ pub use csv_table::{CsvTable, Wanted};
 pub use guess::Guess;
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
-pub use known::Known;
-pub use source::{Bound, DataSource, InvariantSpec, Keep, Shape};
+pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, Shape};
 pub use subject::Subject;
 pub use table_writer::{TableWriter, Value};

@@ -1,8 +1,16 @@
 //! Which data a config names: the table, the columns, and what every release must keep.
 
-use super::Known;
 use std::ops::Range;
 use std::path::PathBuf;
+
+/// Which counts are known, and so released as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Levels that are known whole; with each of them all above it.
+    pub levels: Vec<String>,
+    /// A column that marks single counts.
+    pub column: Option<String>,
+}
 
 /// The table of confidential counts.
 #[derive(Debug, Clone)]

@@ -5,14 +5,18 @@
 //! by a signal that is waited for [`end_for_good`]. At any other exit (SIGKILL, a signal that nobody waits for, no memory) a guard does it: a process that waits
 //! for the end of a pipe whose other end this process holds.
 
-use super::process::locked;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What a mutex holds, whoever panicked with it.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The variable with the marks: of the process that started a program, and of those around that.
 const MARK: &str = "CONGENIAL_PROGRAM";

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// The kind of these methods in configs and results.
+pub(crate) const EXTERNAL: &str = "external";
+
 /// What a method promises of every release. What it promises is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Promises {

@@ -3,7 +3,7 @@
 //! What it does wrong is the error of the cell, with its last words on standard error: it ends, it takes longer than it may, it answers something else. It is
 //! ended then, and another one begins with the next batch.
 
-use super::ending::{self, Started};
+use super::ending::{self, Started, locked};
 use super::protocol::{self, Wrong};
 use super::{OwnMethod, OwnReleases, Promises, Structure, Task, starting};
 use crate::privacy::Declared;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Cells that a program is to remember at the same time.
@@ -57,10 +57,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Those of all configs, each once: process, command, folder, seconds of an answer, what else decides its releases.

@@ -1,8 +1,7 @@
 //! The start of programs: through this program's hidden verb, so that they end when this process ends, and beside a guard, which ends what they have started
 //! ([`super::ending`]).
 
-use super::ending::{self, Started};
-use super::process::locked;
+use super::ending::{self, Started, locked};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

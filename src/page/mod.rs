@@ -1,12 +1,11 @@
 //! Pages: what a reader is told, part by part, and how the parts are written for whom.
 
-mod escape;
 mod latex;
 mod markdown;
 mod text;
 mod words;
 
-pub use escape::{field, line, masked, shown};
+pub use crate::escape::{field, line, masked, shown};
 pub use text::{COLUMNS, listing, terminal};
 pub use words::{bytes, counted, duration, finite, number, thousands, with_error};
 

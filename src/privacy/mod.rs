@@ -14,6 +14,7 @@ mod rho;
 mod smallest;
 mod statement;
 mod tree;
+mod worst;
 
 pub use accountant::Accountant;
 pub use attained::{Attained, Words, all_choices, all_orders, attained};

@@ -6,8 +6,7 @@
 //! listed; and where they are too many as well, that one is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
 
 use super::between::Between;
-use super::changes::{Ties, Worst, tree, worse};
-use super::statement::Bounds;
+use super::worst::{Bounds, Ties, Worst, tree, worse};
 use crate::invariant::{Bounded, Component, Moves};
 use crate::lattice::Sparse;
 

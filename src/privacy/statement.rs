@@ -13,12 +13,13 @@
 //! adds nothing.
 
 use super::accountant::Accountant;
-use super::changes::{ONE_TABLE, TableChanges, Ties, Worst, place};
+use super::changes::{ONE_TABLE, TableChanges, place};
 use super::smallest::Smallest;
 use super::tree::{ties_of_moves, within_zeros};
+use super::worst::{Bounds, Ties, Worst};
 use super::{Gamma, PureNoise, Rho, TreeCosts, WorstChange, rho_bound, sampling_delta, tree_gamma_bound};
 use crate::error::Result;
-use crate::invariant::{Hierarchy, Region};
+use crate::invariant::Hierarchy;
 
 /// How loss is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -413,38 +414,6 @@ impl Pricing {
         [(bounds.entries, entries), (bounds.rows, rows)]
             .into_iter()
             .fold(some(bounds.leaves, leaves), |most, (there, gamma)| larger(most, some(there, gamma)))
-    }
-}
-
-/// What is bounded by inequalities.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Bounds {
-    /// Leaves of trees.
-    leaves: bool,
-    /// Other entries, one by one.
-    entries: bool,
-    /// Anything else.
-    rows: bool,
-}
-
-impl Bounds {
-    /// Of a tree whose leaves alone are bounded, if anything is.
-    pub(super) fn of_leaves(leaves: bool) -> Self {
-        Self { leaves, ..Self::default() }
-    }
-
-    /// Of a part that is no tree with bounds of its leaves alone.
-    pub(super) fn of(region: &Region) -> Self {
-        let rows = !region.rows.is_empty();
-        Self { leaves: false, entries: !rows && !region.is_everything(), rows }
-    }
-
-    pub(super) fn or(self, other: Self) -> Self {
-        Self {
-            leaves: self.leaves || other.leaves,
-            entries: self.entries || other.entries,
-            rows: self.rows || other.rows,
-        }
     }
 }
 

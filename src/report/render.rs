@@ -6,7 +6,7 @@ use crate::figure;
 use crate::files::{replace, replace_with};
 use crate::page::{COLUMNS, Format, Page};
 use crate::store::Run;
-use crate::study::{self, Named, PAGES, PRINTED, Records, STUDIES, Study, lines, published};
+use crate::study::{self, Named, PAGES, PRINTED, Records, STUDIES, Study, beside, lines};
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ impl Report {
         let mut sentences = Vec::new();
         for (study, runs) in self.studies() {
             for run in runs {
-                sentences.extend(published::summary(*study, run)?);
+                sentences.extend(beside::summary(*study, run)?);
             }
         }
         Ok(sentences)
@@ -114,7 +114,7 @@ impl Report {
         let mut all = Vec::new();
         for (study, runs) in self.listed() {
             all.extend(study.records(runs)?);
-            all.push(published::records(*study, runs)?);
+            all.push(beside::records(*study, runs)?);
         }
         Ok(all)
     }
@@ -160,7 +160,7 @@ impl Report {
     fn told(&self) -> Result<Page> {
         let mut page = Page::default();
         for (study, runs) in self.studies() {
-            page = page.and(study.pages(runs)?).and(published::pages(*study, runs)?);
+            page = page.and(study.pages(runs)?).and(beside::pages(*study, runs)?);
         }
         let runs: Vec<&Named> = self.runs().collect();
         page = page.and(sizes::page(&runs));

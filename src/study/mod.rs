@@ -1,36 +1,32 @@
 //! Studies: what is done with the cells of a config, what it leaves in tables, and how the tables are read again.
 //!
-//! Everything that is particular to a study lies in its folder. The engine draws any [`Planned`] study; the report and the
-//! comparison of runs know the trait [`Study`] alone.
+//! Everything that is particular to a study lies in its folder: [`release`], [`frontier`] (on releases), [`meeting`], [`privacy`],
+//! [`composition`]. Nothing that they share takes from them: `kind` (what a study is), [`cells`] (what any cell is and pays), `tell` (how
+//! rows are told), `grid` (a study of a grid), `pairs` (coupled pairs). This file alone names the studies. The engine draws any [`Planned`]
+//! study; the report and the comparison of runs know the trait [`Study`] alone.
 
 pub mod cells;
 pub mod composition;
-pub mod expected;
-mod figures;
 pub mod frontier;
 mod grid;
-mod groups;
+mod kind;
 pub mod meeting;
-mod pooled;
+mod pairs;
 pub mod privacy;
-pub mod published;
-mod records;
 pub mod release;
-mod several;
+mod tell;
+
+pub use kind::{Configured, Document, Gridless, Listing, Planned, Study, Tables};
+pub use tell::figures::{Figures, Sample};
+pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};
+pub use tell::{beside, published};
 
 use crate::config::wire::WireCompare;
 use crate::config::{self, Checker, Config, Thresholds};
-use crate::engine::{Sink, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::CsvTable;
-use crate::page::Page;
-use crate::store::{About, RunFolder};
-use crate::table::Declared;
-pub use figures::{Figures, Sample};
-pub use records::{FAILED, Named, PAGES, PRINTED, Records, lines};
-use schemars::{Schema, SchemaGenerator};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Spanned;
 
 /// Every study.
@@ -46,105 +42,6 @@ pub fn named(name: &str) -> Result<&'static dyn Study> {
     find(name).ok_or_else(|| {
         Failure::Incompatible(format!("a run of the study `{name}`, which this tool does not know"))
     })
-}
-
-/// How the configs of a study are checked and planned.
-pub trait Configured: Sync {
-    /// The name in configs and results.
-    fn name(&self) -> &'static str;
-    /// Keys of its configs that not every study has.
-    fn keys(&self) -> &'static [&'static str];
-    /// The JSON schema of its configs.
-    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema;
-    /// Checks a config. Errors: what is wrong with it, and where.
-    fn check(&self, checker: &Checker) -> Result<Document>;
-    /// The grid with what the study finds out of it before anything is drawn. Errors: what cannot be found.
-    fn settle(&self, plan: Plan) -> Result<Plan> {
-        Ok(plan)
-    }
-    /// What is drawn of a grid, by data set. Errors: a study without one; data sets that cannot be told apart.
-    fn plan(&self, _: Vec<Plan>) -> Result<Box<dyn Planned>> {
-        Err(Failure::Usage(format!("a study of the kind {} has no grid", self.name())))
-    }
-}
-
-/// A kind of study: its configs, its tables, and how its runs are read.
-pub trait Study: Configured {
-    /// Its tables.
-    fn tables(&self) -> Vec<Declared>;
-    /// The pages of some runs of it. Errors: their tables.
-    fn pages(&self, runs: &[Named]) -> Result<Page>;
-    /// The same as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
-    fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>>;
-    /// The cells of a run that failed: in words, with their errors. Errors: its tables.
-    fn failures(&self, run: &crate::store::Run) -> Result<Vec<(String, String)>> {
-        cells::failures(run)
-    }
-    /// What a run's figures are not to be trusted for, in a sentence. Errors: its tables.
-    fn warning(&self, _: &crate::store::Run) -> Result<Option<String>> {
-        Ok(None)
-    }
-    /// Whether the pages of a run show a published figure beside ours. Errors: its tables.
-    fn shows(&self, _: &Named, _: &published::Published) -> Result<bool> {
-        Ok(false)
-    }
-    /// What is compared of two runs. Errors: their tables.
-    fn figures(&self, runs: [&crate::store::Run; 2]) -> Result<[Figures; 2]>;
-}
-
-/// A study with its config and data: everything that a run of it needs.
-pub trait Planned: Work {
-    /// What the manifest says of it.
-    fn about(&self) -> About;
-    /// The config as given, and as resolved.
-    fn configs(&self) -> (String, String);
-    /// Files that the run copies, by their name in its folder; read before anything is drawn, so that a mistake in them costs
-    /// nothing. Errors: the files.
-    fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
-        Ok(Vec::new())
-    }
-    /// The files that the config names.
-    fn inputs(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    /// Begins the tables. Errors: the disk.
-    fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
-    /// What may be wrong with the data that it names, for people.
-    fn warning(&self) -> Option<String> {
-        None
-    }
-    /// What `plan` prints.
-    fn listing(&self) -> Listing;
-}
-
-/// The tables of a run that is being drawn.
-pub trait Tables: Sink {
-    /// Adds what is known with the last cell alone; nothing, if it says nothing else. Errors: the disk.
-    fn finish(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// The cells of a plan.
-#[derive(Debug)]
-pub struct Listing {
-    /// Column by column.
-    pub header: Vec<&'static str>,
-    /// Cell by cell.
-    pub rows: Vec<Vec<String>>,
-    /// In a sentence.
-    pub summary: String,
-    /// Everything for programs.
-    pub json: serde_json::Value,
-}
-
-/// A checked config.
-#[derive(Debug)]
-pub enum Document {
-    /// A grid, for each of its data sets.
-    Grid(Vec<Config>),
-    /// A study of composition on finite worlds.
-    Worlds(composition::WorldsConfig),
 }
 
 /// The key that tells which study a file is of.
@@ -165,8 +62,8 @@ fn text(path: &Path) -> Result<String> {
 /// Checks the text of a config. `path`: its name in messages, and where its own paths begin.
 pub fn read(path: &Path, given: &str, sets: &[String]) -> Result<Document> {
     let text = config::apply(given, sets)?;
-    let checker = Checker::new(path, given, &text);
-    let Tag { study } = checker.parse(|_| None)?;
+    let checker = Checker::new(path, given, &text, elsewhere);
+    let Tag { study } = checker.parse()?;
     let name = study.as_ref().map_or(config::DEFAULT_STUDY, |study| study.get_ref());
     match find(name) {
         Some(study) => study.check(&checker),
@@ -194,8 +91,8 @@ pub fn thresholds(path: &Path) -> Result<Thresholds> {
         compare: WireCompare,
     }
     let text = text(path)?;
-    let checker = Checker::new(path, &text, &text);
-    checker.thresholds(&checker.parse::<Wire>(|_| None)?.compare)
+    let checker = Checker::new(path, &text, &text, elsewhere);
+    checker.thresholds(&checker.parse::<Wire>()?.compare)
 }
 
 /// The JSON schema of configs.
@@ -214,10 +111,8 @@ pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
 /// of a study without data.
 pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dyn Planned>> {
     match document {
-        Document::Worlds(_) if !held.is_empty() => {
-            Err(Failure::Usage("a study of worlds has no data".into()))
-        }
-        Document::Worlds(config) => Ok(Box::new(composition::Planned::new(config))),
+        Document::Gridless(_) if !held.is_empty() => Err(Failure::Usage("this study has no data".into())),
+        Document::Gridless(config) => Ok(config.plan()),
         Document::Grid(configs) => {
             let tables = held.into_iter().chain(std::iter::repeat_with(|| None));
             let plans = configs.into_iter().zip(tables).map(|(config, table)| settled(config, table));

@@ -14,7 +14,7 @@ use crate::input::Subject;
 use crate::kernel::Start;
 use crate::pace;
 use crate::rng::normal_quantile;
-use crate::study::expected;
+use crate::study::cells::expected;
 use crate::study::release::{Outcome, Statistics, draw_all};
 pub use judge::{Comparison, judge};
 use std::collections::HashMap;

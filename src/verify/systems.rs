@@ -29,7 +29,7 @@ impl System {
                 let table = CsvTable::from_reader(&config.data.table, self.table.as_bytes())?;
                 Plan::on(config, table)
             }
-            Document::Worlds(_) => Err(Failure::Usage("a system has data".into())),
+            Document::Gridless(_) => Err(Failure::Usage("a system has data".into())),
         }
     }
 }

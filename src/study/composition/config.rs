@@ -78,7 +78,7 @@ impl WorldsConfig {
 
 /// Checks the config.
 pub(super) fn check(checker: &Checker) -> Result<WorldsConfig> {
-    let wire: Wire = checker.parse(super::super::elsewhere)?;
+    let wire: Wire = checker.parse()?;
     checker.name("name", &wire.name)?;
     let WireWorlds { worlds, cases, epsilon } = wire.worlds.get_ref();
     let mut settings = Vec::new();

@@ -5,18 +5,18 @@ mod page;
 
 pub use config::WorldsConfig;
 
-use super::cells::FailureRow;
-use super::figures::{Figures, Sample};
-use super::published;
-use super::records::{Named, Records};
-use super::{Configured, Document, Listing, Study, Tables};
 use crate::config::Checker;
 use crate::engine::{self, Drawn, Each, Manner, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::hash;
-use crate::page::Page;
+use crate::page::{Page, counted};
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{About, Run, RunFolder, TableFile};
+use crate::study::cells::FailureRow;
+use crate::study::kind::{self, Configured, Document, Gridless, Listing, Study, Tables};
+use crate::study::tell::beside;
+use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::records::{Named, Records};
 use crate::table;
 use crate::table::{Declared, Key};
 use crate::worlds::{Finding, Settings, check_all};
@@ -60,7 +60,7 @@ fn text(settings: &Settings) -> String {
 
 impl Planned {
     /// Of a config.
-    pub fn new(config: WorldsConfig) -> Self {
+    fn new(config: WorldsConfig) -> Self {
         let unit = |settings: &Settings| {
             let work = settings.cases.saturating_mul(100_000);
             Unit::new(hash::word(&text(settings)), 1, Each { work, ..Each::default() })
@@ -130,7 +130,7 @@ impl Prepared for Ready {
     }
 }
 
-impl super::Planned for Planned {
+impl kind::Planned for Planned {
     fn about(&self) -> About {
         About {
             name: self.config.name.clone(),
@@ -154,7 +154,7 @@ impl super::Planned for Planned {
     }
 
     fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
-        let copy = |path: &PathBuf| published::copy(path, &Composition, &[]);
+        let copy = |path: &PathBuf| beside::copy(path, &Composition, &[]);
         self.config.published.iter().map(copy).collect()
     }
 
@@ -181,24 +181,34 @@ impl super::Planned for Planned {
     }
 }
 
-/// Checks all statements and keeps nothing: how many there are, and how many do not hold as claimed. Errors: threads; what
-/// cannot be computed.
-pub fn verify(config: WorldsConfig, manner: Manner) -> Result<(usize, usize)> {
-    struct Counted(usize, usize);
-    impl Sink for Counted {
-        fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
-            let found: Vec<FindingRow> = rows.take()?;
-            self.0 += found.len();
-            self.1 += found.iter().filter(|found| found.claim != found.holds).count();
-            Ok(())
-        }
-        fn close(&mut self, _: usize, _: &[u8], error: Option<&str>) -> Result<()> {
-            error.map_or(Ok(()), |error| Err(Failure::Wrong(error.to_owned())))
-        }
+impl Gridless for WorldsConfig {
+    fn words(&self) -> String {
+        format!("composition, {}", counted(self.settings.len() as f64, "setting"))
     }
-    let mut counted = Counted(0, 0);
-    engine::run(&Planned::new(config), manner, None, &mut counted)?;
-    Ok((counted.0, counted.1))
+
+    fn plan(self: Box<Self>) -> Box<dyn kind::Planned> {
+        Box::new(Planned::new(*self))
+    }
+
+    /// Checks all statements. What the study finds is its result, not an error of the tool.
+    fn verify(self: Box<Self>, manner: Manner) -> Result<String> {
+        /// How many statements there are, and how many do not hold as claimed.
+        struct Counted(usize, usize);
+        impl Sink for Counted {
+            fn rows(&mut self, _: usize, rows: Drawn) -> Result<()> {
+                let found: Vec<FindingRow> = rows.take()?;
+                self.0 += found.len();
+                self.1 += found.iter().filter(|found| found.claim != found.holds).count();
+                Ok(())
+            }
+            fn close(&mut self, _: usize, _: &[u8], error: Option<&str>) -> Result<()> {
+                error.map_or(Ok(()), |error| Err(Failure::Wrong(error.to_owned())))
+            }
+        }
+        let mut counted = Counted(0, 0);
+        engine::run(&Planned::new(*self), manner, None, &mut counted)?;
+        Ok(format!("{} statements checked; {} do not hold as claimed", counted.0, counted.1))
+    }
 }
 
 /// The tables while they are computed.
@@ -235,7 +245,7 @@ impl Configured for Composition {
     }
 
     fn check(&self, checker: &Checker) -> Result<Document> {
-        self::config::check(checker).map(Document::Worlds)
+        self::config::check(checker).map(|config| Document::Gridless(Box::new(config)))
     }
 }
 

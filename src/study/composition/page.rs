@@ -1,9 +1,9 @@
 //! Table 1 of "Two views", and every statement behind it.
 
-use super::super::records::Named;
 use super::FindingRow;
 use crate::failure::Result;
 use crate::page::Page;
+use crate::study::tell::records::Named;
 use crate::worlds::{Operator, Property};
 
 /// A table for each setting.

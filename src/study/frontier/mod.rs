@@ -1,29 +1,31 @@
 //! The frontier: errors of releases that pay the same for the same change, and where the better method changes.
 //!
 //! An epsilon of the noise is not what a release pays: conditioning on inequalities pays more than post-processing with the same noise, and on a
-//! tree the levels add up. Here budgets are losses ([`settle`]); the releases and their tables are those of [`super::release`].
+//! tree the levels add up. Here budgets are losses ([`settle`]); the releases and their tables are those of [`crate::study::release`].
 
 mod config;
 mod page;
 mod settle;
 
 use self::config::{FrontierBlock, FrontierFile};
-use super::grid::Kind;
-use super::records::{Named, Records};
-use super::release::{self, Release};
-use super::{Figures, Study, Tables};
 use crate::engine::{Drawn, Each, Look, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::page::Page;
 use crate::privacy::{Amount, ChangeKind, Measure};
 use crate::store::{Run, RunFolder, TableFile};
+use crate::study::grid::Kind;
+use crate::study::kind::{Study, Tables};
+use crate::study::release::{self, Release};
+use crate::study::tell::figures::Figures;
+use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
 use crate::{table, text_value};
 
 text_value!(Measure, |measure: &Measure| measure.name(), Measure::named);
 
 /// The study.
+#[derive(Default)]
 pub struct Frontier;
 
 table! {
@@ -67,6 +69,10 @@ impl Kind for Frontier {
 
     fn twice(rows: Drawn, from: u64) -> Result<[Drawn; 2]> {
         Release::twice(rows, from)
+    }
+
+    fn copies(plan: &Plan) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        Release::copies(plan)
     }
 
     fn leaves(plan: &Plan, cell: &Cell) -> Each {

@@ -1,15 +1,15 @@
 //! Errors against what is paid, method by method, and where the better one changes.
 
-use super::super::cells::{self, CellRow};
-use super::super::groups::{distinct, grouped, replicates};
-use super::super::records::{FAILED, Named, Records, Row, Take, fields, identity};
-use super::super::release::{LevelRow, known};
 use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, number, with_error};
 use crate::privacy::{ChangeKind, Measure};
+use crate::study::cells::{self, CellRow, known};
+use crate::study::release::LevelRow;
+use crate::study::tell::groups::{distinct, grouped, replicates};
+use crate::study::tell::records::{FAILED, Named, Records, Row, Take, fields, identity};
 use crate::table::Key;
 use serde_json::Value;
 use std::collections::HashMap;

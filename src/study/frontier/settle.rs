@@ -1,9 +1,9 @@
 //! The budget of the noise with which a release pays what it is to pay.
 
-use super::super::privacy::Statements;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
+use crate::study::cells::Statements;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;

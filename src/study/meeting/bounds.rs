@@ -1,10 +1,6 @@
 //! Meeting times as bounds on the total variation distance.
 
-use super::super::cells::CellRow;
-use super::super::groups::grouped;
-use super::super::records::{FAILED, Named};
-use super::marginals::{self, MarginalRow};
-use super::{Limits, half_decades, kernels};
+use super::kernels;
 use crate::catalogue::MethodKind;
 use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
@@ -13,6 +9,10 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, finite, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
+use crate::study::cells::CellRow;
+use crate::study::pairs::{Limits, MarginalRow, half_decades, marginals};
+use crate::study::tell::groups::grouped;
+use crate::study::tell::records::{FAILED, Named};
 use crate::table;
 use crate::table::Key;
 use std::collections::HashMap;

@@ -2,26 +2,11 @@
 
 mod bounds;
 mod config;
-mod divergences;
-mod draw;
-mod limits;
-mod marginals;
 
+pub use crate::study::pairs::{DivergenceRow, DivergenceTimesRow, EntryMarginalRow, MarginalRow};
 pub use bounds::{BoundRow, TimesRow};
-pub use divergences::{DivergenceRow, DivergenceTimesRow};
-pub(super) use draw::certify;
-pub(super) use limits::Limits;
-pub use marginals::{EntryMarginalRow, MarginalRow};
 
 use self::config::{MeetingBlock, MeetingFile};
-use self::marginals::Samples;
-use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
-use super::figures::{Figures, Sample};
-use super::grid::Kind;
-use super::privacy::StatementRow;
-use super::records::{Named, Records};
-use super::release::known;
-use super::{Study, Tables};
 use crate::config::Harmonized;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
@@ -31,12 +16,19 @@ use crate::grid::{Cell, Meeting as Asked, Plan};
 use crate::page::Page;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{Run, RunFolder, TableFile};
+use crate::study::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid, StatementRow, known};
+use crate::study::grid::Kind;
+use crate::study::kind::{Study, Tables};
+use crate::study::pairs::marginals::Samples;
+use crate::study::pairs::{self, Limits, Pair, Part, divergences, marginals};
+use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::records::{Named, Records};
 use crate::table;
 use crate::table::{Declared, Key};
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The study.
+#[derive(Default)]
 pub struct Meeting;
 
 table! {
@@ -50,26 +42,6 @@ table! {
         steps: u64, "kernel steps", "of both chains together";
         moves: u64, "kernel steps", "those that changed a state";
     }
-}
-
-/// A pair as it is drawn: its number and what happened.
-type Pair = (u64, Met);
-
-/// A part of what is computed once a cell.
-#[derive(Debug, Serialize, Deserialize)]
-enum Part {
-    /// Of the comparison of marginals.
-    Samples(Samples),
-    /// Of the groups that share weights.
-    Groups(Vec<Group>),
-}
-
-/// `1, 10^0.5, 10, …` up to a limit, rounded.
-fn half_decades(limit: u64) -> Vec<u64> {
-    (0..38)
-        .map(|k| libm::rint(libm::pow(10.0, 0.5 * f64::from(k))) as u64)
-        .take_while(|&t| t <= limit)
-        .collect()
 }
 
 /// What is asked of a cell. The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks this chain for them has
@@ -93,7 +65,7 @@ impl Kind for Meeting {
     type Block = MeetingBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
-        draw::prepare(plan, &plan.cells[cell], asked(plan, cell))
+        pairs::prepare(plan, &plan.cells[cell], asked(plan, cell))
     }
 
     fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {

@@ -107,7 +107,7 @@ fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
             let nnl2 = LatticeNnl2::new(&table.invariant, &table.region)?;
             Ok(projected(move |noise| nnl2.project(&mut Nnl2Scratch::default(), noise)))
         }
-        (method, _) => Err(super::super::release::unsupported(method.name(), "a study of privacy")),
+        (method, _) => Err(crate::catalogue::unsupported(method.name(), "a study of privacy")),
     }
 }
 

@@ -3,18 +3,9 @@
 mod attained;
 mod config;
 mod draw;
-mod statement;
 mod tree;
 
-pub(super) use draw::gamma;
-pub use statement::{StatementRow, Statements, described, statement_words, statements};
-
 use self::config::{PrivacyBlock, PrivacyFile};
-use super::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid};
-use super::figures::{Figures, Sample};
-use super::grid::Kind;
-use super::records::{Named, Records};
-use super::{Study, Tables};
 use crate::engine::{Drawn, Each, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -23,10 +14,16 @@ use crate::invariant::Bounded;
 use crate::page::{Page, counted, number};
 use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
+use crate::study::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid, StatementRow, gamma};
+use crate::study::grid::Kind;
+use crate::study::kind::{Study, Tables};
+use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::records::{Named, Records};
 use crate::table;
 use crate::table::{Declared, Key};
 
 /// The study.
+#[derive(Default)]
 pub struct Privacy;
 
 table! {

@@ -8,21 +8,9 @@ use crate::input::HierarchyTable;
 use crate::law::DoubleGeometric;
 use crate::pace;
 use crate::privacy::{TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner};
+use crate::study::cells::rates;
 use crate::table::Key;
 use std::ops::Range;
-
-/// A bound on gamma for all tables of a tree and all changes of one record, with double geometric noise.
-pub(super) fn gamma(cell: &Cell, table: &HierarchyTable) -> f64 {
-    let rates = rates(cell);
-    let Ok(costs) = TreeCosts::new(&table.hierarchy, &rates) else { return 1.0 };
-    let changes = [costs.worst_added(), costs.worst_moved()];
-    changes.into_iter().flatten().fold(0.0, |most, worst: WorstChange| worst.gamma_bound.max(most))
-}
-
-/// 1/lambda by level.
-fn rates(cell: &Cell) -> Vec<f64> {
-    cell.calibration.laws(|scale| 1.0 / scale).collect()
-}
 
 /// Prepares a cell.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a HierarchyTable) -> Box<dyn Prepared + 'a> {

@@ -1,6 +1,5 @@
 //! Whether two methods with the same noise release the same law.
 
-use super::super::records::Named;
 use super::rows::{Draw, Rows};
 use crate::diagnostics::Agreement;
 use crate::failure::Result;
@@ -8,6 +7,7 @@ use crate::grid::{Cell, Plan};
 use crate::pace;
 use crate::page::Page;
 use crate::rng::{Role, TaskKey, sign, stream};
+use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
 use std::collections::HashMap;

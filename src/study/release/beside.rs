@@ -3,8 +3,9 @@
 use crate::config::Beside;
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
-use crate::input::{CsvTable, Subject};
+use crate::input::{CsvTable, Shape, Subject};
 use crate::page::line;
+use crate::store::BESIDE;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,6 +21,29 @@ pub struct BesideRow {
     pub released: i64,
     /// What release this is, and how it differs.
     pub note: String,
+}
+
+/// The copy that a run keeps of the release that its config names, if it names one. Errors: the file; nothing of ours that its rows could stand beside.
+pub(super) fn copy(plan: &Plan) -> Result<Option<(&'static str, Vec<u8>)>> {
+    let config = &plan.config;
+    let Some(source) = &config.beside else { return Ok(None) };
+    let names = match &config.data.shape {
+        Shape::Table { entry: Some(names), .. } => names,
+        // On a tree it stands beside the answers to the query of its leaves.
+        Shape::Hierarchy { levels } if config.queries.iter().any(|query| query.columns == *levels) => levels,
+        shape => {
+            let needs = match shape {
+                Shape::Table { .. } => "`data.entry`, the columns that name an entry in both tables",
+                Shape::Hierarchy { .. } => {
+                    "one of `report.queries` to be `data.levels`, the columns that name a leaf in both tables"
+                }
+            };
+            return Err(Failure::Usage(format!("{}: report.beside needs {needs}", config.path.display())));
+        }
+    };
+    let rows = read_beside_source(source, names)?;
+    known_beside(&rows, source, names, plan)?;
+    Ok(Some((BESIDE, write_beside(&rows))))
 }
 
 /// Reads the release that a config names; `entry`: the columns that name an entry.
@@ -64,12 +88,7 @@ pub fn beside_source_from(table: &CsvTable, beside: &Beside, entry: &[String]) -
 }
 
 /// Whether the release is of our entries: what is not is said. `entry`: the columns that name an entry. Refused: it has none of them.
-pub(in crate::study) fn known_beside(
-    rows: &[BesideRow],
-    beside: &Beside,
-    entry: &[String],
-    plan: &Plan,
-) -> Result<()> {
+fn known_beside(rows: &[BesideRow], beside: &Beside, entry: &[String], plan: &Plan) -> Result<()> {
     let ours: HashSet<Cow<str>> = match (&plan.subject, &plan.asked) {
         (Subject::Table(table), _) => {
             (0..table.counts.len()).map(|i| Cow::Borrowed(&table.names[i])).collect()

@@ -1,13 +1,14 @@
 //! What a study of meetings tells of the chains of a study of releases.
 
-use super::super::cells::CellRow;
-use super::super::meeting::{Limits, PairRow};
 use crate::config::Certify;
 use crate::coupling::MeetingTimes;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::Run;
+use crate::study::cells::CellRow;
+use crate::study::meeting::PairRow;
+use crate::study::pairs::Limits;
 use crate::table;
 use crate::table::Key;
 use std::collections::{BTreeMap, HashMap};

@@ -1,36 +1,20 @@
 //! Chains: every one, and how well they mix by cell and level.
 
-use super::super::cells::{CellRow, Convergence};
-use super::super::groups::grouped;
-use super::super::published::{self, Published};
-use super::super::records::{FAILED, Named};
-use super::{EntryRow, LevelRow};
-use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife, mean_ess};
+use super::{ChainRow, EntryRow, LevelRow};
+use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife};
 use crate::error::Error;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::page::{Page, finite, with_error};
-use crate::rng::TaskKey;
 use crate::store::Run;
+use crate::study::cells::{CellRow, Convergence};
+use crate::study::tell::groups::grouped;
+use crate::study::tell::published::{self, Published};
+use crate::study::tell::records::{FAILED, Named};
 use crate::table;
 use crate::table::Key;
 use std::collections::HashMap;
-
-table! {
-    /// Diagnostics of one chain on one level's L1 error.
-    #[derive(Copy, serde::Deserialize)]
-    pub struct ChainRow in "chains.parquet", "Studies `release` and `frontier`: one row per cell with chains, replicate and level. A chain's diagnostics are taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the release is its last state." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        level: u32, "", "whose L1 error was traced; 1 = root";
-        replicate: u64, "", "the chain";
-        steps: u64, "kernel steps", "one proposal (`hierarchical-mh`, `lattice-metropolis`: of every component of the invariant, where the law factorises), one line (`line-gibbs`; a sweep is one per leaf or entry), one proposal in one component of the table (`mis`), proposals of all components together (`rejection`)";
-        moves: u64, "kernel steps", "that changed the state (`rejection`: components of the table)";
-        acceptance: f64, "", "`moves / steps`";
-        records: u64, "", "length of the trace";
-        ess: Option<f64>, "records", "effective sample size of this trace alone for its mean (Vehtari et al. 2021, one chain cut into halves); null if it does not vary";
-    }
-}
 
 table! {
     /// How well the chains of a cell mix on one level.
@@ -47,17 +31,6 @@ table! {
         ess_bulk: Option<f64>, "records", "effective sample size of the bulk, chains that disagree included";
         ess_bulk_se: Option<f64>, "records", "its standard error: jackknife over the chains";
         ess_tail: Option<f64>, "records", "effective sample size of the tails (5 % and 95 %)";
-    }
-}
-
-impl ChainRow {
-    /// Of a chain's steps and the trace of one level, from 1.
-    pub(super) fn of(key: TaskKey, level: u32, (steps, moves): (u64, u64), trace: &[f64]) -> Self {
-        let (acceptance, records) = (moves as f64 / steps as f64, trace.len() as u64);
-        let varies = trace.windows(2).any(|pair| pair[0] != pair[1]);
-        let ess = mean_ess(&[trace]).filter(|_| varies);
-        let TaskKey { cell, replicate, .. } = key;
-        Self { cell: Key(cell), level, replicate, steps, moves, acceptance, records, ess }
     }
 }
 

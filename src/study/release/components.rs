@@ -1,9 +1,5 @@
 //! Components of tables: distances over them, and variances against closed forms.
 
-use super::super::cells::CellRow;
-use super::super::expected;
-use super::super::groups::distinct;
-use super::super::records::Named;
 use super::rows::Draw;
 use crate::catalogue::MethodKind;
 use crate::closed_form::{EntryOfTotal, Noise, Operation};
@@ -14,6 +10,10 @@ use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
 use crate::page::{Page, counted, finite, with_error};
+use crate::study::cells::CellRow;
+use crate::study::cells::expected;
+use crate::study::tell::groups::distinct;
+use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
 

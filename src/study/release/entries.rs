@@ -1,7 +1,5 @@
 //! Single entries of tables: box plots as numbers, and somebody else's errors beside ours.
 
-use super::super::cells::CellRow;
-use super::super::records::{Named, Records};
 use super::beside::{BesideRow, read_beside};
 use super::rows::Draw;
 use super::traces;
@@ -14,6 +12,8 @@ use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::page::{Page, finite, number, with_error};
 use crate::store::BESIDE;
+use crate::study::cells::CellRow;
+use crate::study::tell::records::{Named, Records};
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;

@@ -4,10 +4,12 @@ mod agreement;
 mod answers;
 mod beside;
 mod certify;
+mod chain_row;
 mod chains;
 mod components;
 mod config;
 mod draw;
+mod draw_all;
 mod entries;
 mod errors;
 mod nodes;
@@ -19,12 +21,12 @@ mod traces;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
-pub(super) use beside::known_beside;
 pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
 pub use certify::CertificateRow;
-pub use chains::{ChainRow, MixingRow};
+pub use chain_row::ChainRow;
+pub use chains::MixingRow;
 pub use components::ComponentRow;
-pub(super) use draw::unsupported;
+pub use draw_all::{Outcome, draw_all};
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use nodes::{NodeDrawRow, NodeRow};
@@ -33,28 +35,28 @@ pub use tails::TailRow;
 
 use self::config::{ReleaseBlock, ReleaseFile};
 pub(super) use self::draw::with_own;
-use super::cells::{self, CellRow, FailureRow, Paid};
-use super::figures::{Figures, Sample};
-use super::grid::{COUPLED_STEPS, Gridded, Kind};
-use super::meeting::certify as certified;
-use super::privacy::{StatementRow, gamma};
-use super::published::Published;
-use super::records::{Named, Records};
-use super::{Study, Tables};
 use crate::config::{Certify, Pairs};
 use crate::coupling::MeetingTimes;
-use crate::engine::{self, Drawn, Each, Look, Manner, Prepared, Sink, decode, encode};
-use crate::failure::{Failure, Result};
+use crate::engine::{self, Drawn, Each, Look, Prepared, encode};
+use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{Keep, KeptNodes};
-use crate::page::{Page, counted};
+use crate::page::Page;
 use crate::store::{Run, RunFolder};
+use crate::study::cells::{self, CellRow, FailureRow, Paid, StatementRow, gamma};
+use crate::study::grid::{COUPLED_STEPS, Kind};
+use crate::study::kind::{Study, Tables};
+use crate::study::pairs::certify as certified;
+use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::published::Published;
+use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
 use rows::Releases;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The study.
+#[derive(Default)]
 pub struct Release;
 
 /// Meeting times of a cell's chain by lag, or why there are none.
@@ -136,6 +138,12 @@ impl Kind for Release {
         let own: Rows = rows.take()?;
         let all = own.clone().counted_from(from);
         Ok([own, all].map(|rows| Drawn::Held(Box::new(rows))))
+    }
+
+    fn copies(plan: &Plan) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        // The study that certifies its chains can be read.
+        certify::Certificates::of(plan)?;
+        Ok(beside::copy(plan)?.into_iter().collect())
     }
 
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
@@ -253,54 +261,4 @@ impl Study for Release {
 /// What releases pay, and whether their chains may be trusted: pages of some runs. Errors: their tables.
 pub(super) fn trust(runs: &[Named]) -> Result<Page> {
     Ok(paid::pages(runs)?.and(chains::pages(runs)?))
-}
-
-/// Reads the study that certifies the chains of a plan, if it names one. Errors: that it does not.
-pub(super) fn check_certificates(plan: &Plan) -> Result<()> {
-    certify::Certificates::of(plan).map(drop)
-}
-
-/// What one cell gave, in memory.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// Its rows, in the order of the replicates; none if it failed.
-    pub rows: Rows,
-    /// What its releases pay.
-    pub paid: Paid,
-    /// Why it failed.
-    pub error: Option<String>,
-}
-
-/// Draws every cell of a plan and keeps the rows in memory. Errors: threads.
-pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
-    // Rows alone are kept.
-    plan.config.certify = None;
-    struct Kept(Vec<Outcome>);
-    impl Sink for Kept {
-        fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {
-            self.0[cell].rows.append(rows.take()?);
-            Ok(())
-        }
-        fn close(&mut self, cell: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
-            self.0[cell].error = error.map(str::to_owned);
-            if !closing.is_empty() {
-                self.0[cell].paid = decode(closing)?;
-            }
-            Ok(())
-        }
-    }
-    let planned: Gridded<Release> = Gridded::new(plan);
-    let expected = engine::estimate(&planned, manner.threads);
-    if expected.is_long() {
-        let cells = counted(planned.plan.cells.len() as f64, "cell");
-        say!("{}: {cells}{expected}", planned.plan.config.name);
-    }
-    let mut kept = Kept(planned.plan.cells.iter().map(|_| Outcome::default()).collect());
-    engine::run(&planned, manner, None, &mut kept)?;
-    Ok((planned.plan, kept.0))
-}
-
-/// The cell of a row, which the tables of a run must have. Errors: it has not.
-pub(super) fn known<'a>(cells: &'a HashMap<Key, CellRow>, key: Key, run: &Run) -> Result<&'a CellRow> {
-    cells.get(&key).ok_or_else(|| Failure::data(&run.folder, format!("cells.parquet has no cell {key}")))
 }

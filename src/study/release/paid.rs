@@ -1,12 +1,12 @@
 //! What releases pay.
 
-use super::super::cells::CellRow;
-use super::super::privacy::{statement_words, statements};
-use super::super::records::{FAILED, Named};
 use super::CertificateRow;
 use super::errors::LevelRow;
 use crate::failure::Result;
 use crate::page::Page;
+use crate::study::cells::CellRow;
+use crate::study::cells::{statement_words, statements};
+use crate::study::tell::records::{FAILED, Named};
 use std::collections::HashMap;
 
 /// What sampling adds to delta, below which a statement is silent.

@@ -1,6 +1,6 @@
 //! What releases leave behind, batch by batch.
 
-use super::chains::ChainRow;
+use super::chain_row::ChainRow;
 use super::errors::ErrorRow;
 use crate::engine::{Held, encode};
 use crate::error::Result;

@@ -1,7 +1,5 @@
 //! The tables of a study of releases while it is drawn.
 
-use super::super::Tables;
-use super::super::cells::{CellTables, Convergence, Paid};
 use super::agreement::Comparisons;
 use super::answers::Answers;
 use super::certify::Certificates;
@@ -23,6 +21,8 @@ use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Keep, Subject};
 use crate::privacy::NormTail;
 use crate::store::{RowsFile, RunFolder, TableFile};
+use crate::study::cells::{CellTables, Convergence, Paid};
+use crate::study::kind::Tables;
 use crate::table::{Field, Key, Kind, Record, Value};
 
 /// Begins the tables. Errors: the disk.

@@ -1,11 +1,11 @@
 //! Tails of the noise's norm under their bounds.
 
-use super::super::records::Named;
 use crate::catalogue::{LawKind, MethodKind};
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::page::Page;
 use crate::privacy::NormTail;
+use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
 

@@ -1,10 +1,10 @@
 //! Traces of recorded chains.
 
-use super::super::cells::CellRow;
-use super::super::records::Named;
 use super::EntryRow;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
+use crate::study::cells::CellRow;
+use crate::study::tell::records::Named;
 use crate::table::{Reader, Value};
 
 /// Points of a trace at most; of longer ones so many are drawn, evenly apart.

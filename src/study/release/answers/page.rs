@@ -1,7 +1,5 @@
 //! Answers to queries as pages and records.
 
-use super::super::super::cells::CellRow;
-use super::super::super::records::{Named, PAGES, Records};
 use super::super::beside::{BesideRow, read_beside};
 use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
@@ -9,6 +7,8 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, with_error};
 use crate::store::BESIDE;
+use crate::study::cells::CellRow;
+use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
 use serde_json::Value;
 use std::cmp::Ordering;

@@ -1,12 +1,12 @@
 //! Intervals that a release states for its answers: the half width within which an error lies with probability 95 %.
 
-use super::super::super::expected;
 use crate::catalogue::LawKind;
 use crate::closed_form::{IntegerNoise, Noise, Operation, Summand, integer_quantile, laplace_quantile};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
 use crate::input::{Answered, Asked, Query, Subject};
 use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+use crate::study::cells::expected;
 use std::collections::BTreeMap;
 
 /// The 97.5 % quantile of the normal law.

@@ -2,7 +2,7 @@
 
 use super::super::rows::{Draw, RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::super::{ChainRow, ErrorRow};
-use super::unsupported;
+use crate::catalogue::unsupported;
 use crate::catalogue::{Method, RealNoise};
 use crate::chain;
 use crate::error::{Error, Result};

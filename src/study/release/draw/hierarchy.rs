@@ -2,8 +2,9 @@
 
 use super::super::rows::{RECORDS, Releases, Rows, TRACED_CHAINS};
 use super::super::{ChainRow, ErrorRow};
+use super::own;
 use super::pieces::InPieces;
-use super::{own, unsupported};
+use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::chain::{self, ChainRecord};
 use crate::error::{Error, Result};

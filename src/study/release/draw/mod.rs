@@ -9,7 +9,7 @@ mod table;
 
 use super::rows::Releases;
 use crate::catalogue::MethodKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::grid::{Cell, Plan, refused};
 use crate::input::Subject;
 
@@ -37,9 +37,4 @@ pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan>
         }
     }
     Ok(plan)
-}
-
-/// The config refuses these before a run begins.
-pub(in crate::study) fn unsupported(method: &'static str, what: &str) -> Error {
-    Error::Unsupported { method, what: what.to_owned(), reason: "they do not go together" }
 }

@@ -4,7 +4,7 @@ use super::super::rows::Releases;
 use super::conditioning;
 use super::imaging::{self, Free};
 use super::own;
-use super::unsupported;
+use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, MethodKind, OnLaw, RealNoise};
 use crate::error::Result;
 use crate::grid::Cell;

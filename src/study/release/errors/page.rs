@@ -1,15 +1,15 @@
 //! Errors as pages, figures and records, published ones beside.
 
-use super::super::super::cells::CellRow;
-use super::super::super::groups::{distinct, grouped, replicates};
-use super::super::super::published::{self, Published};
-use super::super::super::records::{FAILED, Named, Records};
 use super::LevelRow;
 use crate::config::SplitSpec;
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, counted, number, with_error};
+use crate::study::cells::CellRow;
+use crate::study::tell::groups::{distinct, grouped, replicates};
+use crate::study::tell::published::{self, Published};
+use crate::study::tell::records::{FAILED, Named, Records};
 use crate::table::Key;
 use serde_json::Map;
 use std::collections::{BTreeSet, HashMap};

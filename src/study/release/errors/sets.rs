@@ -1,11 +1,11 @@
 //! Errors on several data sets of one run, side by side.
 
-use super::super::super::cells::CellRow;
-use super::super::super::groups::{distinct, grouped, replicates};
-use super::super::super::records::{FAILED, Named};
 use super::LevelRow;
 use crate::failure::Result;
 use crate::page::{Page, with_error};
+use crate::study::cells::CellRow;
+use crate::study::tell::groups::{distinct, grouped, replicates};
+use crate::study::tell::records::{FAILED, Named};
 
 /// A row of a data set: the part of the run, the cell, the level.
 type Line<'a> = (&'a Named, &'a CellRow, LevelRow);

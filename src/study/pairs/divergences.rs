@@ -1,9 +1,6 @@
 //! Bounds on f-divergences without a lag, from groups of chains that share weights.
 
-use super::super::cells::CellRow;
-use super::super::grid::COUPLED_STEPS;
-use super::super::records::Named;
-use super::half_decades;
+use super::times::half_decades;
 use crate::config::Harmonized as Asked;
 use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
@@ -11,6 +8,9 @@ use crate::engine;
 use crate::grid::Cell;
 use crate::page::{Page, finite, with_error};
 use crate::rng::{TaskKey, stream};
+use crate::study::cells::CellRow;
+use crate::study::grid::COUPLED_STEPS;
+use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
@@ -56,13 +56,13 @@ table! {
 }
 
 /// The parts of groups: how many, and the rough cost of one in random words.
-pub(super) fn parts(asked: Asked, cell: &Cell) -> (u64, u64) {
+pub(in crate::study) fn parts(asked: Asked, cell: &Cell) -> (u64, u64) {
     let work = asked.groups.saturating_mul(asked.chains).saturating_mul(asked.steps.min(COUPLED_STEPS));
     engine::parts(work.saturating_mul(10 * cell.method.kind().facts().words), asked.groups)
 }
 
 /// The rows of groups of which all are there. `key`: of their streams, of which that of the last number there is serves the bootstrap.
-pub(super) fn rows(
+pub(in crate::study) fn rows(
     asked: Asked,
     cell: Key,
     all: Vec<Group>,
@@ -112,7 +112,7 @@ pub(super) fn rows(
 }
 
 /// A page for each chain with groups.
-pub(super) fn pages(run: &Named) -> crate::failure::Result<Page> {
+pub(in crate::study) fn pages(run: &Named) -> crate::failure::Result<Page> {
     let bounds = run.by_cell(|row: &DivergenceRow| row.cell)?;
     let times = run.by_cell(|row: &DivergenceTimesRow| row.cell)?;
     let both = bounds.iter().zip(&times);

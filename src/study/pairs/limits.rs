@@ -1,6 +1,6 @@
 //! Upper limits of the distance of a chain's law to its target.
 
-use super::super::release::unsupported;
+use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::coupling::MeetingTimes;
 use crate::error::Result;

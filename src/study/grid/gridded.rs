@@ -1,96 +1,28 @@
-//! What the studies of a grid share.
+//! A planned study of a grid.
 
+use super::kind::Kind;
 use super::pooled::PooledTables;
-use super::privacy::{Statements, described, statement_words};
-use super::published;
-use super::release::{check_certificates, known_beside, read_beside_source, write_beside};
-use super::several::Several;
-use super::{Configured, Document, Listing, Planned, Tables, elsewhere};
-use crate::config::wire::{GridBlock, WireFile};
-use crate::config::{Certify, Checker, Section};
-use crate::engine::{Drawn, Each, Look, Prepared, Unit, Work};
-use crate::failure::{Failure, Result};
+use crate::config::Certify;
+use crate::engine::{Each, Look, Prepared, Unit, Work};
+use crate::failure::Result;
 use crate::grid::{Cell, Plan, resolved};
-use crate::input::Shape;
 use crate::input::Subject;
 use crate::page::counted;
 use crate::privacy::LatticeShape;
 use crate::privacy::Statement;
-use crate::store::{About, BESIDE, Lattice, RunFolder};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use crate::store::{About, Lattice, RunFolder};
+use crate::study::cells::{Statements, described, statement_words};
+use crate::study::kind::{Listing, Planned, Tables};
+use crate::study::tell::beside;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// A kind of study of a grid: its config, how a cell is drawn, and where its rows go.
-pub(super) trait Kind: Sync + Send + 'static {
-    /// Its config file.
-    type File: DeserializeOwned + JsonSchema + Into<WireFile<Self::Block>>;
-    /// A block of it.
-    type Block: Section;
-
-    /// What the study finds out of a grid before anything is drawn. Errors: what cannot be found.
-    fn settle(plan: Plan) -> Result<Plan> {
-        Ok(plan)
-    }
-    /// Everything of a cell that does not depend on the replicate.
-    fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
-    /// As [`Work::objection`].
-    fn objection(_: &Plan, _cell: usize, _rows: Look) -> Result<Option<String>> {
-        Ok(None)
-    }
-    /// Begins the tables. Errors: the disk.
-    fn begin<'a>(plan: &'a Plan, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>>;
-    /// What one replicate leaves, roughly; its cost is that of the method.
-    fn leaves(plan: &Plan, cell: &Cell) -> Each;
-    /// Parts of what is computed once a cell: how many, and the rough cost of one in random words.
-    fn parts(_: &Plan, _cell: usize) -> (u64, u64) {
-        (0, 0)
-    }
-    /// Rows of a cell twice, the second time with replicates that are counted on from a number; as they are where there are no replicates. Errors: rows that are
-    /// none.
-    fn twice(rows: Drawn, _from: u64) -> Result<[Drawn; 2]> {
-        let rows = rows.encode();
-        Ok([rows.clone(), rows].map(Drawn::Encoded))
-    }
-}
-
-impl<K: Kind> Configured for K {
-    fn name(&self) -> &'static str {
-        K::Block::STUDY
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        K::Block::KEYS
-    }
-
-    fn schema(&self) -> fn(&mut SchemaGenerator) -> Schema {
-        SchemaGenerator::subschema_for::<K::File>
-    }
-
-    fn check(&self, checker: &Checker) -> Result<Document> {
-        let file = checker.parse::<K::File>(elsewhere)?.into();
-        Ok(Document::Grid(checker.configs(file)?))
-    }
-
-    fn settle(&self, plan: Plan) -> Result<Plan> {
-        K::settle(plan)
-    }
-
-    fn plan(&self, mut plans: Vec<Plan>) -> Result<Box<dyn Planned>> {
-        match plans.len() {
-            1 => Ok(Box::new(Gridded::<K>::new(plans.remove(0)))),
-            _ => Ok(Box::new(Several::<K>::new(plans)?)),
-        }
-    }
-}
-
 /// Steps of coupled chains, where nothing is known: for batches and for the progress bar alone.
-pub(super) const COUPLED_STEPS: u64 = 1000;
+pub(in crate::study) const COUPLED_STEPS: u64 = 1000;
 
 /// A planned study of a grid.
-pub(super) struct Gridded<K> {
-    pub(super) plan: Plan,
+pub(in crate::study) struct Gridded<K> {
+    pub(in crate::study) plan: Plan,
     units: Vec<Unit>,
     /// Of several master seeds: see [`Plan::pooled`].
     pooled: Option<(Plan, Vec<usize>)>,
@@ -98,7 +30,7 @@ pub(super) struct Gridded<K> {
 }
 
 impl<K: Kind> Gridded<K> {
-    pub(super) fn new(plan: Plan) -> Self {
+    pub(in crate::study) fn new(plan: Plan) -> Self {
         let nodes = plan.subject.nodes() as u64;
         let unit = |(number, cell): (usize, &Cell)| {
             let steps =
@@ -167,39 +99,11 @@ impl<K: Kind> Planned for Gridded<K> {
     fn copies(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
-        let beside = |source, names: &[String]| -> Result<_> {
-            let rows = read_beside_source(source, names)?;
-            known_beside(&rows, source, names, &self.plan)?;
-            Ok((BESIDE, write_beside(&rows)))
-        };
         if let Some(path) = &config.published {
             let asked = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
-            let asked: Vec<&str> = asked.collect();
-            copies.push(published::copy(path, super::named(config.study)?, &asked)?);
+            copies.push(beside::copy(path, &K::default(), &asked.collect::<Vec<_>>())?);
         }
-        check_certificates(&self.plan)?;
-        match (&config.beside, &config.data.shape) {
-            (None, _) => {}
-            (Some(source), Shape::Table { entry: Some(names), .. }) => copies.push(beside(source, names)?),
-            // On a tree it stands beside the answers to the query of its leaves.
-            (Some(source), Shape::Hierarchy { levels })
-                if config.queries.iter().any(|query| query.columns == *levels) =>
-            {
-                copies.push(beside(source, levels)?);
-            }
-            (Some(_), shape) => {
-                let needs = match shape {
-                    Shape::Table { .. } => "`data.entry`, the columns that name an entry in both tables",
-                    Shape::Hierarchy { .. } => {
-                        "one of `report.queries` to be `data.levels`, the columns that name a leaf in both tables"
-                    }
-                };
-                return Err(Failure::Usage(format!(
-                    "{}: report.beside needs {needs}",
-                    config.path.display()
-                )));
-            }
-        }
+        copies.extend(K::copies(&self.plan)?);
         Ok(copies)
     }
 

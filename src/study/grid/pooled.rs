@@ -1,15 +1,15 @@
 //! Cells of several master seeds, also as one.
 
-use super::Tables;
-use super::grid::Kind;
+use super::kind::Kind;
 use crate::engine::{Drawn, Sink};
 use crate::failure::Result;
 use crate::grid::Cell;
+use crate::study::kind::Tables;
 use std::marker::PhantomData;
 
 /// The tables of every cell, and summaries of the cells that stand for those of all seeds, over the replicates of all of them: what one cell with so many
 /// replicates would give.
-pub(super) struct PooledTables<'a, K> {
+pub(in crate::study) struct PooledTables<'a, K> {
     own: &'a [Cell],
     cells: Box<dyn Tables + 'a>,
     /// By cell that which stands for it.
@@ -23,7 +23,7 @@ pub(super) struct PooledTables<'a, K> {
 }
 
 impl<'a, K> PooledTables<'a, K> {
-    pub(super) fn new(
+    pub(in crate::study) fn new(
         own: &'a [Cell],
         cells: Box<dyn Tables + 'a>,
         places: &'a [usize],

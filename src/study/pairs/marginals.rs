@@ -1,7 +1,6 @@
 //! How far the marginals of many chains are from the exact law, by steps.
 
-use super::super::records::Named;
-use super::half_decades;
+use super::times::half_decades;
 use crate::chain::{self, Chain};
 use crate::diagnostics::Moments;
 use crate::engine;
@@ -10,6 +9,7 @@ use crate::grid::Cell;
 use crate::input::Subject;
 use crate::kernel::{Dispersed, Start};
 use crate::rng::{Role, TaskKey, stream};
+use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
@@ -54,10 +54,10 @@ table! {
 }
 
 /// Draws from the exact law: as many as there are replicates in the range, each from its stream, handed on one by one.
-pub(super) type Exact = Box<dyn Fn(TaskKey, Range<u64>, &mut dyn FnMut(&[i64])) + Send + Sync>;
+pub(in crate::study) type Exact = Box<dyn Fn(TaskKey, Range<u64>, &mut dyn FnMut(&[i64])) + Send + Sync>;
 
 /// Makes the exact law. Errors: it is not served.
-pub(super) type MakeExact<'a> = Box<dyn Fn() -> Result<Exact> + Send + Sync + 'a>;
+pub(in crate::study) type MakeExact<'a> = Box<dyn Fn() -> Result<Exact> + Send + Sync + 'a>;
 
 /// Exact draws that the chains are compared with, for each chain.
 const DRAWS_PER_CHAIN: u64 = 20;
@@ -67,7 +67,7 @@ const BATCHES: u64 = 20;
 type Extent = (u64, u64);
 
 /// The parts of a comparison: how many, and the rough cost of one in random words.
-pub(super) fn parts((chains, steps): Extent, cell: &Cell, subject: &Subject) -> (u64, u64) {
+pub(in crate::study) fn parts((chains, steps): Extent, cell: &Cell, subject: &Subject) -> (u64, u64) {
     // A step moves few counts.
     let moves = 10 * cell.method.kind().facts().words;
     let each = moves.saturating_mul(steps).saturating_add(EXACT_WORDS.saturating_mul(subject.nodes() as u64));
@@ -78,7 +78,7 @@ pub(super) fn parts((chains, steps): Extent, cell: &Cell, subject: &Subject) -> 
 const EXACT_WORDS: u64 = 20 * (DRAWS_PER_CHAIN + BATCHES);
 
 /// A comparison that is asked for: chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
-pub(super) struct Comparison<'a> {
+pub(in crate::study) struct Comparison<'a> {
     make: MakeExact<'a>,
     exact: OnceLock<Result<Exact>>,
     extent: Extent,
@@ -110,19 +110,25 @@ fn times(steps: u64) -> Vec<u64> {
 
 impl<'a> Comparison<'a> {
     /// Of a cell's chain.
-    pub(super) fn new(make: MakeExact<'a>, extent: Extent, cell: &Cell, subject: &Subject) -> Self {
+    pub(in crate::study) fn new(make: MakeExact<'a>, extent: Extent, cell: &Cell, subject: &Subject) -> Self {
         let (parts, _) = parts(extent, cell, subject);
         Self { make, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
     }
 
     /// How many parts it has.
-    pub(super) fn parts(&self) -> u64 {
+    pub(in crate::study) fn parts(&self) -> u64 {
         self.parts
     }
 
     /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
     /// floor.
-    pub(super) fn part<K>(&self, kernel: &K, start: Start, streams: TaskKey, part: u64) -> Result<Samples>
+    pub(in crate::study) fn part<K>(
+        &self,
+        kernel: &K,
+        start: Start,
+        streams: TaskKey,
+        part: u64,
+    ) -> Result<Samples>
     where
         K: Dispersed<Value = i64>,
     {
@@ -159,7 +165,7 @@ impl<'a> Comparison<'a> {
 
 /// What chains and exact draws have come to.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Samples {
+pub(in crate::study) struct Samples {
     /// Exact draws that the chains are compared with.
     reference: Histograms,
     /// Batches of as many exact draws as there are chains.
@@ -170,12 +176,12 @@ pub(super) struct Samples {
 
 impl Samples {
     /// How many chains are in them.
-    pub(super) fn chains(&self) -> u64 {
+    pub(in crate::study) fn chains(&self) -> u64 {
         self.by_time.first().map_or(0, |at| at.draws)
     }
 
     /// Takes another part in.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(in crate::study) fn merge(&mut self, other: Self) {
         self.reference.merge(other.reference);
         for (own, more) in [(&mut self.floors, other.floors), (&mut self.by_time, other.by_time)] {
             own.resize_with(own.len().max(more.len()), Histograms::default);
@@ -185,7 +191,7 @@ impl Samples {
 }
 
 /// The rows of a comparison of which all parts are there.
-pub(super) fn rows(
+pub(in crate::study) fn rows(
     (chains, steps): Extent,
     cell: Key,
     samples: Samples,
@@ -302,7 +308,7 @@ impl Histograms {
 }
 
 /// The rows by cell. Errors: the table.
-pub(super) fn by_cell(run: &Named) -> crate::failure::Result<BTreeMap<Key, Vec<MarginalRow>>> {
+pub(in crate::study) fn by_cell(run: &Named) -> crate::failure::Result<BTreeMap<Key, Vec<MarginalRow>>> {
     let mut marginals: BTreeMap<Key, Vec<MarginalRow>> = BTreeMap::new();
     run.run.each(|row: MarginalRow| {
         marginals.entry(row.cell).or_default().push(row);

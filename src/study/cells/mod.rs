@@ -1,9 +1,15 @@
 //! What a cell of a grid is, and what became of it: `cells.parquet` and `failures.parquet`.
 
-use super::privacy::{StatementRow, Statements};
+pub mod expected;
+mod gamma;
+mod statement;
+
+pub(in crate::study) use gamma::{gamma, rates};
+pub use statement::{StatementRow, Statements, described, statement_words, statements};
+
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
 use crate::own::Own;
 use crate::privacy::{Gamma, sampling_delta};
@@ -48,7 +54,7 @@ impl Convergence {
     }
 
     /// The same beside a certificate: where that says nothing, chains that agree with each other are no excuse.
-    pub(super) fn certified(self, is_known: bool) -> Self {
+    pub(in crate::study) fn certified(self, is_known: bool) -> Self {
         match self {
             Self::Converged if !is_known => Self::Unknown,
             Self::NoChains | Self::Converged | Self::NotConverged | Self::Unknown => self,
@@ -56,7 +62,7 @@ impl Convergence {
     }
 
     /// What marks the method of a cell whose chains may not be trusted.
-    pub(super) fn mark(self) -> &'static str {
+    pub(in crate::study) fn mark(self) -> &'static str {
         match self {
             Self::NoChains | Self::Converged => "",
             Self::NotConverged => " †",
@@ -299,4 +305,13 @@ pub fn failures(run: &Run) -> Result<Vec<(String, String)>> {
         (cell, row.error)
     };
     Ok(failures.into_iter().map(words).collect())
+}
+
+/// The cell of a row, which the tables of a run must have. Errors: it has not.
+pub(in crate::study) fn known<'a>(
+    cells: &'a HashMap<Key, CellRow>,
+    key: Key,
+    run: &Run,
+) -> Result<&'a CellRow> {
+    cells.get(&key).ok_or_else(|| Failure::data(&run.folder, format!("cells.parquet has no cell {key}")))
 }

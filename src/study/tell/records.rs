@@ -1,10 +1,9 @@
 //! Rows of tables as records of CSV and JSON.
 
-use super::cells::{self, CellRow, FailureRow};
-use super::release::known;
 use crate::failure::{Failure, Result};
 use crate::page::{Page, field};
 use crate::store::Run;
+use crate::study::cells::{self, CellRow, FailureRow, known};
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -155,7 +154,7 @@ pub type Row = Map<String, Value>;
 /// Goes through rows, as long as what takes them returns true.
 type Source<'a> = Box<dyn Fn(Take) -> Result<()> + 'a>;
 /// Takes a row; returns whether it wants more.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Row) -> Result<bool>;
+pub(in crate::study) type Take<'a> = &'a mut dyn FnMut(Row) -> Result<bool>;
 
 /// Records of some runs, read from their tables when they are wanted.
 pub struct Records<'a> {
@@ -175,7 +174,7 @@ const CELL: [&str; 10] =
 
 impl<'a> Records<'a> {
     /// Records of these fields.
-    pub(super) fn new(
+    pub(in crate::study) fn new(
         key: &'static str,
         file: &'static str,
         header: Vec<String>,
@@ -260,7 +259,7 @@ impl<'a> Records<'a> {
     }
 
     /// The same, each changed.
-    pub(super) fn with(self, change: impl Fn(&mut Row) + 'a) -> Self {
+    pub(in crate::study) fn with(self, change: impl Fn(&mut Row) + 'a) -> Self {
         let before = self.source;
         let source = move |take: Take| {
             before(&mut |mut row| {
@@ -272,7 +271,7 @@ impl<'a> Records<'a> {
     }
 
     /// The same, and more behind them.
-    pub(super) fn and(self, more: Vec<Row>) -> Self {
+    pub(in crate::study) fn and(self, more: Vec<Row>) -> Self {
         let before = self.source;
         let source = move |take: Take| {
             let mut goes_on = true;
@@ -336,12 +335,12 @@ pub fn lines(header: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// What a cell is.
-pub(super) fn identity(cell: &CellRow) -> Map<String, Value> {
+pub(in crate::study) fn identity(cell: &CellRow) -> Map<String, Value> {
     fields(cell).into_iter().filter(|(name, _)| CELL.contains(&name.as_str())).collect()
 }
 
 /// The fields of a row.
-pub(super) fn fields<R: Record>(row: &R) -> Map<String, Value> {
+pub(in crate::study) fn fields<R: Record>(row: &R) -> Map<String, Value> {
     match serde_json::to_value(row) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),

@@ -1,11 +1,9 @@
 //! A cell of a study of meetings: coupled pairs of chains, and the chains' marginals beside the exact law.
 
-use super::super::cells::Paid;
-use super::super::privacy::gamma;
-use super::super::release::unsupported;
 use super::divergences;
 use super::marginals::{Comparison, Exact};
 use super::{Pair, Part};
+use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet_all};
@@ -20,12 +18,14 @@ use crate::kernel::{
 };
 use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
+use crate::study::cells::Paid;
+use crate::study::cells::gamma;
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.
 ///
 /// `meeting`: what is asked for, without what an earlier cell with the same chain does.
-pub(super) fn prepare<'a>(
+pub(in crate::study) fn prepare<'a>(
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Option<Meeting>,

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 /// Things of one key together, in the order in which they come.
-pub(super) fn grouped<T>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> String) -> Vec<Vec<T>> {
+pub(in crate::study) fn grouped<T>(
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> String,
+) -> Vec<Vec<T>> {
     let mut groups: Vec<Vec<T>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for one in all {
@@ -17,7 +20,7 @@ pub(super) fn grouped<T>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> S
 }
 
 /// Numbers in order, each once.
-pub(super) fn distinct(numbers: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub(in crate::study) fn distinct(numbers: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
@@ -25,7 +28,7 @@ pub(super) fn distinct(numbers: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// Counts of releases in words, and the smallest: `50`, or `50 to 200`.
-pub(super) fn replicates(counts: impl IntoIterator<Item = u64>) -> (u64, String) {
+pub(in crate::study) fn replicates(counts: impl IntoIterator<Item = u64>) -> (u64, String) {
     let limits = |(least, most): (u64, u64), count: u64| (least.min(count), most.max(count));
     let (least, most) = counts.into_iter().fold((u64::MAX, 0), limits);
     (least, if least >= most { most.to_string() } else { format!("{least} to {most}") })

@@ -1,20 +1,21 @@
 //! A grid on several data sets: one plan after the other, in one run.
 
-use super::grid::{Gridded, Kind};
-use super::{Listing, Planned, Tables};
+use super::gridded::Gridded;
+use super::kind::Kind;
 use crate::engine::{Drawn, Look, Prepared, Sink, Unit, Work};
 use crate::failure::{Failure, Result};
 use crate::grid::{Plan, resolved};
 use crate::hash::{self, hex};
 use crate::page::counted;
 use crate::store::{About, DataSet, RunFolder};
+use crate::study::kind::{Listing, Planned, Tables};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A plan for each data set.
-pub(super) struct Several<K> {
+pub(in crate::study) struct Several<K> {
     sets: Vec<Gridded<K>>,
     units: Vec<Unit>,
     /// By cell its data set and its number there.
@@ -23,7 +24,7 @@ pub(super) struct Several<K> {
 
 impl<K: Kind> Several<K> {
     /// Refused: two data sets of the same counts, whose cells would be the same.
-    pub(super) fn new(plans: Vec<Plan>) -> Result<Self> {
+    pub(in crate::study) fn new(plans: Vec<Plan>) -> Result<Self> {
         let mut names: HashMap<String, String> = HashMap::new();
         for Plan { config, subject, .. } in &plans {
             let name = config.data_name.clone();

@@ -1,6 +1,6 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
-use super::draw::{gamma, is_bounded, is_paid, quick_gamma};
+use super::gamma::{gamma, is_bounded, is_paid, quick_gamma};
 use crate::catalogue::{LawKind, Method};
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;

@@ -1,7 +1,7 @@
 //! What is compared of two runs: figures of their cells, each a sample of which sums are kept.
 
-use super::cells::{CellRow, FailureRow};
 use crate::diagnostics::Moments;
+use crate::study::cells::{CellRow, FailureRow};
 use crate::table::Key;
 use std::collections::{BTreeMap, HashMap};
 
