@@ -45,7 +45,7 @@ fn main() {
     println!("cargo::rustc-env=CONGENIAL_GIT_DIFF={}", diff.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_RUSTC={}", rustc.unwrap_or_default());
     println!("cargo::rustc-env=CONGENIAL_TARGET={}", std::env::var("TARGET").unwrap_or_default());
-    for path in [".git/HEAD", ".git/index", "src", "Cargo.toml", "Cargo.lock", "build.rs"] {
+    for path in [".git/HEAD", ".git/index", "src", "crates", "Cargo.toml", "Cargo.lock", "build.rs"] {
         // A path that is not there would count as changed at every build.
         if std::path::Path::new(path).exists() {
             println!("cargo::rerun-if-changed={path}");

@@ -1,6 +1,8 @@
 //! Reading a tree of a million leaves, CSV and parquet, beside the machine's raw word rate.
 
+#[path = "../crates/core/benches/shapes/mod.rs"]
 mod shapes;
+#[path = "../crates/core/benches/words/mod.rs"]
 mod words;
 
 use congenial::input::{CsvTable, HierarchyTable, TableWriter, Value, Wanted};

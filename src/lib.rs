@@ -40,32 +40,14 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod chain;
-pub mod closed_form;
-pub mod coupling;
-mod crew;
-pub mod diagnostics;
-mod error;
-pub mod exact;
-mod fourier;
-pub mod imaging;
-pub mod invariant;
-pub mod kernel;
-pub mod lattice;
-pub mod law;
-pub mod oracle;
-mod pace;
-pub mod privacy;
-pub mod rng;
-pub mod worlds;
-
-#[cfg(test)]
-extern crate self as congenial;
-#[cfg(test)]
-mod testing;
+pub use congenial_core::{
+    Alone, Crew, Error, Result, chain, closed_form, coupling, diagnostics, exact, imaging, invariant, kernel,
+    lattice, law, pace, privacy, rng,
+};
+pub use congenial_oracle as oracle;
+pub use congenial_worlds as worlds;
 
 /// Says a line on standard error; where nobody can hear it, nothing ends for that. What others wrote does not act on the terminal.
-#[cfg(feature = "harness")]
 macro_rules! say {
     ($($part:tt)*) => {{
         use std::io::Write as _;
@@ -74,48 +56,24 @@ macro_rules! say {
     }};
 }
 
-#[cfg(feature = "harness")]
 pub mod catalogue;
-#[cfg(feature = "harness")]
 pub mod cli;
-#[cfg(feature = "harness")]
 mod cluster;
-#[cfg(feature = "harness")]
 pub mod config;
-#[cfg(feature = "harness")]
 pub mod engine;
-#[cfg(feature = "harness")]
 mod escape;
-#[cfg(feature = "harness")]
 pub mod failure;
-#[cfg(feature = "harness")]
 pub mod figure;
-#[cfg(feature = "harness")]
 mod files;
-#[cfg(feature = "harness")]
 pub mod grid;
-#[cfg(feature = "harness")]
 mod hash;
-#[cfg(feature = "harness")]
 pub mod input;
-#[cfg(feature = "harness")]
 pub mod machine;
-#[cfg(feature = "harness")]
 pub mod making;
-#[cfg(feature = "harness")]
 pub mod own;
-#[cfg(feature = "harness")]
 pub mod page;
-#[cfg(feature = "harness")]
 pub mod report;
-#[cfg(feature = "harness")]
 pub mod store;
-#[cfg(feature = "harness")]
 pub mod study;
-#[cfg(feature = "harness")]
 pub mod table;
-#[cfg(feature = "harness")]
 pub mod verify;
-
-pub use crew::{Alone, Crew};
-pub use error::{Error, Result};

@@ -43,6 +43,16 @@ fn methods(place: Place) -> Vec<Method> {
     methods
 }
 
+/// What the fuzz of the core's kernels claims of default lengths it claims of these.
+#[test]
+fn chains_have_the_lengths_that_the_core_tries() {
+    let length = |kind: MethodKind| kind.with(OptionFacts::default).length();
+    for kind in MethodKind::ALL.iter().copied().filter(|kind| kind.is_chain()) {
+        let sweeps = kind.name() == "line-gibbs";
+        assert_eq!(length(kind), Some(if sweeps { 100 } else { 200_000 }), "{}", kind.name());
+    }
+}
+
 /// Every method under every law is drawn, without the checks of the config, where the catalogue lists it and nowhere else.
 #[test]
 fn every_method_serves_the_laws_that_are_listed() {

@@ -1,6 +1,6 @@
 //! The noise laws: their names, what is known of each, and the one place where a name becomes a type.
 
-use crate::error::Result;
+use crate::Result;
 use crate::exact::{ContinuousExact, ExactLattice, TreeLaw};
 use crate::imaging::SimplexValue;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};

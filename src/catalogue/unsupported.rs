@@ -1,6 +1,6 @@
 //! What does not go together.
 
-use crate::error::Error;
+use crate::Error;
 
 /// That a method does not serve something; the config refuses these before a run begins.
 pub(crate) fn unsupported(method: &'static str, what: &str) -> Error {

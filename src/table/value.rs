@@ -158,10 +158,11 @@ impl Value for String {
     }
 }
 
-/// Lets a type with names be a column of texts.
+/// Lets a type with names be a column of texts, and such a text in records; behind `column` a type of another crate, which has its text in
+/// records already.
 #[macro_export]
 macro_rules! text_value {
-    ($type:ty, $name:expr, $parse:expr) => {
+    (column $type:ty, $name:expr, $parse:expr) => {
         impl $crate::table::Value for $type {
             const KIND: $crate::table::Kind = $crate::table::Kind::Text;
             fn put(&self, values: &mut $crate::table::Values) {
@@ -173,6 +174,9 @@ macro_rules! text_value {
                 ($parse)(values.text(row)?)
             }
         }
+    };
+    ($type:ty, $name:expr, $parse:expr) => {
+        $crate::text_value!(column $type, $name, $parse);
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-text_value!(Accountant, |accountant: &Accountant| accountant.name(), Accountant::named);
-text_value!(ChangeKind, |kind: &ChangeKind| kind.name(), ChangeKind::named);
+text_value!(column Accountant, |accountant: &Accountant| accountant.name(), Accountant::named);
+text_value!(column ChangeKind, |kind: &ChangeKind| kind.name(), ChangeKind::named);
 
 table! {
     /// What the releases of a cell pay for one kind of change.

@@ -22,7 +22,7 @@ use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
 use crate::{table, text_value};
 
-text_value!(Measure, |measure: &Measure| measure.name(), Measure::named);
+text_value!(column Measure, |measure: &Measure| measure.name(), Measure::named);
 
 /// The study.
 #[derive(Default)]

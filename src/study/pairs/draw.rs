@@ -8,7 +8,6 @@ use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::config;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes, harmonize, meet_all};
 use crate::engine::{self, Drawn, Prepared, encode};
-use crate::error::{Error, Result};
 use crate::exact::{ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use crate::grid::{Cell, Meeting, Plan};
 use crate::input::{HierarchyTable, InvariantTable, Subject};
@@ -20,6 +19,7 @@ use crate::law::{EuclideanLaplace, Law};
 use crate::rng::{Role, Stream, TaskKey, stream};
 use crate::study::cells::Paid;
 use crate::study::cells::gamma;
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Prepares a cell: everything that does not depend on the pair.

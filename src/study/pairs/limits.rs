@@ -1,9 +1,9 @@
 //! Upper limits of the distance of a chain's law to its target.
 
+use crate::Result;
 use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise};
 use crate::coupling::MeetingTimes;
-use crate::error::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::kernel::{Forgetting, MetropolizedIndependence};

@@ -1,10 +1,10 @@
 //! How far the marginals of many chains are from the exact law, by steps.
 
 use super::times::half_decades;
+use crate::Result;
 use crate::chain::{self, Chain};
 use crate::diagnostics::Moments;
 use crate::engine;
-use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::Subject;
 use crate::kernel::{Dispersed, Start};

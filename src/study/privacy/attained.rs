@@ -3,7 +3,6 @@
 use super::{CHANGES, PaidRow};
 use crate::catalogue::Method;
 use crate::engine::{Drawn, Prepared};
-use crate::error::{Error, Result};
 use crate::grid::Cell;
 use crate::imaging::{
     BlueDown, BlueDownScratch, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, TopDown, TopDownScratch,
@@ -12,6 +11,7 @@ use crate::input::Subject;
 use crate::law::{DoubleGeometric, Law};
 use crate::privacy::{Attained, TreeChange, all_choices, all_orders, attained};
 use crate::table::Key;
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Counts whose noise is listed at most.

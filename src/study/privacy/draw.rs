@@ -1,8 +1,8 @@
 //! What conditioning on inequalities pays on a table: the worst pairs of its parts.
 
 use super::{CHANGES, PaidRow, words};
+use crate::Result;
 use crate::engine::{Drawn, Prepared};
-use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;

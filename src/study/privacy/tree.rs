@@ -1,8 +1,8 @@
 //! What conditioning pays on a hierarchy: around the confidential table, and where counts are 0.
 
 use super::{CHANGES, PaidRow};
+use crate::Result;
 use crate::engine::{Drawn, Prepared};
-use crate::error::Result;
 use crate::grid::Cell;
 use crate::input::HierarchyTable;
 use crate::law::DoubleGeometric;

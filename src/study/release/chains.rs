@@ -1,8 +1,8 @@
 //! Chains: every one, and how well they mix by cell and level.
 
 use super::{ChainRow, EntryRow, LevelRow};
+use crate::Error;
 use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife};
-use crate::error::Error;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;

@@ -2,8 +2,8 @@
 
 use super::chain_row::ChainRow;
 use super::errors::ErrorRow;
+use crate::Result;
 use crate::engine::{Held, encode};
-use crate::error::Result;
 use crate::input::Asked;
 use crate::law::Value;
 use crate::privacy::Declared;

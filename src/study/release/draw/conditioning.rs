@@ -5,7 +5,6 @@ use super::super::{ChainRow, ErrorRow};
 use crate::catalogue::unsupported;
 use crate::catalogue::{Method, RealNoise};
 use crate::chain;
-use crate::error::{Error, Result};
 use crate::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, RealRejection, Rejection};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -15,6 +14,7 @@ use crate::kernel::{
 };
 use crate::law::Value;
 use crate::rng::{Role, Stream, TaskKey, stream};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Prepares a cell with integer noise: everything that does not depend on the replicate.

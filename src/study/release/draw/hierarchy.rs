@@ -7,7 +7,6 @@ use super::pieces::InPieces;
 use crate::catalogue::unsupported;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, RealNoise, TreeNoise};
 use crate::chain::{self, ChainRecord};
-use crate::error::{Error, Result};
 use crate::exact::TreeSampler;
 use crate::grid::Cell;
 use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
@@ -18,6 +17,7 @@ use crate::law::{EuclideanLaplace, Law, Sampler, Value};
 use crate::own::{Own, OwnReleases, Promises};
 use crate::privacy::Declared;
 use crate::rng::{Role, Stream, TaskKey, stream};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Free noise, and imaging: free noise moved to the closest point that satisfies the invariant.
 
 use super::super::rows::{Releases, Rows};
+use crate::Result;
 use crate::catalogue::Method;
 use crate::catalogue::unsupported;
-use crate::error::Result;
 use crate::grid::Cell;
 use crate::imaging::{ImageScratch, IntegerL2, IntegerNnl2, LatticeL1, LatticeL2, LatticeNnl2};
 use crate::input::InvariantTable;

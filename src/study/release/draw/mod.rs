@@ -8,8 +8,8 @@ mod pieces;
 mod table;
 
 use super::rows::Releases;
+use crate::Result;
 use crate::catalogue::MethodKind;
-use crate::error::Result;
 use crate::grid::{Cell, Plan, refused};
 use crate::input::Subject;
 

@@ -3,13 +3,13 @@
 use super::super::rows::{Releases, Rows};
 use super::imaging::Free;
 use crate::catalogue::Method;
-use crate::error::{Error, Result};
 use crate::grid::{Cell, Plan};
 use crate::input::InvariantTable;
 use crate::invariant::{Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::own::{Own, OwnReleases, Promises, Structure, Task};
 use crate::privacy::Declared;
 use crate::rng::{Rng, Role, TaskKey, stream};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

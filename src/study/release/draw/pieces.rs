@@ -8,12 +8,12 @@ use super::super::rows::Rows;
 use super::hierarchy::Tree;
 use crate::catalogue::TreeNoise;
 use crate::engine::Pool;
-use crate::error::{Error, Result};
 use crate::exact::DownwardSampler;
 use crate::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
 use crate::invariant::{Piece, Pieces, downwards, upwards};
 use crate::law::{Sampler, Value};
 use crate::rng::{Stream, TaskKey, piece_stream};
+use crate::{Error, Result};
 
 /// One release of a tree in pieces.
 pub(super) struct InPieces<'a, L: TreeNoise> {

@@ -1,0 +1,109 @@
+//! The one error type of the mathematical core.
+
+/// Sizes from here on are not counted.
+const UNCOUNTED: u64 = 1_000_000_000_000_000_000;
+
+/// A size in words.
+fn amount(needed: u64) -> String {
+    if needed < UNCOUNTED { needed.to_string() } else { "far more".into() }
+}
+
+/// What the core refuses. Every message carries the value and what was wanted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter is outside its range.
+    #[error("{name}: got {got}, want {want}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// The value that was given.
+        got: String,
+        /// What is accepted.
+        want: &'static str,
+    },
+    /// The parts of an input do not fit together.
+    #[error("hierarchy: {0}")]
+    Hierarchy(String),
+    /// A system of equations that cannot be an invariant, or whose solution does not fit into 64 bits.
+    #[error("invariant: {0}")]
+    Invariant(String),
+    /// The method does not exist for this law or these inequalities.
+    #[error("method `{method}` cannot serve {what}: {reason}")]
+    Unsupported {
+        /// The method.
+        method: &'static str,
+        /// The law or inequality that it cannot serve.
+        what: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A table that the method needs is larger than its limit.
+    #[error("{what} needs {} {unit}, the limit is {limit}", amount(*needed))]
+    TooLarge {
+        /// The table.
+        what: String,
+        /// Its size; 10^18 says that or more.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+        /// What is counted.
+        unit: &'static str,
+    },
+    /// The same of a method in whose place another serves.
+    #[error("{why}; `{instead}` serves it")]
+    Instead {
+        /// Why the method does not.
+        why: Box<Error>,
+        /// The one that does.
+        instead: &'static str,
+    },
+    /// A Markov chain made no move: its last state is its first.
+    #[error(
+        "the chain never moved in {steps} steps: it would release its starting point, which is refused \
+         (more steps, or another proposal scale)"
+    )]
+    NeverMoved {
+        /// Steps that were tried.
+        steps: u64,
+    },
+    /// A release does not satisfy its invariant.
+    #[error("the release violates its invariant: residual {residual} at {place}")]
+    InvariantViolated {
+        /// The equation that fails, or the node whose children do not sum to it or that is negative.
+        place: String,
+        /// By how much.
+        residual: String,
+    },
+    /// A method of one's own failed.
+    #[error("{0}")]
+    Own(String),
+    /// A solver found no answer that passes its own check.
+    #[error("{what} did not converge: {residuals}")]
+    NotConverged {
+        /// What was to be solved.
+        what: &'static str,
+        /// What is left, relative to the size of the problem.
+        residuals: String,
+    },
+}
+
+impl Error {
+    /// A value outside its range: its name, the value, and what is wanted.
+    pub fn parameter(name: &'static str, got: impl ToString, want: &'static str) -> Self {
+        Self::Parameter { name, got: got.to_string(), want }
+    }
+
+    /// A release that breaks its invariant: where, and by how much.
+    pub fn violated(place: impl ToString, residual: impl ToString) -> Self {
+        Self::InvariantViolated { place: place.to_string(), residual: residual.to_string() }
+    }
+
+    /// There is no noise but 0.
+    pub(crate) fn no_free_dimension() -> Self {
+        Self::Invariant("no free dimension: the invariant fixes every entry".into())
+    }
+}
+
+/// Result of the core.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,49 @@
+//! Privacy: from a budget to the noise of every level, and back to what a release pays: [`Statement`].
+
+mod accountant;
+mod attained;
+mod between;
+mod budget;
+mod changes;
+mod gaussian;
+mod lattice_gaussian;
+mod neighbours;
+mod norm_tail;
+mod normal_curve;
+mod rho;
+mod smallest;
+mod statement;
+mod tree;
+mod worst;
+
+pub use accountant::Accountant;
+pub use attained::{Attained, Words, all_choices, all_orders, attained};
+pub use budget::{Budget, Calibration, Guarantee, Split};
+pub use changes::TableChanges;
+pub use gaussian::{RhoRatio, SLACK, rho_ratio};
+pub use lattice_gaussian::{LatticeShape, generalized_gaussian, lattice_gaussian_sigma};
+pub use neighbours::{
+    Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
+};
+pub use norm_tail::NormTail;
+pub use rho::{PureNoise, Rho, rho_bound};
+pub use statement::{
+    Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement,
+};
+pub use tree::{
+    TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
+};
+
+/// By their names.
+#[cfg(feature = "serde")]
+macro_rules! serialize_by_name {
+    ($($type:ty),*) => {
+        $(impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        })*
+    };
+}
+#[cfg(feature = "serde")]
+serialize_by_name!(Accountant, ChangeKind, Measure);
