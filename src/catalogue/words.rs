@@ -1,8 +1,6 @@
 //! The catalogue in words: rows of `congenial methods`, and of the reference's tables.
 
-use super::laws::{LawKind, Laws};
-use super::methods::{Facts, MethodKind, NONNEGATIVE_KEY, Place};
-use super::options::{Kind, OptionFacts};
+use congenial_core::methods::{Facts, Kind, LawKind, Laws, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place};
 
 /// An option with its default, for people.
 fn option(option: &OptionFacts) -> String {
@@ -60,7 +58,7 @@ pub fn methods_on(place: Place) -> Vec<[String; 3]> {
         let options = options.map(|one| option(one)).collect::<Vec<_>>().join(", ");
         Some([code(facts.name), what(facts)?.to_owned(), options])
     };
-    MethodKind::EVERY.iter().filter_map(|kind| row(kind.facts())).collect()
+    MethodKind::ALL.iter().chain([&MethodKind::OWN]).filter_map(|kind| row(kind.facts())).collect()
 }
 
 /// Rows of the laws of a place: name, and what they are.

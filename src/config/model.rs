@@ -397,10 +397,7 @@ impl ExcludedMethod {
                 method.kind() == excluded.kind()
                     && options.iter().all(|key| value(method, key) == value(excluded, key))
             }
-            Self::Own(excluded) => match method {
-                Method::External { own: Some(own) } => excluded.has(*own),
-                _ => false,
-            },
+            Self::Own(excluded) => method.own().is_some_and(|own| excluded.has(own)),
         }
     }
 

@@ -135,7 +135,7 @@ impl Checker<'_> {
             }
             options.reverse();
             let config = config(&name, kind.as_deref(), &depends, timeout, &folder, &options);
-            Method::External { own: Some(Own::new(&name, &identity, config, options, own.clone())) }
+            Method::of_own(Own::new(&name, &identity, config, options, own.clone()))
         };
         Ok((0..combinations).map(method).collect())
     }

@@ -619,31 +619,6 @@ impl<'de> Deserialize<'de> for WireMethod {
     }
 }
 
-impl<'de> Deserialize<'de> for Given {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct GivenVisitor;
-        impl Visitor<'_> for GivenVisitor {
-            type Value = Given;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a number, a text, true or false")
-            }
-            fn visit_bool<E: de::Error>(self, v: bool) -> Result<Given, E> {
-                Ok(Given::Flag(v))
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<Given, E> {
-                Ok(Given::Integer(v))
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<Given, E> {
-                Ok(Given::Number(v))
-            }
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<Given, E> {
-                Ok(Given::Text(v.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(GivenVisitor)
-    }
-}
-
 impl<'de> Deserialize<'de> for WireKeep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeepVisitor;

@@ -1,18 +1,20 @@
 //! Tasks of one batch, done by all threads of the pool that have nothing else to do.
 
-use crate::Crew;
+use crate::Tasks;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The threads of the pool that the work is in.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool;
 
-impl Crew for Pool {
-    fn each<T: Send, S: Default, R: Send>(
-        &self,
-        tasks: Vec<T>,
-        work: impl Fn(&mut S, T) -> R + Send + Sync,
-    ) -> Vec<R> {
-        tasks.into_par_iter().map_init(S::default, work).collect()
+/// Ranges of tasks for each thread, so that none waits long for the last.
+const RANGES: usize = 8;
+
+impl Tasks for Pool {
+    fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        let size = number.div_ceil(RANGES * rayon::current_num_threads()).max(1);
+        let ranges: Vec<usize> = (0..number).step_by(size).collect();
+        ranges.into_par_iter().for_each(|start| work(start..number.min(start + size)));
     }
 }

@@ -100,6 +100,7 @@ impl<'a> Excluded<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::MethodKind;
     use crate::privacy::Measure;
 
     /// A thousand blocks that name a cell each, of a grid of a thousand: a cell looks at one or two of them, in whichever key they differ. What is left out is
@@ -124,7 +125,7 @@ mod tests {
                 let point = Point {
                     noise: (epsilon(budget), None),
                     law: LawKind::Laplace,
-                    method: &Method::Unconstrained,
+                    method: &MethodKind::ALL[0].with(|_| None),
                     sensitivity: 1.0,
                     split: &SplitSpec::Each,
                     seed,

@@ -5,14 +5,16 @@ mod excluded;
 mod key;
 mod resolved;
 
-use crate::catalogue::{IntegerNoise, LawKind, Method, MethodKind, OnLaw, Place, RealNoise};
+use crate::catalogue::{IntegerNoise, LawKind, Method, OnLaw, Place, RealNoise};
 use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::law::EuclideanLaplace;
+use crate::methods::{On, OnTable, OnTree, Problem, Streams};
 use crate::privacy::{
     Amount, Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian,
 };
+use crate::rng::{Role, TaskKey};
 use crate::store::Run;
 use axes::Noise;
 use excluded::Excluded;
@@ -151,6 +153,27 @@ impl Cell {
         let Self { law, delta, sensitivity, split, .. } = self;
         let calibration = calibrate(*law, (epsilon, *delta), *sensitivity, split, subject, shape)?;
         Ok(Self { epsilon, calibration, ..self.clone() }.keyed(subject))
+    }
+
+    /// What its method is asked to serve: its noise on these counts, with the streams of its releases.
+    pub fn problem<'a>(&'a self, subject: &'a Subject) -> Problem<'a> {
+        let place = match subject {
+            Subject::Hierarchy(table) => {
+                On::Tree(OnTree { hierarchy: &table.hierarchy, counts: &table.counts, piece: None })
+            }
+            Subject::Table(table) => On::Table(OnTable {
+                invariant: &table.invariant,
+                inequalities: &table.inequalities,
+                region: &table.region,
+                counts: &table.counts,
+                known: &table.known,
+            }),
+        };
+        let noise = self.method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
+        let key = TaskKey { seed: self.seed, cell: self.streams, replicate: 0, role: Role::Noise };
+        let streams = Streams { key, noise, records: self.records };
+        let Self { method, law, epsilon, calibration, .. } = self;
+        Problem { asked: **method, law: *law, epsilon: *epsilon, calibration, place, streams }
     }
 
     /// The cell in words, for people.
@@ -317,7 +340,7 @@ pub fn meet(config: &Config) -> Result<()> {
         let noises = axes::noises(block);
         let methods = noises.iter().flat_map(|noise| noise.methods(config, &excluded, block));
         for (_, method, _) in methods.filter(|(place, ..)| seen.insert(*place)) {
-            if let Method::External { own: Some(own) } = method {
+            if let Some(own) = method.own() {
                 own.meet().map_err(|why| {
                     config.error(
                         format!("method: {why}"),
@@ -616,9 +639,9 @@ pub fn refused(config: &Config, method: Method, reason: &str) -> Failure {
 
 /// The name of a method; of one that is not ours with its options.
 fn named(method: Method) -> String {
-    match method.kind() {
-        MethodKind::External => method.words(),
-        _ => method.name().to_owned(),
+    match method.kind().is_own() {
+        true => method.words(),
+        false => method.name().to_owned(),
     }
 }
 
@@ -640,7 +663,7 @@ fn couples(method: Method, place: Place, lagged: bool, harmonized: bool) -> std:
     }
     let moved = match place {
         Place::Tree => method.nonnegative(),
-        Place::Table { inequalities } => inequalities && method.kind() != MethodKind::Mis,
+        Place::Table { inequalities } => inequalities && !method.kind().facts().starts_within,
     };
     if harmonized && moved {
         return Err("under inequalities its starts are moved into them, so that their law, and with it the weight of a chain, is \

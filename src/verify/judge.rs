@@ -1,6 +1,6 @@
 //! Releases against what they must be, computed in other ways.
 
-use crate::catalogue::{LawKind, Method, MethodKind};
+use crate::catalogue::{LawKind, Projection};
 use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
@@ -38,7 +38,7 @@ pub fn judge(
     outcome: &Outcome,
     steps: u64,
 ) -> Result<Vec<Comparison>, String> {
-    if cell.method.kind() == MethodKind::External {
+    if cell.method.kind().is_own() {
         return Err("the law of a method that is not ours is not known".into());
     }
     let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.streams, replicate: 0, role: Role::Noise };
@@ -167,15 +167,15 @@ fn tree(
         };
         (0..n).map(told).collect()
     };
-    let draws: Vec<Vec<f64>> = match cell.method {
-        Method::Unconstrained if tree.nodes() <= 10_000 => {
+    let draws: Vec<Vec<f64>> = match cell.method.projection() {
+        Some(Projection::None) if tree.nodes() <= 10_000 => {
             draws(&mut || images::fresh(&mut rng, tree, &noise))
         }
-        Method::L2 if tree.nodes() <= MOST_NODES => {
+        Some(Projection::L2) if tree.nodes() <= MOST_NODES => {
             let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
             draws(&mut || images::tree_l2(tree, &images::fresh(&mut rng, tree, &noise), &variances))
         }
-        Method::BlueDown if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
+        Some(Projection::BlueDown) if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
             let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
             let spread = images::estimate_variances(tree, &variances);
             draws(&mut || {
@@ -183,7 +183,7 @@ fn tree(
                 images::bluedown(&mut rng, tree, &table.counts, &u, (&variances, &spread))
             })
         }
-        Method::TopDown if families <= MOST_CHILDREN => draws(&mut || {
+        Some(Projection::TopDown) if families <= MOST_CHILDREN => draws(&mut || {
             let u = images::fresh(&mut rng, tree, &noise);
             images::topdown(&mut rng, tree, &table.counts, &u)
         }),
@@ -244,13 +244,13 @@ fn entries(
     if d > MOST_NODES {
         return Err("its table is too large for plain projections".into());
     }
-    let image = match cell.method {
-        Method::Unconstrained => TableImage::None,
-        Method::L2 => TableImage::L2,
-        Method::Nnl2 => TableImage::Nnl2,
-        Method::L2Integer => TableImage::L2Integer,
-        Method::Nnl2Integer => TableImage::Nnl2Integer,
-        Method::L1 { beta } => TableImage::L1 { beta },
+    let image = match cell.method.projection() {
+        Some(Projection::None) => TableImage::None,
+        Some(Projection::L2) => TableImage::L2,
+        Some(Projection::Nnl2) => TableImage::Nnl2,
+        Some(Projection::L2Integer) => TableImage::L2Integer,
+        Some(Projection::Nnl2Integer) => TableImage::Nnl2Integer,
+        Some(Projection::L1 { beta }) => TableImage::L1 { beta },
         _ => return Err("no oracle is known for the method".into()),
     };
     let noise = law.sampler().ok_or("its law is too wide to be drawn from a table")?;

@@ -4,14 +4,13 @@ mod judge;
 pub mod systems;
 mod told;
 
-use crate::catalogue::{LawKind, Method, MethodKind};
+use crate::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
 use crate::config::{DEFAULT_STUDY, SplitSpec};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::{Kind, Manner, Progress, Watch};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, servable};
 use crate::input::Subject;
-use crate::kernel::Start;
 use crate::pace;
 use crate::rng::normal_quantile;
 use crate::study::cells::expected;
@@ -278,7 +277,7 @@ fn progress<'a>(title: &'static str, words: &'static str, total: usize, manner: 
 }
 
 fn is_own(cell: &Cell) -> bool {
-    cell.method.kind() == MethodKind::External
+    cell.method.kind().is_own()
 }
 
 /// The first releases of methods that are not ours once more, on one thread and in other batches, by cell; with the plan. Errors: threads.
@@ -320,18 +319,27 @@ fn brief(cell: &Cell) -> Cell {
 
 /// Methods that release the same law, the surest first; none for those that move noise in their own way.
 fn oracles(cell: &Cell) -> Vec<Method> {
-    let nonnegative = cell.method.nonnegative();
-    let exact = Method::Exact { nonnegative };
-    let chain = Method::LineGibbs { sweeps: Some(SWEEPS), nonnegative, start: Start::default() };
-    match cell.method {
-        Method::Exact { .. } if cell.law == LawKind::Gaussian => {
-            vec![chain, Method::L2]
-        }
-        Method::Exact { .. } => vec![chain],
-        method if method.conditions() => vec![exact],
-        // Least squares moves Gaussian noise to the law that conditions it.
-        Method::L2 if cell.law == LawKind::Gaussian => vec![exact],
-        _ => Vec::new(),
+    let method = cell.method;
+    let same = |kind: MethodKind| {
+        kind.with(|option| match option.key {
+            NONNEGATIVE_KEY => Some(Value::Flag(method.nonnegative())),
+            _ if option.length => Some(Value::Count(SWEEPS)),
+            _ => option.default(),
+        })
+    };
+    // Least squares moves Gaussian noise to the law that conditions it.
+    let squares = |method: &Method| method.projection() == Some(Projection::L2);
+    let is_gaussian = cell.law == LawKind::Gaussian;
+    let exact = (method.kind() != MethodKind::EXACT).then_some(MethodKind::EXACT);
+    let chain = (method.kind() == MethodKind::EXACT).then_some(MethodKind::GIBBS);
+    if method.conditions() {
+        let all = MethodKind::ALL.iter().map(|kind| kind.with(OptionFacts::default));
+        let moved = all.filter(|other| chain.is_some() && is_gaussian && squares(other));
+        exact.into_iter().chain(chain).map(same).chain(moved).collect()
+    } else if is_gaussian && squares(&method) {
+        vec![same(MethodKind::EXACT)]
+    } else {
+        Vec::new()
     }
 }
 
@@ -340,7 +348,7 @@ fn oracles(cell: &Cell) -> Vec<Method> {
 fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracle> {
     let mut shares: Vec<f64> = Vec::new();
     match &plan.subject {
-        Subject::Hierarchy(table) if cell.method == Method::Unconstrained => {
+        Subject::Hierarchy(table) if cell.method.kind().is_free() => {
             let levels = cell.calibration.scales.len();
             let measured: usize = (0..levels).map(|level| table.hierarchy.measured(level)).sum();
             for release in outcome.rows.errors.chunks(levels) {

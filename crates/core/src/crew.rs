@@ -1,5 +1,8 @@
 //! Who does work that falls into tasks: in any order, by however many threads.
 
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
 /// Does tasks that do not depend on each other.
 pub trait Crew: Sync {
     /// The results of all tasks, in their order. `work` is given a scratch that tasks before it may have used.
@@ -10,17 +13,46 @@ pub trait Crew: Sync {
     ) -> Vec<R>;
 }
 
+/// Does numbered tasks that do not depend on each other, for callers that do not know who it is.
+pub trait Tasks: Sync {
+    /// Does the tasks from 0 to a number, in ranges of which each is done by one thread.
+    fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync));
+}
+
 /// The thread that asks.
 #[derive(Debug, Clone, Copy)]
 pub struct Alone;
 
-impl Crew for Alone {
+impl Tasks for Alone {
+    fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        work(0..number);
+    }
+}
+
+impl Tasks for &dyn Tasks {
+    fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        (**self).run(number, work);
+    }
+}
+
+impl<C: Tasks> Crew for C {
     fn each<T: Send, S: Default, R: Send>(
         &self,
         tasks: Vec<T>,
         work: impl Fn(&mut S, T) -> R + Send + Sync,
     ) -> Vec<R> {
-        let mut scratch = S::default();
-        tasks.into_iter().map(|task| work(&mut scratch, task)).collect()
+        let tasks: Vec<Mutex<Option<T>>> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+        let parts: Mutex<Vec<(usize, Vec<R>)>> = Mutex::new(Vec::new());
+        self.run(tasks.len(), &|range| {
+            let (start, mut scratch) = (range.start, S::default());
+            let own = tasks[range]
+                .iter()
+                .filter_map(|task| task.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let done = own.map(|task| work(&mut scratch, task)).collect();
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((start, done));
+        });
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_unstable_by_key(|(start, _)| *start);
+        parts.into_iter().flat_map(|(_, done)| done).collect()
     }
 }

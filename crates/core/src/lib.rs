@@ -13,6 +13,20 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+/// Types with names as these, in records.
+#[cfg(feature = "serde")]
+macro_rules! serialize_by_name {
+    ($($type:ty),*) => {
+        $(impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        })*
+    };
+}
+#[cfg(feature = "serde")]
+use serialize_by_name;
+
 pub mod chain;
 pub mod closed_form;
 pub mod coupling;
@@ -26,6 +40,7 @@ pub mod invariant;
 pub mod kernel;
 pub mod lattice;
 pub mod law;
+pub mod methods;
 pub mod pace;
 pub mod privacy;
 pub mod rng;
@@ -42,5 +57,5 @@ mod oracle;
 #[cfg(test)]
 mod testing;
 
-pub use crew::{Alone, Crew};
+pub use crew::{Alone, Crew, Tasks};
 pub use error::{Error, Result};

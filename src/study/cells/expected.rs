@@ -1,6 +1,6 @@
 //! What theory says of a cell's releases, where it says something in closed form.
 
-use crate::catalogue::{LawKind, Method};
+use crate::catalogue::{LawKind, Method, Projection};
 use crate::closed_form::{self, Noise, Operation};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -24,12 +24,12 @@ pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
 
 /// What a method does with the noise, as far as there are closed forms.
 pub fn operation(method: Method) -> Option<Operation> {
-    match method {
-        Method::Unconstrained => Some(Operation::Free),
-        Method::L2 => Some(Operation::L2),
-        Method::L1 { beta } => Some(Operation::L1 { beta }),
-        method if method.conditions() => Some(Operation::Conditioned),
-        _ => None,
+    match method.projection() {
+        Some(Projection::None) => Some(Operation::Free),
+        Some(Projection::L2) => Some(Operation::L2),
+        Some(Projection::L1 { beta }) => Some(Operation::L1 { beta }),
+        Some(_) => None,
+        None => method.conditions().then_some(Operation::Conditioned),
     }
 }
 

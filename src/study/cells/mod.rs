@@ -19,8 +19,8 @@ use crate::{table, text_value};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-text_value!(LawKind, |law: &LawKind| law.name(), LawKind::named);
-text_value!(MethodKind, |kind: &MethodKind| kind.name(), MethodKind::named);
+text_value!(column LawKind, |law: &LawKind| law.name(), LawKind::named);
+text_value!(column MethodKind, |kind: &MethodKind| kind.name(), MethodKind::named);
 text_value!(Convergence, |convergence: &Convergence| convergence.name(), Convergence::named);
 text_value!(SplitSpec, |split: &SplitSpec| split.label(), SplitSpec::named);
 
@@ -127,9 +127,9 @@ impl CellRow {
 
     /// Name and options, of a method of one's own those that it has there.
     fn title(&self) -> (&str, String) {
-        match self.method {
-            MethodKind::External => Own::named(&self.options),
-            method => (method.name(), self.options.clone()),
+        match self.method.is_own() {
+            true => Own::named(&self.options),
+            false => (self.method.name(), self.options.clone()),
         }
     }
 

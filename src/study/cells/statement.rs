@@ -1,7 +1,7 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
 use super::gamma::{gamma, is_bounded, is_paid, quick_gamma};
-use crate::catalogue::{LawKind, Method};
+use crate::catalogue::LawKind;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{
@@ -208,13 +208,13 @@ impl<'a> Statements<'a> {
         if let Some(declared) = cell.pays {
             return declared.instead(of_noise);
         }
-        match (conditioned, cell.method) {
+        match (conditioned, cell.method.kind().is_free()) {
             // Of real noise on bounded parts what is computed is a bound.
             (true, _) if cell.law.is_continuous() && is_bounded(cell, self.subject) => {
                 of_noise.with_rho(Rho::at_most)
             }
-            (true, _) | (false, Method::Unconstrained) => of_noise,
-            (false, _) => of_noise.with_rho(Rho::of_noise),
+            (true, _) | (false, true) => of_noise,
+            (false, false) => of_noise.with_rho(Rho::of_noise),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::times::half_decades;
 use crate::Result;
-use crate::chain::{self, Chain};
 use crate::diagnostics::Moments;
 use crate::engine;
 use crate::grid::Cell;
 use crate::input::Subject;
-use crate::kernel::{Dispersed, Start};
+use crate::kernel::Start;
+use crate::methods::{Chains, Conditioned, Problem};
 use crate::rng::{Role, TaskKey, stream};
 use crate::study::tell::records::Named;
 use crate::table;
@@ -53,12 +53,6 @@ table! {
     }
 }
 
-/// Draws from the exact law: as many as there are replicates in the range, each from its stream, handed on one by one.
-pub(in crate::study) type Exact = Box<dyn Fn(TaskKey, Range<u64>, &mut dyn FnMut(&[i64])) + Send + Sync>;
-
-/// Makes the exact law. Errors: it is not served.
-pub(in crate::study) type MakeExact<'a> = Box<dyn Fn() -> Result<Exact> + Send + Sync + 'a>;
-
 /// Exact draws that the chains are compared with, for each chain.
 const DRAWS_PER_CHAIN: u64 = 20;
 /// Batches of exact draws for the noise floor.
@@ -79,8 +73,10 @@ const EXACT_WORDS: u64 = 20 * (DRAWS_PER_CHAIN + BATCHES);
 
 /// A comparison that is asked for: chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
 pub(in crate::study) struct Comparison<'a> {
-    make: MakeExact<'a>,
-    exact: OnceLock<Result<Exact>>,
+    /// Of the chain.
+    problem: Problem<'a>,
+    /// The exact law, made when it is wanted, so that no pair waits for it.
+    exact: OnceLock<Result<Conditioned>>,
     extent: Extent,
     /// How many parts it has.
     parts: u64,
@@ -110,9 +106,10 @@ fn times(steps: u64) -> Vec<u64> {
 
 impl<'a> Comparison<'a> {
     /// Of a cell's chain.
-    pub(in crate::study) fn new(make: MakeExact<'a>, extent: Extent, cell: &Cell, subject: &Subject) -> Self {
+    pub(in crate::study) fn new(extent: Extent, cell: &'a Cell, subject: &'a Subject) -> Self {
         let (parts, _) = parts(extent, cell, subject);
-        Self { make, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
+        let problem = cell.problem(subject);
+        Self { problem, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
     }
 
     /// How many parts it has.
@@ -122,22 +119,22 @@ impl<'a> Comparison<'a> {
 
     /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
     /// floor.
-    pub(in crate::study) fn part<K>(
+    pub(in crate::study) fn part(
         &self,
-        kernel: &K,
+        kernel: &dyn Chains,
         start: Start,
         streams: TaskKey,
         part: u64,
-    ) -> Result<Samples>
-    where
-        K: Dispersed<Value = i64>,
-    {
+    ) -> Result<Samples> {
         let (chains, steps) = self.extent;
         let share = |n: u64| engine::share(n, part, self.parts);
-        let exact = self.exact.get_or_init(|| (self.make)()).as_ref().map_err(Clone::clone)?;
+        let exact = self.exact.get_or_init(|| self.problem.conditioned()).as_ref().map_err(Clone::clone)?;
         let drawn = |from: u64, share: Range<u64>| {
             let mut all = Histograms::default();
-            exact(streams, from + share.start..from + share.end, &mut |noise| all.add(noise, &self.levels));
+            let of = |replicate| stream(TaskKey { replicate, role: Role::Noise, ..streams });
+            exact(&mut (from + share.start..from + share.end).map(of), &mut |noise| {
+                all.add(noise, &self.levels)
+            });
             all
         };
         let reference = drawn(0, share(chains * DRAWS_PER_CHAIN));
@@ -146,18 +143,16 @@ impl<'a> Comparison<'a> {
         let times = times(steps);
         let mut by_time = vec![Histograms::default(); times.len()];
         let replicates: Vec<u64> = share(chains).collect();
-        for some in replicates.chunks(chain::side_by_side(kernel)) {
-            let ready = |&replicate: &u64| {
-                let key = |role| TaskKey { replicate, role, ..streams };
-                let state = kernel.start(start, &mut stream(key(Role::Start)))?;
-                Ok(Chain::new(state, stream(key(Role::Moves))))
+        for some in replicates.chunks(kernel.together()) {
+            let streams = |&replicate: &u64| {
+                let stream = |role| stream(TaskKey { replicate, role, ..streams });
+                (stream(Role::Start), stream(Role::Moves))
             };
-            let ready = some.iter().map(ready).collect::<Result<Vec<_>>>()?;
-            let mut seen = vec![0; ready.len()];
-            chain::visit_all(kernel, ready, &times, |chain, position| {
+            let mut seen = vec![0; some.len()];
+            kernel.visit(start, some.iter().map(streams).collect(), &times, &mut |chain, position| {
                 by_time[seen[chain]].add(position, &self.levels);
                 seen[chain] += 1;
-            });
+            })?;
         }
         Ok(Samples { reference, floors, by_time })
     }

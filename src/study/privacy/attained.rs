@@ -1,15 +1,12 @@
 //! What post-processing really pays, on tables and trees that are small enough to list their noise.
 
 use super::{CHANGES, PaidRow};
-use crate::catalogue::Method;
 use crate::engine::{Drawn, Prepared};
 use crate::grid::Cell;
-use crate::imaging::{
-    BlueDown, BlueDownScratch, L2, LatticeL1, LatticeL2, LatticeNnl2, Nnl2Scratch, TopDown, TopDownScratch,
-};
 use crate::input::Subject;
 use crate::law::{DoubleGeometric, Law};
-use crate::privacy::{Attained, TreeChange, all_choices, all_orders, attained};
+use crate::methods::Choices;
+use crate::privacy::{Attained, TreeChange, attained};
 use crate::table::Key;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -18,12 +15,9 @@ use std::ops::Range;
 const COUNTS: usize = 4;
 /// Noisy tables that are listed at most.
 const TABLES: f64 = (1u64 << 20) as f64;
-/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies in the middle between two of its
-/// points. Outputs that it takes for one make what is attained smaller, not larger.
-const GRID: f64 = 1024.0;
 
 /// Prepares a cell of a method that moves free noise. Errors: more than four counts with noise; what the method refuses.
-pub(super) fn prepare<'a>(cell: &Cell, subject: &'a Subject) -> Result<Box<dyn Prepared + 'a>> {
+pub(super) fn prepare<'a>(cell: &'a Cell, subject: &'a Subject) -> Result<Box<dyn Prepared + 'a>> {
     let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
     let (counts, scale): (&[i64], &dyn Fn(usize) -> f64) = match subject {
         Subject::Hierarchy(table) => (&table.counts, &|v| scales[table.hierarchy.level(v)]),
@@ -37,93 +31,13 @@ pub(super) fn prepare<'a>(cell: &Cell, subject: &'a Subject) -> Result<Box<dyn P
         return Err(Error::TooLarge { what, needed, limit: COUNTS as u64, unit: "counts" });
     }
     let laws = measured.iter().map(|&v| DoubleGeometric::new(scale(v))).collect::<Result<Vec<_>>>()?;
-    let map = map(cell, subject)?;
-    Ok(Box::new(Ready { cell: Key(cell.key), map, subject, counts, measured, laws }))
-}
-
-/// Gives the outputs of the noise of all counts to its second argument, with their probabilities; released counts on the grid.
-type Map<'a> = Box<dyn Fn(&[i64], &mut dyn FnMut(&[i64], f64)) -> Result<()> + Send + Sync + 'a>;
-
-fn map<'a>(cell: &Cell, subject: &'a Subject) -> Result<Map<'a>> {
-    let variances = || {
-        let laws: Vec<Result<f64>> =
-            cell.calibration.laws(|scale| Ok(DoubleGeometric::new(scale)?.variance())).collect();
-        laws.into_iter().collect::<Result<Vec<f64>>>()
-    };
-    match (cell.method, subject) {
-        (Method::TopDown, Subject::Hierarchy(table)) => {
-            let topdown = TopDown::new(&table.hierarchy, &table.counts);
-            let counts = &table.counts;
-            Ok(Box::new(move |noise, each| {
-                let noisy: Vec<i64> = noise.iter().zip(&**counts).map(|(z, x)| z + x).collect();
-                let mut scratch = TopDownScratch::default();
-                let release = |words: &mut _| {
-                    let mut out = vec![0; noisy.len()];
-                    topdown.release(&noisy, words, &mut scratch, &mut out);
-                    out
-                };
-                all_choices(release, each);
-                Ok(())
-            }))
-        }
-        (Method::BlueDown, Subject::Hierarchy(table)) => {
-            let counts = &table.counts;
-            let bluedown = BlueDown::new(&table.hierarchy, &variances()?, counts)?;
-            let keys = (1..counts.len()).filter(|&node| !table.hierarchy.is_known(node)).count() as u64;
-            Ok(Box::new(move |noise, each| {
-                let mut scratch = BlueDownScratch::default();
-                let release = |words: &mut _| {
-                    let mut out = vec![0; noise.len()];
-                    bluedown.release(counts, noise, words, &mut scratch, &mut out);
-                    out
-                };
-                // Ties are broken by keys, one for each child that is not known; a half at the root by a bit before them.
-                all_orders(bluedown.is_tied(noise), keys, release, each);
-                Ok(())
-            }))
-        }
-        (Method::L2, Subject::Hierarchy(table)) => {
-            let l2 = L2::new(&table.hierarchy, &variances()?)?;
-            Ok(projected(move |noise| {
-                l2.project(noise);
-                Ok(())
-            }))
-        }
-        (Method::L2, Subject::Table(table)) => {
-            let l2 = LatticeL2::new(&table.invariant)?;
-            Ok(projected(move |noise| {
-                l2.project(noise);
-                Ok(())
-            }))
-        }
-        (Method::L1 { beta }, Subject::Table(table)) => {
-            let l1 = LatticeL1::new(&table.invariant, &table.region, beta)?;
-            Ok(projected(move |noise| {
-                l1.project(noise);
-                Ok(())
-            }))
-        }
-        (Method::Nnl2, Subject::Table(table)) => {
-            let nnl2 = LatticeNnl2::new(&table.invariant, &table.region)?;
-            Ok(projected(move |noise| nnl2.project(&mut Nnl2Scratch::default(), noise)))
-        }
-        (method, _) => Err(crate::catalogue::unsupported(method.name(), "a study of privacy")),
-    }
-}
-
-fn projected<'a>(project: impl Fn(&mut [f64]) -> Result<()> + Send + Sync + 'a) -> Map<'a> {
-    Box::new(move |noise, each| {
-        let mut noise: Vec<f64> = noise.iter().map(|&z| z as f64).collect();
-        project(&mut noise)?;
-        let output: Vec<i64> = noise.iter().map(|z| libm::rint(z * GRID) as i64).collect();
-        each(&output, 1.0);
-        Ok(())
-    })
+    let choices = cell.method.choices(&cell.problem(subject))?;
+    Ok(Box::new(Ready { cell: Key(cell.key), choices, subject, counts, measured, laws }))
 }
 
 struct Ready<'a> {
     cell: Key,
-    map: Map<'a>,
+    choices: Choices<'a>,
     subject: &'a Subject,
     counts: &'a [i64],
     /// Counts that are not known, in order.
@@ -156,7 +70,7 @@ impl Ready<'_> {
             let mut all = vec![0; self.counts.len()];
             let paid = attained(&self.laws, &zeros, &of_measured, self.reach(), |noise, each| {
                 self.measured.iter().zip(noise).for_each(|(&v, &z)| all[v] = z);
-                (self.map)(&all, each)
+                (self.choices)(&all, each)
             })?;
             let pairs = worst[kind].as_ref().map_or(0, |(.., pairs)| *pairs) + 1;
             match &mut worst[kind] {

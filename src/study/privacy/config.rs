@@ -26,14 +26,9 @@ impl Section for PrivacyBlock {
     }
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
-        match kind {
-            MethodKind::Exact
-            | MethodKind::L1
-            | MethodKind::L2
-            | MethodKind::Nnl2
-            | MethodKind::TopDown
-            | MethodKind::BlueDown => Ok(()),
-            _ => Err(
+        match kind.facts().is_listed {
+            true => Ok(()),
+            false => Err(
                 "a study of privacy wants exact, or l1, l2, nnl2, topdown, bluedown of a few counts: it computes, it draws nothing",
             ),
         }

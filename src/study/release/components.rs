@@ -1,7 +1,7 @@
 //! Components of tables: distances over them, and variances against closed forms.
 
 use super::rows::Draw;
-use crate::catalogue::MethodKind;
+use crate::catalogue::{MethodKind, Projection};
 use crate::closed_form::{EntryOfTotal, Noise, Operation};
 use crate::diagnostics::{BoxPlot, Estimate, Moments};
 use crate::failure::Result;
@@ -230,7 +230,7 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
 /// Mean squared errors beside their closed forms.
 fn variances(run: &str, parts: &[Parts]) -> Page {
     let known = |cell: &CellRow, rows: &[ComponentRow]| {
-        cell.method != MethodKind::Unconstrained && rows.iter().any(|row| row.mse_expected.is_some())
+        !cell.method.is_free() && rows.iter().any(|row| row.mse_expected.is_some())
     };
     let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
     let mut header: Vec<&str> = vec!["noise", "method", "entries", "variance", "closed form", "z"];
@@ -299,9 +299,10 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
 /// Conditioning against least squares, by size of the component.
 fn ratios(run: &str, parts: &[Parts]) -> Page {
     let mut body = Vec::new();
-    for (cell, rows) in parts.iter().filter(|(cell, _)| cell.method == MethodKind::Exact) {
+    for (cell, rows) in parts.iter().filter(|(cell, _)| cell.method == MethodKind::EXACT) {
         let noise = |c: &CellRow| (c.law, c.epsilon, c.delta, c.sensitivity, c.nonnegative, c.split.clone());
-        let same = |other: &CellRow| other.method == MethodKind::L2 && noise(other) == noise(cell);
+        let squares = |kind: MethodKind| kind.with(|_| None).projection() == Some(Projection::L2);
+        let same = |other: &CellRow| squares(other.method) && noise(other) == noise(cell);
         let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };
         for (a, b) in rows.iter().zip(imaged) {
             let ratio = a.mse / b.mse;

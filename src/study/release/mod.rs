@@ -30,17 +30,18 @@ pub use draw_all::{Outcome, draw_all};
 pub use entries::EntryRow;
 pub use errors::{ErrorRow, LevelRow};
 pub use nodes::{NodeDrawRow, NodeRow};
-pub use rows::{Draw, Draws, Rows};
+pub use rows::{Draw, Draws as KeptDraws, Rows};
 pub use tails::TailRow;
 
 use self::config::{ReleaseBlock, ReleaseFile};
 pub(super) use self::draw::with_own;
 use crate::config::{Certify, Pairs};
 use crate::coupling::MeetingTimes;
-use crate::engine::{self, Drawn, Each, Look, Prepared, encode};
+use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{Keep, KeptNodes};
+use crate::methods::{Draws, Out};
 use crate::page::Page;
 use crate::store::{Run, RunFolder};
 use crate::study::cells::{self, CellRow, FailureRow, Paid, StatementRow, gamma};
@@ -51,7 +52,6 @@ use crate::study::tell::figures::{Figures, Sample};
 use crate::study::tell::published::Published;
 use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
-use rows::Releases;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ type MetTimes = std::result::Result<Vec<MeetingTimes>, String>;
 struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
-    releases: Box<dyn Releases>,
+    releases: Box<dyn Draws>,
 }
 
 /// The pairs that a cell runs: the first with its chain those that certify all of them.
@@ -85,7 +85,7 @@ fn parts(pairs: &Pairs, cell: &Cell) -> (u64, u64) {
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
         let mut rows = Rows::asked(self.plan.asked.clone());
-        let drawn = self.releases.replicates(replicates, &mut rows);
+        let drawn = self.releases.draw(replicates, &mut Out { crew: &Pool, sink: &mut rows });
         (Drawn::Held(Box::new(rows)), drawn)
     }
 

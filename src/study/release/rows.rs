@@ -2,14 +2,12 @@
 
 use super::chain_row::ChainRow;
 use super::errors::ErrorRow;
-use crate::Result;
 use crate::engine::{Held, encode};
 use crate::input::Asked;
-use crate::law::Value;
-use crate::privacy::Declared;
+use crate::law::Errors;
+use crate::methods::{Sink, Sums};
 use crate::rng::TaskKey;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The errors of all entries in one release, or in one record of a chain.
@@ -97,43 +95,15 @@ pub struct Rows {
     asked: Option<Arc<Asked>>,
 }
 
-/// Records of one chain's second half.
-pub(super) const RECORDS: u64 = 512;
-/// Chains of one cell that keep their traces for R-hat.
-pub(super) const TRACED_CHAINS: u64 = 8;
-
 impl Rows {
     /// No rows yet of releases of which this is asked.
     pub(super) fn asked(asked: Option<Arc<Asked>>) -> Self {
         Self { asked, ..Self::default() }
     }
 
-    /// Whether anything is asked of single nodes or entries.
-    pub(super) fn is_asked(&self) -> bool {
-        self.asked.is_some()
-    }
-
     /// How many replicates gave a release.
     pub(super) fn releases(&self) -> u64 {
         self.errors.iter().filter(|row| row.level == 1).count() as u64
-    }
-
-    /// Adds what is asked of one release, of the errors of all its nodes or entries.
-    pub(super) fn answer<V: Value>(&mut self, replicate: u64, errors: &[V]) {
-        let Some(asked) = &self.asked else { return };
-        if !asked.queries.is_empty() {
-            self.answers.push(Draw { replicate, iteration: 1, errors: &asked.answers(errors) });
-        }
-        if asked.nodes.is_some() {
-            self.nodes.push(Draw { replicate, iteration: 1, errors: &asked.kept(errors) });
-        }
-    }
-
-    /// Adds one release of a table: its errors, and whether it satisfies the invariant.
-    pub(super) fn release(&mut self, key: TaskKey, errors: &[f64], kept: bool) {
-        self.errors.push(ErrorRow::of(key, 1, errors, kept));
-        self.draws.push(Draw { replicate: key.replicate, iteration: 1, errors });
-        self.answer(key.replicate, errors);
     }
 
     /// The same with replicates that are counted on from a number.
@@ -185,16 +155,39 @@ impl Held for Rows {
     }
 }
 
-/// A cell ready to release.
-pub(super) trait Releases: Send + Sync {
-    /// Draws a range of replicates. On an error the rows before it are kept.
-    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()>;
-    /// Total variation error of a draw that the sampler itself states; NaN if unknown.
-    fn tv_error(&self) -> f64;
+impl Sink for Rows {
+    fn wants_counts(&self) -> bool {
+        self.asked.is_some()
+    }
 
-    /// What a mechanism of one's own says that it pays.
-    fn pays(&self) -> Option<Declared> {
-        None
+    fn level(&mut self, key: TaskKey, level: u32, errors: Sums, kept: bool) {
+        self.errors.push(ErrorRow::of(key, level, errors, kept));
+    }
+
+    fn counts(&mut self, replicate: u64, errors: Errors) {
+        let Some(asked) = &self.asked else { return };
+        let (answers, kept) = match errors {
+            Errors::Integers(errors) => (asked.answers(errors), asked.kept(errors)),
+            Errors::Reals(errors) => (asked.answers(errors), asked.kept(errors)),
+        };
+        if !asked.queries.is_empty() {
+            self.answers.push(Draw { replicate, iteration: 1, errors: &answers });
+        }
+        if asked.nodes.is_some() {
+            self.nodes.push(Draw { replicate, iteration: 1, errors: &kept });
+        }
+    }
+
+    fn draw(&mut self, replicate: u64, iteration: u64, errors: &[f64]) {
+        self.draws.push(Draw { replicate, iteration, errors });
+    }
+
+    fn chain(&mut self, key: TaskKey, level: u32, steps: (u64, u64), trace: &[f64]) {
+        self.chains.push(ChainRow::of(key, level, steps, trace));
+    }
+
+    fn traces(&mut self, traces: Vec<Vec<f64>>) {
+        self.traces.push(traces);
     }
 }
 

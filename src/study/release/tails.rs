@@ -1,6 +1,6 @@
 //! Tails of the noise's norm under their bounds.
 
-use crate::catalogue::{LawKind, MethodKind};
+use crate::catalogue::LawKind;
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::page::Page;
@@ -31,9 +31,7 @@ pub(super) const NORMS: usize = 100_000;
 /// Whether a cell draws a law whose tail has a bound.
 pub(super) fn bounded(cell: &Cell) -> bool {
     let law = matches!(cell.law, LawKind::L2 | LawKind::GeneralizedGaussian | LawKind::DiscreteGaussian);
-    let method = cell.method.kind();
-    use MethodKind::{Exact, Klein, LatticeMetropolis, LineGibbs};
-    law && matches!(method, Exact | Klein | LineGibbs | LatticeMetropolis)
+    law && cell.method.kind().facts().has_tails
 }
 
 /// The rows of a cell; `norms`: of its releases.

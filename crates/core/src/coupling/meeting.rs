@@ -209,11 +209,11 @@ pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
 /// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
 ///
 /// ```
-/// use congenial::coupling::{MeetingTimes, meet};
-/// use congenial::invariant::Linear;
-/// use congenial::kernel::{LatticeGibbs, Start};
-/// use congenial::law::DoubleGeometric;
-/// use congenial::rng::{Role, TaskKey, stream};
+/// use congenial_core::coupling::{MeetingTimes, meet};
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{LatticeGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
 ///
 /// // A 3 x 3 table of which both margins are kept.
 /// let kernel = LatticeGibbs::new(&Linear::margins(3, 3)?, None, DoubleGeometric::new(1.0)?)?;
@@ -226,7 +226,7 @@ pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
 /// assert!(times.is_bounded());
 /// // After 500 steps the chain is close to its law, in total variation.
 /// assert!(times.bound(500).mean < 0.01);
-/// # Ok::<(), congenial::Error>(())
+/// # Ok::<(), congenial_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -28,10 +28,10 @@ use crate::rng::Rng;
 /// A draw costs O(nodes + Σ |z|) for the double geometric law and O(nodes · sigma) otherwise.
 ///
 /// ```
-/// use congenial::exact::{IntegerTree, PartsScratch};
-/// use congenial::invariant::Hierarchy;
-/// use congenial::law::DoubleGeometric;
-/// use congenial::rng::{Role, TaskKey, stream};
+/// use congenial_core::exact::{IntegerTree, PartsScratch};
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
 ///
 /// // A state, two counties, and two towns in each.
 /// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 2, 2])?;
@@ -45,7 +45,7 @@ use crate::rng::Rng;
 /// tree.check(&noise)?; // every sum holds
 /// assert!(counts.iter().zip(&noise).all(|(x, z)| x + z >= 0));
 /// assert!(sampler.tv_error() < 1e-12);
-/// # Ok::<(), congenial::Error>(())
+/// # Ok::<(), congenial_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct IntegerTree {

@@ -39,10 +39,10 @@ pub trait ExactLattice: LatticeLaw {
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 ///
 /// ```
-/// use congenial::exact::{LatticeExact, LatticeScratch};
-/// use congenial::invariant::Linear;
-/// use congenial::law::DoubleGeometric;
-/// use congenial::rng::{Role, TaskKey, stream};
+/// use congenial_core::exact::{LatticeExact, LatticeScratch};
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
 ///
 /// let invariant = Linear::margins(3, 4)?;
 /// let sampler = LatticeExact::new(&invariant, None, DoubleGeometric::new(2.0)?)?;
@@ -50,7 +50,7 @@ pub trait ExactLattice: LatticeLaw {
 /// let mut noise = [0; 12];
 /// sampler.draw(&mut rng, &mut LatticeScratch::default(), &mut noise);
 /// assert!(invariant.holds(&noise));
-/// # Ok::<(), congenial::Error>(())
+/// # Ok::<(), congenial_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct LatticeExact {

@@ -17,15 +17,15 @@ use std::ops::Range;
 /// through consistency, with general weights. Known nodes have no noise: they count as measured without variance.
 ///
 /// ```
-/// use congenial::imaging::L2;
-/// use congenial::invariant::Hierarchy;
+/// use congenial_core::imaging::L2;
+/// use congenial_core::invariant::Hierarchy;
 ///
 /// // A root and two leaves, measured alike.
 /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
 /// let mut noise = [3.0, 0.0, 0.0];
 /// L2::new(&tree, &[1.0, 1.0])?.project(&mut noise);
 /// assert!((noise[0] - 2.0).abs() < 1e-12 && (noise[1] - 1.0).abs() < 1e-12);
-/// # Ok::<(), congenial::Error>(())
+/// # Ok::<(), congenial_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct L2 {

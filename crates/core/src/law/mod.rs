@@ -28,7 +28,7 @@ pub use laplace::{Laplace, RateTables};
 pub(crate) use lattice_law::downhill;
 pub use lattice_law::{LatticeLaw, NormTables};
 pub use tabled::Tabled;
-pub use value::Value;
+pub use value::{Errors, Value};
 
 use crate::error::{Error, Result};
 use crate::rng::Rng;

@@ -3,6 +3,15 @@
 use std::fmt::{Debug, Display};
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
+/// Errors of counts, of one kind or the other.
+#[derive(Debug, Clone, Copy)]
+pub enum Errors<'a> {
+    /// Integers.
+    Integers(&'a [i64]),
+    /// Reals.
+    Reals(&'a [f64]),
+}
+
 /// An integer (`i64`) or a real (`f64`) noise value, in counts.
 pub trait Value:
     Copy
@@ -26,6 +35,8 @@ pub trait Value:
     const MAX_BOUND: Self;
     /// Whether all are integers.
     const WHOLE: bool;
+    /// Some of them, as what they are.
+    fn errors(values: &[Self]) -> Errors<'_>;
     /// As a real number.
     fn to_f64(self) -> f64;
     /// An exact count as a value.
@@ -44,6 +55,9 @@ impl Value for i64 {
     const MIN_BOUND: Self = i64::MIN;
     const MAX_BOUND: Self = i64::MAX;
     const WHOLE: bool = true;
+    fn errors(values: &[Self]) -> Errors<'_> {
+        Errors::Integers(values)
+    }
     fn to_f64(self) -> f64 {
         self as f64
     }
@@ -69,6 +83,9 @@ impl Value for f64 {
     const MIN_BOUND: Self = f64::NEG_INFINITY;
     const MAX_BOUND: Self = f64::INFINITY;
     const WHOLE: bool = false;
+    fn errors(values: &[Self]) -> Errors<'_> {
+        Errors::Reals(values)
+    }
     fn to_f64(self) -> f64 {
         self
     }

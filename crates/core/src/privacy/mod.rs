@@ -34,16 +34,5 @@ pub use tree::{
     TreeChange, TreeConditioning, TreeCosts, TreePaid, WorstChange, tree_corner, tree_gamma_bound,
 };
 
-/// By their names.
 #[cfg(feature = "serde")]
-macro_rules! serialize_by_name {
-    ($($type:ty),*) => {
-        $(impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
-            }
-        })*
-    };
-}
-#[cfg(feature = "serde")]
-serialize_by_name!(Accountant, ChangeKind, Measure);
+crate::serialize_by_name!(Accountant, ChangeKind, Measure);

@@ -8,7 +8,7 @@ pub(super) use page::{pages, records, shows};
 pub(super) use sets::side_by_side;
 
 use crate::diagnostics::{Estimate, Moments};
-use crate::law::Value;
+use crate::methods::Sums;
 use crate::page::finite;
 use crate::rng::TaskKey;
 use crate::table;
@@ -49,67 +49,12 @@ table! {
 }
 
 impl ErrorRow {
-    /// Sums up the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
-    pub(super) fn of<V: Value>(key: TaskKey, level: u32, errors: &[V], kept: bool) -> Self {
-        Sums::of(errors).row(key, level, kept)
-    }
-}
-
-/// Sums over the errors of some nodes.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Sums {
-    nodes: usize,
-    l1: f64,
-    squares: f64,
-    errors: f64,
-}
-
-impl Sums {
-    pub(super) fn of<V: Value>(errors: &[V]) -> Self {
-        // Integers whose squares sum to less are summed exactly, in any order.
-        const EXACT: f64 = (1u64 << 53) as f64;
-        if V::WHOLE {
-            let (fours, rest) = errors.as_chunks::<4>();
-            let mut lanes = [Self::default(); 4];
-            fours.iter().for_each(|four| lanes.iter_mut().zip(four).for_each(|(lane, &z)| lane.add(z)));
-            rest.iter().for_each(|&z| lanes[0].add(z));
-            let all: Self = lanes.into_iter().sum();
-            if all.squares < EXACT {
-                return all;
-            }
-        }
-        let mut all = Self::default();
-        errors.iter().for_each(|&z| all.add(z));
-        all
-    }
-
-    #[inline]
-    fn add<V: Value>(&mut self, error: V) {
-        let z = error.to_f64();
-        self.nodes += 1;
-        self.l1 += z.abs();
-        self.squares += z * z;
-        self.errors += z;
-    }
-
-    /// The row of a level, from 1.
-    pub(super) fn row(self, key: TaskKey, level: u32, kept: bool) -> ErrorRow {
-        let Self { nodes, l1, squares, errors } = self;
+    /// Of the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    pub(super) fn of(key: TaskKey, level: u32, sums: Sums, kept: bool) -> Self {
+        let Sums { nodes, l1, squares, errors } = sums;
         let bias = errors / nodes as f64;
         let TaskKey { cell, replicate, .. } = key;
-        ErrorRow { cell: Key(cell), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
-    }
-}
-
-/// One after the other.
-impl std::iter::Sum for Sums {
-    fn sum<I: Iterator<Item = Self>>(pieces: I) -> Self {
-        pieces.fold(Self::default(), |a, b| Self {
-            nodes: a.nodes + b.nodes,
-            l1: a.l1 + b.l1,
-            squares: a.squares + b.squares,
-            errors: a.errors + b.errors,
-        })
+        Self { cell: Key(cell), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
     }
 }
 

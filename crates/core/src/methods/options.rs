@@ -1,10 +1,10 @@
 //! Options of methods: their kinds, ranges and defaults, and their values.
 
+use super::own::Own;
 use crate::exact::Source;
 use crate::invariant::{Linear, dependent_entries};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
-use crate::own::Own;
 use std::fmt;
 
 /// What is known of an option.
@@ -18,6 +18,8 @@ pub struct OptionFacts {
     pub kind: Kind,
     /// Whether it is the length of a chain: an option of releases, not of coupled chains, which run until they meet.
     pub length: bool,
+    /// Whether a name that is its default is no part of what a cell is.
+    pub is_silent: bool,
 }
 
 /// The values of an option, with its default.
@@ -81,6 +83,16 @@ impl OptionFacts {
             Kind::Number { default, .. } => default.map(Value::Number),
             Kind::Name(names) => Some(Value::Name(names[0])),
             Kind::Own => None,
+        }
+    }
+
+    /// The value as a part of what a cell is: a flag and a name have one always, unless the default is silent.
+    pub(super) fn normal(&self, value: Option<Value>) -> Option<Value> {
+        match self.kind {
+            Kind::Flag => value.or(Some(Value::Flag(false))),
+            Kind::Name(names) if self.is_silent => value.filter(|value| *value != Value::Name(names[0])),
+            Kind::Name(names) => value.or(Some(Value::Name(names[0]))),
+            Kind::Count(_) | Kind::Number { .. } | Kind::Own => value,
         }
     }
 
@@ -150,20 +162,15 @@ impl fmt::Display for Given {
     }
 }
 
-/// A type of values of an option; `None` where an option has no value.
+/// A type of values of an option.
 pub trait OptionValue: Copy {
-    /// From the value. Of a kind that the option does not have: the type's own default.
+    /// From the value; without one, or of a kind that the option does not have, the type's own default.
     fn read(value: Option<Value>) -> Self;
-    /// The value.
-    fn value(self) -> Option<Value>;
 }
 
 impl OptionValue for bool {
     fn read(value: Option<Value>) -> Self {
         value == Some(Value::Flag(true))
-    }
-    fn value(self) -> Option<Value> {
-        Some(Value::Flag(self))
     }
 }
 
@@ -171,17 +178,11 @@ impl OptionValue for Option<u64> {
     fn read(value: Option<Value>) -> Self {
         if let Some(Value::Count(n)) = value { Some(n) } else { None }
     }
-    fn value(self) -> Option<Value> {
-        self.map(Value::Count)
-    }
 }
 
 impl OptionValue for Option<f64> {
     fn read(value: Option<Value>) -> Self {
         if let Some(Value::Number(x)) = value { Some(x) } else { None }
-    }
-    fn value(self) -> Option<Value> {
-        self.map(Value::Number)
     }
 }
 
@@ -189,21 +190,15 @@ impl OptionValue for f64 {
     fn read(value: Option<Value>) -> Self {
         Option::<f64>::read(value).unwrap_or(f64::NAN)
     }
-    fn value(self) -> Option<Value> {
-        Some(Value::Number(self))
-    }
 }
 
 impl OptionValue for Option<Own> {
     fn read(value: Option<Value>) -> Self {
         if let Some(Value::Own(own)) = value { Some(own) } else { None }
     }
-    fn value(self) -> Option<Value> {
-        self.map(Value::Own)
-    }
 }
 
-/// Names of what an option chooses among.
+/// Names of what an option chooses among, the default first.
 macro_rules! names {
     ($type:ty: $($name:literal = $value:path),*) => {
         impl OptionValue for $type {
@@ -211,15 +206,14 @@ macro_rules! names {
                 let all = [$(($name, $value)),*];
                 all.into_iter().find(|(name, _)| value == Some(Value::Name(name))).unwrap_or(all[0]).1
             }
-            fn value(self) -> Option<Value> {
-                Some(Value::Name(match self { $($value => $name),* }))
-            }
         }
     };
 }
 
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
+names!(SolveFor: "last" = SolveFor::Last, "first" = SolveFor::First, "largest" = SolveFor::Largest, "smallest" = SolveFor::Smallest);
+names!(Start: "over-dispersed" = Start::OverDispersed, "free-noise" = Start::FreeNoise, "published" = Start::Published);
 
 /// Which entries `mis` solves for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -254,33 +248,43 @@ impl SolveFor {
     }
 }
 
-/// The same where the default is no part of a cell's options.
-macro_rules! names_but_default {
-    ($type:ty: $default:path, $($name:literal = $value:path),*) => {
-        impl OptionValue for $type {
-            fn read(value: Option<Value>) -> Self {
-                let all = [$(($name, $value)),*];
-                all.into_iter().find(|(name, _)| value == Some(Value::Name(name))).map_or($default, |(_, value)| value)
-            }
-            fn value(self) -> Option<Value> {
-                match self {
-                    $default => None,
-                    $($value => Some(Value::Name($name)),)*
-                }
-            }
-        }
-    };
-}
-
-names_but_default!(
-    SolveFor: SolveFor::Last, "first" = SolveFor::First, "largest" = SolveFor::Largest, "smallest" = SolveFor::Smallest
-);
-names_but_default!(Start: Start::OverDispersed, "free-noise" = Start::FreeNoise, "published" = Start::Published);
-
 /// `a`, `a or b`, `a, b or c`.
 fn either(names: &[&str]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
         _ => names.concat(),
+    }
+}
+
+/// A value as it is given, of whichever kind it is.
+#[cfg(feature = "serde")]
+mod given {
+    use super::Given;
+    use serde::de::{self, Deserialize, Deserializer, Visitor};
+    use std::fmt;
+
+    impl<'de> Deserialize<'de> for Given {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct GivenVisitor;
+            impl Visitor<'_> for GivenVisitor {
+                type Value = Given;
+                fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                    f.write_str("a number, a text, true or false")
+                }
+                fn visit_bool<E: de::Error>(self, v: bool) -> Result<Given, E> {
+                    Ok(Given::Flag(v))
+                }
+                fn visit_i64<E: de::Error>(self, v: i64) -> Result<Given, E> {
+                    Ok(Given::Integer(v))
+                }
+                fn visit_f64<E: de::Error>(self, v: f64) -> Result<Given, E> {
+                    Ok(Given::Number(v))
+                }
+                fn visit_str<E: de::Error>(self, v: &str) -> Result<Given, E> {
+                    Ok(Given::Text(v.to_owned()))
+                }
+            }
+            deserializer.deserialize_any(GivenVisitor)
+        }
     }
 }

@@ -3,6 +3,6 @@
 use crate::Error;
 
 /// That a method does not serve something; the config refuses these before a run begins.
-pub(crate) fn unsupported(method: &'static str, what: &str) -> Error {
+pub fn unsupported(method: &'static str, what: &str) -> Error {
     Error::Unsupported { method, what: what.to_owned(), reason: "they do not go together" }
 }

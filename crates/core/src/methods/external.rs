@@ -1,17 +1,67 @@
-//! Methods of one's own: what they are told of a cell, and what becomes of their releases.
+//! `external`: methods that are not ours: what they are told of a problem, and what becomes of their releases.
 
-use super::super::rows::{Releases, Rows};
-use super::imaging::Free;
-use crate::catalogue::Method;
-use crate::grid::{Cell, Plan};
-use crate::input::InvariantTable;
+use super::define::Define;
+use super::draws::{Draws, Out};
+use super::facts::{FOUR, Facts, IMAGING, PRODUCTS, on_tables, on_trees};
+use super::known_options::option;
+use super::laws::TreeNoise;
+use super::options::{Kind, OptionFacts};
+use super::own::{Own, OwnReleases, Promises, Structure, Task};
+use super::pieces::InPieces;
+use super::problem::{OnTable, Problem};
+use super::table::Free;
+use super::tree::Tree;
+use crate::crew::Tasks;
+use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
-use crate::own::{Own, OwnReleases, Promises, Structure, Task};
+use crate::law::Value;
 use crate::privacy::Declared;
 use crate::rng::{Rng, Role, TaskKey, stream};
-use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// A method of one's own.
+pub(super) struct External;
+
+static OWN: OptionFacts = option("own", "the method", Kind::Own);
+
+const WHAT: &str = "a method of one's own: a program, or a type that was registered";
+
+static FACTS: Facts = Facts {
+    name: super::own::EXTERNAL,
+    options: &[&OWN],
+    on_trees: on_trees(WHAT, FOUR, FOUR),
+    on_tables: on_tables(WHAT, PRODUCTS, PRODUCTS),
+    is_own: true,
+    words: 1_000,
+    ..IMAGING
+};
+
+impl Define for External {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn on_tree<L: TreeNoise>(&self, problem: &Problem, tree: Tree<L>) -> Result<Box<dyn Draws>> {
+        match problem.asked.own() {
+            Some(own) => Ok(Box::new(OwnTree::new(own, problem, tree)?)),
+            None => Err(problem.unsupported("a hierarchy")),
+        }
+    }
+
+    fn on_free(
+        &self,
+        problem: &Problem,
+        table: OnTable,
+        free: Free,
+        variance: f64,
+    ) -> Result<Box<dyn Draws>> {
+        match problem.asked.own() {
+            Some(own) => Ok(Box::new(on_table(own, problem, table, free, variance)?)),
+            None => Err(problem.unsupported("free noise")),
+        }
+    }
+}
 
 /// Releases that a method is given at once at most, and their counts.
 const REPLICATES: u64 = 1 << 12;
@@ -20,16 +70,8 @@ const COUNTS: u64 = 1 << 20;
 /// The largest integer of which every smaller one is a number of its own.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// Key of the streams of a cell's noise: a method of one's own shares it with `unconstrained`, and so with all others.
-pub(super) fn noise_key(plan: &Plan, cell: &Cell) -> u64 {
-    match cell.method {
-        Method::External { .. } => cell.with(Method::Unconstrained, &plan.subject).streams,
-        _ => cell.streams,
-    }
-}
-
 /// A tree, as methods are told of it.
-pub(super) fn tree(tree: &Hierarchy) -> Structure {
+fn structure(tree: &Hierarchy) -> Structure {
     let begins = (0..tree.levels()).map(|level| tree.level_nodes(level).start);
     Structure::Tree {
         parents: (0..tree.nodes()).map(|v| tree.parent(v) as i64).collect(),
@@ -38,7 +80,7 @@ pub(super) fn tree(tree: &Hierarchy) -> Structure {
 }
 
 /// A table, as methods are told of it: what every release keeps is no secret.
-fn table(table: &InvariantTable) -> Structure {
+fn table(table: OnTable) -> Structure {
     let value = |row: &[(u32, i64)]| row.iter().map(|&(entry, a)| a * table.counts[entry as usize]).sum();
     let bounds = (0..table.counts.len()).flat_map(|entry| {
         let (lower, upper) = table.inequalities.bounds_of(entry);
@@ -53,17 +95,17 @@ fn table(table: &InvariantTable) -> Structure {
     }
 }
 
-/// A method for a cell. Errors: it does not serve it.
-pub(super) fn ready(
+/// A method for a problem. Errors: it does not serve it.
+fn ready(
     own: Own,
-    cell: &Cell,
+    problem: &Problem,
     structure: Structure,
     variances: Vec<f64>,
 ) -> Result<Box<dyn OwnReleases>> {
     let task = Task {
         structure: Arc::new(structure),
-        law: cell.law.name(),
-        epsilon: cell.epsilon,
+        law: problem.law.name(),
+        epsilon: problem.epsilon,
         variances,
         options: Vec::new(),
     };
@@ -71,19 +113,19 @@ pub(super) fn ready(
 }
 
 /// Replicates together, as many as a method is given at once.
-pub(super) fn batches(range: Range<u64>, counts: usize) -> impl Iterator<Item = Range<u64>> {
+fn batches(range: Range<u64>, counts: usize) -> impl Iterator<Item = Range<u64>> {
     let most = (COUNTS / counts.max(1) as u64).clamp(1, REPLICATES);
     let end = range.end;
     range.step_by(most as usize).map(move |start| start..(start + most).min(end))
 }
 
 /// The seed of a replicate.
-pub(super) fn seed(key: TaskKey, replicate: u64) -> u64 {
+fn seed(key: TaskKey, replicate: u64) -> u64 {
     stream(TaskKey { replicate, role: Role::Own, ..key }).next_u64()
 }
 
 /// What a method released, as integers. Errors: what is none.
-pub(super) fn integers(released: &[f64]) -> Result<Vec<i64>> {
+fn integers(released: &[f64]) -> Result<Vec<i64>> {
     finite(released)?;
     let whole = |(i, &x): (usize, &f64)| match x == x.trunc() && x.abs() <= WHOLE {
         true => Ok(x as i64),
@@ -93,7 +135,7 @@ pub(super) fn integers(released: &[f64]) -> Result<Vec<i64>> {
 }
 
 /// Errors: what is no number.
-pub(super) fn finite(released: &[f64]) -> Result<()> {
+fn finite(released: &[f64]) -> Result<()> {
     match released.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
         Some(i) => Err(Error::Own(format!("it released {} as count {}", released[i], i + 1))),
@@ -102,7 +144,7 @@ pub(super) fn finite(released: &[f64]) -> Result<()> {
 
 /// Errors of a real release on a tree, whose sums hold as they do of our own methods: rounding of the largest count is taken out of them. Errors: a sum, or a
 /// known count, that is off by more.
-pub(super) fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> Result<()> {
+fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> Result<()> {
     let most = released.iter().fold(1.0f64, |most, y| most.max(y.abs()));
     let rounding = 4.0 * f64::EPSILON * tree.nodes() as f64 * most;
     for v in 0..tree.nodes() {
@@ -122,31 +164,25 @@ pub(super) fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> 
     Ok(())
 }
 
-/// Prepares a cell on a table.
-pub(super) fn prepare(
-    own: Own,
-    cell: &Cell,
-    (seed, noise_key): (u64, u64),
-    subject: &InvariantTable,
-    (free, variance): (Free, f64),
-) -> Result<Box<dyn Releases>> {
+/// On a table, with free noise and its variance.
+fn on_table(own: Own, problem: &Problem, subject: OnTable, free: Free, variance: f64) -> Result<OwnTable> {
     let mut variances = vec![variance; subject.counts.len()];
     subject.known.iter().for_each(|&entry| variances[entry as usize] = 0.0);
-    let key = TaskKey { seed, cell: cell.streams, replicate: 0, role: Role::Noise };
-    Ok(Box::new(OnTable {
-        releases: ready(own, cell, table(subject), variances)?,
+    let key = problem.streams.key;
+    Ok(OwnTable {
+        releases: ready(own, problem, table(subject), variances)?,
         promises: own.promises(),
         free,
-        counts: subject.counts.clone(),
-        known: subject.known.clone(),
+        counts: subject.counts.to_vec(),
+        known: subject.known.to_vec(),
         invariant: subject.invariant.clone(),
         region: subject.region.clone(),
         key,
-        noise: TaskKey { cell: noise_key, ..key },
-    }))
+        noise: TaskKey { cell: problem.streams.noise, ..key },
+    })
 }
 
-struct OnTable {
+struct OwnTable {
     releases: Box<dyn OwnReleases>,
     promises: Promises,
     free: Free,
@@ -159,8 +195,8 @@ struct OnTable {
     noise: TaskKey,
 }
 
-impl Releases for OnTable {
-    fn replicates(&self, range: Range<u64>, rows: &mut Rows) -> Result<()> {
+impl Draws for OwnTable {
+    fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()> {
         let entries = self.counts.len();
         for batch in batches(range, entries) {
             let mut counts = vec![0.0; entries * (batch.end - batch.start) as usize];
@@ -177,7 +213,7 @@ impl Releases for OnTable {
             self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
             for ((replicate, released), widest) in batch.zip(counts.chunks_mut(entries)).zip(widest) {
                 let kept = self.check(released, widest)?;
-                rows.release(TaskKey { replicate, ..self.key }, released, kept);
+                out.release(TaskKey { replicate, ..self.key }, released, kept);
             }
         }
         Ok(())
@@ -192,7 +228,7 @@ impl Releases for OnTable {
     }
 }
 
-impl OnTable {
+impl OwnTable {
     /// Makes errors of what was released; whether it keeps the invariant. Errors: a promise that is broken.
     fn check(&self, released: &mut [f64], widest: f64) -> Result<bool> {
         let promises = self.promises;
@@ -220,5 +256,83 @@ impl OnTable {
             inequalities?;
         }
         Ok(kept)
+    }
+}
+
+/// A method that is not ours.
+struct OwnTree<L: TreeNoise> {
+    tree: Tree<L>,
+    releases: Box<dyn OwnReleases>,
+    promises: Promises,
+}
+
+impl<L: TreeNoise> OwnTree<L> {
+    /// Errors: it does not serve the problem.
+    fn new(own: Own, problem: &Problem, tree: Tree<L>) -> Result<Self> {
+        let hierarchy = &tree.hierarchy;
+        let mut variances = vec![0.0; hierarchy.nodes()];
+        for (level, law) in tree.laws.iter().enumerate() {
+            let nodes = hierarchy.level_nodes(level);
+            nodes.filter(|&v| !hierarchy.is_known(v)).for_each(|v| variances[v] = law.variance());
+        }
+        let releases = ready(own, problem, structure(hierarchy), variances)?;
+        Ok(Self { tree, releases, promises: own.promises() })
+    }
+
+    /// What it is given of some replicates, one behind the other: noisy counts, or of a mechanism the confidential ones.
+    fn given(&self, batch: Range<u64>, crew: &dyn Tasks) -> Vec<f64> {
+        let (tree, mut noise) = (&self.tree, self.tree.zeros());
+        let mut given = Vec::with_capacity(noise.len() * (batch.end - batch.start) as usize);
+        for replicate in batch {
+            if !self.promises.mechanism {
+                let key = TaskKey { replicate, cell: tree.streams.noise, ..tree.streams.key };
+                match InPieces::of(tree, crew, key) {
+                    Some(pieces) => pieces.fill(&mut noise),
+                    None => tree.fill(&mut stream(key), &mut noise),
+                }
+            }
+            given.extend(noise.iter().zip(&*tree.counts).map(|(z, &x)| z.to_f64() + x as f64));
+        }
+        given
+    }
+
+    /// Adds the rows of a release. Errors: a promise that is broken.
+    fn record(&self, replicate: u64, released: &[f64], out: &mut Out) -> Result<()> {
+        let tree = &self.tree;
+        if self.promises.integers {
+            return tree.record_integers(replicate, &integers(released)?, out);
+        }
+        finite(released)?;
+        let counts = || tree.counts.iter().map(|&x| x as f64);
+        let mut errors: Vec<f64> = released.iter().zip(counts()).map(|(y, x)| y - x).collect();
+        if self.promises.invariant {
+            summed(&tree.hierarchy, released, &mut errors)?;
+        }
+        let released: Vec<f64> = errors.iter().zip(counts()).map(|(z, x)| z + x).collect();
+        tree.record(replicate, &errors, &released, out)
+    }
+}
+
+impl<L: TreeNoise> Draws for OwnTree<L> {
+    fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()> {
+        let nodes = self.tree.hierarchy.nodes();
+        for batch in batches(range, nodes) {
+            let mut counts = self.given(batch.clone(), out.crew);
+            let seeds: Vec<u64> =
+                batch.clone().map(|replicate| seed(self.tree.streams.key, replicate)).collect();
+            self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
+            for (replicate, released) in batch.zip(counts.chunks(nodes)) {
+                self.record(replicate, released, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tv_error(&self) -> f64 {
+        0.0
+    }
+
+    fn pays(&self) -> Option<Declared> {
+        self.releases.pays()
     }
 }

@@ -1,0 +1,154 @@
+//! What is asked of a method: its facts with the values of its options.
+
+use super::facts::{Facts, How, OnTables};
+use super::known_options::{NONNEGATIVE_KEY, START};
+use super::laws::LawKind;
+use super::options::{OptionFacts, OptionValue, Value};
+use super::own::{Own, Promises};
+use crate::kernel::Start;
+
+/// Options of a method at most.
+const OPTIONS: usize = 4;
+
+/// A method, as far as it is data: what is known of it, and the values of its options.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    facts: &'static Facts,
+    /// In the order of [`Facts::options`].
+    values: [Option<Value>; OPTIONS],
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        self.facts.name == other.facts.name && self.values == other.values
+    }
+}
+
+impl Asked {
+    /// With these values.
+    pub(super) fn new(facts: &'static Facts, value: impl Fn(&'static OptionFacts) -> Option<Value>) -> Self {
+        assert!(facts.options.len() <= OPTIONS, "{} has too many options", facts.name);
+        let mut values = [None; OPTIONS];
+        for (place, option) in values.iter_mut().zip(facts.options) {
+            *place = option.normal(value(option));
+        }
+        Self { facts, values }
+    }
+
+    /// What is known of the method.
+    pub fn facts(&self) -> &'static Facts {
+        self.facts
+    }
+
+    /// Its options that have a value.
+    pub fn values(&self) -> Vec<(&'static OptionFacts, Value)> {
+        let all = self.facts.options.iter().zip(self.values);
+        all.filter_map(|(option, value)| Some((*option, value?))).collect()
+    }
+
+    /// The value of one of its options.
+    pub(super) fn get<T: OptionValue>(&self, option: &OptionFacts) -> T {
+        T::read(self.value(option.key))
+    }
+
+    fn value(&self, key: &str) -> Option<Value> {
+        let place = self.facts.options.iter().position(|option| option.key == key);
+        place.and_then(|place| self.values[place])
+    }
+
+    /// What it stands for, if it is not one of ours.
+    pub fn own(&self) -> Option<Own> {
+        self.facts.options.iter().find_map(|option| OptionValue::read(self.value(option.key)))
+    }
+
+    /// The name in configs and results.
+    pub fn name(&self) -> &'static str {
+        self.facts.name
+    }
+
+    /// Whether it promises that every release is >= 0 (on hierarchies; on tables the invariant says it).
+    pub fn nonnegative(&self) -> bool {
+        let given = |(option, value): &(&OptionFacts, Value)| {
+            option.key == NONNEGATIVE_KEY && *value == Value::Flag(true)
+        };
+        self.facts.nonnegative
+            || self.promises().is_some_and(|promises| promises.nonnegative)
+            || self.values().iter().any(given)
+    }
+
+    /// Of a method of one's own: what it promised.
+    fn promises(&self) -> Option<Promises> {
+        self.facts.is_own.then(|| self.own().map_or(Promises::default(), Own::promises))
+    }
+
+    /// Whether it runs a Markov chain.
+    pub fn is_chain(&self) -> bool {
+        self.facts.how == How::Chain
+    }
+
+    /// Where its chain begins.
+    pub fn start(&self) -> Start {
+        Start::read(self.value(START))
+    }
+
+    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    pub fn conditions(&self) -> bool {
+        matches!(self.facts.how, How::Conditioning | How::Chain)
+    }
+
+    /// Whether it promises the equations.
+    pub fn keeps_equations(&self) -> bool {
+        self.promises().map_or(self.facts.how != How::Free, |promises| promises.invariant)
+    }
+
+    /// Whether it keeps inequalities of a table; else it keeps equations only, or nothing.
+    pub fn keeps_inequalities(&self) -> bool {
+        let some = |on: &OnTables| LawKind::ALL.iter().any(|law| (on.inequalities.has)(*law));
+        let ours = || self.facts.on_tables.as_ref().is_some_and(some);
+        self.keeps_equations() && self.promises().map_or_else(ours, |promises| promises.inequalities)
+    }
+
+    /// Whether its releases are integers if the noise is.
+    pub fn keeps_integers(&self) -> bool {
+        self.promises().map_or(self.facts.integers, |promises| promises.integers)
+    }
+
+    /// Whether its releases are integers under a law: it keeps the noise's, or ends with a rounding.
+    pub fn releases_integers(&self, law: LawKind) -> bool {
+        let promised = self.promises().is_some_and(|promises| promises.integers);
+        self.facts.rounds || promised || (self.keeps_integers() && !law.is_continuous())
+    }
+
+    /// Length of its chain, in sweeps or steps: `None` if it runs none, or until chains meet.
+    pub fn length(&self) -> Option<u64> {
+        self.values().into_iter().find_map(|(option, value)| match value {
+            Value::Count(n) if option.length => Some(n),
+            _ => None,
+        })
+    }
+
+    /// The name, of a method of one's own that which it has there; and the options, as people read them.
+    pub fn title(&self) -> (&str, String) {
+        match self.own() {
+            Some(own) => Own::named(own.words()),
+            None => (self.name(), self.options()),
+        }
+    }
+
+    /// The name with the options.
+    pub fn words(&self) -> String {
+        let (name, options) = self.title();
+        format!("{name} {options}").trim_end().to_owned()
+    }
+
+    /// The options other than non-negativity, as `name=value` joined by commas; empty if there are none.
+    pub fn options(&self) -> String {
+        let values = self.values();
+        let others = values.iter().filter(|(option, _)| option.key != NONNEGATIVE_KEY);
+        let words = |(option, value): &(&OptionFacts, Value)| match value {
+            Value::Own(own) => own.words().to_owned(),
+            value => format!("{}={value}", option.key),
+        };
+        others.map(words).collect::<Vec<_>>().join(",")
+    }
+}

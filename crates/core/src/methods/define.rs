@@ -1,0 +1,97 @@
+//! What a method says of itself, and how it comes to its releases: one file each.
+
+use super::asked::Asked;
+use super::chains::Chains;
+use super::choices::Choices;
+use super::draws::Draws;
+use super::facts::Facts;
+use super::laws::{IntegerNoise, Laws, RealNoise, TreeNoise};
+use super::problem::{OnTable, OnTree, Problem};
+use super::projection::Projection;
+use super::table::Free;
+use super::tree::Tree;
+use crate::error::Result;
+use crate::exact::ExactLattice;
+use crate::kernel::Forgetting;
+use crate::law::LatticeLaw;
+use crate::rng::Stream;
+
+/// A method. What it does not serve it does not define: then it is refused.
+pub trait Define: Sync + 'static {
+    /// What is known of it.
+    fn facts(&self) -> &'static Facts;
+
+    /// The laws that it serves with its options, of those that it serves somewhere.
+    fn laws(&self, _: &Asked, laws: Laws) -> Laws {
+        laws
+    }
+
+    /// What it does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
+    fn projection(&self, _: &Asked) -> Option<Projection> {
+        None
+    }
+
+    /// On a tree, with noise of the laws `tree` has.
+    fn on_tree<L: TreeNoise>(&self, problem: &Problem, _: Tree<L>) -> Result<Box<dyn Draws>> {
+        Err(problem.unsupported("a hierarchy"))
+    }
+
+    /// Conditioning of integer noise on a table.
+    fn on_integers<L: ExactLattice>(&self, problem: &Problem, _: OnTable, _: L) -> Result<Box<dyn Draws>> {
+        Err(problem.unsupported("a table"))
+    }
+
+    /// Conditioning of real noise on a table.
+    fn on_reals<L: RealNoise>(&self, problem: &Problem, _: OnTable, _: L) -> Result<Box<dyn Draws>> {
+        Err(problem.unsupported("real noise"))
+    }
+
+    /// What it makes of free noise on a table, with its variance.
+    fn on_free(&self, problem: &Problem, _: OnTable, _: Free, _: f64) -> Result<Box<dyn Draws>> {
+        Err(problem.unsupported("free noise"))
+    }
+
+    /// Its chain on a tree, alone and in pairs. `counts`: where no leaf may be negative.
+    fn chain_on_tree<L: IntegerNoise>(
+        &self,
+        problem: &Problem,
+        _: OnTree,
+        _: &[L],
+        _: Option<&[i64]>,
+    ) -> Result<Box<dyn Chains>> {
+        Err(problem.unsupported("a study of meetings"))
+    }
+
+    /// Its chain on a table, alone and in pairs.
+    fn chain_on_table<L: ExactLattice>(
+        &self,
+        problem: &Problem,
+        _: OnTable,
+        _: L,
+    ) -> Result<Box<dyn Chains>> {
+        Err(problem.unsupported("a study of meetings"))
+    }
+
+    /// What bounds the distance of its chain on a table to its law, whatever its pairs show; `None`: nothing but them. See
+    /// [`crate::kernel::MetropolizedIndependence::forgetting`].
+    fn forgetting<L: LatticeLaw>(
+        &self,
+        _: &Problem,
+        _: OnTable,
+        _: L,
+        _: f64,
+        _: &mut Stream,
+    ) -> Result<Option<Forgetting>> {
+        Ok(None)
+    }
+
+    /// Whether [`Define::forgetting`] is defined.
+    fn forgets(&self) -> bool {
+        false
+    }
+
+    /// All that it can release, for every noise of double geometric law.
+    fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
+        Err(problem.unsupported("a study of privacy"))
+    }
+}

@@ -1,0 +1,215 @@
+//! Any method, whatever its type: law and place decide what it is asked.
+
+use super::asked::Asked;
+use super::chains::Chains;
+use super::choices::Choices;
+use super::define::Define;
+use super::draws::Draws;
+use super::facts::Facts;
+use super::laws::{IntegerNoise, Laws, OnLaw, RealNoise, TreeNoise};
+use super::problem::{On, OnTable, OnTree, Problem};
+use super::projection::Projection;
+use super::table::free;
+use super::tree::Tree;
+use crate::error::Result;
+use crate::invariant::check_free;
+use crate::kernel::Forgetting;
+use crate::law::{EuclideanLaplace, LatticeLaw};
+use crate::rng::Stream;
+
+/// A method of any type.
+pub(super) trait Erased: Sync {
+    fn facts(&self) -> &'static Facts;
+    fn laws(&self, method: &Asked, laws: Laws) -> Laws;
+    fn projection(&self, method: &Asked) -> Option<Projection>;
+    fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
+    fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>>;
+    fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>>;
+    fn forgets(&self) -> bool;
+    fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>>;
+}
+
+impl<D: Define> Erased for D {
+    fn facts(&self) -> &'static Facts {
+        Define::facts(self)
+    }
+
+    fn laws(&self, method: &Asked, laws: Laws) -> Laws {
+        Define::laws(self, method, laws)
+    }
+
+    fn projection(&self, method: &Asked) -> Option<Projection> {
+        Define::projection(self, method)
+    }
+
+    fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>> {
+        let method = problem.asked;
+        match problem.place {
+            On::Tree(_) if !problem.law.on_hierarchies() => Err(problem.no_law()),
+            On::Tree(tree) => problem.law.on(ReleaseTree { define: self, problem, tree }),
+            On::Table(table) => {
+                if method.keeps_equations() {
+                    check_free(table.invariant)?;
+                }
+                let equations_only =
+                    method.own().is_none() && method.keeps_equations() && !method.keeps_inequalities();
+                if equations_only && !table.region.is_everything() {
+                    return Err(problem.unsupported("inequalities"));
+                }
+                problem.law.on(ReleaseTable { define: self, problem, table })
+            }
+        }
+    }
+
+    fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>> {
+        problem.law.on(ChainsOf { define: self, problem })
+    }
+
+    fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>> {
+        problem.law.on(ForgettingOf { define: self, problem, level, rng })
+    }
+
+    fn forgets(&self) -> bool {
+        Define::forgets(self)
+    }
+
+    fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
+        Define::choices(self, problem)
+    }
+}
+
+struct ReleaseTree<'a, D> {
+    define: &'a D,
+    problem: &'a Problem<'a>,
+    tree: OnTree<'a>,
+}
+
+impl<D: Define> ReleaseTree<'_, D> {
+    fn with<L: TreeNoise>(self, law: fn(f64) -> Result<L>) -> Result<Box<dyn Draws>> {
+        let laws = self.problem.calibration.laws(law).collect::<Result<Vec<_>>>()?;
+        self.define.on_tree(self.problem, Tree::new(self.problem, self.tree, laws))
+    }
+}
+
+impl<D: Define> OnLaw for ReleaseTree<'_, D> {
+    type Output = Box<dyn Draws>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        self.with(law)
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        self.with(law)
+    }
+
+    fn euclidean(self, _: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        Err(self.problem.no_law())
+    }
+}
+
+struct ReleaseTable<'a, D> {
+    define: &'a D,
+    problem: &'a Problem<'a>,
+    table: OnTable<'a>,
+}
+
+impl<D: Define> ReleaseTable<'_, D> {
+    fn scale(&self) -> f64 {
+        self.problem.calibration.scales[0]
+    }
+}
+
+impl<D: Define> OnLaw for ReleaseTable<'_, D> {
+    type Output = Box<dyn Draws>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let law = law(self.scale())?;
+        match self.problem.asked.conditions() {
+            true => self.define.on_integers(self.problem, self.table, law),
+            false => self.define.on_free(self.problem, self.table, free(&law), law.variance()),
+        }
+    }
+
+    fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let law = law(self.scale())?;
+        match self.problem.asked.conditions() {
+            true => self.define.on_reals(self.problem, self.table, law),
+            false => self.define.on_free(self.problem, self.table, free(&law), law.variance()),
+        }
+    }
+
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        // No product over entries: there is no free noise to draw.
+        match self.problem.asked.conditions() {
+            true => self.define.on_integers(self.problem, self.table, law(self.scale())?),
+            false => Err(self.problem.no_law()),
+        }
+    }
+}
+
+struct ChainsOf<'a, D> {
+    define: &'a D,
+    problem: &'a Problem<'a>,
+}
+
+impl<D: Define> OnLaw for ChainsOf<'_, D> {
+    type Output = Box<dyn Chains>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        let Self { define, problem } = self;
+        match problem.place {
+            On::Tree(tree) => {
+                let laws: Vec<L> = problem.calibration.laws(law).collect::<Result<_>>()?;
+                define.chain_on_tree(problem, tree, &laws, problem.floors(tree))
+            }
+            On::Table(table) => define.chain_on_table(problem, table, law(problem.calibration.scales[0])?),
+        }
+    }
+
+    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        Err(self.problem.no_law())
+    }
+
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        let Self { define, problem } = self;
+        match problem.place {
+            On::Tree(_) => Err(problem.no_law()),
+            On::Table(table) => define.chain_on_table(problem, table, law(problem.calibration.scales[0])?),
+        }
+    }
+}
+
+struct ForgettingOf<'a, D> {
+    define: &'a D,
+    problem: &'a Problem<'a>,
+    level: f64,
+    rng: &'a mut Stream,
+}
+
+impl<D: Define> ForgettingOf<'_, D> {
+    fn with<L: LatticeLaw>(self, law: fn(f64) -> Result<L>) -> Result<Option<Forgetting>> {
+        let Self { define, problem, level, rng } = self;
+        match problem.place {
+            On::Tree(_) => Err(problem.unsupported("the weights of its proposals")),
+            On::Table(table) => {
+                define.forgetting(problem, table, law(problem.calibration.scales[0])?, level, rng)
+            }
+        }
+    }
+}
+
+impl<D: Define> OnLaw for ForgettingOf<'_, D> {
+    type Output = Option<Forgetting>;
+
+    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        self.with(law)
+    }
+
+    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
+        Err(self.problem.no_law())
+    }
+
+    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
+        self.with(law)
+    }
+}

@@ -1,0 +1,146 @@
+//! What is known of a method, in words and as data.
+
+use super::laws::{LawKind, Laws};
+use super::options::OptionFacts;
+use crate::exact::NO_CONTINUOUS_FLOORS;
+
+/// What is known of a method.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The name in configs and results.
+    pub name: &'static str,
+    /// How it comes to a release.
+    pub how: How,
+    /// Its options, in the order of its cells: the first changes slowest.
+    pub options: &'static [&'static OptionFacts],
+    /// What it does on the nodes of a hierarchy, and under which laws.
+    pub on_trees: Option<OnTrees>,
+    /// What it does on the entries of a table, and under which laws.
+    pub on_tables: Option<OnTables>,
+    /// Whether its releases are integers if the noise is.
+    pub integers: bool,
+    /// Whether it ends with a rounding: its releases are integers under every law.
+    pub rounds: bool,
+    /// Whether all its releases on trees are >= 0; else an option may promise it.
+    pub nonnegative: bool,
+    /// Whether two of its chains can be coupled.
+    pub coupled: bool,
+    /// Whether the law of a chain's start is known under inequalities, too: else starts are moved into them.
+    pub starts_within: bool,
+    /// Whether the norms of its releases are set against the bound of their law's tail.
+    pub has_tails: bool,
+    /// Whether what it pays can be listed on a few counts: conditioning by its law, imaging by [`super::Define::choices`].
+    pub is_listed: bool,
+    /// Whether it stands for methods that are not ours.
+    pub is_own: bool,
+    /// Replicates that are best drawn together.
+    pub together: u64,
+    /// Rough cost of a replicate in random words a count (of a chain: and a step), for batches and the progress bar alone.
+    pub words: u64,
+}
+
+/// How a method comes to a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Free noise: it keeps no invariant.
+    Free,
+    /// It draws the noise given the invariant, at once.
+    Conditioning,
+    /// The same, by a Markov chain.
+    Chain,
+    /// It draws the noise freely and moves the result to the closest point that keeps the invariant.
+    Imaging,
+}
+
+/// What a method does on the nodes of a hierarchy.
+#[derive(Debug, Clone, Copy)]
+pub struct OnTrees {
+    /// In words.
+    pub what: &'static str,
+    /// The laws that it serves.
+    pub laws: Laws,
+    /// The laws that it serves where releases are >= 0.
+    pub nonnegative: Laws,
+}
+
+/// What a method does on the entries of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct OnTables {
+    /// In words.
+    pub what: &'static str,
+    /// The laws that it serves under equations.
+    pub laws: Laws,
+    /// The laws that it serves where the invariant has inequalities.
+    pub inequalities: Laws,
+}
+
+/// Where a method is asked to serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The nodes of a hierarchy.
+    Tree,
+    /// The entries of a table.
+    Table {
+        /// Whether the invariant has inequalities.
+        inequalities: bool,
+    },
+}
+
+/// The four laws of hierarchies.
+pub(super) const FOUR: Laws = Laws {
+    has: LawKind::on_hierarchies,
+    why: |law| format!("{} is no law of the nodes of a hierarchy", law.name()),
+};
+pub(super) const FOUR_INTEGERS: Laws = Laws {
+    has: |law| law.on_hierarchies() && !law.is_continuous(),
+    why: |law| format!("{} noise with non-negativity: {NO_CONTINUOUS_FLOORS}", law.name()),
+};
+pub(super) const ALL: Laws = Laws { has: |_| true, why: |_| String::new() };
+pub(super) const INTEGERS: Laws = Laws {
+    has: |law| !law.is_continuous(),
+    why: |law| format!("it draws integers, and {} noise is real", law.name()),
+};
+pub(super) const EXACT_WITHIN: Laws = Laws {
+    has: |law| law != LawKind::L2,
+    why: |_| {
+        "the l2 law is not a product over entries: with inequalities use line-gibbs, mis or rejection".into()
+    },
+};
+pub(super) const GAUSSIANS: Laws = Laws {
+    has: |law| law.needs_delta() && !law.is_continuous(),
+    why: |_| "it draws discrete Gaussian laws".into(),
+};
+pub(super) const PRODUCTS: Laws = Laws {
+    has: |law| law != LawKind::L2,
+    why: |_| "the l2 law is not a product over entries: there is no independent noise to draw".into(),
+};
+pub(super) const NONE: Laws =
+    Laws { has: |_| false, why: |_| "it keeps equations only, and the invariant has inequalities".into() };
+
+pub(super) const CONDITIONING: Facts = Facts {
+    name: "",
+    how: How::Conditioning,
+    options: &[],
+    on_trees: None,
+    on_tables: None,
+    integers: true,
+    rounds: false,
+    nonnegative: false,
+    coupled: false,
+    starts_within: false,
+    has_tails: false,
+    is_listed: false,
+    is_own: false,
+    together: 1,
+    words: 20,
+};
+pub(super) const CHAIN: Facts = Facts { how: How::Chain, words: 10, ..CONDITIONING };
+pub(super) const IMAGING: Facts = Facts { how: How::Imaging, ..CONDITIONING };
+
+pub(super) const fn on_trees(what: &'static str, laws: Laws, nonnegative: Laws) -> Option<OnTrees> {
+    Some(OnTrees { what, laws, nonnegative })
+}
+
+pub(super) const fn on_tables(what: &'static str, laws: Laws, inequalities: Laws) -> Option<OnTables> {
+    Some(OnTables { what, laws, inequalities })
+}

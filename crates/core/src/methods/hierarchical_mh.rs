@@ -1,0 +1,66 @@
+//! `hierarchical-mh`: conditioning, by the published chain on a hierarchy.
+
+use super::chains::{Chains, alone};
+use super::define::Define;
+use super::draws::Draws;
+use super::facts::{CHAIN, FOUR, Facts, on_trees};
+use super::known_options::{NONNEGATIVE, POSITIVE, STARTS, STEPS, option};
+use super::laws::{IntegerNoise, TreeNoise};
+use super::options::OptionFacts;
+use super::problem::{OnTree, Problem};
+use super::tree::Tree;
+use crate::error::Result;
+use crate::invariant::Hierarchy;
+use crate::kernel::{HierarchicalMh as Kernel, is_settled};
+use crate::law::Law;
+
+/// Algorithm 1 of "Two views".
+pub(super) struct HierarchicalMh;
+
+static PROPOSAL_SCALE: OptionFacts =
+    option("proposal-scale", "standard deviation of a proposal, in units of the leaves' scale", POSITIVE);
+
+static FACTS: Facts = Facts {
+    name: "hierarchical-mh",
+    options: &[&NONNEGATIVE, &STEPS, &PROPOSAL_SCALE, &STARTS],
+    on_trees: on_trees("conditioning by a chain, the published Algorithm 1 of \"Two views\"", FOUR, FOUR),
+    ..CHAIN
+};
+
+fn kernel<L: TreeNoise>(
+    problem: &Problem,
+    hierarchy: &Hierarchy,
+    laws: &[L],
+    counts: Option<&[i64]>,
+) -> Result<Kernel<L>> {
+    let proposal = match problem.asked.get::<Option<f64>>(&PROPOSAL_SCALE) {
+        Some(scale) => scale * Law::scale(&laws[laws.len() - 1]),
+        None => Kernel::default_proposal(hierarchy, laws),
+    };
+    Kernel::new(hierarchy, laws, proposal, counts)
+}
+
+impl Define for HierarchicalMh {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn on_tree<L: TreeNoise>(&self, problem: &Problem, tree: Tree<L>) -> Result<Box<dyn Draws>> {
+        if is_settled(&tree.hierarchy, tree.floors()) {
+            return Ok(tree.settled());
+        }
+        let kernel = kernel(problem, &tree.hierarchy, &tree.laws, tree.floors())?;
+        let steps = problem.asked.get::<Option<u64>>(&STEPS).unwrap_or(0);
+        Ok(tree.by_chains(kernel, problem.asked.start(), steps))
+    }
+
+    fn chain_on_tree<L: IntegerNoise>(
+        &self,
+        problem: &Problem,
+        tree: OnTree,
+        laws: &[L],
+        counts: Option<&[i64]>,
+    ) -> Result<Box<dyn Chains>> {
+        Ok(alone(kernel(problem, tree.hierarchy, laws, counts)?))
+    }
+}

@@ -1,0 +1,220 @@
+//! A method with its options, as a value.
+
+use super::asked::Asked;
+use super::chains::Chains;
+use super::choices::Choices;
+use super::draws::Draws;
+use super::erased::Erased;
+use super::facts::{Facts, How, Place};
+use super::laws::LawKind;
+use super::options::{OptionFacts, Value};
+use super::own::Own;
+use super::problem::Problem;
+use super::projection::Projection;
+use crate::error::Result as Outcome;
+use crate::kernel::Forgetting;
+use crate::rng::Stream;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+
+/// A method without its options.
+#[derive(Clone, Copy)]
+pub struct MethodKind(pub(super) &'static dyn Erased);
+
+impl PartialEq for MethodKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for MethodKind {}
+
+impl Hash for MethodKind {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.name().hash(hasher);
+    }
+}
+
+impl fmt::Debug for MethodKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl MethodKind {
+    /// What is known of it.
+    pub fn facts(self) -> &'static Facts {
+        self.0.facts()
+    }
+
+    /// The method with these values of its options.
+    pub fn with(self, value: impl Fn(&'static OptionFacts) -> Option<Value>) -> Method {
+        Method { kind: self, asked: Asked::new(self.facts(), value) }
+    }
+
+    /// The name in configs and results.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The method of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().chain([Self::OWN]).find(|kind| kind.name() == name)
+    }
+
+    /// Whether it runs a Markov chain.
+    pub fn is_chain(self) -> bool {
+        self.facts().how == How::Chain
+    }
+
+    /// Whether it stands for methods that are not ours.
+    pub fn is_own(self) -> bool {
+        self.facts().is_own
+    }
+
+    /// Whether it leaves free noise as it is.
+    pub fn is_free(self) -> bool {
+        self.facts().how == How::Free
+    }
+
+    /// Whether it serves some law at a place. Errors: why not.
+    pub fn somewhere(self, place: Place) -> Result<(), &'static str> {
+        match (place, self.facts()) {
+            (Place::Tree, Facts { on_trees: None, .. }) => {
+                Err("it serves tables under an [[invariant]] only")
+            }
+            (Place::Table { .. }, Facts { on_tables: None, .. }) => {
+                Err("it serves nodes of a hierarchy (`data.levels`) only")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A method with its options: what is [`Asked`] of it, and how it does it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Method {
+    kind: MethodKind,
+    asked: Asked,
+}
+
+impl Deref for Method {
+    type Target = Asked;
+
+    fn deref(&self) -> &Asked {
+        &self.asked
+    }
+}
+
+impl Method {
+    /// A method of one's own.
+    pub fn of_own(own: Own) -> Self {
+        MethodKind::OWN.with(|_| Some(Value::Own(own)))
+    }
+
+    /// With which other method it shares its noise: one of one's own with free noise, and so with all others; `None` if its streams are its own.
+    pub fn noise_like(&self) -> Option<Self> {
+        self.facts().is_own.then(|| MethodKind::FREE.with(|_| None))
+    }
+
+    /// The method without its options.
+    pub fn kind(&self) -> MethodKind {
+        self.kind
+    }
+
+    /// What it does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
+    pub fn projection(&self) -> Option<Projection> {
+        self.kind.0.projection(&self.asked)
+    }
+
+    /// The same with a chain of open length.
+    pub fn without_length(self) -> Self {
+        let values = self.values();
+        self.kind().with(|option| {
+            let given = values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value);
+            given.filter(|_| !option.length)
+        })
+    }
+
+    /// The same with a chain of this length, if it runs one whose length is open.
+    pub fn with_length(self, length: impl Fn(&OptionFacts) -> u64) -> Self {
+        let values = self.values();
+        self.kind().with(|option| {
+            let given = values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value);
+            given.or_else(|| option.length.then(|| Value::Count(length(option))))
+        })
+    }
+
+    /// Whether it serves a law at a place; what needs tables or bases is left to the sampler. Errors: why not.
+    pub fn serves(&self, law: LawKind, place: Place) -> Result<(), String> {
+        self.kind().somewhere(place)?;
+        let Facts { on_trees, on_tables, .. } = self.facts();
+        let laws = match (place, on_trees, on_tables) {
+            (Place::Tree, Some(on), _) if self.nonnegative() => on.nonnegative,
+            (Place::Tree, Some(on), _) => on.laws,
+            (Place::Table { inequalities: true }, _, Some(on)) => on.inequalities,
+            (Place::Table { inequalities: false }, _, Some(on)) => on.laws,
+            _ => return Ok(()),
+        };
+        let laws = self.kind.0.laws(&self.asked, laws);
+        if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
+    }
+
+    /// Everything of a problem that does not depend on the replicate. Errors: what the method does not serve.
+    pub fn prepare(&self, problem: &Problem) -> Outcome<Box<dyn Draws>> {
+        self.kind.0.prepare(problem)
+    }
+
+    /// The method's chain, alone and in pairs. Errors: it has none on integer noise here.
+    pub fn chains(&self, problem: &Problem) -> Outcome<Box<dyn Chains>> {
+        self.kind.0.chains(problem)
+    }
+
+    /// What bounds the distance of the method's chain to its law, whatever its pairs show, with the probability `1 - level`: `None` if its pairs alone
+    /// do; else the bound, or nothing where there is none. Errors: the chain.
+    pub fn forgetting(
+        &self,
+        problem: &Problem,
+        level: f64,
+        rng: &mut Stream,
+    ) -> Option<Outcome<Option<Forgetting>>> {
+        let kind = self.kind.0;
+        kind.forgets().then(|| kind.forgetting(problem, level, rng))
+    }
+
+    /// All that the method can release, for every noise of double geometric law. Errors: it conditions; the projection.
+    pub fn choices<'a>(&self, problem: &Problem<'a>) -> Outcome<Choices<'a>> {
+        self.kind.0.choices(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_back_from_their_values() {
+        for &kind in MethodKind::ALL {
+            let method = kind.with(OptionFacts::default);
+            assert_eq!((method.kind(), MethodKind::named(method.name())), (kind, Some(kind)));
+            let values = method.values();
+            let back = kind.with(|option| {
+                values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value)
+            });
+            assert_eq!(back, method, "{}", method.name());
+            assert_eq!(method.length().is_some(), kind.is_chain(), "{}", method.name());
+            let open = kind.with(|option| option.default().filter(|_| !option.length));
+            assert_eq!(
+                (open.length(), open.with_length(|_| 7).length()),
+                (None, kind.is_chain().then_some(7))
+            );
+        }
+        let named = |name| MethodKind::named(name).map(|kind| kind.with(OptionFacts::default).words());
+        assert_eq!(
+            named("lattice-metropolis").as_deref(),
+            Some("lattice-metropolis steps=200000,a=0.36787944117144233,basis=smith")
+        );
+        assert_eq!(named("none"), None);
+    }
+}
