@@ -1,6 +1,7 @@
 //! Methods of one's own. This program is the method too: `own method KIND` speaks the protocol, or does what a method must not do.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
+#[path = "all/place/mod.rs"]
 mod place;
 
 use congenial::imaging::L2;

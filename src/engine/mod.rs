@@ -2,7 +2,7 @@
 //! order.
 //!
 //! Batches are handed out in the order of the cells. The rows of a cell wait until all of its batches are done, since a cell that fails has
-//! none: what is left of its batches would be a sample that its failure has chosen. What waits beyond [`WAITING`] bytes is read back
+//! none: what is left of its batches would be a sample that its failure has chosen. What waits beyond `WAITING` bytes is read back
 //! from the journal when its turn comes. A cell is prepared shortly before its first batch and forgotten after its last: memory is that of
 //! the cells in flight.
 

@@ -128,7 +128,7 @@ pub fn end_all() {
     end_marked(&mark);
 }
 
-/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a program by it waits ([`wait_if_ending`]).
+/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a program by it waits (`wait_if_ending`).
 pub fn end_for_good() {
     locked(&ALL).ending = true;
     end_all();

@@ -317,7 +317,7 @@ impl Journal {
         }
     }
 
-    /// Keeps a batch that took so many seconds of one thread. It is on the disk after at most [`LATEST`] seconds of work of
+    /// Keeps a batch that took so many seconds of one thread. It is on the disk after at most `LATEST` seconds of work of
     /// all threads. Errors: files.
     pub fn append(&self, key: BatchKey, batch: &Batch, seconds: f64) -> Result<Spot> {
         let record = record(&self.identity, key, batch);

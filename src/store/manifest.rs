@@ -105,7 +105,7 @@ pub struct FileDigest {
 }
 
 impl FileDigest {
-    /// That of a file as it is on the disk. Errors: as [`files::open`].
+    /// That of a file as it is on the disk. Errors: as `files::open`.
     pub fn of(path: &Path) -> Result<Self> {
         let (mut file, mut hash) = (files::open(path)?, Sha256::new());
         let (mut buffer, mut bytes) = (vec![0; 1 << 18], 0);

@@ -129,7 +129,7 @@ const RELEASES: [u64; 2] = [1000, 100];
 /// Of those, how many are drawn again by a method that is not ours.
 const AGAIN: u64 = 37;
 
-/// Checks a plan. Coupled chains are checked as chains of [`SWEEPS`] sweeps or [`STEPS`] steps.
+/// Checks a plan. Coupled chains are checked as chains of `SWEEPS` sweeps or `STEPS` steps.
 ///
 /// Errors: threads.
 pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {

@@ -1,0 +1,280 @@
+//! The documentation as it is: what its commands print, its figures, its keys and its links. `CONGENIAL_DOCS=write` writes anew what is ours to write.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
+
+use crate::place::Place;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// A file is what it should be, or is written so.
+fn hold(path: &str, wanted: &str) {
+    if std::env::var_os("CONGENIAL_DOCS").is_some() {
+        fs::write(path, wanted).unwrap();
+    }
+    let held = read(path);
+    for (held, wanted) in held.lines().zip(wanted.lines()) {
+        assert_eq!(held, wanted, "{path}: CONGENIAL_DOCS=write cargo test --test docs");
+    }
+    assert!(held == wanted, "{path} ends elsewhere");
+}
+
+/// What stands between two marks is replaced.
+fn replaced(text: &str, (from, to): (&str, &str), by: &str) -> String {
+    let begin = text.find(from).unwrap_or_else(|| panic!("no {from}")) + from.len();
+    let end = begin + text[begin..].find(to).unwrap_or_else(|| panic!("no {to} behind {from}"));
+    text[..begin].to_owned() + by + &text[end..]
+}
+
+/// What the command prints, but for the commit, and where its line is broken.
+fn printed(place: &Place, line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let text = place.prints(&words[1..]);
+    let Some((head, rest)) = text.split_once("\n\n").filter(|(head, _)| head.contains(" by congenial "))
+    else {
+        return text;
+    };
+    let head = head.replace('\n', " ");
+    let (before, behind) = head.split_once(" (").expect("a commit");
+    let (_, behind) = behind.split_once(')').expect("its end");
+    format!("{before} (COMMIT){behind}\n\n{rest}")
+}
+
+/// The files of a tutorial are written, its commands are run, and print what it says.
+#[test]
+fn the_tutorial_is_what_happens() {
+    let path = "docs/tutorial.md";
+    let (text, place) = (read(path), Place::new(&[]));
+    let (mut wanted, mut commands) = (String::new(), 0);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        wanted += &format!("{line}\n");
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        if kind == "console" {
+            for command in block.iter().filter(|line| line.starts_with("$ ")) {
+                commands += 1;
+                wanted += &format!("{command}\n{}", printed(&place, &command[2..]));
+            }
+        } else {
+            let content: String = block.iter().map(|line| format!("{line}\n")).collect();
+            if let Some((_, name)) = kind.split_once(",file=") {
+                place.write(name, &content);
+            }
+            wanted += &content;
+        }
+        wanted += "```\n";
+    }
+    assert!(commands >= 6, "{commands}");
+    hold(path, &wanted);
+}
+
+/// The table and the figure of the README are those of its first command.
+#[test]
+fn the_readme_shows_its_first_command() {
+    let place = Place::new(&[]);
+    let config = fs::canonicalize("configs/taxi/quick.toml").unwrap();
+    let text = place.prints(&["run", config.to_str().unwrap(), "--out", "out"]);
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with('┌')).collect();
+    let end = table.iter().position(|line| line.starts_with('└')).expect("a frame");
+    let budget = |line: &&&str| line.split(['│', '┆']).nth(1).is_some_and(|cell| !cell.trim().is_empty());
+    let first = table.iter().position(|line| line.starts_with("│       1 ")).expect("epsilon 1");
+    let rows = 1 + table[first + 1..end].iter().take_while(|line| !budget(line)).count();
+    let shown = [&table[..3], &table[first..first + rows], &table[end..=end]].concat();
+    let shown: String = shown.iter().map(|line| format!("{line}\n")).collect();
+    hold("README.md", &replaced(&read("README.md"), ("<!-- from taxi/quick -->\n```text\n", "```"), &shown));
+    assert!(read("README.md").lines().count() <= 150);
+
+    place.prints(&["report", "out", "--format", "svg", "-o", "figures", "--figure-width", "860"]);
+    let figure = fs::read_to_string(place.path("figures/taxi-quick-l1-error-double-geometric.svg")).unwrap();
+    hold("docs/figures/taxi.svg", &figure);
+}
+
+/// What a key may hold, in words.
+fn kind(schema: &Value, all: &Value) -> String {
+    let of = |list: &Value| -> Vec<String> {
+        let mut words: Vec<String> = list.as_array().unwrap().iter().map(|one| kind(one, all)).collect();
+        words.retain(|words| words != "null");
+        words.dedup();
+        words
+    };
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.rsplit('/').next().unwrap();
+        return match name {
+            "Method" => "method".into(),
+            "MethodName" => "name of a method".into(),
+            "LawName" => "law".into(),
+            "WireInvariant" => "table".into(),
+            name => kind(&all[name], all),
+        };
+    }
+    if let Some(names) = schema["enum"].as_array() {
+        return names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    }
+    for several in ["anyOf", "oneOf", "allOf"] {
+        if schema[several].is_array() {
+            return of(&schema[several]).join(" or ");
+        }
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect()
+        }
+        _ => return "any".into(),
+    };
+    let limit =
+        |key: &str, sign: &str| schema[key].as_f64().map_or(String::new(), |x| format!(" {sign} {x}"));
+    let limits = limit("minimum", ">=")
+        + &limit("exclusiveMinimum", ">")
+        + &limit("maximum", "<=")
+        + &limit("exclusiveMaximum", "<");
+    match kinds[..] {
+        ["array"] if schema["items"].is_object() => format!("list of {}", kind(&schema["items"], all)),
+        ["object"] => "table".into(),
+        ["string"] => "text".into(),
+        ["boolean"] => "true or false".into(),
+        _ => kinds.join(" or ") + &limits,
+    }
+}
+
+/// Tables of the schema with their names in a config, and the studies that they are of; empty for all.
+const TABLES: [(&str, &[(&str, &str)]); 10] = [
+    (
+        "the top of the file",
+        &[
+            ("ReleaseFile", "release"),
+            ("MeetingFile", "meeting"),
+            ("PrivacyFile", "privacy"),
+            ("FrontierFile", "frontier"),
+        ],
+    ),
+    ("`[data]`", &[("WireData", "")]),
+    ("`[[invariant]]`", &[("WireInvariant", "")]),
+    (
+        "`[[grid]]`",
+        &[
+            ("ReleaseBlock", "release"),
+            ("MeetingBlock", "meeting"),
+            ("PrivacyBlock", "privacy"),
+            ("FrontierBlock", "frontier"),
+        ],
+    ),
+    ("`[[exclude]]`", &[("WireExclude", "")]),
+    ("`[report]`", &[("WireReport", "")]),
+    ("`[report.beside]`", &[("WireBeside", "")]),
+    ("`[certify]`", &[("WireCertify", "")]),
+    ("`[compare]`", &[("WireCompare", "")]),
+    ("`[worlds]` (of a study of composition)", &[("WireWorlds", "")]),
+];
+
+/// A table of the schema by parts: their keys, and what has them; nothing for all.
+fn parts<'a>(all: &'a Value, sources: &[(&str, &'static str)]) -> Vec<(&'a Value, &'a str)> {
+    let mut parts: Vec<(&Value, &str)> = Vec::new();
+    for (name, study) in sources {
+        parts.push((&all[*name], study));
+        // Told apart by their kind; others say which of two keys is wanted.
+        let variants = all[*name]["oneOf"].as_array().into_iter().flatten();
+        let variants = variants.filter(|part| part["properties"].is_object());
+        parts.extend(
+            variants.map(|part| (part, part["properties"]["kind"]["const"].as_str().expect("a kind"))),
+        );
+    }
+    parts.retain(|(part, _)| part["properties"].is_object());
+    parts
+}
+
+/// Every key of a config stands in the reference, from the declarations.
+#[test]
+fn every_key_has_its_line() {
+    let schema: Value = serde_json::from_str(&Place::new(&[]).prints(&["schema"])).unwrap();
+    let all = &schema["$defs"];
+    let mut out = String::new();
+    for (title, sources) in TABLES {
+        let parts = parts(all, sources);
+        assert!(!parts.is_empty(), "{title}");
+        // By key and what is said of it: what has it.
+        let mut keys: BTreeMap<&str, Vec<(String, Vec<&str>)>> = BTreeMap::new();
+        for (part, of) in &parts {
+            let wanted: Vec<&str> =
+                part["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            for (key, value) in part["properties"].as_object().unwrap() {
+                let is_kind = value["const"].is_string();
+                let words = if is_kind { &part["description"] } else { &value["description"] };
+                let about = words.as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
+                assert!(!about.is_empty(), "{title}: {key} of {of} has no description");
+                let must = if wanted.contains(&key.as_str()) { "yes" } else { "" };
+                let line = match is_kind {
+                    true => format!("| `{key}` | `{of}` | {must} | {about}"),
+                    false => {
+                        format!("| `{key}` | {} | {must} | {about}", kind(value, all).replace('|', "\\|"))
+                    }
+                };
+                let lines = keys.entry(key).or_default();
+                match lines.iter_mut().find(|(other, _)| *other == line) {
+                    Some((_, those)) => those.push(of),
+                    None => lines.push((line, vec![of])),
+                }
+            }
+        }
+        out += &format!("\n### Keys: {title}\n\n| key | value | wanted | meaning |\n|---|---|---|---|\n");
+        for (key, lines) in &keys {
+            for (line, of) in lines {
+                let only = match of.len() < parts.len() && *key != "kind" {
+                    true => format!(" ({})", of.join(", ")),
+                    false => String::new(),
+                };
+                out += &format!("{line}{only} |\n");
+            }
+        }
+    }
+    let path = "docs/reference/config.md";
+    hold(path, &replaced(&read(path), ("<!-- keys -->\n", "<!-- end of keys -->"), &(out + "\n")));
+}
+
+/// All pages.
+fn pages(folder: &Path, all: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, all);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            all.push(path.to_str().unwrap().to_owned());
+        }
+    }
+}
+
+/// Links lead to files, scripts that are named exist, and every page of the site is in its list.
+#[test]
+fn links_lead_somewhere() {
+    let mut all: Vec<String> =
+        ["README.md", "CONTRIBUTING.md", "PERFORMANCE.md", "SECURITY.md"].map(String::from).into();
+    pages(Path::new("docs"), &mut all);
+    pages(Path::new("experiments"), &mut all);
+    let summary = read("docs/SUMMARY.md");
+    for page in &all {
+        let text = read(page);
+        let folder = Path::new(page).parent().unwrap();
+        for part in text.split("](").skip(1) {
+            let link = part.split(')').next().unwrap();
+            if !link.starts_with("http") && !link.contains(' ') {
+                let to = folder.join(link.split('#').next().unwrap());
+                assert!(to.exists(), "{page}: {link}");
+            }
+        }
+        for part in text.split("scripts/").skip(1) {
+            let name = part.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap();
+            assert!(name.is_empty() || Path::new("scripts").join(name).exists(), "{page}: scripts/{name}");
+        }
+        if let Some(name) = page.strip_prefix("docs/") {
+            assert!(
+                name == "SUMMARY.md" || summary.contains(&format!("({name})")),
+                "{page} is not in docs/SUMMARY.md"
+            );
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Figures: every kind of them as it is drawn, byte by byte, and those of runs with their data.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
+
+use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
+use congenial::figure::{Axis, Figure, Kind, Look, Mark, Panel, Scale, Series, data, svg, vega_lite};
+
+fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figure {
+    let series = |name: &str, shift: f64| {
+        let moved = |mark: &Mark| Mark { x: mark.x * shift, ..*mark };
+        Series { name: name.into(), kind, marks: marks.iter().map(moved).collect() }
+    };
+    let panel = |i: usize| Panel {
+        title: if panels > 1 { format!("panel {i}") } else { String::new() },
+        series: vec![series("one", 1.0), series("<two> & \"more\"", 2.0)],
+    };
+    let axis = |label: &str, scale| Axis { label: label.into(), scale };
+    Figure {
+        name: Figure::named("a name, 1"),
+        title: "A <title>".into(),
+        about: "What is seen & what not".into(),
+        x: axis("x (counts)", x),
+        y: axis("y", y),
+        panels: (0..panels).map(panel).collect(),
+    }
+}
+
+fn all() -> Vec<(&'static str, Figure)> {
+    let names = || Scale::Names(vec!["exact".into(), "a rather long name of a method".into(), "l2".into()]);
+    let dots =
+        [Mark::new(0.1, 0.0).within(0.05, 0.2), Mark::new(3.0, 1.0), Mark::new(1.0, 2.0).within(0.0, 2.0)];
+    let boxes =
+        [0.0, 1.0].map(|y| Mark { whiskers: Some((-4.0, 9.0)), ..Mark::new(1.0, y).within(-1.0, 2.5) });
+    let line = [1.0, 10.0, 100.0, 1000.0].map(|t| Mark::new(t, 1.0 / t).within(0.8 / t, 1.2 / t));
+    vec![
+        ("dots", figure(Kind::Dots, Scale::Log, names(), 2, &dots)),
+        ("boxes", figure(Kind::Boxes, Scale::Linear, names(), 1, &boxes)),
+        ("line", figure(Kind::Line, Scale::Log, Scale::Log, 1, &line)),
+        ("dotted_line", figure(Kind::DottedLine, Scale::Linear, Scale::Linear, 4, &line)),
+        ("nothing", figure(Kind::Dots, Scale::Log, Scale::Linear, 1, &[])),
+    ]
+}
+
+/// Every tag that is opened is closed, in its order, and nothing is left open.
+fn is_well_formed(text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices('<') {
+        let tag = &text[at + 1..at + text[at..].find('>').expect("a tag ends")];
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap();
+        match tag {
+            _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(name), "{text}"),
+            _ if tag.ends_with('/') => {}
+            _ => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn every_kind_is_drawn_as_it_was() {
+    for (name, figure) in all() {
+        let drawn = svg(&figure, Look::default());
+        is_well_formed(&drawn);
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
+        insta::assert_snapshot!(format!("svg_{name}"), drawn);
+        let (header, rows) = data(&figure);
+        let marks: usize =
+            figure.panels.iter().flat_map(|panel| &panel.series).map(|series| series.marks.len()).sum();
+        assert_eq!((header.len(), rows.len()), (8, marks));
+        insta::assert_snapshot!(
+            format!("vega_{name}"),
+            serde_json::to_string_pretty(&vega_lite(&figure, "a.csv")).unwrap()
+        );
+    }
+}
+
+/// Sizes are those that were asked for, and nothing is drawn outside of them.
+#[test]
+fn sizes_can_be_set() {
+    for (_, figure) in all() {
+        for (width, font) in [(300.0, 8.0), (760.0, 12.0), (1600.0, 20.0)] {
+            let drawn = svg(&figure, Look { width, font, ..Look::default() });
+            is_well_formed(&drawn);
+            assert!(
+                drawn.contains(&format!("width=\"{width}\"")) && drawn.contains(&format!("font:{font}px"))
+            );
+            for (at, _) in drawn.match_indices(" x=\"") {
+                let x: f64 = drawn[at + 4..].split('"').next().unwrap().parse().unwrap();
+                assert!((0.0..=width).contains(&x), "{x} of {width}");
+            }
+        }
+    }
+}
+
+/// Three files for each figure of a run, the same bytes again.
+#[test]
+fn runs_have_figures() {
+    let place = Place::new(&[
+        ("tree.csv", TREE),
+        (
+            "config.toml",
+            &format!(
+                "name = \"f\"\nseed = 1\nreplicates = 20\n{TREE_DATA}[[grid]]\nepsilon = [0.5, 1.0]\nlaw = \"double-geometric\"\n\
+                 method = [\"exact\", \"topdown\"]\n"
+            ),
+        ),
+    ]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let read = |folder: &str| {
+        place.prints(&["report", "out", "--format", "svg", "-o", folder]);
+        let files = std::fs::read_dir(place.path(folder)).unwrap();
+        let mut files: Vec<(String, String)> = files
+            .map(|file| {
+                let path = file.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                (name, std::fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let files = read("figures");
+    assert_eq!(files, read("again"));
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    let stem = "f-l1-error-double-geometric";
+    assert_eq!(names, [format!("{stem}.csv"), format!("{stem}.svg"), format!("{stem}.vl.json")]);
+    // Two budgets, two methods, three levels.
+    assert_eq!(files[0].1.lines().count(), 1 + 2 * 2 * 3);
+    is_well_formed(&files[1].1);
+    let page = place.prints(&["report", "out", "--format", "html"]);
+    assert!(page.contains(files[1].1.trim_end()));
+    place.refuses(&["report", "out", "--format", "svg"], &["--format svg", "--output"]);
+}
+
+/// The figures of a run by name: their data, line by line.
+fn data_of(place: &Place, folders: &[&str], name: &str) -> Vec<Vec<String>> {
+    place.prints(&[&["report"], folders, &["--format", "svg", "-o", "figures"]].concat());
+    let files = std::fs::read_dir(place.path("figures")).unwrap().map(|file| file.unwrap().path());
+    let is_it = |path: &std::path::PathBuf| {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        file.contains(name) && file.ends_with(".csv")
+    };
+    let path = files.into_iter().find(is_it).unwrap_or_else(|| panic!("no figure {name}"));
+    let mut csv = csv::Reader::from_path(path).unwrap();
+    csv.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+/// Moves per step against an option, with a published point where the options are the same; traces of the draws that were kept.
+#[test]
+fn chains_have_figures() {
+    let published = "source,name,table,figure,value,method,options\n\
+                     P,here,chains,acceptance,0.5,mis,\"steps=6000,proposal-epsilon=0.6\"\n\
+                     P,elsewhere,chains,acceptance,0.4,mis,\"steps=7000,proposal-epsilon=0.6\"\n";
+    let config = format!(
+        "name = \"f\"\nseed = 1\nreplicates = 3\nkeep-draws = true\n{TABLE_DATA}{}{NONNEGATIVE}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\n\
+         records = 600\nmethod = {{ kind = \"mis\", steps = 6000, proposal-epsilon = [0.7, 0.5, 0.6] }}\n[report]\npublished = \"p.csv\"\n",
+        partition(&["row"])
+    );
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config), ("p.csv", published)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let moves = data_of(&place, &["out"], "moves-proposal-epsilon");
+    let points: Vec<[&str; 2]> = moves.iter().map(|row| [row[1].as_str(), row[2].as_str()]).collect();
+    let ours = points[0][0];
+    assert_eq!(points, [[ours, "0.5"], [ours, "0.6"], [ours, "0.7"], ["P, published", "0.6"]]);
+    assert_eq!(moves[3][3], "0.5");
+    // At most 500 draws of each of two entries, from the first to the last.
+    let trace = data_of(&place, &["out"], "trace");
+    assert_eq!(trace.len(), 1000);
+    assert_eq!((trace[0][2].as_str(), trace[499][2].as_str()), ("1", "600"));
+    assert_ne!(trace[0][0], trace[999][0]);
+    assert!(trace.iter().all(|row| row[3].parse::<i64>().is_ok()));
+}
+
+/// Steps until a bound, chain by chain; time and memory of runs of three sizes.
+#[test]
+fn steps_and_sizes_have_figures() {
+    let config = format!(
+        "name = \"m\"\nseed = 1\nstudy = \"meeting\"\nreplicates = 60\n{TABLE_DATA}{MARGINS}[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\n\
+         method = [\"line-gibbs\", \"lattice-metropolis\"]\nlag = 100\nmax-steps = 100_000\n"
+    );
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let steps = data_of(&place, &["out"], "steps");
+    assert_eq!(steps.len(), 2 * 3);
+    // Fewer steps for a weaker bound; Gibbs needs fewer than Metropolis.
+    let t = |i: usize| steps[i][2].parse::<f64>().unwrap();
+    assert!(t(0) <= t(2) && t(2) <= t(4) && t(0) < t(1), "{steps:?}");
+    let tree = format!(
+        "name = \"s\"\nseed = 1\nreplicates = 5\n{TREE_DATA}[[grid]]\nepsilon = 0.5\nlaw = \"laplace\"\nmethod = \"l2\"\n"
+    );
+    place.write("tree.toml", &tree);
+    for rows in [2, 4, 6] {
+        let some: Vec<&str> = TREE.lines().take(1 + rows).collect();
+        place.write("tree.csv", &(some.join("\n") + "\n"));
+        place.prints(&["run", "tree.toml", "--out", &format!("of-{rows}"), "--threads", "1"]);
+    }
+    let folders = ["of-2", "of-4", "of-6"];
+    let memory = data_of(&place, &folders, "memory-by-size");
+    // With their parents.
+    let counts: Vec<&str> = memory.iter().map(|row| row[2].as_str()).collect();
+    assert_eq!(counts, ["4", "7", "10"]);
+    assert!(memory.iter().all(|row| row[3].parse::<f64>().unwrap() > 1.0));
+    assert_eq!(data_of(&place, &folders, "time-by-size").len(), 3);
+    let page = place.prints(&["report", "of-2", "--format", "html"]);
+    assert!(page.contains("each count is the sum of those below it"), "{page}");
+}

@@ -1,0 +1,247 @@
+//! The frontier, as a user asks for it: what is paid, against statements computed here, and releases of the same cells.
+
+use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
+use congenial::privacy::{Accountant, ChangeKind, Measure};
+use congenial::study::cells::StatementRow;
+use congenial::study::frontier::FrontierRow;
+use congenial::study::release::LevelRow;
+use libm::{exp, log, tanh};
+use std::collections::HashMap;
+
+fn frontier(change: &str, body: &str) -> String {
+    format!("name = \"f\"\nseed = 3\nstudy = \"frontier\"\nchange = \"{change}\"\nreplicates = 5\n{body}")
+}
+
+fn tree(change: &str, grid: &str) -> Place {
+    let config = frontier(change, &format!("{TREE_DATA}\n[[grid]]\n{grid}\n"));
+    Place::new(&[("tree.csv", TREE), ("config.toml", &config)])
+}
+
+fn run(place: &Place) {
+    place.prints(&["run", "config.toml", "--out", "out"]);
+}
+
+/// Every cell pays what it is to pay, by the statement that the run itself writes.
+fn all_pay(place: &Place, change: ChangeKind, cells: usize) {
+    let rows = place.with_cells("out", |row: &FrontierRow| row.cell);
+    assert_eq!(rows.len(), cells);
+    let statements: Vec<StatementRow> = place.rows("out");
+    for (cell, row) in rows {
+        let mut own = statements.iter().filter(|s| s.cell == row.cell && s.change == change);
+        let pays = own.next().unwrap().epsilon_conditioned.unwrap();
+        let off = pays / row.paid - 1.0;
+        assert!((-3e-8..1e-9).contains(&off), "{}: {pays}, not {}", cell.words(), row.paid);
+        assert_eq!(row.change, change);
+    }
+}
+
+/// What one record pays on three levels, by formulas: equalities and imaging 3 epsilon; conditioned on leaves >= 0 with the bound of its path, whose
+/// length is three; Gaussian noise by its rho.
+#[test]
+fn budgets_on_a_tree_are_those_of_formulas() {
+    let grid = r#"
+paid = [0.3, 3.0, 12.0]
+law = "double-geometric"
+method = ["exact", { kind = "exact", nonnegative = true }, "topdown"]
+
+[[grid]]
+paid = [0.3, 3.0]
+law = "discrete-gaussian"
+delta = 1e-5
+method = ["exact", "l2"]
+"#;
+    let place = tree("added", grid);
+    run(&place);
+    all_pay(&place, ChangeKind::Added, 13);
+    for (cell, row) in place.with_cells("out", |row: &FrontierRow| row.cell) {
+        let rate = 1.0 / cell.scale;
+        let pays = match (cell.delta, cell.method.name(), cell.nonnegative) {
+            (Some(delta), ..) => Accountant::Zcdp.epsilon(3.0 * rate * rate / 2.0, delta),
+            (None, "exact", true) => 3.0 * rate + log(1.0 + exp(rate) - exp(-2.0 * rate)),
+            _ => 3.0 * rate,
+        };
+        assert!((pays / row.paid - 1.0).abs() < 4e-8, "{}: {pays}", cell.words());
+    }
+}
+
+/// The same on tables: a record that moves within a group, with the bound of its own length; two people who trade places.
+#[test]
+fn budgets_on_tables_are_those_of_formulas() {
+    let partition = partition(&["row"]);
+    for (change, invariants, kind, length) in [
+        ("moved", partition.as_str(), ChangeKind::Moved, 2.0),
+        ("smallest", MARGINS, ChangeKind::Smallest, 4.0),
+    ] {
+        let grid = "\n[[grid]]\npaid = [0.5, 4.0]\nlaw = \"double-geometric\"\nmethod = [\"exact\", \"nnl2-then-integer-l1\", \"nnl2\"]\n";
+        let config = frontier(change, &format!("{TABLE_DATA}{invariants}{NONNEGATIVE}{grid}"));
+        let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config)]);
+        run(&place);
+        all_pay(&place, kind, 6);
+        for (cell, row) in place.with_cells("out", |row: &FrontierRow| row.cell) {
+            let rate = 1.0 / cell.scale;
+            // What is searched for may be less than the bound, and never more.
+            let bound = length * rate + log(1.0 + exp((length - 2.0) * rate) - exp(-2.0 * rate));
+            match cell.method.name() {
+                "exact" => {
+                    assert!(row.paid < bound * (1.0 + 1e-9) && row.paid > length * rate, "{}", cell.words())
+                }
+                _ => assert!((length * rate / row.paid - 1.0).abs() < 4e-8),
+            }
+            assert_eq!(row.integers, cell.method.name() != "nnl2");
+        }
+    }
+}
+
+/// rho, by formulas: of free noise `r tanh(r/2)` by count that changes; conditioned on known totals of two entries, the fewest here, `2r tanh r`; Gaussian
+/// noise by its own. Equal in rho, conditioning has other noise than projections; equal in epsilon it has not: the page says what that changes.
+#[test]
+fn budgets_as_rho_are_those_of_formulas() {
+    let known = TREE_DATA.to_owned() + "known = [\"total\", \"group\"]\n";
+    let methods = "law = \"double-geometric\"\nmethod = [\"exact\", \"l2\", \"topdown\"]";
+    // In another order: the page compares them all the same.
+    let turned = methods.replace("\"exact\", \"l2\", \"topdown\"", "\"topdown\", \"l2\", \"exact\"");
+    let grid = format!(
+        "[[grid]]\npaid = [0.5, 2.0]\n{turned}\n[[grid]]\npaid = {{ rho = [0.02, 0.3, 2.0] }}\n{methods}\n\
+         [[grid]]\npaid = {{ rho = 0.3 }}\nlaw = \"discrete-gaussian\"\ndelta = 1e-5\nmethod = [\"exact\", \"l2\"]\n"
+    );
+    let config = frontier("moved", &format!("{known}\n{grid}")).replace("replicates = 5", "replicates = 40");
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config)]);
+    run(&place);
+    let statements: Vec<StatementRow> = place.rows("out");
+    let mut seen = [0; 2];
+    for (cell, row) in place.with_cells("out", |row: &FrontierRow| row.cell) {
+        let mut own = statements.iter().filter(|s| s.cell == row.cell && s.change == ChangeKind::Moved);
+        let statement = own.next().unwrap();
+        let known = if cell.method.name() == "exact" { "computed" } else { "noise" };
+        assert_eq!(statement.rho_known, known, "{}", cell.words());
+        let (rate, rho) = (1.0 / cell.scale, statement.rho.unwrap());
+        let formula = match (cell.delta, cell.method.name()) {
+            (Some(_), _) => rate * rate,
+            (None, "exact") => 2.0 * rate * tanh(rate),
+            _ => 2.0 * rate * tanh(0.5 * rate),
+        };
+        assert!((rho / formula - 1.0).abs() < 1e-12, "{}: {rho} {formula}", cell.words());
+        let pays = if row.measure == Measure::Rho { rho } else { statement.epsilon_conditioned.unwrap() };
+        assert!((-3e-8..1e-9).contains(&(pays / row.paid - 1.0)), "{}: {pays} {}", cell.words(), row.paid);
+        seen[usize::from(row.measure == Measure::Rho)] += 1;
+    }
+    assert_eq!(seen, [6, 11]);
+    let told = place.prints(&["report", "out"]);
+    for words in
+        ["by the rho that they pay for one record moved", "what the accountant changes", "at equal rho"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    // The resolved config says rho as well.
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    let paid =
+        |folder: &str| place.rows::<FrontierRow>(folder).iter().map(|row| row.paid).collect::<Vec<_>>();
+    assert_eq!(paid("out"), paid("again"));
+}
+
+/// A cell with the epsilon that was found is a cell like any other: a study of releases draws the same.
+#[test]
+fn releases_are_those_of_their_epsilon() {
+    let methods = r#"["exact", { kind = "exact", nonnegative = true }, "bluedown"]"#;
+    let place = tree("moved", &format!("paid = [1.0, 4.0]\nlaw = \"double-geometric\"\nmethod = {methods}"));
+    run(&place);
+    let cells = place.cells("out");
+    let mut blocks = String::new();
+    for cell in cells.values() {
+        let exact = cell.method.name() == "exact";
+        let nonnegative = if exact && cell.nonnegative { ", nonnegative = true" } else { "" };
+        blocks += &format!(
+            "\n[[grid]]\nepsilon = {:?}\nlaw = \"double-geometric\"\nmethod = {{ kind = \"{}\"{nonnegative} }}\n",
+            cell.epsilon,
+            cell.method.name()
+        );
+    }
+    place.write("release.toml", &format!("name = \"r\"\nseed = 3\nreplicates = 5\n{TREE_DATA}{blocks}"));
+    place.prints(&["run", "release.toml", "--out", "releases"]);
+    let levels = |folder: &str| -> HashMap<_, f64> {
+        place
+            .rows::<LevelRow>(folder)
+            .into_iter()
+            .map(|row| ((row.cell, row.level), row.l1_per_node))
+            .collect()
+    };
+    assert_eq!(levels("out"), levels("releases"));
+    // The resolved config gives the same cells again.
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    assert_eq!(levels("out"), levels("again"));
+}
+
+/// What no budget gives is refused before anything is drawn.
+#[test]
+fn what_cannot_be_paid_for_is_refused() {
+    let grid = "paid = 1.0\nlaw = \"double-geometric\"\nmethod = \"exact\"";
+    let place = tree("added", grid);
+    let refuses = |config: &str, wanted: &[&str]| {
+        place.write("config.toml", config);
+        place.refuses(&["plan", "config.toml"], wanted);
+        place.refuses(&["run", "config.toml", "--out", "out"], wanted);
+        assert!(!place.path("out").exists());
+    };
+    let with =
+        |change: &str, data: &str, grid: &str| frontier(change, &format!("{data}\n[[grid]]\n{grid}\n"));
+    let known = TREE_DATA.to_owned() + "known = [\"total\"]\n";
+    refuses(
+        &with("added", &known, grid),
+        &[
+            "change: got `added`",
+            "impossible on these data",
+            "a known count contains every leaf",
+            "config.toml:4:10",
+        ],
+    );
+    refuses(&with("doubled", TREE_DATA, grid), &["change: got `doubled`", "added, moved, smallest"]);
+    refuses(&with("added", TREE_DATA, grid).replace("change = \"added\"\n", ""), &["change"]);
+    refuses(
+        &with("added", TREE_DATA, &grid.replace("paid", "epsilon")),
+        &["epsilon: not used", "release or meeting or privacy takes it"],
+    );
+    refuses(&with("added", TREE_DATA, &grid.replace("1.0", "[1.0, -1.0]")), &["paid: got -1"]);
+    let rho = |value: &str| with("added", TREE_DATA, &grid.replace("1.0", value));
+    refuses(&rho("{ rho = [1.0, 0.0] }"), &["paid: got 0", "finite number > 0"]);
+    refuses(&rho("{ rho = [1.0, 1.0] }"), &["paid: got rho 1.0 twice"]);
+    refuses(&rho("{ rho = 1.0, foo = 1.0 }"), &["unknown field `foo`, expected `rho`", "config.toml"]);
+    refuses(&rho("\"x\""), &["string \"x\", expected a loss, a list of losses, or `{ rho = ... }`"]);
+    refuses(&rho("{ rho = [\"x\"] }"), &["string \"x\""]);
+    // A bound does not rank methods: noise on three levels, conditioned on their sums.
+    refuses(&rho("{ rho = 1.0 }"), &["rho of `exact` with double-geometric noise is bounded, not computed"]);
+    let release = with("added", TREE_DATA, grid).replace("study = \"frontier\"\nchange = \"added\"\n", "");
+    refuses(&release, &["paid: not used", "only a study of the kind frontier takes it"]);
+    let exclude = "\n[[exclude]]\nepsilon = 1.0\n";
+    refuses(
+        &(with("added", TREE_DATA, grid) + exclude),
+        &["epsilon: not used", "the budgets of this study are `paid`"],
+    );
+    let near = grid.replace("1.0", "[1.0, 1.0000000001]");
+    refuses(&with("added", TREE_DATA, &near), &["paid: got 1 and 1.0000000001 for `exact`", "pays both"]);
+    let queries = "\n[report]\nqueries = [[\"zone\"]]\n";
+    refuses(&(with("added", TREE_DATA, grid) + queries), &["queries"]);
+    let chain = "paid = 1.0\nlaw = \"discrete-gaussian\"\ndelta = 1e-5\n\
+                 method = { kind = \"line-gibbs\", sweeps = 5, nonnegative = true }";
+    refuses(
+        &with("added", TREE_DATA, chain),
+        &["nothing bounds what `line-gibbs` pays for it with discrete-gaussian noise"],
+    );
+}
+
+/// What is paid, and for which change, is what a run is: also where the noise is the same.
+#[test]
+fn runs_of_other_changes_are_other_runs() {
+    let grid = "paid = 1.0\nlaw = \"double-geometric\"\nmethod = \"exact\"";
+    let place = tree("added", grid);
+    run(&place);
+    let noise =
+        |place: &Place| place.rows::<FrontierRow>("out").iter().map(|row| row.cell).collect::<Vec<_>>();
+    let before = noise(&place);
+    place.refuses(
+        &["run", "config.toml", "--set", "change=\"smallest\"", "--out", "out"],
+        &["the run of another config"],
+    );
+    place.prints(&["run", "config.toml", "--set", "change=\"smallest\"", "--out", "other"]);
+    let other: Vec<_> = place.rows::<FrontierRow>("other").iter().map(|row| row.cell).collect();
+    assert_eq!(before, other);
+}
