@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 fn output(program: &str, arguments: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     let mut child = Command::new(program)
         .args(arguments)
+        // What is only asked does not write `.git/index`, of which a change builds anew.
+        .env("GIT_OPTIONAL_LOCKS", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
