@@ -172,7 +172,7 @@ fn invariant(u: &mut Unstructured, cells: usize) -> Result<String> {
 fn method(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
     let place = if tree { Place::Tree } else { Place::Table { inequalities: false } };
     let fits = |kind: &&MethodKind| match study {
-        "privacy" => **kind == MethodKind::Exact,
+        "privacy" => **kind == MethodKind::EXACT,
         "meeting" => kind.facts().coupled,
         _ => kind.somewhere(place).is_ok(),
     };

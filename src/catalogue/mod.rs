@@ -6,6 +6,6 @@ mod words;
 
 pub use congenial_core::methods::{
     Facts, Given, How, IntegerNoise, Kind, LawKind, Method, MethodKind, NONNEGATIVE_KEY, OnLaw, OptionFacts,
-    OptionValue, Place, Projection, RealNoise, TreeNoise, Value, unsupported,
+    Place, Projection, RealNoise, TreeNoise, Value, unsupported,
 };
 pub use words::{laws_on, methods_on, served};

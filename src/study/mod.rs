@@ -91,7 +91,7 @@ pub fn thresholds(path: &Path) -> Result<Thresholds> {
         compare: WireCompare,
     }
     let text = text(path)?;
-    let checker = Checker::new(path, &text, &text, elsewhere);
+    let checker = Checker::new(path, &text, &text, |_| None);
     checker.thresholds(&checker.parse::<Wire>()?.compare)
 }
 
@@ -111,7 +111,9 @@ pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
 /// of a study without data.
 pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dyn Planned>> {
     match document {
-        Document::Gridless(_) if !held.is_empty() => Err(Failure::Usage("this study has no data".into())),
+        Document::Gridless(_) if !held.is_empty() => {
+            Err(Failure::Usage("a study without a grid has no data".into()))
+        }
         Document::Gridless(config) => Ok(config.plan()),
         Document::Grid(configs) => {
             let tables = held.into_iter().chain(std::iter::repeat_with(|| None));

@@ -188,7 +188,7 @@ fn the_reference_lists_the_catalogue() {
                 text.replace_range(begin..end, &wanted);
             }
             let end = begin + text[begin..].find(&to).expect("an end");
-            assert_eq!(&text[begin..end], wanted, "CONGENIAL_DOCS=write cargo test --test catalogue");
+            assert_eq!(&text[begin..end], wanted, "CONGENIAL_DOCS=write cargo test --test all catalogue");
         }
     }
     if std::env::var_os("CONGENIAL_DOCS").is_some() {

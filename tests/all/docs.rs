@@ -18,7 +18,7 @@ fn hold(path: &str, wanted: &str) {
     }
     let held = read(path);
     for (held, wanted) in held.lines().zip(wanted.lines()) {
-        assert_eq!(held, wanted, "{path}: CONGENIAL_DOCS=write cargo test --test docs");
+        assert_eq!(held, wanted, "{path}: CONGENIAL_DOCS=write cargo test --test all docs");
     }
     assert!(held == wanted, "{path} ends elsewhere");
 }

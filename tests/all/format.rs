@@ -1,4 +1,4 @@
-//! FORMAT.md says of every table what its declaration says. `CONGENIAL_FORMAT=write cargo test --test format` writes it anew.
+//! FORMAT.md says of every table what its declaration says. `CONGENIAL_FORMAT=write cargo test --test all format` writes it anew.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use congenial::study::STUDIES;

@@ -28,18 +28,18 @@ pub struct Chain<S, R> {
 
 /// Where a chain has come to.
 #[derive(Debug)]
-pub struct End<S> {
+pub(crate) struct End<S> {
     /// Its last state: of a chain that never moved its start, and no release.
     state: S,
     /// What it leaves beside.
-    pub record: ChainRecord,
+    pub(crate) record: ChainRecord,
     /// Whether the kernel rejects, and no step changed the state, or an independent part of it.
     stuck: bool,
 }
 
 impl<S> End<S> {
     /// Its release; `None` if it never moved.
-    pub fn release(&self) -> Option<&S> {
+    pub(crate) fn release(&self) -> Option<&S> {
         (!self.stuck).then_some(&self.state)
     }
 
@@ -157,7 +157,7 @@ pub fn run<K: Kernel, R: Rng + ?Sized>(
 }
 
 /// [`run`] that tells of a chain that never moved as well.
-pub fn end<K: Kernel, R: Rng + ?Sized>(
+pub(crate) fn end<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
     start: K::State,
     steps: u64,
@@ -186,7 +186,7 @@ pub fn run_all<K: Kernel>(
 }
 
 /// [`run_all`] that tells of chains that never moved as well.
-pub fn ends<K: Kernel>(
+pub(crate) fn ends<K: Kernel>(
     kernel: &K,
     starts: Vec<(K::State, Stream)>,
     steps: u64,

@@ -95,7 +95,7 @@ impl Error {
     }
 
     /// A release that breaks its invariant: where, and by how much.
-    pub fn violated(place: impl ToString, residual: impl ToString) -> Self {
+    pub(crate) fn violated(place: impl ToString, residual: impl ToString) -> Self {
         Self::InvariantViolated { place: place.to_string(), residual: residual.to_string() }
     }
 

@@ -71,10 +71,6 @@ impl Kind for Frontier {
         Release::twice(rows, from)
     }
 
-    fn copies(plan: &Plan) -> Result<Vec<(&'static str, Vec<u8>)>> {
-        Release::copies(plan)
-    }
-
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
         Release::leaves(plan, cell)
     }

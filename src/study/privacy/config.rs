@@ -4,6 +4,7 @@ use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{WirePublished, study};
 use crate::config::{Checker, Own, Section};
 use crate::failure::Result;
+use std::sync::LazyLock;
 
 study! {
     /// A study of privacy: everything is computed, nothing drawn.
@@ -26,12 +27,18 @@ impl Section for PrivacyBlock {
     }
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
-        match kind.facts().is_listed {
-            true => Ok(()),
-            false => Err(
-                "a study of privacy wants exact, or l1, l2, nnl2, topdown, bluedown of a few counts: it computes, it draws nothing",
-            ),
-        }
+        /// What is wanted in the place of others.
+        static WANTED: LazyLock<String> = LazyLock::new(|| {
+            let listed = MethodKind::ALL.iter().filter(|kind| kind.facts().is_listed);
+            let (laws, images): (Vec<_>, Vec<_>) = listed.partition(|kind| kind.conditions());
+            let names =
+                |kinds: Vec<&MethodKind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+            let (laws, images) = (names(laws), names(images));
+            format!(
+                "a study of privacy wants {laws}, or {images} of a few counts: it computes, it draws nothing"
+            )
+        });
+        if kind.facts().is_listed { Ok(()) } else { Err(&WANTED) }
     }
 
     fn replicates(&self, _: &Checker, _: Option<u64>) -> Result<u64> {

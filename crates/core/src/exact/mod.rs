@@ -105,7 +105,7 @@ pub trait TreeLaw: Law {
 }
 
 /// Why the continuous samplers refuse non-negativity.
-pub const NO_CONTINUOUS_FLOORS: &str =
+pub(crate) const NO_CONTINUOUS_FLOORS: &str =
     "truncated leaves have no closed form; use an integer law, or line-gibbs";
 
 fn refuse_floors(law: &str, counts: Option<&[i64]>) -> Result<()> {

@@ -19,7 +19,7 @@ pub(super) fn with_zeros(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> Resul
 
 /// Whether releases that are not negative have nothing to choose: with what lies below known zeros, every count is known, and the one
 /// release is the confidential tree. `counts`: the confidential counts if releases must not be negative.
-pub fn is_settled(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> bool {
+pub(crate) fn is_settled(hierarchy: &Hierarchy, counts: Option<&[i64]>) -> bool {
     let marks = |counts| hierarchy.clone().with_known(zeros(hierarchy, counts));
     counts.filter(|_| hierarchy.has_known()).is_some_and(|counts| marks(counts).is_err())
 }

@@ -12,7 +12,7 @@ mod metropolized_independence;
 mod real_gibbs;
 mod real_independence;
 
-pub use known::is_settled;
+pub(crate) use known::is_settled;
 
 pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};

@@ -93,7 +93,7 @@ impl Asked {
 
     /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
     pub fn conditions(&self) -> bool {
-        matches!(self.facts.how, How::Conditioning | How::Chain)
+        self.facts.conditions()
     }
 
     /// Whether it promises the equations.

@@ -29,7 +29,7 @@ pub struct Facts {
     pub starts_within: bool,
     /// Whether the norms of its releases are set against the bound of their law's tail.
     pub has_tails: bool,
-    /// Whether what it pays can be listed on a few counts: conditioning by its law, imaging by [`super::Define::choices`].
+    /// Whether what it pays can be listed on a few counts: conditioning by its law, imaging by its choices ([`super::Method::choices`]).
     pub is_listed: bool,
     /// Whether it stands for methods that are not ours.
     pub is_own: bool,
@@ -37,6 +37,13 @@ pub struct Facts {
     pub together: u64,
     /// Rough cost of a replicate in random words a count (of a chain: and a step), for batches and the progress bar alone.
     pub words: u64,
+}
+
+impl Facts {
+    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    pub fn conditions(&self) -> bool {
+        matches!(self.how, How::Conditioning | How::Chain)
+    }
 }
 
 /// How a method comes to a release.

@@ -71,3 +71,15 @@ impl Define for LatticeMetropolis {
         Ok(coupled(kernel(problem, table, law)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::methods::Value;
+
+    /// A part of what cells are: its digits do not change.
+    #[test]
+    fn the_default_of_a_is_the_inverse_of_e() {
+        assert_eq!(A.default(), Some(Value::Number(libm::exp(-1.0))));
+    }
+}

@@ -68,6 +68,11 @@ impl MethodKind {
         self.facts().how == How::Chain
     }
 
+    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    pub fn conditions(self) -> bool {
+        self.facts().conditions()
+    }
+
     /// Whether it stands for methods that are not ours.
     pub fn is_own(self) -> bool {
         self.facts().is_own

@@ -2,7 +2,7 @@
 //! release.
 //!
 //! [`Method::prepare`] makes a method ready, whatever draws from it: releases, meetings, what is attained, and the comparison with computed laws. It
-//! checks every release, and hands it on to a [`Sink`]. Adding a method is a file with a [`Define`], and its line in [`MethodKind::ALL`].
+//! checks every release, and hands it on to a [`Sink`]. Adding a method is a file with an `impl Define`, and its line in [`MethodKind::ALL`].
 
 mod asked;
 mod bluedown;
@@ -43,8 +43,7 @@ mod unsupported;
 pub use asked::Asked;
 pub use chains::Chains;
 pub use choices::Choices;
-pub use define::Define;
-pub use draws::{Draws, Out, RECORDS, Sink, TRACED_CHAINS};
+pub use draws::{Draws, Out, Sink};
 pub use exact::Conditioned;
 pub use facts::{Facts, How, OnTables, OnTrees, Place};
 pub use known_options::NONNEGATIVE_KEY;
@@ -54,8 +53,6 @@ pub use options::{Given, Kind, OptionFacts, OptionValue, SolveFor, Value};
 pub use problem::{On, OnTable, OnTree, Problem, Streams};
 pub use projection::Projection;
 pub use sums::Sums;
-pub use table::Free;
-pub use tree::Tree;
 pub use unsupported::unsupported;
 
 impl MethodKind {
