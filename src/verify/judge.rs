@@ -187,7 +187,8 @@ fn tree(
             let u = images::fresh(&mut rng, tree, &noise);
             images::topdown(&mut rng, tree, &table.counts, &u)
         }),
-        _ => return Err("its tree is too large for plain projections".into()),
+        None => return Err("no oracle is known for the method".into()),
+        Some(_) => return Err("its tree is too large for plain projections".into()),
     };
     let of = |level: usize, value: fn(&[f64]) -> f64| {
         draws.iter().map(move |z| value(&z[tree.level_nodes(level)])).collect::<Vec<f64>>().into_iter()
