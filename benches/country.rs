@@ -82,7 +82,8 @@ fn main() {
             // They take turns: what slows the machine down for a while meets all of them.
             let mut least = [f64::INFINITY; 4];
             for _ in 0..7 {
-                let both = || drop(Pool.each(vec![1, 2], |(): &mut (), replicate| words(replicate)));
+                let both =
+                    || drop((&Pool as &dyn Crew).each(vec![1, 2], |(): &mut (), replicate| words(replicate)));
                 let now = [
                     seconds(|| words(0)),
                     seconds(|| pools[1].install(both)),

@@ -1,6 +1,6 @@
 //! Tasks of one batch, done by all threads of the pool that have nothing else to do.
 
-use crate::Tasks;
+use crate::Crew;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub struct Pool;
 /// Ranges of tasks for each thread, so that none waits long for the last.
 const RANGES: usize = 8;
 
-impl Tasks for Pool {
+impl Crew for Pool {
     fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         let size = number.div_ceil(RANGES * rayon::current_num_threads()).max(1);
         let ranges: Vec<usize> = (0..number).step_by(size).collect();

@@ -5,16 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Does tasks that do not depend on each other.
 pub trait Crew: Sync {
-    /// The results of all tasks, in their order. `work` is given a scratch that tasks before it may have used.
-    fn each<T: Send, S: Default, R: Send>(
-        &self,
-        tasks: Vec<T>,
-        work: impl Fn(&mut S, T) -> R + Send + Sync,
-    ) -> Vec<R>;
-}
-
-/// Does numbered tasks that do not depend on each other, for callers that do not know who it is.
-pub trait Tasks: Sync {
     /// Does the tasks from 0 to a number, in ranges of which each is done by one thread.
     fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync));
 }
@@ -23,20 +13,15 @@ pub trait Tasks: Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Alone;
 
-impl Tasks for Alone {
+impl Crew for Alone {
     fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         work(0..number);
     }
 }
 
-impl Tasks for &dyn Tasks {
-    fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
-        (**self).run(number, work);
-    }
-}
-
-impl<C: Tasks> Crew for C {
-    fn each<T: Send, S: Default, R: Send>(
+impl dyn Crew + '_ {
+    /// The results of all tasks, in their order. `work` is given a scratch that tasks before it may have used.
+    pub fn each<T: Send, S: Default, R: Send>(
         &self,
         tasks: Vec<T>,
         work: impl Fn(&mut S, T) -> R + Send + Sync,

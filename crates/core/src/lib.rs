@@ -57,5 +57,5 @@ mod oracle;
 #[cfg(test)]
 mod testing;
 
-pub use crew::{Alone, Crew, Tasks};
+pub use crew::{Alone, Crew};
 pub use error::{Error, Result};

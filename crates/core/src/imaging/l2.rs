@@ -147,7 +147,7 @@ impl L2 {
     pub fn estimate(
         &self,
         pieces: &Pieces,
-        crew: &impl Crew,
+        crew: &dyn Crew,
         noise: &mut [f64],
         last: impl Fn(&Piece, &mut [f64]) + Send + Sync,
     ) {

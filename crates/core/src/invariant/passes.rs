@@ -12,7 +12,7 @@ use crate::crew::Crew;
 /// Returns what was wanted, in order.
 pub fn downwards<V: Copy + Default + Send + Sync, S: Default, R: Send>(
     pieces: &Pieces,
-    crew: &impl Crew,
+    crew: &dyn Crew,
     values: &mut [V],
     below: impl Fn(&Piece, &[V], &mut S, &mut [V]) + Send + Sync,
     seen: impl Fn(&Piece, &mut [V], &[V]) -> R + Send + Sync,
@@ -46,7 +46,7 @@ pub fn downwards<V: Copy + Default + Send + Sync, S: Default, R: Send>(
 /// The levels between the first and the last from below, after [`downwards`]: `seen` of every piece, level by level.
 pub fn upwards<V: Send + Sync, R: Send>(
     pieces: &Pieces,
-    crew: &impl Crew,
+    crew: &dyn Crew,
     values: &mut [V],
     seen: impl Fn(&Piece, &mut [V], &[V]) -> R + Send + Sync,
 ) -> Vec<Vec<R>> {

@@ -51,7 +51,7 @@ impl Asked {
         T::read(self.value(option.key))
     }
 
-    fn value(&self, key: &str) -> Option<Value> {
+    pub(super) fn value(&self, key: &str) -> Option<Value> {
         let place = self.facts.options.iter().position(|option| option.key == key);
         place.and_then(|place| self.values[place])
     }

@@ -13,7 +13,6 @@ use super::tree::Tree;
 use crate::error::Result;
 use crate::exact::ExactLattice;
 use crate::kernel::Forgetting;
-use crate::law::LatticeLaw;
 use crate::rng::Stream;
 
 /// A method. What it does not serve it does not define: then it is refused.
@@ -72,9 +71,9 @@ pub trait Define: Sync + 'static {
         Err(problem.unsupported("a study of meetings"))
     }
 
-    /// What bounds the distance of its chain on a table to its law, whatever its pairs show; `None`: nothing but them. See
+    /// What bounds the distance of its chain on a table to its law, whatever its pairs show, if [`Facts::forgets`] says so; `None`: nothing. See
     /// [`crate::kernel::MetropolizedIndependence::forgetting`].
-    fn forgetting<L: LatticeLaw>(
+    fn forgetting<L: ExactLattice>(
         &self,
         _: &Problem,
         _: OnTable,
@@ -83,11 +82,6 @@ pub trait Define: Sync + 'static {
         _: &mut Stream,
     ) -> Result<Option<Forgetting>> {
         Ok(None)
-    }
-
-    /// Whether [`Define::forgetting`] is defined.
-    fn forgets(&self) -> bool {
-        false
     }
 
     /// All that it can release, for every noise of double geometric law.

@@ -1,7 +1,7 @@
 //! A method that is ready for a problem, and what takes up its releases.
 
 use super::sums::Sums;
-use crate::crew::Tasks;
+use crate::crew::Crew;
 use crate::error::Result;
 use crate::law::Errors;
 use crate::privacy::Declared;
@@ -33,7 +33,7 @@ pub trait Sink {
 /// Where releases go, and who helps to draw one.
 pub struct Out<'a> {
     /// Does the parts of one release of a large tree.
-    pub crew: &'a dyn Tasks,
+    pub crew: &'a dyn Crew,
     /// Takes up what is drawn.
     pub sink: &'a mut dyn Sink,
 }

@@ -6,15 +6,17 @@ use super::choices::Choices;
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::Facts;
+use super::integers::{OnIntegers, integers};
 use super::laws::{IntegerNoise, Laws, OnLaw, RealNoise, TreeNoise};
 use super::problem::{On, OnTable, OnTree, Problem};
 use super::projection::Projection;
 use super::table::free;
 use super::tree::Tree;
 use crate::error::Result;
+use crate::exact::ExactLattice;
 use crate::invariant::check_free;
 use crate::kernel::Forgetting;
-use crate::law::{EuclideanLaplace, LatticeLaw};
+use crate::law::EuclideanLaplace;
 use crate::rng::Stream;
 
 /// A method of any type.
@@ -25,7 +27,6 @@ pub(super) trait Erased: Sync {
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>>;
     fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>>;
-    fn forgets(&self) -> bool;
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>>;
 }
 
@@ -62,15 +63,11 @@ impl<D: Define> Erased for D {
     }
 
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>> {
-        problem.law.on(ChainsOf { define: self, problem })
+        integers(problem, ChainsOf { define: self, problem })
     }
 
     fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>> {
-        problem.law.on(ForgettingOf { define: self, problem, level, rng })
-    }
-
-    fn forgets(&self) -> bool {
-        Define::forgets(self)
+        integers(problem, ForgettingOf { define: self, problem, level, rng })
     }
 
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
@@ -152,30 +149,15 @@ struct ChainsOf<'a, D> {
     problem: &'a Problem<'a>,
 }
 
-impl<D: Define> OnLaw for ChainsOf<'_, D> {
+impl<D: Define> OnIntegers for ChainsOf<'_, D> {
     type Output = Box<dyn Chains>;
 
-    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        let Self { define, problem } = self;
-        match problem.place {
-            On::Tree(tree) => {
-                let laws: Vec<L> = problem.calibration.laws(law).collect::<Result<_>>()?;
-                define.chain_on_tree(problem, tree, &laws, problem.floors(tree))
-            }
-            On::Table(table) => define.chain_on_table(problem, table, law(problem.calibration.scales[0])?),
-        }
+    fn tree<L: IntegerNoise>(self, tree: OnTree, laws: &[L]) -> Result<Self::Output> {
+        self.define.chain_on_tree(self.problem, tree, laws, self.problem.floors(tree))
     }
 
-    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        Err(self.problem.no_law())
-    }
-
-    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
-        let Self { define, problem } = self;
-        match problem.place {
-            On::Tree(_) => Err(problem.no_law()),
-            On::Table(table) => define.chain_on_table(problem, table, law(problem.calibration.scales[0])?),
-        }
+    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
+        self.define.chain_on_table(self.problem, table, law)
     }
 }
 
@@ -186,30 +168,14 @@ struct ForgettingOf<'a, D> {
     rng: &'a mut Stream,
 }
 
-impl<D: Define> ForgettingOf<'_, D> {
-    fn with<L: LatticeLaw>(self, law: fn(f64) -> Result<L>) -> Result<Option<Forgetting>> {
-        let Self { define, problem, level, rng } = self;
-        match problem.place {
-            On::Tree(_) => Err(problem.unsupported("the weights of its proposals")),
-            On::Table(table) => {
-                define.forgetting(problem, table, law(problem.calibration.scales[0])?, level, rng)
-            }
-        }
-    }
-}
-
-impl<D: Define> OnLaw for ForgettingOf<'_, D> {
+impl<D: Define> OnIntegers for ForgettingOf<'_, D> {
     type Output = Option<Forgetting>;
 
-    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        self.with(law)
+    fn tree<L: IntegerNoise>(self, _: OnTree, _: &[L]) -> Result<Self::Output> {
+        Err(self.problem.unsupported("the weights of its proposals"))
     }
 
-    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Self::Output> {
-        Err(self.problem.no_law())
-    }
-
-    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output> {
-        self.with(law)
+    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
+        self.define.forgetting(self.problem, table, law, self.level, self.rng)
     }
 }

@@ -3,16 +3,17 @@
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::{ALL, CONDITIONING, EXACT_WITHIN, FOUR, FOUR_INTEGERS, Facts, on_tables, on_trees};
+use super::integers::{OnIntegers, integers};
 use super::known_options::NONNEGATIVE;
-use super::laws::{IntegerNoise, OnLaw, RealNoise, TreeNoise};
-use super::problem::{On, OnTable, Problem};
+use super::laws::{IntegerNoise, RealNoise, TreeNoise};
+use super::problem::{OnTable, OnTree, Problem};
 use super::table::drawn;
 use super::tree::Tree;
 use crate::error::{Error, Result};
-use crate::exact::DownwardSampler;
-use crate::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
+use crate::exact::{
+    ContinuousSampler, DownwardSampler, ExactLattice, LatticeExact, LatticeScratch, TreeSampler,
+};
 use crate::kernel::{LatticeGibbs, LineGibbs};
-use crate::law::EuclideanLaplace;
 use crate::rng::Stream;
 
 /// Noise given the invariant, exactly.
@@ -132,36 +133,17 @@ impl Problem<'_> {
     /// The noise given the invariant, exactly, whatever the method; leaves at or above 0 where the method promises that. Errors: real noise; what the
     /// exact sampler does not serve.
     pub fn conditioned(&self) -> Result<Conditioned> {
-        self.law.on(Exactly(self))
+        integers(self, Exactly(self))
     }
 }
 
 struct Exactly<'a>(&'a Problem<'a>);
 
-impl Exactly<'_> {
-    fn on_table<L: ExactLattice>(&self, table: OnTable, law: L) -> Result<Conditioned> {
-        let exact = LatticeExact::new(table.invariant, Some(table.region), law)?;
-        let entries = table.invariant.entries();
-        Ok(Box::new(move |streams, each| {
-            let (mut noise, mut scratch) = (vec![0; entries], LatticeScratch::default());
-            for mut rng in streams {
-                exact.draw(&mut rng, &mut scratch, &mut noise);
-                each(&noise);
-            }
-        }))
-    }
-}
-
-impl OnLaw for Exactly<'_> {
+impl OnIntegers for Exactly<'_> {
     type Output = Conditioned;
 
-    fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Conditioned> {
-        let tree = match self.0.place {
-            On::Tree(tree) => tree,
-            On::Table(table) => return self.on_table(table, law(self.0.calibration.scales[0])?),
-        };
-        let laws = self.0.calibration.laws(law).collect::<Result<Vec<L>>>()?;
-        let sampler = L::tree_sampler(tree.hierarchy, &laws, self.0.floors(tree))?;
+    fn tree<L: IntegerNoise>(self, tree: OnTree, laws: &[L]) -> Result<Conditioned> {
+        let sampler = L::tree_sampler(tree.hierarchy, laws, self.0.floors(tree))?;
         let nodes = tree.hierarchy.nodes();
         Ok(Box::new(move |streams, each| {
             let (mut noise, mut scratch) = (vec![0; nodes], Default::default());
@@ -172,14 +154,15 @@ impl OnLaw for Exactly<'_> {
         }))
     }
 
-    fn reals<L: RealNoise>(self, _: fn(f64) -> Result<L>) -> Result<Conditioned> {
-        Err(self.0.no_law())
-    }
-
-    fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Conditioned> {
-        match self.0.place {
-            On::Tree(_) => Err(self.0.no_law()),
-            On::Table(table) => self.on_table(table, law(self.0.calibration.scales[0])?),
-        }
+    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Conditioned> {
+        let exact = LatticeExact::new(table.invariant, Some(table.region), law)?;
+        let entries = table.invariant.entries();
+        Ok(Box::new(move |streams, each| {
+            let (mut noise, mut scratch) = (vec![0; entries], LatticeScratch::default());
+            for mut rng in streams {
+                exact.draw(&mut rng, &mut scratch, &mut noise);
+                each(&noise);
+            }
+        }))
     }
 }

@@ -11,7 +11,7 @@ use super::pieces::InPieces;
 use super::problem::{OnTable, Problem};
 use super::table::Free;
 use super::tree::Tree;
-use crate::crew::Tasks;
+use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::invariant::{Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
 use crate::law::Value;
@@ -280,7 +280,7 @@ impl<L: TreeNoise> OwnTree<L> {
     }
 
     /// What it is given of some replicates, one behind the other: noisy counts, or of a mechanism the confidential ones.
-    fn given(&self, batch: Range<u64>, crew: &dyn Tasks) -> Vec<f64> {
+    fn given(&self, batch: Range<u64>, crew: &dyn Crew) -> Vec<f64> {
         let (tree, mut noise) = (&self.tree, self.tree.zeros());
         let mut given = Vec::with_capacity(noise.len() * (batch.end - batch.start) as usize);
         for replicate in batch {

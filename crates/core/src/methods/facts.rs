@@ -27,6 +27,8 @@ pub struct Facts {
     pub coupled: bool,
     /// Whether the law of a chain's start is known under inequalities, too: else starts are moved into them.
     pub starts_within: bool,
+    /// Whether something bounds the distance of its chain to its law, whatever its pairs show ([`super::Method::forgetting`]).
+    pub forgets: bool,
     /// Whether the norms of its releases are set against the bound of their law's tail.
     pub has_tails: bool,
     /// Whether what it pays can be listed on a few counts: conditioning by its law, imaging by its choices ([`super::Method::choices`]).
@@ -135,6 +137,7 @@ pub(super) const CONDITIONING: Facts = Facts {
     nonnegative: false,
     coupled: false,
     starts_within: false,
+    forgets: false,
     has_tails: false,
     is_listed: false,
     is_own: false,

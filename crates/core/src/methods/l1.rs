@@ -7,7 +7,7 @@ use super::draws::Draws;
 use super::facts::{Facts, IMAGING, PRODUCTS, on_tables};
 use super::known_options::option;
 use super::options::{Kind, OptionFacts};
-use super::problem::{On, OnTable, Problem};
+use super::problem::{OnTable, Problem};
 use super::projection::Projection;
 use super::table::{Free, moved, widest};
 use crate::error::Result;
@@ -58,7 +58,7 @@ impl Define for L1 {
     }
 
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
-        let On::Table(table) = problem.place else { return Err(problem.unsupported("a study of privacy")) };
+        let table = problem.table()?;
         let l1 = LatticeL1::new(table.invariant, table.region, problem.asked.get(&BETA))?;
         Ok(projected(move |noise| {
             l1.project(noise);

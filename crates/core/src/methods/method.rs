@@ -133,22 +133,15 @@ impl Method {
         self.kind.0.projection(&self.asked)
     }
 
-    /// The same with a chain of open length.
+    /// The method with a chain of open length.
     pub fn without_length(self) -> Self {
-        let values = self.values();
-        self.kind().with(|option| {
-            let given = values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value);
-            given.filter(|_| !option.length)
-        })
+        self.kind.with(|option| self.value(option.key).filter(|_| !option.length))
     }
 
-    /// The same with a chain of this length, if it runs one whose length is open.
+    /// The method with a chain of this length, if it runs one whose length is open.
     pub fn with_length(self, length: impl Fn(&OptionFacts) -> u64) -> Self {
-        let values = self.values();
-        self.kind().with(|option| {
-            let given = values.iter().find(|(other, _)| other.key == option.key).map(|&(_, value)| value);
-            given.or_else(|| option.length.then(|| Value::Count(length(option))))
-        })
+        let open = |option: &OptionFacts| option.length.then(|| Value::Count(length(option)));
+        self.kind.with(|option| self.value(option.key).or_else(|| open(option)))
     }
 
     /// Whether it serves a law at a place; what needs tables or bases is left to the sampler. Errors: why not.
@@ -184,8 +177,7 @@ impl Method {
         level: f64,
         rng: &mut Stream,
     ) -> Option<Outcome<Option<Forgetting>>> {
-        let kind = self.kind.0;
-        kind.forgets().then(|| kind.forgetting(problem, level, rng))
+        self.facts().forgets.then(|| self.kind.0.forgetting(problem, level, rng))
     }
 
     /// All that the method can release, for every noise of double geometric law. Errors: it conditions; the projection.

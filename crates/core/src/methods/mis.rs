@@ -37,6 +37,7 @@ static FACTS: Facts = Facts {
     ),
     coupled: true,
     starts_within: true,
+    forgets: true,
     ..CHAIN
 };
 
@@ -87,7 +88,7 @@ impl Define for Mis {
         Ok(coupled(kernel(problem, table, law)?))
     }
 
-    fn forgetting<L: LatticeLaw>(
+    fn forgetting<L: ExactLattice>(
         &self,
         problem: &Problem,
         table: OnTable,
@@ -96,9 +97,5 @@ impl Define for Mis {
         rng: &mut Stream,
     ) -> Result<Option<Forgetting>> {
         Ok(kernel(problem, table, law)?.forgetting(level, rng))
-    }
-
-    fn forgets(&self) -> bool {
-        true
     }
 }

@@ -15,6 +15,7 @@ mod exact;
 mod external;
 mod facts;
 mod hierarchical_mh;
+mod integers;
 mod klein;
 mod known_options;
 mod l1;

@@ -5,7 +5,7 @@ use super::choices::{Choices, projected};
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::{Facts, IMAGING, PRODUCTS, on_tables};
-use super::problem::{On, OnTable, Problem};
+use super::problem::{OnTable, Problem};
 use super::projection::Projection;
 use super::table::{Free, moved};
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl Define for Nnl2 {
     }
 
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
-        let On::Table(table) = problem.place else { return Err(problem.unsupported("a study of privacy")) };
+        let table = problem.table()?;
         let nnl2 = LatticeNnl2::new(table.invariant, table.region)?;
         Ok(projected(move |noise| nnl2.project(&mut Nnl2Scratch::default(), noise)))
     }

@@ -7,7 +7,7 @@ use super::draws::Out;
 use super::laws::TreeNoise;
 use super::sums::Sums;
 use super::tree::Tree;
-use crate::crew::Tasks;
+use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::imaging::L2;
 use crate::invariant::{Piece, Pieces, downwards, upwards};
@@ -18,13 +18,13 @@ use crate::rng::{Stream, TaskKey, piece_stream};
 pub(super) struct InPieces<'a, L: TreeNoise> {
     pub(super) tree: &'a Tree<L>,
     pieces: &'a Pieces,
-    crew: &'a dyn Tasks,
+    crew: &'a dyn Crew,
     pub(super) key: TaskKey,
 }
 
 impl<'a, L: TreeNoise> InPieces<'a, L> {
     /// `None`: the tree is not cut.
-    pub(super) fn of(tree: &'a Tree<L>, crew: &'a dyn Tasks, key: TaskKey) -> Option<Self> {
+    pub(super) fn of(tree: &'a Tree<L>, crew: &'a dyn Crew, key: TaskKey) -> Option<Self> {
         tree.pieces.as_ref().map(|pieces| Self { tree, pieces, crew, key })
     }
 
@@ -52,7 +52,7 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
         let below = |piece: &Piece, _: &[L::Value], (): &mut (), out: &mut [L::Value]| {
             self.noise(piece, out, |z| z);
         };
-        downwards(self.pieces, &self.crew, noise, below, |_, _, _| ());
+        downwards(self.pieces, self.crew, noise, below, |_, _, _| ());
     }
 
     /// Noise of the estimates of all nodes above the last level from their subtrees.
@@ -63,7 +63,7 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
         upper.for_each(|piece| {
             self.noise(piece, &mut noise[piece.children.clone()], Value::to_f64);
         });
-        l2.estimate(self.pieces, &self.crew, &mut noise, |piece, noise| {
+        l2.estimate(self.pieces, self.crew, &mut noise, |piece, noise| {
             self.noise(piece, noise, Value::to_f64);
         });
         noise
@@ -108,14 +108,14 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
             }
             (self.check(piece, above, below), Sums::of(below))
         };
-        let last = downwards(pieces, &self.crew, &mut errors, below, seen);
+        let last = downwards(pieces, self.crew, &mut errors, below, seen);
         let mut levels = vec![last];
-        levels.extend(upwards(pieces, &self.crew, &mut errors, seen));
+        levels.extend(upwards(pieces, self.crew, &mut errors, seen));
         let root = &errors[..1];
         levels.push(vec![(self.check_nonnegative(0, root), Sums::of(root))]);
         levels.reverse();
         let check = levels.iter().flatten().find_map(|(check, _)| check.clone().err());
-        if let Some(error) = check.as_ref().filter(|_| tree.has_promised()) {
+        if let Some(error) = check.as_ref().filter(|_| tree.promised) {
             return Err(error.clone());
         }
         for (level, own) in (1..).zip(levels) {

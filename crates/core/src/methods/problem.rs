@@ -101,7 +101,15 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The counts of a tree that no leaf may fall below 0 from, if the method promises that.
+    /// The counts of a table. Errors: it is a tree.
+    pub(super) fn table(&self) -> Result<OnTable<'a>> {
+        match self.place {
+            On::Table(table) => Ok(table),
+            On::Tree(_) => Err(self.unsupported("a hierarchy")),
+        }
+    }
+
+    /// The confidential counts of a tree, if the method promises that no leaf is released below 0.
     pub(super) fn floors(&self, tree: OnTree<'a>) -> Option<&'a [i64]> {
         self.asked.nonnegative().then_some(&tree.counts[..])
     }

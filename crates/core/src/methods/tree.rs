@@ -6,7 +6,7 @@ use super::pieces::InPieces;
 use super::problem::{OnTree, Problem, Streams};
 use super::sums::Sums;
 use crate::chain::{self, ChainRecord};
-use crate::crew::Tasks;
+use crate::crew::Crew;
 use crate::error::Result;
 use crate::invariant::{Hierarchy, Pieces};
 use crate::kernel::{Dispersed, Start};
@@ -26,7 +26,7 @@ pub struct Tree<L: TreeNoise> {
     pub(super) samplers: Vec<L::Sampler>,
     pub(super) nonnegative: bool,
     /// Whether the method promises the invariant.
-    promised: bool,
+    pub(super) promised: bool,
     pub(super) streams: Streams,
 }
 
@@ -123,7 +123,7 @@ impl<L: TreeNoise> Tree<L> {
     pub(super) fn in_pieces(
         &self,
         range: Range<u64>,
-        crew: &dyn Tasks,
+        crew: &dyn Crew,
         mut release: impl FnMut(&InPieces<L>) -> Result<()>,
     ) -> Result<()> {
         let mut pieces =
@@ -213,10 +213,5 @@ impl<L: TreeNoise> Tree<L> {
         }
         out.sink.counts(replicate, V::errors(errors));
         Ok(())
-    }
-
-    /// Of a release in pieces that breaks the invariant: whether the method had promised it.
-    pub(super) fn has_promised(&self) -> bool {
-        self.promised
     }
 }
