@@ -506,72 +506,171 @@ mod tests {
         journal.find(key).map(|spot| journal.read(spot).unwrap())
     }
 
-    /// Whole records come back; one that was cut, changed anywhere, or belongs elsewhere is none, and those before it stay.
-    #[test]
-    fn only_whole_records_of_this_run_count() {
-        let place = tempfile::tempdir().unwrap();
-        let identity = Identity::new("0123", "data");
-        let journal = Journal::open(place.path(), &identity).unwrap();
-        let good = Batch { rows: vec![1, 2, 3], error: None };
-        let first = journal.append((1, 0, 1), &good, 0.0).unwrap();
-        journal.append(KEY, &some(), 0.0).unwrap();
-        // Also before it is written.
-        assert_eq!(journal.read(first).unwrap(), good);
-        journal.save().unwrap();
-        let open = || Journal::open(place.path(), &identity).unwrap();
-        assert_eq!((reads(&open(), (1, 0, 1)), reads(&open(), KEY)), (Some(good.clone()), Some(some())));
-        assert_eq!(open().batches(), 2);
-        let path = logs_in(&place.path().join("journal"), "").unwrap().remove(0);
-        let whole = fs::read(&path).unwrap();
-        for i in HEAD + 3..whole.len() {
-            fs::write(&path, &whole[..i]).unwrap();
-            assert_eq!((open().batches(), reads(&open(), KEY)), (1, None), "cut at {i}");
-            let mut flipped = whole.clone();
-            flipped[i] ^= 0x10;
-            fs::write(&path, &flipped).unwrap();
-            assert_eq!((open().batches(), reads(&open(), KEY)), (1, None), "flipped at {i}");
+    /// A journal on disk of a run, with a good record and one of a failed batch, as the only log.
+    struct Kept {
+        place: tempfile::TempDir,
+        identity: Identity,
+        log: PathBuf,
+        whole: Vec<u8>,
+    }
+
+    impl Kept {
+        fn new() -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let identity = Identity::new("0123", "data");
+            let journal = Journal::open(place.path(), &identity).unwrap();
+            journal.append((1, 0, 1), &good(), 0.0).unwrap();
+            journal.append(KEY, &some(), 0.0).unwrap();
+            journal.save().unwrap();
+            let log = logs_in(&place.path().join("journal"), "").unwrap().remove(0);
+            let whole = fs::read(&log).unwrap();
+            Self { place, identity, log, whole }
         }
-        // What stands behind a damaged record is found again.
-        for i in 0..HEAD + 3 {
-            let mut flipped = whole.clone();
+
+        fn open(&self) -> Journal {
+            Journal::open(self.place.path(), &self.identity).unwrap()
+        }
+
+        /// Opens the journal with another log.
+        fn with(&self, log: &[u8]) -> Journal {
+            fs::write(&self.log, log).unwrap();
+            self.open()
+        }
+
+        /// The log with a bit of its byte `i` changed.
+        fn flipped(&self, i: usize) -> Vec<u8> {
+            let mut flipped = self.whole.clone();
             flipped[i] ^= 0x10;
-            fs::write(&path, &flipped).unwrap();
-            let journal = open();
+            flipped
+        }
+
+        /// A new folder of the same run, which goes on from this one as well.
+        fn beside(&self, place: &Path) -> Journal {
+            let mut both = Journal::open(place, &self.identity).unwrap();
+            both.add(self.place.path(), &self.identity).unwrap();
+            both
+        }
+    }
+
+    fn good() -> Batch {
+        Batch { rows: vec![1, 2, 3], error: None }
+    }
+
+    #[test]
+    fn a_record_is_read_before_it_is_written() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), &Identity::new("0123", "data")).unwrap();
+        let first = journal.append((1, 0, 1), &good(), 0.0).unwrap();
+        journal.append(KEY, &some(), 0.0).unwrap();
+        assert_eq!(journal.read(first).unwrap(), good());
+    }
+
+    #[test]
+    fn whole_records_come_back() {
+        let kept = Kept::new();
+        let open = || kept.open();
+        assert_eq!((reads(&open(), (1, 0, 1)), reads(&open(), KEY)), (Some(good()), Some(some())));
+        assert_eq!(open().batches(), 2);
+    }
+
+    /// Those before it stay.
+    #[test]
+    fn a_record_that_was_cut_is_none() {
+        let kept = Kept::new();
+        for i in HEAD + 3..kept.whole.len() {
+            let journal = kept.with(&kept.whole[..i]);
+            assert_eq!((journal.batches(), reads(&journal, KEY)), (1, None), "cut at {i}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_changed_anywhere_is_none() {
+        let kept = Kept::new();
+        for i in HEAD + 3..kept.whole.len() {
+            let journal = kept.with(&kept.flipped(i));
+            assert_eq!((journal.batches(), reads(&journal, KEY)), (1, None), "flipped at {i}");
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_a_damaged_record_is_found_again() {
+        let kept = Kept::new();
+        for i in 0..HEAD + 3 {
+            let journal = kept.with(&kept.flipped(i));
             assert_eq!((journal.batches(), reads(&journal, KEY)), (1, Some(some())), "flipped at {i}");
         }
-        // One that says that it is long beyond measure, with a magic word that is cut in two by what is read at once.
-        let mut long = whole[..HEAD].to_vec();
+    }
+
+    /// With a magic word that is cut in two by what is read at once.
+    #[test]
+    fn what_stands_behind_a_record_long_beyond_measure_is_found_again() {
+        let kept = Kept::new();
+        let mut long = kept.whole[..HEAD].to_vec();
         long[40..48].copy_from_slice(&(3u64 << 30).to_le_bytes());
         long.resize((1 << 20) - 2, 0);
-        fs::write(&path, [&long[..], &whole].concat()).unwrap();
-        assert_eq!((open().batches(), reads(&open(), KEY)), (2, Some(some())));
-        fs::write(&path, &whole).unwrap();
-        for other in [
+        let journal = kept.with(&[&long[..], &kept.whole].concat());
+        assert_eq!((journal.batches(), reads(&journal, KEY)), (2, Some(some())));
+    }
+
+    fn others(identity: &Identity) -> [Identity; 4] {
+        [
             Identity::new("4567", "data"),
             Identity::new("0123", "other"),
             Identity { schema_version: 99, ..identity.clone() },
             Identity { tool: "another".into(), ..identity.clone() },
-        ] {
-            assert!(Journal::open(place.path(), &other).unwrap_err().to_string().contains("cannot go on"));
-            // The same records under another identity.
+        ]
+    }
+
+    #[test]
+    fn another_run_cannot_go_on() {
+        let kept = Kept::new();
+        for other in others(&kept.identity) {
+            assert!(
+                Journal::open(kept.place.path(), &other).unwrap_err().to_string().contains("cannot go on")
+            );
+        }
+    }
+
+    /// The same records under another identity.
+    #[test]
+    fn records_of_another_run_do_not_count() {
+        let kept = Kept::new();
+        for other in others(&kept.identity) {
             let stolen = tempfile::tempdir().unwrap();
             Journal::open(stolen.path(), &other).unwrap();
-            fs::write(stolen.path().join("journal/1-0.log"), &whole).unwrap();
+            fs::write(stolen.path().join("journal/1-0.log"), &kept.whole).unwrap();
             assert_eq!(Journal::open(stolen.path(), &other).unwrap().batches(), 0);
         }
-        // Records of another folder count as well, if it is of the same run.
-        let (second, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut both = Journal::open(second.path(), &identity).unwrap();
-        both.add(place.path(), &identity).unwrap();
-        assert_eq!(reads(&both, KEY), Some(some()));
-        assert!(both.add(empty.path(), &identity).unwrap_err().to_string().contains("no journal"));
-        // What failed is forgotten when asked, and a good record stands before it.
+    }
+
+    #[test]
+    fn records_of_another_folder_count_if_it_is_of_the_same_run() {
+        let (kept, second) = (Kept::new(), tempfile::tempdir().unwrap());
+        assert_eq!(reads(&kept.beside(second.path()), KEY), Some(some()));
+    }
+
+    #[test]
+    fn a_folder_without_a_journal_cannot_be_added() {
+        let (kept, second, empty) = (Kept::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut both = kept.beside(second.path());
+        assert!(both.add(empty.path(), &kept.identity).unwrap_err().to_string().contains("no journal"));
+    }
+
+    #[test]
+    fn what_failed_is_forgotten_when_asked() {
+        let (kept, second) = (Kept::new(), tempfile::tempdir().unwrap());
+        let mut both = kept.beside(second.path());
         both.forget_failed();
         assert_eq!((both.batches(), reads(&both, KEY)), (1, None));
-        both.append(KEY, &good, 0.0).unwrap();
+    }
+
+    #[test]
+    fn a_good_record_stands_before_one_that_failed() {
+        let (kept, second) = (Kept::new(), tempfile::tempdir().unwrap());
+        let mut both = kept.beside(second.path());
+        both.forget_failed();
+        both.append(KEY, &good(), 0.0).unwrap();
         both.save().unwrap();
-        let mut again = Journal::open(second.path(), &identity).unwrap();
-        again.add(place.path(), &identity).unwrap();
-        assert_eq!(reads(&again, KEY), Some(good));
+        assert_eq!(reads(&kept.beside(second.path()), KEY), Some(good()));
     }
 }

@@ -102,8 +102,11 @@ fn check(row: &AnswerRow, errors: &[f64], what: &str) {
     assert_eq!((row.replicates, row.quantile_replicates), (errors.len() as u64, errors.len() as u64));
 }
 
-/// The leaves of the file: columns and count.
-fn leaves() -> Vec<(BTreeMap<&'static str, &'static str>, i64)> {
+/// Columns and count.
+type Leaf = (BTreeMap<&'static str, &'static str>, i64);
+
+/// The leaves of the file.
+fn leaves() -> Vec<Leaf> {
     let mut lines = LEAVES.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     let leaf = |line: &'static str| {
@@ -114,12 +117,73 @@ fn leaves() -> Vec<(BTreeMap<&'static str, &'static str>, i64)> {
     lines.map(leaf).collect()
 }
 
+/// A run that keeps all draws, and what it says of its groups.
+struct Kept {
+    place: Place,
+    nodes: Vec<NodeRow>,
+    queries: Vec<QueryRow>,
+    /// Columns and values, by query and group.
+    groups: BTreeMap<(u32, u64), Vec<(String, String)>>,
+    /// Errors by replicate, by cell and path.
+    draws: HashMap<(Key, String), Vec<f64>>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let place = place(&config(&format!("keep-draws = true\n{QUERIES}"), GRID));
+        place.prints(&["run", "config.toml", "--out", "out"]);
+        let nodes: Vec<NodeRow> = place.rows("out");
+        let mut draws: HashMap<(Key, String), Vec<f64>> = HashMap::new();
+        for row in place.rows::<NodeDrawRow>("out") {
+            let node = &nodes[row.node as usize - 1];
+            assert_eq!(node.node, row.node);
+            let errors = draws.entry((row.cell, node.path.clone())).or_default();
+            assert_eq!(errors.len() as u64, row.replicate);
+            errors.push(row.error);
+        }
+        let mut groups: BTreeMap<(u32, u64), Vec<(String, String)>> = BTreeMap::new();
+        for row in place.rows::<GroupRow>("out") {
+            groups.entry((row.query, row.group)).or_default().push((row.column, row.value));
+        }
+        Self { queries: place.rows("out"), place, nodes, groups, draws }
+    }
+
+    /// Errors of a node by replicate.
+    fn node(&self, cell: Key, path: &str) -> &[f64] {
+        &self.draws[&(cell, path.to_owned())]
+    }
+
+    /// What a group is of: columns and values.
+    fn keys(&self, row: &AnswerRow) -> &[(String, String)] {
+        &self.groups[&(row.query, row.group)]
+    }
+
+    /// The leaves of a group.
+    fn inside(&self, row: &AnswerRow) -> Vec<Leaf> {
+        let keys = self.keys(row);
+        leaves().into_iter().filter(|(leaf, _)| keys.iter().all(|(c, v)| leaf[c.as_str()] == v)).collect()
+    }
+
+    /// Errors of a group by replicate, from the draws of its nodes.
+    fn errors(&self, row: &AnswerRow) -> Vec<f64> {
+        let values: Vec<&str> = self.keys(row).iter().map(|(_, value)| value.as_str()).collect();
+        match self.queries[row.query as usize - 1].columns.as_str() {
+            "state" => self.node(row.cell, &row.name).to_vec(),
+            "county, state" => self.node(row.cell, &format!("{}/{}", values[1], values[0])).to_vec(),
+            _ => {
+                let path = |(leaf, _): &Leaf| format!("{}/{}/{}", leaf["state"], leaf["county"], leaf["age"]);
+                let paths: Vec<String> = self.inside(row).iter().map(path).collect();
+                let sum = |i: usize| paths.iter().map(|path| self.node(row.cell, path)[i]).sum();
+                (0..60).map(sum).collect()
+            }
+        }
+    }
+}
+
+/// Paths, levels, names and counts, by the leaves of the file.
 #[test]
-fn answers_are_those_of_the_draws_that_are_kept() {
-    let place = place(&config(&format!("keep-draws = true\n{QUERIES}"), GRID));
-    place.prints(&["run", "config.toml", "--out", "out"]);
-    // The nodes, by path.
-    let nodes: Vec<NodeRow> = place.rows("out");
+fn nodes_are_those_of_the_data() {
+    let kept = Kept::new();
     let leaves = leaves();
     let of_path = |path: &str| -> i64 {
         let under = |row: &BTreeMap<&str, &str>| {
@@ -128,63 +192,67 @@ fn answers_are_those_of_the_draws_that_are_kept() {
         };
         leaves.iter().filter(|(row, _)| under(row)).map(|(_, count)| count).sum()
     };
-    assert_eq!(nodes.len(), 1 + 2 + 4 + 7);
-    for node in &nodes {
+    assert_eq!(kept.nodes.len(), 1 + 2 + 4 + 7);
+    for node in &kept.nodes {
         assert_eq!(node.count, of_path(&node.path), "{}", node.path);
         let depth = if node.path.is_empty() { 0 } else { node.path.split('/').count() };
         assert_eq!(node.level as usize, depth + 1);
         assert_eq!(node.level_name, ["total", "state", "county", "age"][depth]);
         assert_eq!(node.name, if depth == 0 { "total" } else { node.path.rsplit('/').next().unwrap() });
     }
-    // By cell and path: errors by replicate.
-    let mut draws: HashMap<(Key, &str), Vec<f64>> = HashMap::new();
-    for row in place.rows::<NodeDrawRow>("out") {
-        let node = &nodes[row.node as usize - 1];
-        assert_eq!(node.node, row.node);
-        let errors = draws.entry((row.cell, node.path.as_str())).or_default();
-        assert_eq!(errors.len() as u64, row.replicate);
-        errors.push(row.error);
-    }
-    for row in place.rows::<ErrorRow>("out") {
-        let level = nodes.iter().filter(|node| node.level == row.level);
-        let l1: f64 =
-            level.map(|node| draws[&(row.cell, node.path.as_str())][row.replicate as usize].abs()).sum();
+}
+
+#[test]
+fn errors_of_a_level_are_sums_over_its_nodes() {
+    let kept = Kept::new();
+    for row in kept.place.rows::<ErrorRow>("out") {
+        let level = kept.nodes.iter().filter(|node| node.level == row.level);
+        let l1: f64 = level.map(|node| kept.node(row.cell, &node.path)[row.replicate as usize].abs()).sum();
         close(row.l1, l1, "L1 of a level");
     }
-    let queries: Vec<QueryRow> = place.rows("out");
-    let levels: Vec<Option<u32>> = queries.iter().map(|query| query.level).collect();
+}
+
+#[test]
+fn queries_whose_groups_are_the_nodes_of_a_level_say_so() {
+    let kept = Kept::new();
+    let levels: Vec<Option<u32>> = kept.queries.iter().map(|query| query.level).collect();
     // The county x stands in both states.
     assert_eq!(levels, [Some(2), Some(3), None, None, None]);
-    let mut groups: BTreeMap<(u32, u64), Vec<(String, String)>> = BTreeMap::new();
-    for row in place.rows::<GroupRow>("out") {
-        groups.entry((row.query, row.group)).or_default().push((row.column, row.value));
-    }
-    let cells = place.cells("out");
-    let mut by_size: HashMap<(Key, u32, String), Vec<Vec<f64>>> = HashMap::new();
-    let mut seen = 0;
-    for row in place.rows::<AnswerRow>("out") {
-        let query = &queries[row.query as usize - 1];
-        let keys = &groups[&(row.query, row.group)];
+}
+
+#[test]
+fn groups_have_the_names_and_counts_of_the_data() {
+    let kept = Kept::new();
+    for row in kept.place.rows::<AnswerRow>("out") {
+        let query = &kept.queries[row.query as usize - 1];
+        let keys = kept.keys(&row);
         let values: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
         let columns: Vec<&str> = keys.iter().map(|(column, _)| column.as_str()).collect();
         assert_eq!((row.name.as_str(), query.columns.as_str()), (&*values.join("/"), &*columns.join(", ")));
-        let inside: Vec<_> =
-            leaves.iter().filter(|(leaf, _)| keys.iter().all(|(c, v)| leaf[c.as_str()] == v)).collect();
-        assert_eq!(row.count, inside.iter().map(|(_, count)| count).sum::<i64>());
+        assert_eq!(row.count, kept.inside(&row).iter().map(|(_, count)| count).sum::<i64>());
+    }
+}
+
+#[test]
+fn answers_are_those_of_the_draws_that_are_kept() {
+    let kept = Kept::new();
+    let cells = kept.place.cells("out");
+    let mut seen = 0;
+    for row in kept.place.rows::<AnswerRow>("out") {
         let what = format!("{}, {}", cells[&row.cell].words(), row.name);
-        let errors = match query.columns.as_str() {
-            "state" => draws[&(row.cell, row.name.as_str())].clone(),
-            "county, state" => draws[&(row.cell, &*format!("{}/{}", values[1], values[0]))].clone(),
-            _ => {
-                let path = |leaf: &BTreeMap<&str, &str>| {
-                    format!("{}/{}/{}", leaf["state"], leaf["county"], leaf["age"])
-                };
-                let paths: Vec<String> = inside.iter().map(|(leaf, _)| path(leaf)).collect();
-                let sum = |i: usize| paths.iter().map(|path| draws[&(row.cell, path.as_str())][i]).sum();
-                (0..60).map(sum).collect()
-            }
-        };
-        check(&row, &errors, &what);
+        check(&row, &kept.errors(&row), &what);
+        seen += 1;
+    }
+    let number = cells.len();
+    assert_eq!(seen, number * (2 + 4 + 3 + 6 + 2));
+}
+
+/// Figures by size are means over the groups whose counts have it, replicate by replicate.
+#[test]
+fn figures_by_size_are_means_over_groups() {
+    let kept = Kept::new();
+    let mut by_size: HashMap<(Key, u32, String), Vec<Vec<f64>>> = HashMap::new();
+    for row in kept.place.rows::<AnswerRow>("out") {
         let size = match row.count {
             0 => "0",
             1..=9 => "1-9",
@@ -193,12 +261,9 @@ fn answers_are_those_of_the_draws_that_are_kept() {
             1000..=9999 => "1,000-9,999",
             _ => "10,000+",
         };
-        by_size.entry((row.cell, row.query, size.to_owned())).or_default().push(errors);
-        seen += 1;
+        by_size.entry((row.cell, row.query, size.to_owned())).or_default().push(kept.errors(&row));
     }
-    let number = cells.len();
-    assert_eq!(seen, number * (2 + 4 + 3 + 6 + 2));
-    let sizes: Vec<SizeRow> = place.rows("out");
+    let sizes: Vec<SizeRow> = kept.place.rows("out");
     assert_eq!(sizes.len(), by_size.len());
     for row in sizes {
         let groups = &by_size[&(row.cell, row.query, row.size.clone())];
@@ -217,7 +282,12 @@ fn answers_are_those_of_the_draws_that_are_kept() {
         let want = if mse.0 > 0.0 { mse.1 / (2.0 * mse.0.sqrt()) } else { 0.0 };
         close(row.rmse_se.unwrap(), want, "its error");
     }
-    // The CSV has the keys of the data; its other rows leave them empty.
+}
+
+/// The other rows leave them empty.
+#[test]
+fn answers_as_csv_have_the_keys_of_the_data() {
+    let Kept { place, .. } = Kept::new();
     place.prints(&["report", "out", "--out", "report"]);
     let csv = std::fs::read_to_string(place.path("report/answers.csv")).unwrap();
     assert!(csv.starts_with("run,state,county,district,age,data,seed,law,"), "{csv}");
@@ -225,9 +295,8 @@ fn answers_are_those_of_the_draws_that_are_kept() {
     assert!(place.path("report/sizes.csv").exists());
 }
 
-/// A table: queries answered beside the draws of all entries, chains that record included.
-#[test]
-fn answers_on_a_table() {
+/// A run of a table whose rows keep their sums, with all draws: queries of rows and of columns.
+fn kept_table() -> Place {
     let grid = r#"
 report.queries = [["row"], ["column"]]
 [[grid]]
@@ -248,17 +317,17 @@ records = 10
     let text = format!("{front}{}{TABLE_DATA}{rows}{grid}", top.trim_start());
     let place = Place::new(&[("table.csv", TABLE), ("config.toml", &text)]);
     place.prints(&["run", "config.toml", "--out", "out"]);
+    place
+}
+
+/// The sums of columns, beside the draws of their entries.
+#[test]
+fn answers_on_a_table_are_those_of_its_draws() {
+    let place = kept_table();
     let columns = [("x", ["a/x", "b/x", "c/x"]), ("y", ["a/y", "b/y", "c/y"])];
-    let (mut drawn, mut recorded) = (0, 0);
+    let mut drawn = 0;
     for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
-        if cell.method.name() == "line-gibbs" {
-            // The last states of its chains, one for each.
-            assert_eq!(row.replicates, 4);
-            recorded += 1;
-            continue;
-        }
-        if row.query == 1 {
-            assert!(row.rmse < 1e-9 && row.count > 0, "sums of rows are kept: {row:?}");
+        if cell.method.name() == "line-gibbs" || row.query == 1 {
             continue;
         }
         let file = place.path(&format!("out/cells/{}/draws.parquet", cell.cell));
@@ -285,7 +354,31 @@ records = 10
         check(&row, &errors, &cell.words());
         drawn += 1;
     }
-    assert_eq!((drawn, recorded), (4 * 2, 5));
+    assert_eq!(drawn, 4 * 2);
+}
+
+#[test]
+fn sums_that_a_table_keeps_are_answered_without_error() {
+    let place = kept_table();
+    for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
+        if cell.method.name() != "line-gibbs" && row.query == 1 {
+            assert!(row.rmse < 1e-9 && row.count > 0, "sums of rows are kept: {row:?}");
+        }
+    }
+}
+
+#[test]
+fn chains_that_record_answer_by_their_last_states() {
+    let place = kept_table();
+    let mut recorded = 0;
+    for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
+        if cell.method.name() == "line-gibbs" {
+            // One for each chain.
+            assert_eq!(row.replicates, 4);
+            recorded += 1;
+        }
+    }
+    assert_eq!(recorded, 5);
 }
 
 /// What `P(|error| <= c)` is of a sum of double geometric values of scale 2.
@@ -303,10 +396,10 @@ fn held(members: usize, c: f64) -> f64 {
     sums.iter().filter(|(z, _)| z.abs() as f64 <= c).map(|(_, p)| p).sum()
 }
 
-/// The share of stated intervals that hold is the nominal one, where the law of the error is known: of what is exact it is at least that. Of 100
-/// figures none may be 4.5 standard deviations away (7e-6 each).
-#[test]
-fn stated_intervals_hold_as_often_as_they_say() {
+const MANY: usize = 40_000;
+
+/// Answers with so many replicates that shares of them are known well.
+fn many_answers() -> Vec<(CellRow, AnswerRow)> {
     let grid = r#"
 [[grid]]
 epsilon = 0.5
@@ -321,9 +414,40 @@ law = ["gaussian", "discrete-gaussian"]
 method = ["unconstrained", "l2", "exact", { kind = "line-gibbs", sweeps = 5, nonnegative = true }]
 "#;
     let place = place(&config(QUERIES, grid));
-    let many = ["run", "config.toml", "--out", "out", "--set", "replicates=40000"];
+    let many = ["run", "config.toml", "--out", "out", "--set", &format!("replicates={MANY}")];
     place.prints(&many);
-    let n = 40_000.0;
+    place.with_cells("out", |row: &AnswerRow| row.cell)
+}
+
+/// Whether the law of an error is known, and not by its variance alone.
+fn is_exact(cell: &CellRow) -> bool {
+    cell.law.name() == "gaussian" || cell.method.is_free()
+}
+
+fn what(cell: &CellRow, row: &AnswerRow) -> String {
+    format!("{}, query {}, {}", cell.words(), row.query, row.name)
+}
+
+/// Free noise and least squares have them, and what is conditioned where noise is normal.
+#[test]
+fn intervals_are_stated_where_variances_are_known_and_say_by_what() {
+    for (cell, row) in &many_answers() {
+        let what = what(cell, row);
+        let free = matches!(cell.method.name(), "unconstrained" | "l2");
+        let stated = free || (cell.law.name(), cell.method.name()) == ("gaussian", "exact");
+        assert_eq!((row.stated.is_some(), row.coverage.is_some()), (stated, stated), "{what}");
+        if stated {
+            let exact = is_exact(cell);
+            assert_eq!(row.stated_by.as_deref(), Some(if exact { "exact" } else { "normal" }), "{what}");
+        }
+    }
+}
+
+/// The share of stated intervals that hold is the nominal one, where the law of the error is known: of what is exact it
+/// is at least that. Of 100 figures none may be 4.5 standard deviations away (7e-6 each).
+#[test]
+fn stated_intervals_hold_as_often_as_they_say() {
+    let n = MANY as f64;
     let columns: [&[&str]; 5] =
         [&["state"], &["county", "state"], &["county"], &["district", "age"], &["age"]];
     let members = |row: &AnswerRow| {
@@ -333,22 +457,16 @@ method = ["unconstrained", "l2", "exact", { kind = "line-gibbs", sweeps = 5, non
         leaves().iter().filter(|(values, _)| of(values)).count()
     };
     let mut judged = 0;
-    for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
-        let what = format!("{}, query {}, {}", cell.words(), row.query, row.name);
-        let law = cell.law.name();
-        let free = matches!(cell.method.name(), "unconstrained" | "l2");
-        let stated = free || (law, cell.method.name()) == ("gaussian", "exact");
-        assert_eq!((row.stated.is_some(), row.coverage.is_some()), (stated, stated), "{what}");
+    for (cell, row) in &many_answers() {
+        let what = what(cell, row);
         let (Some(width), Some(coverage)) = (row.stated, row.coverage) else { continue };
         // Nodes of levels have noise of their own.
-        let members = if row.query <= 2 { 1 } else { members(&row) };
-        let exact = law == "gaussian" || cell.method.is_free();
-        assert_eq!(row.stated_by.as_deref(), Some(if exact { "exact" } else { "normal" }), "{what}");
+        let members = if row.query <= 2 { 1 } else { members(row) };
         let deviation = (0.95f64 * 0.05 / n).sqrt();
-        if exact {
+        if is_exact(cell) {
             assert!(coverage > 0.95 - 4.5 * deviation, "{what}: {coverage}");
         }
-        let nominal = match (law, cell.method.name()) {
+        let nominal = match (cell.law.name(), cell.method.name()) {
             ("gaussian", _) | ("laplace", "unconstrained") => 0.95,
             ("double-geometric", "unconstrained") => {
                 // The least c that holds at least 95 %; all levels have the scale 2.

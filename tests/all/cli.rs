@@ -116,16 +116,19 @@ fn the_same_config_is_not_run_twice_and_another_never_overwrites() {
     assert!(place.path("mine/notes.txt").exists() && !place.path("busy").exists());
 }
 
+/// `run` and `plan` refuse the tiny config with something else in the place of `from`.
+fn wrong(place: &Place, from: &str, to: &str, wanted: &[&str]) {
+    assert!(CONFIG.contains(from), "{from}");
+    place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
+    place.refuses(&["run", "wrong.toml", "--out", "wrong"], &[&["wrong.toml"], wanted].concat());
+    place.refuses(&["plan", "wrong.toml"], wanted);
+    assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
+}
+
 #[test]
 fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
     let place = tiny();
-    let wrong = |from: &str, to: &str, wanted: &[&str]| {
-        assert!(CONFIG.contains(from), "{from}");
-        place.write("wrong.toml", &CONFIG.replacen(from, to, 1));
-        place.refuses(&["run", "wrong.toml", "--out", "wrong"], &[&["wrong.toml"], wanted].concat());
-        place.refuses(&["plan", "wrong.toml"], wanted);
-        assert!(!place.path("wrong").exists() && !place.path("wrong.partial").exists());
-    };
+    let wrong = |from: &str, to: &str, wanted: &[&str]| wrong(&place, from, to, wanted);
     wrong("seed = 11", "sed = 11", &["unknown field `sed`", "expected one of"]);
     wrong("seed = 11", "", &["seed: missing"]);
     wrong("seed = 11", "seed = \"x\"", &["invalid type", "u64"]);
@@ -171,29 +174,52 @@ fn mistakes_in_a_config_name_the_place_the_value_and_what_was_wanted() {
         }
     }
     wrong("[[grid]]", "[[exclude]]\nepsilon = []\n[[grid]]", &["epsilon: got an empty axis"]);
+    wrong("levels = [\"group\", \"zone\"]", "levels = []", &["data.levels: got an empty list"]);
+}
+
+#[test]
+fn scales_out_of_reach_are_refused_without_the_data_too() {
+    let place = tiny();
     for sensitivity in ["5e-324", "1e-308", "1e300"] {
         let grid = format!("[[grid]]\nsensitivity = {sensitivity}");
-        wrong("[[grid]]", &grid, &["scale", "from 1e-100 to 1e15"]);
-        // Without the data too.
+        wrong(&place, "[[grid]]", &grid, &["scale", "from 1e-100 to 1e15"]);
         place.refuses(&["check", "wrong.toml"], &["scale", "from 1e-100 to 1e15", "wrong.toml"]);
     }
+}
+
+/// A larger one may stand in a file, whose values cannot be changed then.
+#[test]
+fn seeds_that_are_set_are_below_two_to_the_63() {
+    let place = tiny();
     place.refuses(&["run", "config.toml", "--set", "seed=9223372036854775808"], &["below 2^63"]);
     place.write("large.toml", &CONFIG.replacen("seed = 11", "seed = 9223372036854775808", 1));
     place.command(&["plan", "large.toml"]).assert().success();
     place.refuses(&["plan", "large.toml", "--set", "replicates=2"], &["--set", "cannot be changed"]);
-    wrong("levels = [\"group\", \"zone\"]", "levels = []", &["data.levels: got an empty list"]);
+}
+
+#[test]
+fn mistakes_in_arguments_name_them() {
+    let place = tiny();
     place.refuses(&["run", "nowhere.toml"], &["nowhere.toml", "cannot read"]);
     place.refuses(&["run", "config.toml", "--set", "seed"], &["--set seed", "want key=value"]);
     place.refuses(&["run", "config.toml", "--set", "grid.9.epsilon=1"], &["`grid` has 3 blocks"]);
     place.refuses(&["run", "config.toml", "--set", "grid.epsilom=1"], &["unknown field `epsilom`"]);
     place.refuses(&["run", "config.toml", "--threads", "0"], &["--threads"]);
-    // What an exclusion leaves out is no mistake.
+}
+
+#[test]
+fn what_an_exclusion_leaves_out_is_no_mistake() {
+    let place = tiny();
     let allowed = CONFIG.replacen("\"exact\"", "{ kind = \"exact\", nonnegative = true }", 1)
         + "\n[[exclude]]\nlaw = \"laplace\"\nmethod = \"exact\"\nnonnegative = true\n";
     place.write("allowed.toml", &allowed);
     let told = place.command(&["plan", "allowed.toml"]).assert().success();
     assert!(!String::from_utf8_lossy(&told.get_output().stderr).contains("no block has"));
-    // One that leaves out nothing may be one.
+}
+
+#[test]
+fn an_exclusion_that_leaves_out_nothing_gives_a_warning() {
+    let place = tiny();
     for (exclude, what) in [
         ("epsilon = [0.5, 7.0]", "epsilon: no block has 7"),
         ("law = \"gaussian\"\nsensitivity = 3.0", "sensitivity: no block has 3"),
@@ -283,31 +309,57 @@ fn reports_come_in_four_formats_and_from_several_runs() {
 
 const LOOKUP: &str = "id,borough\n1,North\n2,North\n3,South\n4,Unknown\n";
 
-#[test]
-fn aggregate_counts_parquet_and_csv_alike() {
+/// Records that are counted, in both kinds of file.
+const RECORDS: [&str; 2] = ["records.parquet", "records.csv"];
+
+/// The tiny config with records and a table to look their keys up in.
+fn place_of_records() -> Place {
     let place = tiny();
     place.write("lookup.csv", LOOKUP);
     let keys = [Some(3i64), Some(1), Some(3), None, Some(4), Some(3)];
     write_parquet(&place.path("records.parquet"), &keys);
     place.write("records.csv", "pu,fare\n3,1.0\n1,2.0\n3,0.5\n,1.0\n4,9.0\n3,1.0\n");
-    for records in ["records.parquet", "records.csv"] {
-        let out = format!("{records}.out.csv");
-        let arguments = ["aggregate", records, "--key", "pu", "--lookup", "lookup.csv", "--lookup-key", "id"];
-        let more = ["--exclude", "borough=Unknown", "--count", "trips", "--out", &out];
-        let output = place.command(&[&arguments[..], &more].concat()).output().unwrap();
+    place
+}
+
+/// What counts `records` into `out`.
+fn aggregate<'a>(records: &'a str, out: &'a str) -> Vec<&'a str> {
+    let arguments = ["aggregate", records, "--key", "pu", "--lookup", "lookup.csv", "--lookup-key", "id"];
+    let more = ["--exclude", "borough=Unknown", "--count", "trips", "--out", out];
+    [&arguments[..], &more].concat()
+}
+
+#[test]
+fn aggregate_counts_parquet_and_csv_alike() {
+    let place = place_of_records();
+    for records in RECORDS {
+        let output = place.command(&aggregate(records, "out.csv")).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(
             String::from_utf8_lossy(&output.stderr).contains("4 of 6 records (1 excluded, 1 without a key)")
         );
-        let table = std::fs::read_to_string(place.path(&out)).unwrap();
+        let table = std::fs::read_to_string(place.path("out.csv")).unwrap();
         assert_eq!(table, "id,borough,trips\n1,North,1\n2,North,0\n3,South,3\n");
-        // It is never overwritten, and a config can read it.
-        place.refuses(&[&arguments[..], &more].concat(), &[&out, "cannot create"]);
-        let sets = [
-            "--set",
-            &format!("data={{ table = \"{out}\", levels = [\"borough\", \"id\"], count = \"trips\" }}"),
-        ];
-        place.refuses(&[&["plan", "config.toml"][..], &sets].concat(), &["`data` is a table"]);
+        std::fs::remove_file(place.path("out.csv")).unwrap();
+    }
+}
+
+#[test]
+fn what_was_counted_is_never_overwritten() {
+    let place = place_of_records();
+    for records in RECORDS {
+        let out = format!("{records}.out.csv");
+        place.prints(&aggregate(records, &out));
+        place.refuses(&aggregate(records, &out), &[&out, "cannot create"]);
+    }
+}
+
+#[test]
+fn a_config_reads_what_was_counted() {
+    let place = place_of_records();
+    for records in RECORDS {
+        let out = format!("{records}.out.csv");
+        place.prints(&aggregate(records, &out));
         let sets = [
             format!("data.table={out}"),
             "data.levels=[\"borough\", \"id\"]".into(),
@@ -318,6 +370,26 @@ fn aggregate_counts_parquet_and_csv_alike() {
             .assert()
             .success();
     }
+}
+
+/// Its keys can, one by one.
+#[test]
+fn a_table_of_a_config_cannot_be_set() {
+    let place = place_of_records();
+    for records in RECORDS {
+        let out = format!("{records}.out.csv");
+        place.prints(&aggregate(records, &out));
+        let sets = [
+            "--set",
+            &format!("data={{ table = \"{out}\", levels = [\"borough\", \"id\"], count = \"trips\" }}"),
+        ];
+        place.refuses(&[&["plan", "config.toml"][..], &sets].concat(), &["`data` is a table"]);
+    }
+}
+
+#[test]
+fn mistakes_in_records_and_what_they_are_looked_up_in_are_named() {
+    let place = place_of_records();
     let refuse = |more: &[&str], wanted: &[&str]| {
         let arguments = [
             "aggregate",
@@ -357,32 +429,36 @@ fn write_parquet(path: &Path, keys: &[Option<i64>]) {
     writer.finish().unwrap();
 }
 
-/// Axes that go together, and combinations that are left out, axis by axis.
+/// The tiny config with another grid.
+fn with_grid(grid: &str) -> String {
+    let at = CONFIG.find("[[grid]]").unwrap();
+    format!("{}{grid}", &CONFIG[..at])
+}
+
+/// The cells of a plan with a grid, as they are listed.
+fn listed(place: &Place, grid: &str) -> Vec<serde_json::Value> {
+    place.write("grid.toml", &with_grid(grid));
+    let plan: serde_json::Value =
+        serde_json::from_str(&place.prints(&["plan", "grid.toml", "--json"])).unwrap();
+    plan["cells"].as_array().unwrap().clone()
+}
+
+/// Two values of each of three axes.
+const AXES: &str =
+    "[[grid]]\nepsilon = [0.5, 1.0]\nsensitivity = [1, 2]\nlaw = \"laplace\"\nmethod = [\"exact\", \"l2\"]\n";
+
 #[test]
-fn grids_need_not_be_products() {
+fn axes_that_are_zipped_go_together() {
     let place = tiny();
-    let cells = |grid: &str| -> Vec<(f64, f64, String, String)> {
-        let at = CONFIG.find("[[grid]]").unwrap();
-        place.write("grid.toml", &format!("{}{grid}", &CONFIG[..at]));
-        let plan: serde_json::Value =
-            serde_json::from_str(&place.prints(&["plan", "grid.toml", "--json"])).unwrap();
+    let cells = |grid: &str| -> Vec<(f64, f64, String)> {
         let text = |cell: &serde_json::Value, field: &str| cell[field].as_str().unwrap().to_owned();
         let number = |cell: &serde_json::Value, field: &str| cell[field].as_f64().unwrap();
-        let cells = plan["cells"].as_array().unwrap().iter();
         let words = |cell| (text(cell, "method") + " " + &text(cell, "options")).trim_end().to_owned();
-        cells
-            .map(|cell| {
-                (number(cell, "epsilon"), number(cell, "sensitivity"), text(cell, "law"), words(cell))
-            })
-            .collect()
+        let cells = listed(&place, grid);
+        cells.iter().map(|cell| (number(cell, "epsilon"), number(cell, "sensitivity"), words(cell))).collect()
     };
-    let head = "[[grid]]\nepsilon = [0.5, 1.0]\nsensitivity = [1, 2]\nlaw = \"laplace\"\n";
-    let methods = "method = [\"exact\", \"l2\"]\n";
-    assert_eq!(cells(&format!("{head}{methods}")).len(), 8);
-    let of = |zip: &str| {
-        let all = cells(&format!("{head}{methods}zip = {zip}\n"));
-        all.into_iter().map(|cell| (cell.0, cell.1, cell.3)).collect::<Vec<_>>()
-    };
+    assert_eq!(cells(AXES).len(), 8);
+    let of = |zip: &str| cells(&format!("{AXES}zip = {zip}\n"));
     let cell = |epsilon, sensitivity, method: &str| (epsilon, sensitivity, method.to_owned());
     assert_eq!(
         of("[\"epsilon\", \"sensitivity\"]"),
@@ -392,24 +468,31 @@ fn grids_need_not_be_products() {
         of("[[\"method\", \"epsilon\", \"sensitivity\"]]"),
         [cell(0.5, 1.0, "exact"), cell(1.0, 2.0, "l2")]
     );
-    // A law without a delta takes no part in what goes with it.
+}
+
+#[test]
+fn a_law_without_a_delta_takes_no_part_in_what_goes_with_it() {
+    let place = tiny();
+    let cells = |grid: &str| listed(&place, grid);
     let gaussian = "[[grid]]\nepsilon = [0.5, 1.0]\ndelta = [1e-5, 1e-6]\nlaw = [\"laplace\", \"gaussian\"]\nmethod = \"l2\"\n";
     assert_eq!(cells(gaussian).len(), 2 + 4);
     assert_eq!(cells(&format!("{gaussian}zip = [\"epsilon\", \"delta\"]\n")).len(), 2 + 2);
-    // The same cells have the same keys.
+}
+
+#[test]
+fn cells_have_the_same_keys_whether_axes_are_zipped_or_not() {
+    let place = tiny();
     let keys = |grid: &str| {
-        let at = CONFIG.find("[[grid]]").unwrap();
-        place.write("keys.toml", &format!("{}{grid}", &CONFIG[..at]));
-        let plan: serde_json::Value =
-            serde_json::from_str(&place.prints(&["plan", "keys.toml", "--json"])).unwrap();
         let key = |cell: &serde_json::Value| cell["cell"].as_str().unwrap().to_owned();
-        plan["cells"].as_array().unwrap().iter().map(key).collect::<Vec<_>>()
+        listed(&place, grid).iter().map(key).collect::<Vec<_>>()
     };
-    let (all, some) = (
-        keys(&format!("{head}{methods}")),
-        keys(&format!("{head}{methods}zip = [\"epsilon\", \"sensitivity\"]\n")),
-    );
+    let (all, some) = (keys(AXES), keys(&format!("{AXES}zip = [\"epsilon\", \"sensitivity\"]\n")));
     assert!(some.iter().all(|key| all.contains(key)));
+}
+
+#[test]
+fn mistakes_in_a_zip_name_the_axes() {
+    let place = tiny();
     for (zip, wanted) in [
         ("[\"epsilon\", \"sensitivty\"]", &["zip: got `sensitivty`", "sensitivity"][..]),
         ("[\"epsilon\"]", &["zip: got [\"epsilon\"]", "two axes or more"]),
@@ -418,11 +501,15 @@ fn grids_need_not_be_products() {
         ("[\"epsilon\", \"delta\"]", &["zip: got `delta`", "only Gaussian laws"]),
         ("[\"epsilon\", \"lag\"]", &["zip: got `lag`", "want one of"]),
     ] {
-        let at = CONFIG.find("[[grid]]").unwrap();
-        place.write("wrong.toml", &format!("{}{head}{methods}zip = {zip}\n", &CONFIG[..at]));
+        place.write("wrong.toml", &with_grid(&format!("{AXES}zip = {zip}\n")));
         place.refuses(&["plan", "wrong.toml"], &[&["wrong.toml"], wanted].concat());
     }
-    // Left out by options, by delta, by split.
+}
+
+#[test]
+fn cells_are_left_out_by_options_delta_and_split() {
+    let place = tiny();
+    let cells = |grid: &str| listed(&place, grid);
     let chains = "[[grid]]\nepsilon = 1.0\nlaw = \"gaussian\"\ndelta = [1e-5, 1e-6]\nsplit = [\"each\", \"even\"]\n\
                   method = [\"l2\", { kind = \"line-gibbs\", sweeps = [5, 10, 20] }]\n";
     let left = |exclude: &str| cells(&format!("{chains}[[exclude]]\n{exclude}\n")).len();
@@ -484,15 +571,18 @@ fn the_tiny_table_is_as_it_was() {
 }
 
 #[test]
-fn the_other_verbs_say_what_they_are_asked() {
+fn without_the_data_a_config_can_be_checked_and_nothing_else() {
     let place = tiny();
-    // Without the data a config can be checked, and nothing else.
-    std::fs::rename(place.path("counts.csv"), place.path("elsewhere.csv")).unwrap();
+    std::fs::remove_file(place.path("counts.csv")).unwrap();
     assert!(place.prints(&["check", "config.toml"]).contains("config.toml: fine (release"));
     place.refuses(&["plan", "config.toml"], &["counts.csv"]);
     place.refuses(&["verify", "config.toml"], &["counts.csv"]);
     place.refuses(&["check", "config.toml", "--set", "replicates=0"], &["replicates: got 0"]);
-    std::fs::rename(place.path("elsewhere.csv"), place.path("counts.csv")).unwrap();
+}
+
+#[test]
+fn a_plan_lists_the_cells_and_the_folder_of_its_run() {
+    let place = tiny();
     let plan: serde_json::Value =
         serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
     let cells = plan["cells"].as_array().unwrap();
@@ -504,7 +594,14 @@ fn the_other_verbs_say_what_they_are_asked() {
         assert_eq!(cell["epsilon"].as_f64(), Some(row.epsilon));
     }
     assert_eq!(plan["folder"], format!("results/tiny-{}", &plan["config_hash"].as_str().unwrap()[..8]));
-    // Time is measured, and nothing is left behind.
+}
+
+#[test]
+fn a_plan_measures_time_and_leaves_nothing_behind() {
+    let place = tiny();
+    let plan: serde_json::Value =
+        serde_json::from_str(&place.prints(&["plan", "config.toml", "--json"])).unwrap();
+    let cells = plan["cells"].as_array().unwrap();
     let before = std::fs::read_dir(place.path(".")).unwrap().count();
     let timed: serde_json::Value =
         serde_json::from_str(&place.prints(&["plan", "config.toml", "--time", "--json"])).unwrap();
@@ -514,12 +611,32 @@ fn the_other_verbs_say_what_they_are_asked() {
     assert!(timed["measured"]["seconds"].as_f64() > Some(0.0));
     assert!(place.prints(&["plan", "config.toml", "--time"]).contains(" time "));
     assert_eq!(std::fs::read_dir(place.path(".")).unwrap().count(), before);
+}
+
+#[test]
+fn the_schema_lists_the_laws() {
+    let place = tiny();
     let schema: serde_json::Value = serde_json::from_str(&place.prints(&["schema"])).unwrap();
     assert!(schema["$defs"]["LawName"]["enum"].as_array().unwrap().contains(&"laplace".into()));
+}
+
+#[test]
+fn the_manual_is_printed_and_written() {
+    let place = tiny();
     assert!(place.prints(&["man"]).contains("congenial\\-verify(1)"));
     place.prints(&["man", "--out", "man"]);
     assert!(std::fs::read_to_string(place.path("man/congenial-run.1")).unwrap().contains("resume"));
+}
+
+#[test]
+fn completions_are_printed() {
+    let place = tiny();
     assert!(place.prints(&["completions", "bash"]).contains("congenial"));
+}
+
+#[test]
+fn every_method_of_the_tiny_config_passes_verify() {
+    let place = tiny();
     // Chains of ten sweeps, or 2,000 steps, are too short for the systems of computed laws.
     let steps = "grid.1.method={ kind = \"hierarchical-mh\", steps = 40000, nonnegative = [false, true] }";
     let long = "grid.0.method=[\"exact\", \"l2\", \"topdown\", { kind = \"line-gibbs\", nonnegative = [false, true] }]";
@@ -557,20 +674,32 @@ fn families_that_cancel_are_no_violation() {
     assert!(place.failures("out").is_empty());
 }
 
-/// Leaves of a layout: so many rows each, numbered, in either kind of file the same; means may differ by row.
+fn place_of_layout() -> Place {
+    Place::new(&[("layout.csv", "a,b,blocks,people\nx,p,2,0\nx,q,0,5\ny,p,3,1e3\n")])
+}
+
+/// What simulates the layout into `out`.
+fn simulate<'a>(more: &[&'a str], out: &'a str) -> Vec<&'a str> {
+    [&["simulate", "layout.csv", "--size", "1", "--seed", "7", "--out", out], more].concat()
+}
+
+/// So many leaves each as a column says, whose means are another column.
+const EXPANDED: [&str; 6] = ["--expand", "blocks", "--leaf", "block", "--mean", "people"];
+
+/// The rows of a layout that was expanded.
+fn expanded() -> Vec<Vec<String>> {
+    let place = place_of_layout();
+    place.command(&simulate(&EXPANDED, "out.csv")).assert().success();
+    let text = std::fs::read_to_string(place.path("out.csv")).unwrap();
+    text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// So many rows each, numbered.
 #[test]
 fn simulate_expands_a_layout() {
-    let place = Place::new(&[("layout.csv", "a,b,blocks,people\nx,p,2,0\nx,q,0,5\ny,p,3,1e3\n")]);
-    let simulate = |more: &[&str], out: &str| {
-        let all = [&["simulate", "layout.csv", "--size", "1", "--seed", "7", "--out", out], more].concat();
-        place.command(&all).assert().success();
-    };
-    let more = ["--expand", "blocks", "--leaf", "block", "--mean", "people"];
-    simulate(&more, "out.csv");
-    let text = std::fs::read_to_string(place.path("out.csv")).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let rows = expanded();
     assert_eq!(rows[0], ["a", "b", "people", "block", "count"]);
-    let leaves: Vec<&[&str]> = rows[1..].iter().map(|row| &row[..4]).collect();
+    let leaves: Vec<&[String]> = rows[1..].iter().map(|row| &row[..4]).collect();
     let wanted = [
         ["x", "p", "0", "1"],
         ["x", "p", "0", "2"],
@@ -579,8 +708,18 @@ fn simulate_expands_a_layout() {
         ["y", "p", "1e3", "3"],
     ];
     assert_eq!(leaves, wanted);
+}
+
+#[test]
+fn means_of_simulated_counts_may_differ_by_row() {
+    let rows = expanded();
     let counts: Vec<i64> = rows[1..].iter().map(|row| row[4].parse().unwrap()).collect();
     assert!(counts[..2] == [0, 0] && counts[2..].iter().all(|n| *n > 0), "{counts:?}");
+}
+
+#[test]
+fn simulate_writes_the_same_into_either_kind_of_file() {
+    let place = place_of_layout();
     let digest = |table: &str| {
         let config = format!(
             "name = \"x\"\nseed = 1\nreplicates = 1\n[data]\ntable = \"{table}\"\nlevels = [\"a\", \"b\", \"block\"]\n\
@@ -590,18 +729,30 @@ fn simulate_expands_a_layout() {
         let plan = place.prints(&["plan", "config.toml", "--json"]);
         plan.lines().find(|line| line.contains("data_digest")).unwrap().to_owned()
     };
-    simulate(&more, "out.parquet");
+    for out in ["out.csv", "out.parquet"] {
+        place.command(&simulate(&EXPANDED, out)).assert().success();
+    }
     assert_eq!(digest("out.csv"), digest("out.parquet"));
-    // The first rows of the same.
-    simulate(&[&more[..], &["--limit", "4"]].concat(), "few.csv");
+}
+
+#[test]
+fn simulate_with_a_limit_writes_the_first_rows() {
+    let place = place_of_layout();
+    place.command(&simulate(&EXPANDED, "out.csv")).assert().success();
+    let text = std::fs::read_to_string(place.path("out.csv")).unwrap();
+    let few = [&EXPANDED[..], &["--limit", "4"]].concat();
+    place.command(&simulate(&few, "few.csv")).assert().success();
     assert_eq!(
         std::fs::read_to_string(place.path("few.csv")).unwrap(),
         text.lines().take(5).map(|line| format!("{line}\n")).collect::<String>()
     );
+}
+
+#[test]
+fn mistakes_in_a_layout_name_the_line_the_value_and_what_was_wanted() {
+    let place = place_of_layout();
     let refuse = |more: &[&str], wanted: &[&str]| {
-        let all =
-            [&["simulate", "layout.csv", "--size", "1", "--seed", "7", "--out", "x.csv"], more].concat();
-        place.refuses(&all, wanted);
+        place.refuses(&simulate(more, "x.csv"), wanted);
         assert!(!place.path("x.csv").exists());
     };
     refuse(&["--expand", "none", "--mean", "1"], &["no column `none`"]);
@@ -611,10 +762,13 @@ fn simulate_expands_a_layout() {
     refuse(&["--mean", "often"], &["--mean: got often"]);
     refuse(&["--probability", "1"], &["--probability"]);
     refuse(&["--expand", "blocks", "--leaf", "a", "--mean", "1"], &["a column `a` already"]);
-    place.refuses(
-        &["simulate", "layout.csv", "--size", "1", "--seed", "7", "--out", "out.csv", "--mean", "1"],
-        &["cannot create"],
-    );
+}
+
+#[test]
+fn simulate_overwrites_nothing() {
+    let place = place_of_layout();
+    place.command(&simulate(&EXPANDED, "out.csv")).assert().success();
+    place.refuses(&simulate(&["--mean", "1"], "out.csv"), &["cannot create"]);
 }
 
 /// What `init` guesses is a config that runs as it is, whatever the columns are called.

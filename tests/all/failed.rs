@@ -35,15 +35,32 @@ fn figures(header: &csv::StringRecord, row: &csv::StringRecord) -> usize {
     header.iter().zip(row).filter(|(name, value)| own(name) && !value.is_empty()).count()
 }
 
+/// Three methods, of which chains of six steps fail.
+fn with_short_chains() -> Place {
+    place("seed = 1", &format!("\"exact\", {}, {}", mis(6), mis(20_000)))
+}
+
+/// The same, run.
+fn run_with_short_chains() -> Place {
+    let place = with_short_chains();
+    code(&place, &["run", "config.toml", "--out", "out"]);
+    place
+}
+
 #[test]
-fn a_failed_cell_says_so_in_every_table_and_has_no_figures() {
-    let place = place("seed = 1", &format!("\"exact\", {}, {}", mis(6), mis(20_000)));
+fn a_failed_cell_says_why_and_gives_the_run_a_code() {
+    let place = with_short_chains();
     assert_eq!(code(&place, &["run", "config.toml", "--out", "out"]), 5);
     let failed = place.rows::<FailureRow>("out");
     assert_eq!(failed.len(), 1);
     assert!(failed[0].error.contains("of 100 chains never moved in 6 steps"), "{}", failed[0].error);
-    let failed = failed[0].cell;
-    // No table has a row of it that is a figure, and it has no draws.
+}
+
+/// No table of the run has a row of it that is a figure, and it has no draws.
+#[test]
+fn a_failed_cell_leaves_no_rows_and_no_draws() {
+    let place = run_with_short_chains();
+    let failed = place.rows::<FailureRow>("out")[0].cell;
     let rows = place.rows::<ErrorRow>("out").iter().map(|row| row.cell).collect::<Vec<_>>();
     let levels = place.rows::<LevelRow>("out").iter().map(|row| row.cell).collect::<Vec<_>>();
     let chains = place.rows::<ChainRow>("out").iter().map(|row| row.cell).collect::<Vec<_>>();
@@ -53,7 +70,12 @@ fn a_failed_cell_says_so_in_every_table_and_has_no_figures() {
     let cells = place.rows::<CellRow>("out");
     assert_eq!(cells.iter().filter(|cell| draws(cell.cell)).count(), 2);
     assert!(!draws(failed));
-    // Every table of the report, in every format.
+}
+
+/// Every table of the report.
+#[test]
+fn a_failed_cell_says_so_in_every_table_and_has_no_figures() {
+    let place = run_with_short_chains();
     place.prints(&["report", "out", "--out", "tables"]);
     let mut tables = 0;
     for file in std::fs::read_dir(place.path("tables")).unwrap() {
@@ -78,12 +100,22 @@ fn a_failed_cell_says_so_in_every_table_and_has_no_figures() {
         tables += 1;
     }
     assert!(tables >= 6, "{tables}");
+}
+
+#[test]
+fn a_failed_cell_says_so_on_pages_of_every_format() {
+    let place = run_with_short_chains();
     for (format, cell) in [("text", "┆"), ("markdown", "|"), ("latex", "&"), ("html", "<td")] {
         let page = place.prints(&["report", "out", "--full", "--format", format]);
         let told = page.lines().filter(|line| line.contains(cell) && line.contains("failed"));
         let told = if format == "html" { page.matches(">failed<").count() } else { told.count() };
         assert!(told >= 3, "{format}: {told}");
     }
+}
+
+#[test]
+fn a_failed_cell_has_no_figures_in_json() {
+    let place = run_with_short_chains();
     let json = place.prints(&["report", "out", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let rows = json["errors"].as_array().unwrap();
@@ -91,6 +123,11 @@ fn a_failed_cell_says_so_in_every_table_and_has_no_figures() {
         rows.iter().filter(|row| row["failed"].is_string() && row["l1_normalised"].is_null()).count(),
         1
     );
+}
+
+#[test]
+fn a_failed_cell_says_so_in_a_comparison_of_methods() {
+    let place = run_with_short_chains();
     let within = place.prints(&["compare", "out", "--by", "method", "--format", "csv"]);
     assert!(within.lines().any(|line| line.contains("steps=6") && line.contains(",failed,")), "{within}");
 }

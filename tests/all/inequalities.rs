@@ -84,14 +84,31 @@ fn place() -> Place {
 }
 
 #[test]
-fn releases_keep_their_bounds_and_say_what_they_pay() {
+fn pages_say_what_releases_pay_and_how_far_they_are() {
     let place = place();
     let text = place.prints(&["run", "config.toml", "--out", "out"]);
     assert!(text.contains("What a release pays") && text.contains("methods with the same noise"), "{text}");
     assert!(text.contains("L1 distance of a release to its table, over 2 components of 4 entries"), "{text}");
+}
+
+/// A place with a run of the config.
+fn released() -> Place {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    place
+}
+
+#[test]
+fn every_cell_under_inequalities_has_its_releases() {
+    let place = released();
     assert!(place.failures("out").is_empty());
     let rows: Vec<ErrorRow> = place.rows("out");
     assert_eq!(rows.len(), (11 + 3 + 4) * 400);
+}
+
+#[test]
+fn releases_under_inequalities_say_what_they_pay() {
+    let place = released();
     let (mut kept, mut chains) = (0, 0);
     for paid in place.rows::<CellRow>("out") {
         let method = paid.method.name();
@@ -114,12 +131,25 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
         kept += usize::from(conditions);
     }
     assert!(kept > 0 && chains > 0);
-    let (entries, cells): (Vec<EntryRow>, _) = (place.rows("out"), place.cells("out"));
-    let method = |key| cells[&key].method.name();
-    for row in entries.iter().filter(|row| method(row.cell) != "unconstrained") {
-        assert_eq!(row.negative, 0.0, "{} {}", method(row.cell), row.name);
+}
+
+#[test]
+fn releases_keep_their_bounds() {
+    let place = released();
+    for (cell, row) in place.with_cells("out", |row: &EntryRow| row.cell) {
+        let method = cell.method.name();
+        if method != "unconstrained" {
+            assert_eq!(row.negative, 0.0, "{method} {}", row.name);
+        }
     }
-    // The samplers of one law agree, and all of them differ from imaging.
+}
+
+/// And are told apart from imaging.
+#[test]
+fn samplers_of_one_law_agree() {
+    let place = released();
+    let cells = place.cells("out");
+    let method = |key| cells[&key].method.name();
     let agreement: Vec<AgreementRow> = place.rows("out");
     let samplers = ["exact", "rejection", "line-gibbs", "mis"];
     let mut same = 0;
@@ -133,52 +163,78 @@ fn releases_keep_their_bounds_and_say_what_they_pay() {
     assert!(same > 10);
     let apart = agreement.iter().find(|row| method(row.cell) == "exact" && row.other == "nnl2").unwrap();
     assert!(apart.p < 1e-6, "{apart:?}");
-    // The same rows on one thread, and from the resolved config.
+}
+
+#[test]
+fn releases_under_inequalities_do_not_depend_on_threads() {
+    let place = released();
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(entries, place.rows("one"));
+    assert_eq!(place.rows::<EntryRow>("out"), place.rows("one"));
+}
+
+#[test]
+fn a_resolved_config_with_inequalities_runs_again() {
+    let place = released();
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
-    assert_eq!(rows.len(), place.rows::<ErrorRow>("again").len());
+    assert_eq!(place.rows::<ErrorRow>("out").len(), place.rows::<ErrorRow>("again").len());
+}
+
+#[test]
+fn reports_under_inequalities_have_parts_agreement_and_entries() {
+    let place = released();
     place.prints(&["report", "out", "--out", "tables"]);
     for file in ["components.csv", "agreement.csv", "entries.csv"] {
         assert!(place.path(&format!("tables/{file}")).exists());
     }
 }
 
-/// Normal noise pays nothing for inequalities, discrete Gaussian noise what is computed, where tables are few.
-#[test]
-fn gaussian_laws_say_what_they_pay() {
+/// Cells of a run of three replicates of the table.
+fn run_gaussian(body: &str) -> Vec<CellRow> {
     let place = place();
-    let run = |name: &str, body: &str| -> Vec<CellRow> {
-        place.write(
-            "gaussian.toml",
-            &format!("name = \"gaussian\"\nseed = 9\nreplicates = 3\n{TABLES_DATA}{body}"),
-        );
-        place.prints(&["run", "gaussian.toml", "--out", name]);
-        assert!(place.failures(name).is_empty());
-        place.rows(name)
-    };
-    let grid = r#"
+    let front = "name = \"gaussian\"\nseed = 9\nreplicates = 3\n";
+    place.write("gaussian.toml", &format!("{front}{TABLES_DATA}{body}"));
+    place.prints(&["run", "gaussian.toml", "--out", "out"]);
+    assert!(place.failures("out").is_empty());
+    place.rows("out")
+}
+
+const GAUSSIAN: &str = r#"
 [[grid]]
 epsilon = 0.3
 delta = 1e-5
 law = ["gaussian", "discrete-gaussian", "generalized-gaussian"]
 method = { kind = "line-gibbs", sweeps = 20 }
 "#;
-    let known = |row: &CellRow| (row.law.name(), row.gamma_known.clone());
-    // Up to 84 tables in a component.
-    for row in run("few", &format!("{}{NONNEGATIVE}{grid}", partition(&["table"]))) {
+
+/// A law, and how its gamma is known.
+fn known(row: &CellRow) -> (&'static str, String) {
+    (row.law.name(), row.gamma_known.clone())
+}
+
+/// Up to 84 in a component. Normal noise pays nothing for inequalities, whatever they are.
+#[test]
+fn what_gaussian_laws_pay_is_computed_where_tables_are_few() {
+    for row in run_gaussian(&format!("{}{NONNEGATIVE}{GAUSSIAN}", partition(&["table"]))) {
         let how = if row.law.name() == "gaussian" { "proved" } else { "computed" };
         assert_eq!(known(&row), (row.law.name(), how.to_owned()));
         // Noise far wider than the tables.
         assert_eq!(row.gamma, Some(0.0), "{row:?}");
     }
-    for row in run("many", &format!("\n[[invariant]]\nkind = \"total\"\n{NONNEGATIVE}{grid}")) {
+}
+
+#[test]
+fn what_discrete_gaussian_laws_pay_is_unknown_where_tables_are_many() {
+    for row in run_gaussian(&format!("\n[[invariant]]\nkind = \"total\"\n{NONNEGATIVE}{GAUSSIAN}")) {
         let how = if row.law.name() == "gaussian" { "proved" } else { "unknown" };
         assert_eq!(known(&row), (row.law.name(), how.to_owned()));
         assert_eq!(row.gamma.is_some(), how == "proved");
     }
-    // A skew strip: (k, k, b) with k and k + 2 b from 0 to 2.
-    place.write("strip.csv", "entry,count\nk,1\nk2,1\nb,0\n");
+}
+
+/// Normal noise pays nothing. The strip: (k, k, b) with k and k + 2 b from 0 to 2.
+#[test]
+fn discrete_gaussian_noise_pays_for_a_skew_strip() {
+    let place = Place::new(&[("strip.csv", "entry,count\nk,1\nk2,1\nb,0\n")]);
     let strip = r#"
 [data]
 table = "strip.csv"

@@ -1,6 +1,7 @@
 //! Reading tables and trees, beside plain readers that keep every value as a text of its own.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
+use congenial::failure::Failure;
 use congenial::input::{CsvTable, HierarchyTable, TableWriter, Value, Wanted};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const PATH: &str = "t.csv";
@@ -439,19 +440,20 @@ fn put<T: DataType>(
     column.typed::<T>().write_batch(values, levels, None).unwrap();
 }
 
-/// Integers of every kind and text are read; other types and missing values are refused with their places.
-#[test]
-fn parquet_columns_are_text_or_integers() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("t.parquet");
-    let fields = "required int32 a (INTEGER(8, true)); optional int32 b (INTEGER(32, false)); \
-                  required int64 leaf (INTEGER(64, false)); required int64 count; \
-                  optional byte_array name (STRING); required double x; required int32 day (DATE); \
-                  repeated int32 list; required byte_array bytes;";
-    let write = |missing: bool| {
+/// A parquet file with columns of many types, three rows.
+struct Kinds(tempfile::TempDir);
+
+impl Kinds {
+    /// `missing`: the last row has no name.
+    fn new(missing: bool) -> Self {
+        let kinds = Self(tempfile::tempdir().unwrap());
+        let fields = "required int32 a (INTEGER(8, true)); optional int32 b (INTEGER(32, false)); \
+                      required int64 leaf (INTEGER(64, false)); required int64 count; \
+                      optional byte_array name (STRING); required double x; required int32 day (DATE); \
+                      repeated int32 list; required byte_array bytes;";
         let levels: &[i16] = if missing { &[1, 1, 0] } else { &[1, 1, 1] };
         let present = if missing { 2 } else { 3 };
-        write_parquet(&path, fields, |i, column| match i {
+        write_parquet(&kinds.path(), fields, |i, column| match i {
             0 => put::<Int32Type>(column, &[-1, -1, 7], None),
             1 => put::<Int32Type>(column, &[-1, 5, 6], Some(&[1, 1, 1])),
             2 => put::<Int64Type>(column, &[-1, 2, 3], None),
@@ -470,44 +472,90 @@ fn parquet_columns_are_text_or_integers() {
             }
             _ => put::<ByteArrayType>(column, &["n", "", "m"].map(ByteArray::from), None),
         });
-    };
-    write(false);
-    let read = |columns: &[&str]| CsvTable::read_wanted(&path, &Wanted::of(columns.iter().copied(), "count"));
-    let table = read(&["a", "b", "leaf", "name"]).unwrap();
+        kinds
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("t.parquet")
+    }
+
+    fn read(&self, columns: &[&str]) -> Result<CsvTable, Failure> {
+        CsvTable::read_wanted(&self.path(), &Wanted::of(columns.iter().copied(), "count"))
+    }
+
+    /// What is said of columns that cannot be read, behind the path.
+    fn refusal(&self, columns: &[&str]) -> String {
+        let message = self.read(columns).unwrap_err().to_string();
+        message.strip_prefix(&format!("{}: ", self.path().display())).unwrap().to_owned()
+    }
+
+    fn tree(&self, levels: &[&str]) -> Result<HierarchyTable, Failure> {
+        let levels = names(levels);
+        HierarchyTable::from_csv(self.read(&["a", "b", "leaf", "name"]).unwrap(), &levels, "count", &[])
+    }
+}
+
+/// Integers of every kind.
+#[test]
+fn parquet_columns_are_text_or_integers() {
+    let table = Kinds::new(false).read(&["a", "b", "leaf", "name"]).unwrap();
     let rows: Vec<Vec<String>> =
         (0..3).map(|row| (0..5).map(|i| table.text(row, i).to_owned()).collect()).collect();
     assert_eq!(rows[0], ["-1", "4294967295", "18446744073709551615", "10", "n"]);
     assert_eq!(rows[1], ["-1", "5", "2", "20", ""]);
     assert_eq!(rows[2], ["7", "6", "3", "30", "m"]);
-    let refusal = |columns: &[&str]| {
-        let message = read(columns).unwrap_err().to_string();
-        message.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
-    };
+}
+
+#[test]
+fn parquet_columns_of_other_types_are_refused() {
+    let kinds = Kinds::new(false);
     for (column, what) in [("x", "DOUBLE"), ("day", "Date"), ("bytes", "BYTE_ARRAY")] {
         assert_eq!(
-            refusal(&[column]),
+            kinds.refusal(&[column]),
             format!("column `{column}` has the type {what}, want integers or text")
         );
     }
-    assert_eq!(refusal(&["list"]), "column `list` is nested, want integers or text");
-    let tree = |levels: &[&str]| {
-        let levels = names(levels);
-        HierarchyTable::from_csv(read(&["a", "b", "leaf", "name"]).unwrap(), &levels, "count", &[])
-    };
-    assert_eq!(tree(&["a", "leaf"]).unwrap().counts[..], [60, 30, 30, 10, 20, 30]);
+    assert_eq!(kinds.refusal(&["list"]), "column `list` is nested, want integers or text");
+}
+
+#[test]
+fn trees_are_read_from_parquet() {
+    assert_eq!(Kinds::new(false).tree(&["a", "leaf"]).unwrap().counts[..], [60, 30, 30, 10, 20, 30]);
+}
+
+#[test]
+fn mistakes_in_a_tree_from_parquet_name_the_row() {
+    let kinds = Kinds::new(false);
     let wrong = |levels: &[&str], message: &str| {
-        assert_eq!(tree(levels).unwrap_err().to_string(), format!("{}: {message}", path.display()));
+        assert_eq!(
+            kinds.tree(levels).unwrap_err().to_string(),
+            format!("{}: {message}", kinds.path().display())
+        );
     };
     wrong(&["name"], "row 2: no `name`, want an id");
     wrong(&["name", "leaf"], "row 2: `2` has no parent: `name` is empty");
     wrong(&["a"], "row 2: `a` = `-1` is duplicated (first on row 1)");
     wrong(&["none"], "no column `none`; the file has a, b, leaf, count, name, x, day, list, bytes");
-    write(true);
-    assert_eq!(refusal(&["name"]), "row 3: no value in `name`");
-    // What is not wanted may miss values.
-    assert!(read(&["a", "leaf"]).is_ok());
-    std::fs::write(&path, "PAR1 and then nothing").unwrap();
-    assert!(refusal(&["a"]).starts_with("not a readable parquet file"));
+}
+
+/// What is not wanted may miss values.
+#[test]
+fn a_value_that_is_missing_is_refused_where_it_is_wanted() {
+    let kinds = Kinds::new(true);
+    assert_eq!(kinds.refusal(&["name"]), "row 3: no value in `name`");
+    assert!(kinds.read(&["a", "leaf"]).is_ok());
+}
+
+#[test]
+fn what_is_no_parquet_file_is_refused() {
+    let kinds = Kinds::new(false);
+    std::fs::write(kinds.path(), "PAR1 and then nothing").unwrap();
+    assert!(kinds.refusal(&["a"]).starts_with("not a readable parquet file"));
+}
+
+#[test]
+fn a_folder_is_no_table() {
+    let dir = tempfile::tempdir().unwrap();
     let folder = CsvTable::read(dir.path()).unwrap_err().to_string();
     assert!(folder.contains("it is a folder"), "{folder}");
 }

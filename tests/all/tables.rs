@@ -52,32 +52,66 @@ fn place() -> Place {
 }
 
 #[test]
-fn releases_of_a_table_leave_rows_entries_and_draws() {
-    let place = place();
-    let text = place.pages("config.toml", "out");
+fn pages_of_a_table_have_its_entries_and_tails() {
+    let text = place().pages("config.toml", "out");
     assert!(text.contains("Errors by entry of table: exact, l1 noise"), "{text}");
     assert!(text.contains("Tail of table"), "{text}");
+}
+
+/// A place with a run of the config.
+fn released() -> Place {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    place
+}
+
+#[test]
+fn every_release_of_a_table_leaves_a_row() {
+    let place = released();
     assert!(place.failures("out").is_empty());
     let rows: Vec<ErrorRow> = place.rows("out");
     assert_eq!(rows.len(), 2 * 3 * 4 * 30 + 2 * 6 * 4);
-    let entries: Vec<EntryRow> = place.rows("out");
+}
+
+/// In row-major order; chains with records have R-hat, the others not.
+#[test]
+fn every_entry_of_a_table_leaves_a_row() {
+    let entries: Vec<EntryRow> = released().rows("out");
     assert_eq!(entries.len(), (24 + 12) * 6);
-    // Row-major order; chains with records have R-hat, the others not.
     assert_eq!(entries[0].name, "a/x");
     assert_eq!((entries[0].count, entries[0].draws), (5, 30));
     let recorded = entries.iter().filter(|row| row.draws == 80);
     assert!(recorded.clone().count() > 0 && recorded.clone().all(|row| row.rhat.is_some()));
-    // The draws keep both margins, and are what posterior and ArviZ ask for.
-    let (mut checked, cells) = (0, place.cells("out"));
-    for row in entries.iter().filter(|row| row.name == "a/x") {
-        let path = place.path("out").join("cells").join(row.cell.to_string()).join("draws.parquet");
-        let reader = Reader::open(&path).unwrap();
+}
+
+/// The draws of the cell of a row.
+fn draws(place: &Place, row: &EntryRow) -> Reader {
+    let path = place.path("out").join("cells").join(row.cell.to_string()).join("draws.parquet");
+    Reader::open(&path).unwrap()
+}
+
+/// Chains, iterations and draws stand before the entries.
+#[test]
+fn draws_are_what_posterior_and_arviz_ask_for() {
+    let place = released();
+    for row in place.rows::<EntryRow>("out").iter().filter(|row| row.name == "a/x") {
+        let reader = draws(&place, row);
         let names: Vec<&str> = reader.fields().iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, [".chain", ".iteration", ".draw", "a/x", "a/y", "b/x", "b/y", "c/x", "c/y"]);
         assert_eq!(reader.rows(), row.draws);
-        if matches!(cells[&row.cell].method.name(), "l2" | "unconstrained") {
+    }
+}
+
+#[test]
+fn draws_of_a_table_keep_both_margins() {
+    let place = released();
+    let mut checked = 0;
+    for (cell, row) in place.with_cells("out", |row: &EntryRow| row.cell) {
+        if row.name != "a/x" || matches!(cell.method.name(), "l2" | "unconstrained") {
             continue;
         }
+        let reader = draws(&place, &row);
+        let names: Vec<&str> = reader.fields().iter().map(|field| field.name.as_str()).collect();
         let check = |columns: &[congenial::table::Values]| {
             let entry = |name: &str, i: usize| {
                 let place = names.iter().position(|other| *other == name).unwrap();
@@ -96,13 +130,27 @@ fn releases_of_a_table_leave_rows_entries_and_draws() {
         checked += 1;
     }
     assert!(checked > 20);
-    // Every file of the report, and the same rows on one thread and from the resolved config.
+}
+
+#[test]
+fn reports_of_a_table_have_its_entries() {
+    let place = released();
     place.prints(&["report", "out", "--out", "tables"]);
     assert!(place.path("tables/entries.csv").exists());
+}
+
+#[test]
+fn entries_do_not_depend_on_threads() {
+    let place = released();
     place.prints(&["run", "config.toml", "--out", "one", "--threads", "1"]);
-    assert_eq!(entries, place.rows("one"));
+    assert_eq!(place.rows::<EntryRow>("out"), place.rows("one"));
+}
+
+#[test]
+fn a_resolved_config_of_a_table_has_the_same_cells() {
+    let place = released();
     place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
-    assert_eq!(rows.len(), place.rows::<ErrorRow>("again").len());
+    assert_eq!(place.rows::<ErrorRow>("out").len(), place.rows::<ErrorRow>("again").len());
     let keys = |name: &str| {
         let mut keys: Vec<_> = place.rows(name).iter().map(|row: &EntryRow| row.cell).collect();
         keys.sort();
@@ -246,6 +294,11 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     wrong("records = 20", "records = -1", &["records: got -1"]);
     wrong("seed = 3", "seed = 3\nstudy = \"magic\"", &["study: got `magic`", "meeting"]);
     wrong("law = [\"l1\"", "split = \"even\"\nlaw = [\"l1\"", &["split: not used"]);
+}
+
+#[test]
+fn mistakes_in_a_study_of_meetings_are_named_alike() {
+    let place = place();
     let meeting = |from: &str, to: &str, wanted: &[&str]| {
         assert!(MEETING.contains(from), "{from}");
         place.write("wrong.toml", &MEETING.replacen(from, to, 1));
@@ -265,6 +318,12 @@ fn mistakes_name_the_place_the_value_and_what_was_wanted() {
     meeting("harmonized-groups = 8\n", "", &["harmonized-groups: missing", "beside `harmonized-chains`"]);
     meeting("harmonized-groups = 8", "harmonized-groups = 1", &["harmonized-groups: got 1", "2 to 10000"]);
     meeting("harmonized-chains = 8", "harmonized-chains = 1", &["harmonized-chains: got 1", "2 to 65536"]);
+}
+
+/// Their starts are moved; those of proposals by themselves are not.
+#[test]
+fn line_chains_under_inequalities_are_not_harmonized() {
+    let place = place();
     let bounded = MEETING.replacen("[[grid]]", "[[invariant]]\nkind = \"nonnegative\"\n\n[[grid]]", 1);
     let bounded = bounded.replacen("{ kind = \"lattice-metropolis\", a = 0.3 }", "\"mis\"", 1);
     let bounded = bounded.replacen("marginal-chains = 50\nmarginal-steps = 100\n", "", 1);

@@ -30,46 +30,75 @@ fn limited(place: &Place, blocks: u32, killed: bool, arguments: &[&str]) -> std:
     shell.current_dir(place.path(".")).output().unwrap().status
 }
 
-/// `simulate` and `aggregate` write one file, `report` and `man` a folder of them.
-#[test]
-fn files_are_whole_or_not_there() {
+/// What writes one file, which is its last argument.
+const SINGLE: [&[&str]; 3] = [
+    &["simulate", "lookup.csv", "--size", "2", "--mean", "10", "--seed", "1", "--out", "new.csv"],
+    &["simulate", "lookup.csv", "--size", "2", "--mean", "10", "--seed", "1", "--out", "new.parquet"],
+    &[
+        "aggregate",
+        "records.csv",
+        "--key",
+        "key",
+        "--lookup",
+        "lookup.csv",
+        "--lookup-key",
+        "key",
+        "--out",
+        "new.csv",
+    ],
+];
+
+/// A place where what writes one file has thousands of lines to write.
+fn place_of_keys() -> Place {
     let place = place();
-    place.prints(&["run", "config.toml", "--out", "run"]);
     let keys: String = (0..5000).map(|i| format!("key-{i},name {i}\n")).collect();
     place.write("lookup.csv", &("key,name\n".to_owned() + &keys));
     place.write("records.csv", "key\nkey-1\n");
-    let single: [&[&str]; 3] = [
-        &["simulate", "lookup.csv", "--size", "2", "--mean", "10", "--seed", "1", "--out", "new.csv"],
-        &["simulate", "lookup.csv", "--size", "2", "--mean", "10", "--seed", "1", "--out", "new.parquet"],
-        &[
-            "aggregate",
-            "records.csv",
-            "--key",
-            "key",
-            "--lookup",
-            "lookup.csv",
-            "--lookup-key",
-            "key",
-            "--out",
-            "new.csv",
-        ],
-    ];
-    for arguments in single {
-        let name = *arguments.last().unwrap();
+    place
+}
+
+#[test]
+fn a_file_that_cannot_be_written_whole_is_not_there() {
+    let place = place_of_keys();
+    for arguments in SINGLE {
         let before = files(&place.path("."));
         let failed = limited(&place, 8, false, arguments);
         assert_eq!(failed.code(), Some(1), "{arguments:?}");
         assert_eq!(files(&place.path(".")), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_is_killed_while_it_writes_a_file_leaves_nothing_in_the_way() {
+    let place = place_of_keys();
+    for arguments in SINGLE {
+        let name = *arguments.last().unwrap();
         let killed = limited(&place, 8, true, arguments);
         assert_eq!(killed.code(), None, "{arguments:?}");
         assert!(!place.path(name).exists(), "{arguments:?}");
-        // What the killed one left is in nobody's way.
+        place.prints(arguments);
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_again() {
+    let place = place_of_keys();
+    for arguments in SINGLE {
+        let name = *arguments.last().unwrap();
         place.prints(arguments);
         let whole = std::fs::read(place.path(name)).unwrap();
         place.refuses(arguments, &["it exists"]);
         assert_eq!(std::fs::read(place.path(name)).unwrap(), whole);
         std::fs::remove_file(place.path(name)).unwrap();
     }
+}
+
+/// `report` and `man` write them.
+#[test]
+fn files_of_a_folder_are_whole_or_not_there() {
+    let place = place();
+    place.prints(&["run", "config.toml", "--out", "run"]);
     for arguments in [&["report", "run", "--out"][..], &["man", "--out"]] {
         place.prints(&[arguments, &["whole"]].concat());
         let whole = files(&place.path("whole"));
@@ -205,9 +234,13 @@ fn damaged_parquet_is_no_panic() {
     assert!(refused > 1000, "{refused} refused, {gave_up} by a panic of the library");
 }
 
-/// Names in data, notes and paths act on no terminal, no reader of markdown and no spreadsheet.
-#[test]
-fn what_others_wrote_is_shown() {
+/// Whether a text acts on no terminal.
+fn is_harmless(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() && c != '\n')
+}
+
+/// A table whose entries are named to act on terminals, spreadsheets and readers of markdown.
+fn place_of_names() -> Place {
     let names = [
         "=cmd|/c calc",
         "@SUM(1)",
@@ -226,27 +259,54 @@ fn what_others_wrote_is_shown() {
         "name = \"c\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"table.csv\"\ncount = \"count\"\nentry = [\"cell\"]\n\
          [[invariant]]\nkind = \"total\"\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"exact\"\n",
     );
-    let text = place.pages("config.toml", "out");
-    let harmless = |text: &str| !text.chars().any(|c| c.is_control() && c != '\n');
-    assert!(text.contains("\\u{1b}[31mEVIL\\u{7}") && harmless(&text), "{text}");
+    place
+}
+
+/// The same with the report of its run, as files.
+fn report_of_names() -> Place {
+    let place = place_of_names();
+    place.prints(&["run", "config.toml", "--out", "out"]);
     place.prints(&["report", "out", "--out", "tables"]);
+    place
+}
+
+#[test]
+fn names_in_data_act_on_no_terminal() {
+    let text = place_of_names().pages("config.toml", "out");
+    assert!(text.contains("\\u{1b}[31mEVIL\\u{7}") && is_harmless(&text), "{text}");
+    let place = report_of_names();
     let read = |file: &str| std::fs::read_to_string(place.path("tables").join(file)).unwrap();
-    let page = read("report.md");
-    assert!(harmless(&page) && page.contains("&lt;script>alert") && !page.contains("<script"), "{page}");
-    assert!(page.contains("a\\|b [l]\\(http:<!-- -->//x)"), "{page}");
-    let bare = ["http://", "https://", "www.", "@z", "@SUM"];
-    assert!(!bare.iter().any(|bare| page.contains(bare)) && page.contains("a\\&#124;b"), "{page}");
     for file in std::fs::read_dir(place.path("tables")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "csv" || extension == "txt") {
-            assert!(harmless(&std::fs::read_to_string(&path).unwrap()), "{}", path.display());
+            assert!(is_harmless(&std::fs::read_to_string(&path).unwrap()), "{}", path.display());
         }
     }
     assert!(read("entries.csv").contains("two\\u{a}lines") && read("entries.csv").contains("back\\u{d}OVER"));
-    let csv = read("entries.csv");
+}
+
+#[test]
+fn names_in_data_act_on_no_reader_of_markdown() {
+    let place = report_of_names();
+    let page = std::fs::read_to_string(place.path("tables/report.md")).unwrap();
+    assert!(is_harmless(&page) && page.contains("&lt;script>alert") && !page.contains("<script"), "{page}");
+    assert!(page.contains("a\\|b [l]\\(http:<!-- -->//x)"), "{page}");
+    let bare = ["http://", "https://", "www.", "@z", "@SUM"];
+    assert!(!bare.iter().any(|bare| page.contains(bare)) && page.contains("a\\&#124;b"), "{page}");
+}
+
+#[test]
+fn names_in_data_act_on_no_spreadsheet() {
+    let place = report_of_names();
+    let csv = std::fs::read_to_string(place.path("tables/entries.csv")).unwrap();
     assert!(
         csv.contains("'=cmd") && csv.contains("'@SUM") && !csv.contains(",=cmd") && !csv.contains("\n@SUM")
     );
+}
+
+#[test]
+fn names_of_columns_in_messages_act_on_no_terminal() {
+    let place = place_of_names();
     place.write("evil.csv", "cell\x1b[31m,count\na,1\n");
     place.write(
         "config.toml",
@@ -255,7 +315,12 @@ fn what_others_wrote_is_shown() {
     let output = place.command(&["plan", "config.toml"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("cell\\u{1b}[31m"), "{message}");
-    // Names of files, keys of several lines, and a carriage return alone.
+}
+
+/// Names of files, keys of several lines, and a carriage return alone.
+#[test]
+fn names_of_files_and_keys_in_messages_act_on_no_terminal() {
+    let place = Place::new(&[]);
     for (name, text) in [
         ("\x1b[31m\nno error.toml", "nmae = 1\n"),
         ("keys.toml", "\"two\\nlines\\u001b\" = 1\n"),
@@ -266,7 +331,7 @@ fn what_others_wrote_is_shown() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(
-            harmless(&message) && !message.contains("\nno error") && !message.contains("\nlines"),
+            is_harmless(&message) && !message.contains("\nno error") && !message.contains("\nlines"),
             "{message}"
         );
     }

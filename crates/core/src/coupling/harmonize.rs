@@ -199,20 +199,42 @@ mod tests {
         }
     }
 
-    /// The difference of two entries with one total: proposals from a wide law, with the transition matrix by its formula.
-    #[test]
-    fn chains_keep_their_law_and_weights_their_sum_and_means() {
-        let (lambda, rate, reach) = (1.5, 0.3, 60i64);
-        let law = DoubleGeometric::new(lambda).unwrap();
+    const LAMBDA: f64 = 1.5;
+    const RATE: f64 = 0.3;
+    const REACH: i64 = 60;
+    const CHAINS: u64 = 8;
+    const GROUPS: u64 = 20_000;
+    const TIMES: [u64; 5] = [0, 1, 3, 8, 20];
+
+    /// The double geometric law from `-REACH` to `REACH`.
+    fn normed(rate: f64) -> Vec<f64> {
+        let weights: Vec<f64> = (-REACH..=REACH).map(|z| libm::exp(-rate * z.abs() as f64)).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// Groups of chains of the difference of two entries with one total, by proposals from a wide law, at the times in
+    /// turn: by chain, the one that stands for it, its weight and where it is.
+    fn see_groups(mut see: impl FnMut(usize, &[(u32, f64, &[i64])])) {
+        let law = DoubleGeometric::new(LAMBDA).unwrap();
         let kernel =
-            MetropolizedIndependence::new(&Linear::total(2).unwrap(), None, law, rate, None).unwrap();
-        let normed = |rate: f64| -> Vec<f64> {
-            let weights: Vec<f64> = (-reach..=reach).map(|z| libm::exp(-rate * z.abs() as f64)).collect();
-            let total: f64 = weights.iter().sum();
-            weights.iter().map(|weight| weight / total).collect()
-        };
-        let (target, proposal) = (normed(2.0 / lambda), normed(rate));
-        let times = [0u64, 1, 3, 8, 20];
+            MetropolizedIndependence::new(&Linear::total(2).unwrap(), None, law, RATE, None).unwrap();
+        for group in 0..GROUPS {
+            let mut rng = test_stream(group);
+            let mut running = Running::new(&kernel, Start::default(), CHAINS, &mut rng).unwrap();
+            for (k, &t) in TIMES.iter().enumerate() {
+                while running.t < t {
+                    running.step(&mut rng);
+                }
+                see(k, &running.chains());
+            }
+        }
+    }
+
+    /// By the transition matrix, of which there is a formula.
+    #[test]
+    fn chains_of_a_group_keep_their_law() {
+        let (target, proposal) = (normed(2.0 / LAMBDA), normed(RATE));
         let mut laws = vec![proposal.clone()];
         while laws.len() <= 20 {
             let (last, mut next) = (&laws[laws.len() - 1], vec![0.0; proposal.len()]);
@@ -225,45 +247,56 @@ mod tests {
             }
             laws.push(next);
         }
-        let (groups, chains) = (20_000u64, 8u64);
+        // By time, of every chain the places.
+        let mut places = vec![vec![vec![0u64; proposal.len()]; CHAINS as usize]; TIMES.len()];
+        see_groups(|k, chains| {
+            for (n, (_, _, z)) in chains.iter().enumerate() {
+                if let Some(count) = places[k][n].get_mut((z[0] + REACH) as usize) {
+                    *count += 1;
+                }
+            }
+        });
+        for (places, &t) in places.iter().zip(&TIMES) {
+            for counts in places {
+                assert_frequencies(counts.iter().copied().zip(laws[t as usize].iter().copied()), GROUPS);
+            }
+        }
+    }
+
+    #[test]
+    fn weights_of_a_group_keep_their_sum() {
+        let mut total = 0.0;
+        see_groups(|k, chains| {
+            let sum: f64 = chains.iter().map(|(_, weight, _)| weight).sum();
+            if k == 0 {
+                total = sum;
+            }
+            assert!((sum / total - 1.0).abs() < 1e-13);
+        });
+    }
+
+    #[test]
+    fn weighted_means_of_groups_are_those_of_the_target() {
+        let proposal = normed(RATE);
         // c π(φ) = Σ w φ over the proposals, by its sum, for φ = 1 and |z|.
-        let weight = |i: usize| libm::exp((rate - 2.0 / lambda) * (i as i64 - reach).abs() as f64);
+        let weight = |i: usize| libm::exp((RATE - 2.0 / LAMBDA) * (i as i64 - REACH).abs() as f64);
         let sums = |power: i32| -> Vec<f64> {
             (0..proposal.len())
-                .map(|i| weight(i) * f64::from((i as i32 - reach as i32).abs().pow(power as u32)))
+                .map(|i| weight(i) * f64::from((i as i32 - REACH as i32).abs().pow(power as u32)))
                 .collect()
         };
         let mean = |values: &[f64]| values.iter().zip(&proposal).map(|(x, p)| x * p).sum::<f64>();
         let want = [mean(&sums(0)), mean(&sums(1))];
-        // By time: of every chain the places, and of the groups the mean weights and weighted sizes.
-        let mut places = vec![vec![vec![0u64; proposal.len()]; chains as usize]; times.len()];
-        let mut means = vec![[const { Vec::new() }; 2]; times.len()];
-        for group in 0..groups {
-            let mut rng = test_stream(group);
-            let mut running = Running::new(&kernel, Start::default(), chains, &mut rng).unwrap();
-            let total: f64 = running.chains().iter().map(|(_, weight, _)| weight).sum();
-            for (k, &t) in times.iter().enumerate() {
-                while running.t < t {
-                    running.step(&mut rng);
-                }
-                let now = running.chains();
-                let sum: f64 = now.iter().map(|(_, weight, _)| weight).sum();
-                assert!((sum / total - 1.0).abs() < 1e-13);
-                for (n, (_, _, z)) in now.iter().enumerate() {
-                    if let Some(count) = places[k][n].get_mut((z[0] + reach) as usize) {
-                        *count += 1;
-                    }
-                }
-                let size: f64 = now.iter().map(|(_, weight, z)| weight * z[0].abs() as f64).sum();
-                means[k][0].push(sum / chains as f64);
-                means[k][1].push(size / chains as f64);
-            }
-        }
-        for (k, &t) in times.iter().enumerate() {
-            for counts in &places[k] {
-                assert_frequencies(counts.iter().copied().zip(laws[t as usize].iter().copied()), groups);
-            }
-            for (values, want) in means[k].iter().zip(want) {
+        // By time, of the groups the mean weights and weighted sizes.
+        let mut means = vec![[const { Vec::new() }; 2]; TIMES.len()];
+        see_groups(|k, chains| {
+            let sum: f64 = chains.iter().map(|(_, weight, _)| weight).sum();
+            let size: f64 = chains.iter().map(|(_, weight, z)| weight * z[0].abs() as f64).sum();
+            means[k][0].push(sum / CHAINS as f64);
+            means[k][1].push(size / CHAINS as f64);
+        });
+        for means in &means {
+            for (values, want) in means.iter().zip(want) {
                 let moments: crate::diagnostics::Moments = values.iter().copied().collect();
                 assert_mean(moments.mean(), want, moments.deviation(), values.len());
             }
