@@ -6,7 +6,7 @@ use crate::failure::{exception, guarded, refused, usage};
 use crate::invariant::Invariant;
 use crate::waiting::{Waiting, wait};
 use congenial::catalogue::{IntegerNoise, LawKind, OnLaw, RealNoise, TreeNoise};
-use congenial::config::SplitSpec;
+use congenial::config::{Point, SplitSpec};
 use congenial::engine::Watch;
 use congenial::exact::{ContinuousSampler, ExactLattice, LatticeExact, LatticeScratch, TreeSampler};
 use congenial::failure::Failure;
@@ -114,8 +114,9 @@ impl Law {
             };
             return Ok(Calibration { scales, epsilon: f64::NAN, delta: 0.0 }.below_known(known));
         }
-        let budget = (self.epsilon.unwrap_or(f64::NAN), self.delta);
-        calibrate(self.kind, budget, self.sensitivity, &self.split, subject, &OnceCell::new())
+        let &Self { kind: law, delta, sensitivity, .. } = self;
+        let at = Point { law, delta, sensitivity, split: self.split.clone(), ..Point::default() };
+        calibrate(&at, self.epsilon.unwrap_or(f64::NAN), subject, &OnceCell::new())
     }
 }
 

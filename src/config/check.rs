@@ -1,14 +1,12 @@
 //! Checks of what the studies of a grid have in common.
 
+use super::axes::{AXES, AxisName, AxisRow, Exclude, Here, WireExclude};
 use super::checker::Checker;
+use super::excluded::ExcludedMethod;
 use super::limits::MOST_CELLS;
-use super::model::{
-    AxisName, Beside, Block, Certify, Config, Exclude, ExcludedMethod, Own, Pairs, SplitSpec, Thresholds,
-};
+use super::model::{Beside, Block, Certify, Config, Own, Pairs, Thresholds};
 use super::nearest::one_of;
-use super::wire::{
-    Axis, Budgeted, GridBlock, WireCertify, WireCompare, WireExclude, WireFile, WireSplit, WireZip,
-};
+use super::wire::{Axis, Budgeted, GridBlock, WireCertify, WireCompare, WireFile, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::{DataSource, Shape};
@@ -187,7 +185,7 @@ impl Checker<'_> {
     /// `cells`: of the blocks before, then with this one.
     fn block<B: Section>(&self, block: &B, all: &All, cells: &mut usize) -> Result<Block> {
         let (axes, All { on_table, replicates, .. }) = (block.axes(), *all);
-        let (key, budget_span, budget) = axes.budget;
+        let (key, ref budget_span, budget) = axes.budget;
         let budget = self.budgets(key, budget, budget_span.clone())?;
         let law = self.axis("law", axes.law, |name, span| self.law(name, span))?;
         let fits = |law: LawKind| B::takes_law(law) && (on_table || law.on_hierarchies());
@@ -200,92 +198,34 @@ impl Checker<'_> {
                 format!("want one of {} here", names.join(", ")),
             ));
         }
-        let needs_delta = law.iter().any(|law| law.needs_delta());
-        let delta = match axes.delta {
-            Some(delta) if !needs_delta => {
-                return Err(self.error("delta: not used", delta.span(), "only Gaussian laws take a delta"));
-            }
-            Some(delta) => self.axis("delta", delta, |&x, span| match x > 0.0 && x < 1.0 {
-                true => Ok(x),
-                false => Err(self.error(format!("delta: got {x}"), span, "want a number in (0, 1)")),
-            })?,
-            None if needs_delta => {
-                let label = "Gaussian laws need `delta` in the same block";
-                return Err(self.error("delta: missing", axes.law.span(), label));
-            }
-            None => Vec::new(),
-        };
         let method = self.methods::<B>(axes.method, on_table)?;
-        let sensitivity = match axes.sensitivity {
-            Some(axis) => self.axis("sensitivity", axis, |x, span| self.positive("sensitivity", *x, span))?,
-            None => vec![1.0],
-        };
-        let split = match axes.split {
-            Some(axis) if on_table => {
-                return Err(self.error("split: not used", axis.span(), "a table has one level"));
-            }
-            Some(axis) => self.axis("split", axis, |split, span| self.split(split, span))?,
-            None => vec![SplitSpec::Each],
-        };
-        let seed = match axes.seed {
-            None => all.seeds.to_vec(),
-            Some(axis) => self.axis("seed", axis, |seed, span| match all.seeds.contains(seed) {
-                true => Ok(*seed),
-                false => Err(self.error(format!("seed: got {seed}"), span, "want seeds of the config")),
-            })?,
-        };
-        let data = match axes.data {
-            None => all.data.to_vec(),
-            Some(axis) => self.axis("data", axis, |name, span| match all.data.contains(name) {
-                true => Ok(name.clone()),
-                false => {
-                    let names: Vec<&str> = all.data.iter().map(String::as_str).collect();
-                    let label = match names[..] {
-                        [""] => "the data set has no `name`".into(),
-                        _ => one_of(name, &names),
-                    };
-                    Err(self.error(format!("data: got `{name}`"), span, label))
-                }
-            })?,
-        };
         let replicates = block.replicates(self, replicates)?;
         let own = block.own(self, on_table)?;
-        let lags = if let Own::Meetings(meetings) = &own { meetings.lag.len().max(1) } else { 1 };
-        let place = |axis: Option<Range<usize>>| axis.unwrap_or(budget_span.clone());
-        let split_span = place(axes.split.map(Spanned::span));
-        let lengths = [
-            (key, budget.len(), budget_span.clone()),
-            ("law", law.len(), axes.law.span()),
-            ("method", method.len(), axes.method.span()),
-            ("sensitivity", sensitivity.len(), place(axes.sensitivity.map(Spanned::span))),
-            ("split", split.len(), split_span.clone()),
-            ("delta", delta.len().max(1), place(axes.delta.map(Spanned::span))),
-            ("seed", seed.len(), place(axes.seed.map(Spanned::span))),
-            ("data", data.len(), place(axes.data.map(Spanned::span))),
-            ("lag", lags, axes.method.span()),
-        ];
+        let lag = if let Own::Meetings(meetings) = &own { meetings.lag.clone() } else { Vec::new() };
+        let here = Here { seeds: all.seeds, data: all.data, on_table, law: &law, law_span: axes.law.span() };
+        let needs_delta = here.needs_delta();
+        let values = self.with_optional(&axes, &here, budget, law.clone(), method, lag)?;
+        let length = |axis: &AxisRow| {
+            let key = if axis.keys.contains(&key) { key } else { axis.keys[0] };
+            (key, (axis.len)(&values).max(1), axes.place(axis.name))
+        };
+        let lengths: Vec<_> = AXES.iter().map(length).collect();
         let zip = axes.zip.map(|zip| self.zip(zip, &lengths, needs_delta)).transpose()?.unwrap_or_default();
         // Of axes that go together the first counts.
         let counts = |(key, ..): &&(&str, usize, Range<usize>)| {
-            zip.iter().all(|group| group.iter().position(|axis| axis.is(key)).is_none_or(|place| place == 0))
+            zip.iter().all(|group| {
+                group.iter().position(|axis| AxisName::of(key) == Some(*axis)).is_none_or(|place| place == 0)
+            })
         };
         let lengths: Vec<_> = lengths.iter().filter(counts).cloned().collect();
         *cells = self.product(*cells, &lengths)?;
-        let method_span = axes.method.span();
         Ok(Block {
-            budget,
-            law,
-            method,
-            sensitivity,
-            split,
-            delta,
-            seed,
-            data,
+            axes: values,
             zip,
             replicates,
             own,
-            method_span,
-            split_span,
+            method_span: axes.method.span(),
+            split_span: axes.place(AxisName::Split),
         })
     }
 
@@ -301,8 +241,11 @@ impl Checker<'_> {
             WireZip::One(group) => vec![group],
             WireZip::Several(groups) => groups.iter().collect(),
         };
-        let known: Vec<&str> =
-            lengths.iter().map(|axis| axis.0).filter(|key| AxisName::of(key).is_some()).collect();
+        let known: Vec<&str> = lengths
+            .iter()
+            .map(|axis| axis.0)
+            .filter(|key| AxisName::of(key) != Some(AxisName::Lag))
+            .collect();
         let (mut seen, mut zip) = (Vec::new(), Vec::new());
         for group in groups {
             let mut axes = Vec::new();
@@ -388,9 +331,6 @@ impl Checker<'_> {
             let label = format!("the budgets of this study are `{budget}`");
             return Err(self.error(format!("{key}: not used"), span, label));
         }
-        let positive = |key: &str, axis: &Spanned<Axis<f64>>| {
-            self.axis(key, axis, |x, span| self.positive(&format!("exclude.{key}"), *x, span))
-        };
         let law = wire.law.as_ref().map(|axis| self.axis("law", axis, |name, span| self.law(name, span)));
         let mut methods = Vec::new();
         for axis in wire.method.iter() {
@@ -405,27 +345,16 @@ impl Checker<'_> {
                 methods.extend(all.map(|method| ExcludedMethod::Ours { method, options: options.clone() }));
             }
         }
-        let split =
-            wire.split.as_ref().map(|axis| self.axis("split", axis, |split, span| self.split(split, span)));
-        let seed = wire.seed.as_ref().map(|axis| self.axis("seed", axis, |&seed, _| Ok(seed)));
-        let data = wire.data.as_ref().map(|axis| self.axis("data", axis, |name, _| Ok(name.clone())));
         let lag = |axis| self.axis("exclude.lag", axis, |&n, span| self.count("exclude.lag", n, span));
-        let lag = wire.lag.as_ref().map(lag);
-        Ok(Exclude {
-            budget: budgets
-                .next()
-                .map(|(key, span, budgets)| self.budgets(&format!("exclude.{key}"), budgets, span))
-                .transpose()?,
-            law: law.transpose()?,
-            method: wire.method.is_some().then_some(methods),
-            nonnegative: wire.nonnegative,
-            sensitivity: wire.sensitivity.as_ref().map(|axis| positive("sensitivity", axis)).transpose()?,
-            split: split.transpose()?,
-            delta: wire.delta.as_ref().map(|axis| positive("delta", axis)).transpose()?,
-            seed: seed.transpose()?,
-            data: data.transpose()?,
-            lag: lag.transpose()?,
-        })
+        let budget =
+            budgets.next().map(|(key, span, budgets)| self.budgets(&format!("exclude.{key}"), budgets, span));
+        self.left_out_with_optional(
+            wire,
+            budget.transpose()?,
+            law.transpose()?,
+            wire.method.is_some().then_some(methods),
+            wire.lag.as_ref().map(lag).transpose()?,
+        )
     }
 
     /// How `compare` judges.
@@ -468,21 +397,5 @@ impl Checker<'_> {
             let names: Vec<&str> = LawKind::ALL.iter().map(|law| law.name()).collect();
             self.error(format!("law: got `{name}`"), span, one_of(name, &names))
         })
-    }
-
-    fn split(&self, wire: &WireSplit, span: Range<usize>) -> Result<SplitSpec> {
-        match wire {
-            WireSplit::Name(name) if name == "each" => Ok(SplitSpec::Each),
-            WireSplit::Name(name) if name == "even" => Ok(SplitSpec::Even),
-            WireSplit::Name(name) => {
-                Err(self.error(format!("split: got `{name}`"), span, "want each, even or a list of shares"))
-            }
-            WireSplit::Shares(shares) => {
-                shares
-                    .iter()
-                    .try_for_each(|&share| self.positive("split", share, span.clone()).map(|_| ()))?;
-                Ok(SplitSpec::Shares(shares.clone()))
-            }
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! What every check of a config needs: errors with their place, axes, numbers.
 
-use super::SplitSpec;
-use super::model::Config;
 use super::nearest::meant;
-use super::wire::{Axis, Budgets};
+use super::split::SplitSpec;
+use super::values::{Axis, Budgets};
 use crate::catalogue::{LawKind, Method, MethodKind, Value};
 use crate::failure::{Failure, Result};
 use crate::page::line;
@@ -14,13 +13,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-
-impl Config {
-    /// An error at a place of the config.
-    pub fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
-        Checker::new(&self.path, &self.given, &self.text, |_| None).error(message, span, label)
-    }
-}
 
 /// Checks the values of a config; errors show its text.
 #[derive(Debug)]
@@ -38,7 +30,7 @@ pub struct Checker<'a> {
 const LONGEST_NAME: usize = 100;
 
 /// A value of a config as a message shows it; two that differ are shown differently.
-pub(crate) trait Shown {
+pub trait Shown {
     /// In words.
     fn shown(&self) -> String;
 }

@@ -1,5 +1,6 @@
 //! A config file: read by its study ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
+pub mod axes;
 mod check;
 mod checker;
 pub(crate) mod data;
@@ -15,16 +16,19 @@ mod overrides;
 mod own;
 mod queries;
 mod schema;
+mod split;
+pub mod values;
 pub mod wire;
 
+pub use axes::{AXES, AxisName, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
 pub use model::{
-    AxisName, Beside, Block, Certify, Config, DEFAULT_STUDY, Exclude, Harmonized, Meetings, Own, Pairs,
-    QuerySpec, SplitSpec, Thresholds,
+    Beside, Block, Certify, Config, DEFAULT_STUDY, Harmonized, Meetings, Own, Pairs, QuerySpec, Thresholds,
 };
 pub(crate) use nearest::one_of;
 pub use overrides::apply;
 pub use schema::schema;
+pub use split::SplitSpec;

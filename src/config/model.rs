@@ -1,9 +1,10 @@
 //! What a checked config says.
 
-use super::excluded::ExcludedOwn;
-use crate::catalogue::{LawKind, Method};
+use super::axes::{AXES, Axes, AxisName, AxisRow, Exclude};
+use super::checker::Checker;
+use crate::failure::Failure;
 use crate::input::{DataSource, Keep};
-use crate::privacy::{Amount, ChangeKind};
+use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -73,53 +74,21 @@ pub struct Config {
 }
 
 impl Config {
+    /// An error at a place of the config.
+    pub fn error(&self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Failure {
+        Checker::new(&self.path, &self.given, &self.text, |_| None).error(message, span, label)
+    }
+
     /// Values of `[[exclude]]` that no block has: what they were to leave out is not there.
     pub fn idle_excludes(&self) -> Vec<String> {
-        fn idle<T: PartialEq>(
-            key: &str,
-            values: &Option<Vec<T>>,
-            is_there: impl Fn(&T) -> bool,
-            words: impl Fn(&T) -> String,
-        ) -> Option<String> {
-            let missing = values.iter().flatten().find(|value| !is_there(value))?;
-            Some(format!("[[exclude]] {key}: no block has {}", words(missing)))
-        }
-        let any = |has: &dyn Fn(&Block) -> bool| self.blocks.iter().any(has);
-        let budget = if self.change.is_some() { "paid" } else { "epsilon" };
-        let of = |exclude: &Exclude| {
-            [
-                idle(budget, &exclude.budget, |x| any(&|block| block.budget.contains(x)), Amount::to_string),
-                idle(
-                    "law",
-                    &exclude.law,
-                    |law| any(&|block| block.law.contains(law)),
-                    |law| law.name().into(),
-                ),
-                idle(
-                    "method",
-                    &exclude.method,
-                    |excluded| any(&|block| block.method.iter().any(|method| excluded.has(method))),
-                    ExcludedMethod::words,
-                ),
-                idle(
-                    "split",
-                    &exclude.split,
-                    |split| any(&|block| block.split.contains(split)),
-                    SplitSpec::label,
-                ),
-                idle("delta", &exclude.delta, |x| any(&|block| block.delta.contains(x)), f64::to_string),
-                idle(
-                    "sensitivity",
-                    &exclude.sensitivity,
-                    |x| any(&|block| block.sensitivity.contains(x)),
-                    f64::to_string,
-                ),
-                idle("seed", &exclude.seed, |seed| any(&|block| block.seed.contains(seed)), u64::to_string),
-                idle("data", &exclude.data, |name| any(&|block| block.data.contains(name)), String::clone),
-                idle("lag", &exclude.lag, |lag| any(&|block| block.lags().contains(lag)), u64::to_string),
-            ]
+        let blocks: Vec<&Axes> = self.blocks.iter().map(|block| &block.axes).collect();
+        let idle = |(block, axis): (&Exclude, &AxisRow)| {
+            let missing = (axis.idle)(block, &blocks)?;
+            let key = axis.keys[usize::from(self.change.is_some()).min(axis.keys.len() - 1)];
+            Some(format!("[[exclude]] {key}: no block has {missing}"))
         };
-        self.excludes.iter().flat_map(of).flatten().collect()
+        let all = self.excludes.iter().flat_map(|block| AXES.iter().map(move |axis| (block, axis)));
+        all.filter_map(idle).collect()
     }
 }
 
@@ -151,22 +120,8 @@ pub struct Beside {
 /// One block of the grid: the product of its axes.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Budgets.
-    pub budget: Vec<Amount>,
-    /// Laws.
-    pub law: Vec<LawKind>,
-    /// Methods with single options.
-    pub method: Vec<Method>,
-    /// Sensitivities.
-    pub sensitivity: Vec<f64>,
-    /// Splits.
-    pub split: Vec<SplitSpec>,
-    /// Deltas; empty if no law of the block needs one.
-    pub delta: Vec<f64>,
-    /// Master seeds.
-    pub seed: Vec<u64>,
-    /// Names of data sets.
-    pub data: Vec<String>,
+    /// Their values.
+    pub axes: Axes,
     /// Axes that go together: of each group values of one place alone.
     pub zip: Vec<Vec<AxisName>>,
     /// Replicates of each cell.
@@ -177,59 +132,6 @@ pub struct Block {
     pub method_span: Range<usize>,
     /// Place of the split axis.
     pub split_span: Range<usize>,
-}
-
-impl Block {
-    /// Lags of coupled pairs.
-    pub fn lags(&self) -> &[u64] {
-        match &self.own {
-            Own::Meetings(meetings) => &meetings.lag,
-            _ => &[],
-        }
-    }
-}
-
-/// An axis of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AxisName {
-    /// Budgets: `epsilon`, or `paid`.
-    Budget,
-    /// Laws.
-    Law,
-    /// Methods, each combination of its options by itself.
-    Method,
-    /// Sensitivities.
-    Sensitivity,
-    /// Splits.
-    Split,
-    /// Deltas; an axis of the laws that need one.
-    Delta,
-    /// Master seeds.
-    Seed,
-    /// Data sets.
-    Data,
-}
-
-impl AxisName {
-    /// That of a key.
-    pub fn of(key: &str) -> Option<Self> {
-        Some(match key {
-            "epsilon" | "paid" => Self::Budget,
-            "law" => Self::Law,
-            "method" => Self::Method,
-            "sensitivity" => Self::Sensitivity,
-            "split" => Self::Split,
-            "delta" => Self::Delta,
-            "seed" => Self::Seed,
-            "data" => Self::Data,
-            _ => return None,
-        })
-    }
-
-    /// Whether a key is it.
-    pub fn is(self, key: &str) -> bool {
-        Self::of(key) == Some(self)
-    }
 }
 
 /// What a study adds to a block.
@@ -285,128 +187,4 @@ pub struct Harmonized {
     pub chains: u64,
     /// Steps after which a group is left.
     pub steps: u64,
-}
-
-/// How the budget is split, as given.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SplitSpec {
-    /// The whole budget on each level.
-    Each,
-    /// Equal shares.
-    Even,
-    /// Given shares.
-    Shares(Vec<f64>),
-}
-
-impl SplitSpec {
-    /// The name in results.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Each => "each".into(),
-            Self::Even => "even".into(),
-            Self::Shares(shares) => {
-                shares.iter().map(|share| format!("{share:?}")).collect::<Vec<_>>().join("/")
-            }
-        }
-    }
-
-    /// The split of a name in results.
-    pub fn named(label: &str) -> Option<Self> {
-        match label {
-            "each" => Some(Self::Each),
-            "even" => Some(Self::Even),
-            shares => {
-                let shares: Result<Vec<f64>, _> = shares.split('/').map(str::parse).collect();
-                shares.ok().map(Self::Shares)
-            }
-        }
-    }
-}
-
-/// Cells that match every given list are left out.
-#[derive(Debug, Clone, Default)]
-pub struct Exclude {
-    /// Budgets.
-    pub budget: Option<Vec<Amount>>,
-    /// Laws.
-    pub law: Option<Vec<LawKind>>,
-    /// Methods.
-    pub method: Option<Vec<ExcludedMethod>>,
-    /// Non-negativity.
-    pub nonnegative: Option<bool>,
-    /// Sensitivities.
-    pub sensitivity: Option<Vec<f64>>,
-    /// Splits.
-    pub split: Option<Vec<SplitSpec>>,
-    /// Deltas.
-    pub delta: Option<Vec<f64>>,
-    /// Master seeds.
-    pub seed: Option<Vec<u64>>,
-    /// Data sets.
-    pub data: Option<Vec<String>>,
-    /// Lags.
-    pub lag: Option<Vec<u64>>,
-}
-
-impl Exclude {
-    /// Whether it leaves out a cell; one that names lags only those with such a lag.
-    pub fn has(
-        &self,
-        (budget, delta): (Amount, Option<f64>),
-        law: LawKind,
-        method: &Method,
-        sensitivity: f64,
-        split: &SplitSpec,
-        (seed, data, lag): (u64, &str, Option<u64>),
-    ) -> bool {
-        self.budget.as_ref().is_none_or(|axis| axis.contains(&budget))
-            && self.delta.as_ref().is_none_or(|axis| delta.is_some_and(|delta| axis.contains(&delta)))
-            && self.law.as_ref().is_none_or(|axis| axis.contains(&law))
-            && self.method.as_ref().is_none_or(|axis| axis.iter().any(|excluded| excluded.has(method)))
-            && self.nonnegative.is_none_or(|nonnegative| nonnegative == method.nonnegative())
-            && self.sensitivity.as_ref().is_none_or(|axis| axis.contains(&sensitivity))
-            && self.split.as_ref().is_none_or(|axis| axis.contains(split))
-            && self.seed.as_ref().is_none_or(|axis| axis.contains(&seed))
-            && self.data.as_ref().is_none_or(|axis| axis.iter().any(|name| name == data))
-            && self.lag.as_ref().is_none_or(|axis| lag.is_some_and(|lag| axis.contains(&lag)))
-    }
-}
-
-/// Methods of which cells are left out.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ExcludedMethod {
-    /// One of ours.
-    Ours {
-        /// With options.
-        method: Method,
-        /// The keys of those that must agree.
-        options: Vec<String>,
-    },
-    /// Some that are not ours.
-    Own(ExcludedOwn),
-}
-
-impl ExcludedMethod {
-    /// Whether a method is it.
-    pub fn has(&self, method: &Method) -> bool {
-        match self {
-            Self::Ours { method: excluded, options } => {
-                let value = |method: &Method, key: &str| {
-                    method.values().into_iter().find(|(option, _)| option.key == key).map(|(_, value)| value)
-                };
-                method.kind() == excluded.kind()
-                    && options.iter().all(|key| value(method, key) == value(excluded, key))
-            }
-            Self::Own(excluded) => method.own().is_some_and(|own| excluded.has(own)),
-        }
-    }
-
-    /// In words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Ours { method, options } if options.is_empty() => method.name().to_owned(),
-            Self::Ours { method, .. } => method.words(),
-            Self::Own(excluded) => excluded.words(),
-        }
-    }
 }

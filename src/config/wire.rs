@@ -1,12 +1,10 @@
 //! The shape of a config file. Unknown keys are refused; every checked value keeps its place in the file.
 
-use super::names::{LawName, SplitAxis};
-use crate::catalogue::Given;
+use super::axes::{WireAxes, WireExclude};
+pub use super::values::{
+    Axis, Budgeted, Budgets, Epsilons, WireKeep, WireMethod, WirePaid, WireSplit, WireZip,
+};
 use crate::input::Bound;
-use crate::privacy::Measure;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -55,108 +53,27 @@ pub trait GridBlock {
     /// Keys of a file and its blocks that not every study has.
     const KEYS: &[&str];
     /// The axes.
-    fn axes(&self) -> Axes<'_>;
-}
-
-/// Budgets, by what they are counted in.
-pub type Budgets<'a> = (Measure, &'a Axis<f64>);
-
-/// Budgets as epsilon.
-pub type Epsilons = Axis<f64>;
-
-/// What budgets are written as.
-pub trait Budgeted {
-    /// They.
-    fn budgets(&self) -> Budgets<'_>;
-}
-
-impl Budgeted for Axis<f64> {
-    fn budgets(&self) -> Budgets<'_> {
-        (Measure::Epsilon, self)
-    }
-}
-
-/// Losses: as epsilon, or as rho.
-#[derive(Debug, schemars::JsonSchema)]
-#[schemars(untagged)]
-pub enum WirePaid {
-    /// epsilon.
-    Epsilon(Axis<f64>),
-    /// rho.
-    Rho(WireRho),
-}
-
-/// Losses as rho of zero-concentrated privacy.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WireRho {
-    /// They.
-    pub rho: Axis<f64>,
-}
-
-impl<'de> Deserialize<'de> for WirePaid {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Paid)
-    }
-}
-
-struct Paid;
-
-impl<'de> Visitor<'de> for Paid {
-    type Value = WirePaid;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a loss, a list of losses, or `{ rho = ... }`")
-    }
-    fn visit_i64<E: de::Error>(self, v: i64) -> Result<WirePaid, E> {
-        one(v).map(WirePaid::Epsilon)
-    }
-    fn visit_f64<E: de::Error>(self, v: f64) -> Result<WirePaid, E> {
-        one(v).map(WirePaid::Epsilon)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WirePaid, A::Error> {
-        OneOrMany(PhantomData).visit_seq(seq).map(WirePaid::Epsilon)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WirePaid, A::Error> {
-        WireRho::deserialize(de::value::MapAccessDeserializer::new(map)).map(WirePaid::Rho)
-    }
-}
-
-impl Budgeted for WirePaid {
-    fn budgets(&self) -> Budgets<'_> {
-        match self {
-            Self::Epsilon(axis) => (Measure::Epsilon, axis),
-            Self::Rho(WireRho { rho }) => (Measure::Rho, rho),
-        }
-    }
-}
-
-/// The axes of a block.
-#[derive(Debug, Clone)]
-pub struct Axes<'a> {
-    /// Privacy budgets, their key and its place.
-    pub budget: (&'static str, std::ops::Range<usize>, Budgets<'a>),
-    /// Noise laws.
-    pub law: &'a Spanned<Axis<String>>,
-    /// Methods.
-    pub method: &'a Spanned<Axis<WireMethod>>,
-    /// Sensitivities.
-    pub sensitivity: Option<&'a Spanned<Axis<f64>>>,
-    /// Splits of the budget.
-    pub split: Option<&'a Spanned<Axis<WireSplit>>>,
-    /// Deltas.
-    pub delta: Option<&'a Spanned<Axis<f64>>>,
-    /// Those of the config's master seeds that the block has.
-    pub seed: Option<&'a Spanned<Axis<u64>>>,
-    /// The same of its data sets, by their names.
-    pub data: Option<&'a Spanned<Axis<String>>>,
-    /// Axes that go together.
-    pub zip: Option<&'a Spanned<WireZip>>,
+    fn axes(&self) -> WireAxes<'_>;
 }
 
 /// The file of one study of a grid and its block: what all have in common, and what is its own, at the top and in a block.
 macro_rules! study {
+    ($($rest:tt)*) => { $crate::config::axes::with_optional_axes! { crate::config::wire::study_with! { $($rest)* } } };
+}
+pub(crate) use study;
+
+/// The same with the axes that a block may leave out.
+macro_rules! study_with {
     (
-        $(#[$doc:meta])* $file:ident $name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
+        [$(
+            $(#[$axis_doc:meta])* $name:ident $axis:ident: $wire:ty as $schema:literal,
+            out $out:literal,
+            at $one:ty = $alone:expr, of $has:expr,
+            noise $noise:literal,
+            key $key:expr,
+            line $line:expr;
+        )*]
+        $(#[$doc:meta])* $file:ident $study_name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
         $(#[$block_doc:meta])* $block:ident by $budget:ident ($budgets:ident, $of_budgets:tt): $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
     ) => {
         $(#[$doc])*
@@ -174,7 +91,7 @@ macro_rules! study {
             #[schemars(with = "Option<i64>", range(min = 1))]
             seeds: Option<toml::Spanned<i64>>,
             /// What is done with the cells: release (default), meeting, privacy or frontier; or composition, which has other keys.
-            #[schemars(with = $study, extend("enum" = [$name]))]
+            #[schemars(with = $study, extend("enum" = [$study_name]))]
             study: Option<toml::Spanned<String>>,
             /// The confidential counts; of several data sets, each with a `name`, every one has the whole grid.
             #[schemars(with = "crate::config::wire::Axis<crate::config::wire::WireData>")]
@@ -188,7 +105,7 @@ macro_rules! study {
             grid: toml::Spanned<Vec<$block>>,
             /// Combinations to leave out.
             #[serde(default)]
-            exclude: Vec<$crate::config::wire::WireExclude>,
+            exclude: Vec<$crate::config::axes::WireExclude>,
             /// How `compare` judges runs of this config.
             #[serde(default)]
             compare: $crate::config::wire::WireCompare,
@@ -226,21 +143,11 @@ macro_rules! study {
             /// Methods.
             #[schemars(with = "crate::config::wire::Axis<crate::config::wire::WireMethod>")]
             method: toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireMethod>>,
-            /// Sensitivities of one level's counts, in counts: what one change does to them, in the law's norm; default 1.
-            #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
-            sensitivity: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
-            /// Splits of the budget over the levels; default "each".
-            #[schemars(with = "Option<crate::config::names::SplitAxis>")]
-            split: Option<toml::Spanned<$crate::config::wire::Axis<$crate::config::wire::WireSplit>>>,
-            /// Deltas, for the Gaussian laws: probabilities in (0, 1).
-            #[schemars(with = "Option<crate::config::wire::Axis<f64>>")]
-            delta: Option<toml::Spanned<$crate::config::wire::Axis<f64>>>,
-            /// Those of the config's master seeds that the block has; default: all.
-            #[schemars(with = "Option<crate::config::wire::Axis<u64>>")]
-            seed: Option<toml::Spanned<$crate::config::wire::Axis<u64>>>,
-            /// Those of the config's data sets that the block has, by their names; default: all.
-            #[schemars(with = "Option<crate::config::wire::Axis<String>>")]
-            data: Option<toml::Spanned<$crate::config::wire::Axis<String>>>,
+            $(
+                $(#[$axis_doc])*
+                #[schemars(with = $schema)]
+                $axis: Option<toml::Spanned<$crate::config::wire::Axis<$wire>>>,
+            )*
             /// Names of axes that go together, the first value of one with the first of the others, instead of every value of one with every value of the
             /// others; several such lists in a list.
             #[schemars(with = "Option<crate::config::wire::WireZip>")]
@@ -251,23 +158,19 @@ macro_rules! study {
         impl $crate::config::wire::GridBlock for $block {
             const KEYS: &[&str] = &[stringify!($budget), $(stringify!($top),)* $(stringify!($own),)*];
 
-            fn axes(&self) -> $crate::config::wire::Axes<'_> {
-                $crate::config::wire::Axes {
+            fn axes(&self) -> $crate::config::axes::WireAxes<'_> {
+                $crate::config::axes::WireAxes {
                     budget: (stringify!($budget), self.$budget.span(), $crate::config::wire::Budgeted::budgets(self.$budget.get_ref())),
                     law: &self.law,
                     method: &self.method,
-                    sensitivity: self.sensitivity.as_ref(),
-                    split: self.split.as_ref(),
-                    delta: self.delta.as_ref(),
-                    seed: self.seed.as_ref(),
-                    data: self.data.as_ref(),
+                    $($axis: self.$axis.as_ref(),)*
                     zip: self.zip.as_ref(),
                 }
             }
         }
     };
 }
-pub(crate) use study;
+pub(crate) use study_with;
 
 /// `[compare]`
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
@@ -399,84 +302,6 @@ pub enum WireInvariant {
     },
 }
 
-/// `"name"` or `{ kind = "name", option = value or list, … }`.
-#[derive(Debug)]
-pub struct WireMethod {
-    /// The name; its place, if it stands in a table.
-    pub kind: String,
-    /// See `kind`.
-    pub place: Option<Range<usize>>,
-    /// Options; lists are axes.
-    pub options: Vec<(String, Spanned<Axis<Given>>)>,
-}
-
-/// `"each"`, `"even"`, or one share per level.
-#[derive(Debug)]
-pub enum WireSplit {
-    /// A named split.
-    Name(String),
-    /// Shares, the root's first.
-    Shares(Vec<f64>),
-}
-
-/// Names of axes, or lists of them.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub enum WireZip {
-    /// Axes that go together.
-    One(Vec<String>),
-    /// Several such.
-    Several(Vec<Vec<String>>),
-}
-
-/// `true`, `false`, or names of levels.
-#[derive(Debug, schemars::JsonSchema)]
-#[schemars(untagged)]
-pub enum WireKeep {
-    /// All, or none.
-    Flag(bool),
-    /// Levels of a tree: `total` for the root, else columns of `data.levels`.
-    Levels(Vec<String>),
-}
-
-/// One `[[exclude]]` block: cells that match every key given are left out.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireExclude {
-    /// Budgets.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub epsilon: Option<Spanned<Axis<f64>>>,
-    /// Budgets of a study of the kind frontier.
-    #[schemars(with = "Option<WirePaid>")]
-    pub paid: Option<Spanned<WirePaid>>,
-    /// Laws.
-    #[schemars(with = "Option<Axis<LawName>>")]
-    pub law: Option<Spanned<Axis<String>>>,
-    /// Methods: by their names all of them, by a table those with these options.
-    #[schemars(with = "Option<Axis<WireMethod>>")]
-    pub method: Option<Spanned<Axis<WireMethod>>>,
-    /// Non-negativity.
-    pub nonnegative: Option<bool>,
-    /// Sensitivities.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub sensitivity: Option<Spanned<Axis<f64>>>,
-    /// Splits of the budget.
-    #[schemars(with = "Option<SplitAxis>")]
-    pub split: Option<Spanned<Axis<WireSplit>>>,
-    /// Deltas.
-    #[schemars(with = "Option<Axis<f64>>")]
-    pub delta: Option<Spanned<Axis<f64>>>,
-    /// Master seeds.
-    #[schemars(with = "Option<Axis<u64>>")]
-    pub seed: Option<Spanned<Axis<u64>>>,
-    /// Data sets, by their names.
-    #[schemars(with = "Option<Axis<String>>")]
-    pub data: Option<Spanned<Axis<String>>>,
-    /// Lags, of a study of meetings.
-    #[schemars(with = "Option<Axis<i64>>")]
-    pub lag: Option<Spanned<Axis<i64>>>,
-}
-
 /// `[report]` of a study that draws no releases.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -539,128 +364,4 @@ pub struct WireBeside {
     pub released: String,
     /// What it is and how it differs: printed with the table.
     pub note: String,
-}
-
-/// One value or a list of them.
-#[derive(Debug)]
-pub struct Axis<T>(pub Vec<T>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Axis<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneOrMany(PhantomData))
-    }
-}
-
-struct OneOrMany<T>(PhantomData<T>);
-
-/// Passes a scalar on to `T`.
-fn one<'de, T: Deserialize<'de>, E: de::Error>(
-    value: impl de::IntoDeserializer<'de, E>,
-) -> Result<Axis<T>, E> {
-    T::deserialize(value.into_deserializer()).map(|value| Axis(vec![value]))
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
-    type Value = Axis<T>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a value or a list of values")
-    }
-    fn visit_bool<E: de::Error>(self, v: bool) -> Result<Axis<T>, E> {
-        one(v)
-    }
-    fn visit_i64<E: de::Error>(self, v: i64) -> Result<Axis<T>, E> {
-        one(v)
-    }
-    fn visit_u64<E: de::Error>(self, v: u64) -> Result<Axis<T>, E> {
-        one(v)
-    }
-    fn visit_f64<E: de::Error>(self, v: f64) -> Result<Axis<T>, E> {
-        one(v)
-    }
-    fn visit_str<E: de::Error>(self, v: &str) -> Result<Axis<T>, E> {
-        one(v)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Axis<T>, A::Error> {
-        T::deserialize(de::value::MapAccessDeserializer::new(map)).map(|value| Axis(vec![value]))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Axis<T>, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = seq.next_element()? {
-            values.push(value);
-        }
-        Ok(Axis(values))
-    }
-}
-
-impl<'de> Deserialize<'de> for WireMethod {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MethodVisitor;
-        impl<'de> Visitor<'de> for MethodVisitor {
-            type Value = WireMethod;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a method's name or a table { kind = \"name\", options }")
-            }
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<WireMethod, E> {
-                Ok(WireMethod { kind: v.to_owned(), place: None, options: Vec::new() })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireMethod, A::Error> {
-                let (mut kind, mut options) = (None, Vec::new());
-                while let Some(key) = map.next_key::<String>()? {
-                    match &*key {
-                        "kind" => kind = Some(map.next_value::<Spanned<String>>()?),
-                        _ => options.push((key, map.next_value()?)),
-                    }
-                }
-                let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
-                Ok(WireMethod { place: Some(kind.span()), kind: kind.into_inner(), options })
-            }
-        }
-        deserializer.deserialize_any(MethodVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for WireKeep {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeepVisitor;
-        impl<'de> Visitor<'de> for KeepVisitor {
-            type Value = WireKeep;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("true, false or a list of names of levels")
-            }
-            fn visit_bool<E: de::Error>(self, v: bool) -> Result<WireKeep, E> {
-                Ok(WireKeep::Flag(v))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WireKeep, A::Error> {
-                let mut levels = Vec::new();
-                while let Some(level) = seq.next_element()? {
-                    levels.push(level);
-                }
-                Ok(WireKeep::Levels(levels))
-            }
-        }
-        deserializer.deserialize_any(KeepVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for WireSplit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SplitVisitor;
-        impl<'de> Visitor<'de> for SplitVisitor {
-            type Value = WireSplit;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("\"each\", \"even\" or a list of shares inside the list of splits")
-            }
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<WireSplit, E> {
-                Ok(WireSplit::Name(v.to_owned()))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WireSplit, A::Error> {
-                let mut shares = Vec::new();
-                while let Some(share) = seq.next_element()? {
-                    shares.push(share);
-                }
-                Ok(WireSplit::Shares(shares))
-            }
-        }
-        deserializer.deserialize_any(SplitVisitor)
-    }
 }

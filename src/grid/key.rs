@@ -1,14 +1,14 @@
 //! Keys: hashes of what a cell or a plan is.
 
 use super::{Cell, Plan};
-use crate::config::DEFAULT_STUDY;
+use crate::config::{AXES, DEFAULT_STUDY};
 use crate::hash;
 use crate::input::{Keep, Subject};
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
 /// Numbers are written with the fewest digits that give them back. The data enter by their own digest; the master seed where a config has several.
 pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
-    let seed = if cell.seeded { format!(" seed={}", cell.seed) } else { String::new() };
+    let seed = if cell.seeded { format!(" seed={}", cell.at.seed) } else { String::new() };
     hash::word(&(text(cell, subject) + &seed))
 }
 
@@ -18,18 +18,23 @@ pub(super) fn streams(cell: &Cell, subject: &Subject) -> u64 {
 }
 
 fn text(cell: &Cell, subject: &Subject) -> String {
-    let Cell { epsilon, delta, sensitivity, split, law, method, .. } = cell;
-    let (kind, data) = (subject.name(), subject.digest());
-    let lag = cell.lag().map_or(String::new(), |lag| format!(" meeting lag={lag}"));
+    let at = &cell.at;
+    let lag = at.lag.map_or(String::new(), |lag| format!(" meeting lag={lag}"));
     format!(
-        "{kind} data={data} epsilon={epsilon:?} delta={delta:?} sensitivity={sensitivity:?} split={} law={} method={} \
-         nonnegative={} {}{lag}",
-        split.label(),
-        law.name(),
-        method.name(),
-        method.nonnegative(),
-        method.options(),
+        "{} data={} {} method={} nonnegative={} {}{lag}",
+        subject.name(),
+        subject.digest(),
+        noise(cell),
+        at.method.name(),
+        at.method.nonnegative(),
+        at.method.options(),
     )
+}
+
+/// Its noise: equal words, equal noise on the same counts.
+pub(super) fn noise(cell: &Cell) -> String {
+    let axes = AXES.iter().filter_map(|axis| (axis.key)(&cell.at)).map(|words| format!(" {words}"));
+    format!("epsilon={:?}{}", cell.epsilon, axes.collect::<String>())
 }
 
 /// The key of a plan.

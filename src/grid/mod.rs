@@ -6,7 +6,7 @@ mod key;
 mod resolved;
 
 use crate::catalogue::{IntegerNoise, LawKind, Method, OnLaw, Place, RealNoise};
-use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, QuerySpec, SplitSpec};
+use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::law::EuclideanLaplace;
@@ -16,7 +16,6 @@ use crate::privacy::{
 };
 use crate::rng::{Role, TaskKey};
 use crate::store::Run;
-use axes::Noise;
 use excluded::Excluded;
 pub use resolved::resolved;
 use std::cell::OnceCell;
@@ -30,24 +29,14 @@ pub struct Cell {
     pub key: u64,
     /// The same whatever the master seed: with that its streams are made from it.
     pub streams: u64,
-    /// The master seed.
-    pub seed: u64,
+    /// Its place on the axes of the grid.
+    pub at: Point,
     /// Whether its config has several, so that the seed is a part of the key.
     pub seeded: bool,
     /// The budget of the noise: as given, or found for `paid`.
     pub epsilon: f64,
     /// What its releases are to pay, where budgets are that (no part of the key: epsilon is).
     pub paid: Option<Amount>,
-    /// For the Gaussian laws.
-    pub delta: Option<f64>,
-    /// Sensitivity of one level's counts.
-    pub sensitivity: f64,
-    /// The split as given.
-    pub split: SplitSpec,
-    /// The noise law.
-    pub law: LawKind,
-    /// The method.
-    pub method: Method,
     /// The noise of each level and what measuring all of them pays.
     pub calibration: Calibration,
     /// Whether every release is >= 0: by the method's option, or by an invariant that the method keeps.
@@ -65,8 +54,6 @@ pub struct Cell {
 /// How the chains of a cell are coupled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Meeting {
-    /// The lag; `None` where no pairs are coupled.
-    pub lag: Option<u64>,
     /// Key of the chain itself: see [`Cell::chain_key`].
     pub chain_key: u64,
     /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
@@ -90,11 +77,6 @@ impl Meeting {
 }
 
 impl Cell {
-    /// The lag of its chains, if they are coupled.
-    pub fn lag(&self) -> Option<u64> {
-        self.meeting.and_then(|meeting| meeting.lag)
-    }
-
     /// epsilon and delta of measuring all levels; of a mechanism of one's own what it says, for the first change of which it says something.
     pub fn total(&self) -> (f64, f64) {
         let declared = self.pays.and_then(|pays| Some((pays.first()?, pays.delta)));
@@ -104,14 +86,15 @@ impl Cell {
     /// Whether both have one chain, whatever its length.
     pub fn has_chain_of(&self, other: &Self) -> bool {
         let chain = |cell: &Self| {
-            (cell.law, cell.epsilon, cell.delta, cell.sensitivity, cell.method.without_length())
+            let method = cell.at.method.without_length();
+            (cell.epsilon, Point { method, budget: self.at.budget, lag: None, ..cell.at.clone() })
         };
-        chain(self) == chain(other) && self.split == other.split && self.seed == other.seed
+        chain(self) == chain(other)
     }
 
     /// Key of the cell of a study of meetings with its chain.
-    pub fn meeting_key(&self, meeting: Meeting, subject: &Subject) -> u64 {
-        self.key_without_length(Some(meeting), subject)
+    pub fn meeting_key(&self, lag: Option<u64>, subject: &Subject) -> u64 {
+        self.key_without_length(lag, subject)
     }
 
     /// Key of the cell without the length of its chain and without a lag: of the chain itself, whatever a study does with it.
@@ -119,8 +102,14 @@ impl Cell {
         self.key_without_length(None, subject)
     }
 
-    fn key_without_length(&self, meeting: Option<Meeting>, subject: &Subject) -> u64 {
-        key::streams(&Self { method: self.method.without_length(), meeting, ..self.clone() }, subject)
+    fn key_without_length(&self, lag: Option<u64>, subject: &Subject) -> u64 {
+        let at = Point { method: self.at.method.without_length(), lag, ..self.at.clone() };
+        key::streams(&Self { at, ..self.clone() }, subject)
+    }
+
+    /// What its noise is: cells with the same words have the same noise.
+    pub fn noise(&self) -> String {
+        key::noise(self)
     }
 
     /// The key as it is printed: 16 hexadecimal digits.
@@ -131,8 +120,9 @@ impl Cell {
     /// The cell with another method, as a release.
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
         let nonnegative = nonnegative(method, subject);
-        let cell = Self { method, nonnegative, meeting: None, records: 0, ..self.clone() };
-        let pays = self.pays.filter(|_| method == self.method);
+        let at = Point { method, lag: None, ..self.at.clone() };
+        let cell = Self { at, nonnegative, meeting: None, records: 0, ..self.clone() };
+        let pays = self.pays.filter(|_| method == self.at.method);
         Self { pays, ..cell }.keyed(subject)
     }
 
@@ -150,8 +140,7 @@ impl Cell {
         subject: &Subject,
         shape: &OnceCell<crate::Result<LatticeShape>>,
     ) -> crate::Result<Self> {
-        let Self { law, delta, sensitivity, split, .. } = self;
-        let calibration = calibrate(*law, (epsilon, *delta), *sensitivity, split, subject, shape)?;
+        let calibration = calibrate(&self.at, epsilon, subject, shape)?;
         Ok(Self { epsilon, calibration, ..self.clone() }.keyed(subject))
     }
 
@@ -169,16 +158,16 @@ impl Cell {
                 known: &table.known,
             }),
         };
-        let noise = self.method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
-        let key = TaskKey { seed: self.seed, cell: self.streams, replicate: 0, role: Role::Noise };
+        let Self { at: Point { method, law, seed, .. }, epsilon, calibration, .. } = self;
+        let noise = method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
+        let key = TaskKey { seed: *seed, cell: self.streams, replicate: 0, role: Role::Noise };
         let streams = Streams { key, noise, records: self.records };
-        let Self { method, law, epsilon, calibration, .. } = self;
         Problem { asked: **method, law: *law, epsilon: *epsilon, calibration, place, streams }
     }
 
     /// The cell in words, for people.
     pub fn words(&self) -> String {
-        format!("{} {} epsilon {}", self.method.words(), self.law.name(), self.epsilon)
+        format!("{} {} epsilon {}", self.at.method.words(), self.at.law.name(), self.epsilon)
     }
 }
 
@@ -232,11 +221,11 @@ impl Plan {
         for block in &config.blocks {
             for cell in expand(&config, &excluded, block, &subject, &shape)? {
                 let place = place(&subject);
-                let lagged = cell.lag().is_some();
+                let lagged = cell.at.lag.is_some();
                 let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
-                let serves = cell.method.serves(cell.law, place);
-                let serves = serves.and_then(|()| couples(cell.method, place, lagged, harmonized));
-                serves.map_err(|reason| unserved(&config, block, cell.method, &reason))?;
+                let serves = cell.at.method.serves(cell.at.law, place);
+                let serves = serves.and_then(|()| couples(cell.at.method, place, lagged, harmonized));
+                serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
                 let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
                 let this = Some((cell.streams, paid));
                 let apart = cell.seeded && group != this && !groups.insert(this);
@@ -245,7 +234,7 @@ impl Plan {
                     return Err(config.error(
                         format!(
                             "grid: `{}` at {} is defined twice{}",
-                            cell.method.name(),
+                            cell.at.method.name(),
                             match cell.paid {
                                 Some(paid) => format!("paid {paid}"),
                                 None => format!("epsilon {}", cell.epsilon),
@@ -309,19 +298,19 @@ impl Plan {
 /// Refuses cells of one chain with other seeds, where what is computed once a chain belongs to all of its cells.
 fn same_seeds_of_chains(config: &Config, subject: &Subject, cells: &[Cell]) -> Result<()> {
     let shared = |cell: &Cell| match (&config.certify, cell.meeting) {
-        (Some(Certify::Pairs(_)), _) => cell.method.is_chain(),
+        (Some(Certify::Pairs(_)), _) => cell.at.method.is_chain(),
         (_, Some(meeting)) => meeting.marginals.is_some() || meeting.harmonized.is_some(),
         _ => false,
     };
     let mut seeds: HashMap<u64, Vec<u64>> = HashMap::new();
     let seeded: Vec<&Cell> = cells.iter().filter(|cell| cell.seeded && shared(cell)).collect();
     for same in seeded.chunk_by(|a, b| a.streams == b.streams) {
-        let of_cell: Vec<u64> = same.iter().map(|cell| cell.seed).collect();
+        let of_cell: Vec<u64> = same.iter().map(|cell| cell.at.seed).collect();
         let of_chain = seeds.entry(same[0].chain_key(subject)).or_insert_with(|| of_cell.clone());
         if *of_chain != of_cell {
             let message = format!(
                 "seed: got {of_chain:?} and {of_cell:?} for one chain of `{}`",
-                same[0].method.name()
+                same[0].at.method.name()
             );
             let span = config.blocks[0].method_span.clone();
             let label =
@@ -337,7 +326,7 @@ pub fn meet(config: &Config) -> Result<()> {
     let excluded = Excluded::new(&config.excludes);
     for block in &config.blocks {
         let mut seen = HashSet::new();
-        let noises = axes::noises(block);
+        let noises = axes::noises(config, block);
         let methods = noises.iter().flat_map(|noise| noise.methods(config, &excluded, block));
         for (_, method, _) in methods.filter(|(place, ..)| seen.insert(*place)) {
             if let Some(own) = method.own() {
@@ -393,17 +382,15 @@ fn expand(
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
-    for noise in axes::noises(block) {
+    for noise in axes::noises(config, block) {
         // What is excluded need not calibrate.
         let methods = noise.methods(config, excluded, block);
         if methods.is_empty() {
             continue;
         }
-        let &Noise { law, split, sensitivity, delta, budget, .. } = &noise;
-        let at = |epsilon: f64| {
-            let noise = calibrate(law, (epsilon, delta), sensitivity, split, subject, shape);
-            noise.map(|noise| (epsilon, noise))
-        };
+        let budget = noise.point.budget;
+        let at =
+            |epsilon: f64| calibrate(&noise.point, epsilon, subject, shape).map(|noise| (epsilon, noise));
         let paid = config.change.as_ref().map(|_| budget);
         // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
         let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
@@ -414,15 +401,10 @@ fn expand(
             let cell = Cell {
                 key: 0,
                 streams: 0,
-                seed: seeds[0],
+                at: Point { method, ..noise.point.clone() },
                 seeded: config.seeds.len() > 1,
                 epsilon,
                 paid,
-                delta,
-                sensitivity,
-                split: split.clone(),
-                law,
-                method,
                 nonnegative: nonnegative(method, subject),
                 calibration: calibration.clone(),
                 meeting: None,
@@ -431,11 +413,10 @@ fn expand(
                 pays: None,
             };
             for cell in own(cell, &block.own, subject) {
-                let left_out = |seed| {
-                    cell.lag().is_some_and(|lag| noise.excludes(config, excluded, &method, (seed, lag)))
-                };
-                let seeds = seeds.iter().filter(|&&seed| !left_out(seed));
-                cells.extend(seeds.map(|&seed| Cell { seed, ..cell.clone() }.keyed(subject)));
+                let at = |&seed: &u64| Point { seed, ..cell.at.clone() };
+                let is_left_out = |at: &Point| at.lag.is_some() && excluded.has(at);
+                let seeds = seeds.iter().map(at).filter(|at| !is_left_out(at));
+                cells.extend(seeds.map(|at| Cell { at, ..cell.clone() }.keyed(subject)));
             }
         }
     }
@@ -449,19 +430,19 @@ fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
             let lags = if lag.is_empty() { vec![None] } else { lag.iter().copied().map(Some).collect() };
             let chain_key = key::streams(&cell, subject);
             let with = |lag| {
+                let at = Point { lag, ..cell.at.clone() };
                 let meeting = Meeting {
-                    lag,
                     chain_key,
                     max_steps: *max_steps,
                     marginals: *marginals,
                     harmonized: *harmonized,
                 };
-                Cell { meeting: Some(meeting), ..cell.clone() }
+                Cell { at, meeting: Some(meeting), ..cell.clone() }
             };
             lags.into_iter().map(with).collect()
         }
         Own::Records(records) => {
-            let records = if cell.method.is_chain() { *records } else { 0 };
+            let records = if cell.at.method.is_chain() { *records } else { 0 };
             vec![Cell { records, ..cell }]
         }
         Own::Nothing => vec![cell],
@@ -470,13 +451,12 @@ fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
 
 /// The noise that a budget buys. `shape`: of the table's lattice, once it is needed. Errors: a budget that the law or the levels do not take.
 pub fn calibrate(
-    law: LawKind,
-    (epsilon, delta): (f64, Option<f64>),
-    sensitivity: f64,
-    split: &SplitSpec,
+    at: &Point,
+    epsilon: f64,
     subject: &Subject,
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> crate::Result<Calibration> {
+    let &Point { law, delta, sensitivity, .. } = at;
     let known = subject.known_levels();
     if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
@@ -484,18 +464,14 @@ pub fn calibrate(
         law.on(Makes(calibration.scales[0]))?;
         return Ok(calibration);
     }
-    let calibration = on_levels(law, (epsilon, delta), sensitivity, split, subject.levels() - known)?;
+    let calibration = on_levels(at, epsilon, subject.levels() - known)?;
     Ok(calibration.below_known(known))
 }
 
 /// The noise that a budget buys on so many levels that are measured. Errors: a budget that the law or the levels do not take.
-fn on_levels(
-    law: LawKind,
-    (epsilon, delta): (f64, Option<f64>),
-    sensitivity: f64,
-    split: &SplitSpec,
-    levels: usize,
-) -> crate::Result<Calibration> {
+fn on_levels(at: &Point, epsilon: f64, levels: usize) -> crate::Result<Calibration> {
+    let Point { law, delta, sensitivity, split, .. } = at;
+    let sensitivity = *sensitivity;
     let guarantee = match law.facts().accountant {
         None => Guarantee::Pure,
         Some(accountant) => Guarantee::Concentrated { delta: delta.unwrap_or(f64::NAN), accountant },
@@ -549,13 +525,13 @@ pub fn check(config: &Config) -> Result<()> {
             _ => (false, false),
         };
         let mut seen = HashSet::new();
-        for noise in axes::noises(block) {
+        for noise in axes::noises(config, block) {
             for (place, method, _) in noise.methods(config, &excluded, block) {
-                if !seen.insert((noise.law, place)) {
+                if !seen.insert((noise.point.law, place)) {
                     continue;
                 }
                 let why = |&place: &Place| {
-                    let serves = method.serves(noise.law, place);
+                    let serves = method.serves(noise.point.law, place);
                     serves.and_then(|()| couples(method, place, lagged, harmonized)).err()
                 };
                 let refused: Vec<String> = places.iter().filter_map(why).collect();
@@ -573,21 +549,19 @@ fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<(
     if config.change.is_some() {
         return Ok(());
     }
-    for noise in axes::noises(block) {
+    for noise in axes::noises(config, block) {
         let of_lattice = matches!(config.data.shape, Shape::Table { .. });
-        if (of_lattice && noise.law == LawKind::GeneralizedGaussian)
+        if (of_lattice && noise.point.law == LawKind::GeneralizedGaussian)
             || noise.methods(config, excluded, block).is_empty()
         {
             continue;
         }
-        let levels = match (noise.split, &config.data.shape) {
+        let levels = match (&noise.point.split, &config.data.shape) {
             (SplitSpec::Each, _) | (_, Shape::Table { .. }) => 1..=1,
             (SplitSpec::Shares(shares), _) => shares.len()..=shares.len(),
             (SplitSpec::Even, Shape::Hierarchy { levels }) => 1..=levels.len() + 1,
         };
-        let budget = (noise.budget.loss, noise.delta);
-        let bought =
-            levels.map(|levels| on_levels(noise.law, budget, noise.sensitivity, noise.split, levels));
+        let bought = levels.map(|levels| on_levels(&noise.point, noise.point.budget.loss, levels));
         if let Err(e) = bought.reduce(std::result::Result::or).expect("there is a level") {
             return Err(unbought(config, block, &e));
         }
@@ -633,7 +607,7 @@ fn place(subject: &Subject) -> Place {
 /// Refuses a method where it stands in the config, or anywhere if it is in several blocks.
 pub fn refused(config: &Config, method: Method, reason: &str) -> Failure {
     let block =
-        config.blocks.iter().find(|block| block.method.contains(&method)).unwrap_or(&config.blocks[0]);
+        config.blocks.iter().find(|block| block.axes.method.contains(&method)).unwrap_or(&config.blocks[0]);
     unserved(config, block, method, reason)
 }
 
@@ -675,5 +649,5 @@ fn couples(method: Method, place: Place, lagged: bool, harmonized: bool) -> std:
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.
 pub(crate) fn servable(cell: &Cell, subject: &Subject) -> std::result::Result<(), String> {
-    cell.method.serves(cell.law, place(subject))
+    cell.at.method.serves(cell.at.law, place(subject))
 }

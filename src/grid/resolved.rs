@@ -3,7 +3,7 @@
 use super::{Cell, Meeting, Plan};
 use crate::catalogue;
 use crate::config::data::ROOT;
-use crate::config::{Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, SplitSpec, Thresholds};
+use crate::config::{AXES, Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, Thresholds};
 use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
 use crate::privacy::{Amount, Measure};
 use std::fmt::Write;
@@ -144,25 +144,19 @@ impl Plan {
             Some(Amount { loss, measure: Measure::Epsilon }) => writeln!(text, "paid = {loss:?}")?,
             Some(Amount { loss, measure: Measure::Rho }) => writeln!(text, "paid = {{ rho = {loss:?} }}")?,
         }
-        writeln!(text, "law = \"{}\"", cell.law.name())?;
+        writeln!(text, "law = \"{}\"", cell.at.law.name())?;
         if !self.config.data_name.is_empty() {
             writeln!(text, "data = \"{}\"", self.config.data_name)?;
         }
         if cell.seeded {
-            writeln!(text, "seed = {}", cell.seed)?;
+            writeln!(text, "seed = {}", cell.at.seed)?;
         }
-        writeln!(text, "sensitivity = {:?}", cell.sensitivity)?;
-        if matches!(self.subject, Subject::Hierarchy(_)) {
-            match &cell.split {
-                SplitSpec::Shares(shares) => writeln!(text, "split = [{shares:?}]")?,
-                named => writeln!(text, "split = [\"{}\"]", named.label())?,
-            }
+        let on_tree = matches!(self.subject, Subject::Hierarchy(_));
+        for line in AXES.iter().filter_map(|axis| (axis.line)(&cell.at, on_tree)) {
+            writeln!(text, "{line}")?;
         }
-        if let Some(delta) = cell.delta {
-            writeln!(text, "delta = {delta:?}")?;
-        }
-        write!(text, "method = {{ kind = \"{}\"", cell.method.name())?;
-        for (option, value) in cell.method.values() {
+        write!(text, "method = {{ kind = \"{}\"", cell.at.method.name())?;
+        for (option, value) in cell.at.method.values() {
             match value {
                 catalogue::Value::Name(name) => write!(text, ", {} = \"{name}\"", option.key)?,
                 catalogue::Value::Own(own) => write!(text, ", {}", own.config())?,
@@ -177,8 +171,8 @@ impl Plan {
         if cell.records > 0 {
             writeln!(text, "records = {}", cell.records)?;
         }
-        if let Some(Meeting { lag, max_steps, marginals, harmonized, .. }) = cell.meeting {
-            if let Some(lag) = lag {
+        if let Some(Meeting { max_steps, marginals, harmonized, .. }) = cell.meeting {
+            if let Some(lag) = cell.at.lag {
                 writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
             }
             if let Some((chains, steps)) = marginals {

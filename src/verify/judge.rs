@@ -38,7 +38,7 @@ pub fn judge(
     outcome: &Outcome,
     steps: u64,
 ) -> Result<Vec<Comparison>, String> {
-    if cell.method.kind().is_own() {
+    if cell.at.method.kind().is_own() {
         return Err("the law of a method that is not ours is not known".into());
     }
     let key = TaskKey { seed: 0x6f72_6163_6c65, cell: cell.streams, replicate: 0, role: Role::Noise };
@@ -122,14 +122,14 @@ fn tree(
     mut rng: Stream,
 ) -> Result<Vec<Comparison>, String> {
     let tree = &table.hierarchy;
-    let laws: Vec<Formula> = cell.calibration.laws(|scale| formula(cell.law, scale)).collect();
+    let laws: Vec<Formula> = cell.calibration.laws(|scale| formula(cell.at.law, scale)).collect();
     let mut by_level: Vec<Vec<&ErrorRow>> = vec![Vec::new(); tree.levels()];
     for row in &outcome.rows.errors {
         by_level[row.level as usize - 1].push(row);
     }
     let rows = |level: usize| by_level[level].iter();
-    if cell.method.conditions() {
-        let floors = cell.method.nonnegative().then_some(&table.counts[..]);
+    if cell.at.method.conditions() {
+        let floors = cell.at.method.nonnegative().then_some(&table.counts[..]);
         let law = trees::conditioned(tree, &laws, floors, steps)?;
         let real = laws.iter().any(|law| law.is_real());
         let (slack, unit) = if real { (0.02, 0.0) } else { (1e-5, 1.0) };
@@ -167,7 +167,7 @@ fn tree(
         };
         (0..n).map(told).collect()
     };
-    let draws: Vec<Vec<f64>> = match cell.method.projection() {
+    let draws: Vec<Vec<f64>> = match cell.at.method.projection() {
         Some(Projection::None) if tree.nodes() <= 10_000 => {
             draws(&mut || images::fresh(&mut rng, tree, &noise))
         }
@@ -216,12 +216,12 @@ fn entries(
     outcome: &Outcome,
     mut rng: Stream,
 ) -> Result<Vec<Comparison>, String> {
-    let law = formula(cell.law, cell.calibration.scales[0]);
+    let law = formula(cell.at.law, cell.calibration.scales[0]);
     let draws = &outcome.rows.draws;
     let d = table.counts.len();
     let name = |i: usize| format!("entry {}", &table.names[i]);
     let norm = |z: &[f64]| z.iter().map(|z| z.abs()).sum::<f64>();
-    if cell.method.conditions() {
+    if cell.at.method.conditions() {
         let law = match law.is_real() {
             // Quadrature where there are few free dimensions; a finer grid than the listing's.
             true => {
@@ -245,7 +245,7 @@ fn entries(
     if d > MOST_NODES {
         return Err("its table is too large for plain projections".into());
     }
-    let image = match cell.method.projection() {
+    let image = match cell.at.method.projection() {
         Some(Projection::None) => TableImage::None,
         Some(Projection::L2) => TableImage::L2,
         Some(Projection::Nnl2) => TableImage::Nnl2,

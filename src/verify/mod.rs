@@ -65,7 +65,7 @@ impl OnSystem {
             None => judge(cell, subject, outcome, steps),
         };
         let mut broken = outcome.error.as_ref().filter(broken).cloned();
-        if cell.method.keeps_equations() && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
+        if cell.at.method.keeps_equations() && outcome.rows.errors.iter().any(|row| !row.invariant_ok) {
             broken = Some("a release does not keep the invariant".into());
         }
         if let Some(error) = outcome.paid.tv_error.filter(|error| !(0.0..=1e-6).contains(error)) {
@@ -139,9 +139,9 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
     // By tested method: the cells that differ in the noise alone.
     let mut noises: Vec<Vec<Cell>> = Vec::new();
     for cell in &plan.cells {
-        let method = cell.method.with_length(|option| if option.key == "sweeps" { SWEEPS } else { STEPS });
+        let method = cell.at.method.with_length(|option| if option.key == "sweeps" { SWEEPS } else { STEPS });
         let cell = brief(&cell.with(method, &plan.subject));
-        match tested.iter().position(|other| (other.law, other.method) == (cell.law, method)) {
+        match tested.iter().position(|other| (other.at.law, other.at.method) == (cell.at.law, method)) {
             Some(i) if noises[i].iter().all(|other| other.calibration != cell.calibration) => {
                 noises[i].push(cell)
             }
@@ -166,7 +166,7 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         let cells: Vec<(usize, Cell)> = (0..tested.len())
             .flat_map(|i| noises[i].iter().map(move |cell| (i, cell)))
             .filter(|(_, cell)| servable(cell, &subject).is_ok() && !is_own(cell))
-            .map(|(i, cell)| (i, brief(&cell.with(cell.method, &subject))))
+            .map(|(i, cell)| (i, brief(&cell.with(cell.at.method, &subject))))
             .collect();
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
         let config = plan.config.clone();
@@ -216,7 +216,7 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
                 Oracle::Again(same)
             }
             Some(other) => {
-                let words = other.method.words();
+                let words = other.at.method.words();
                 let theirs = &outcomes[places[&other.key]];
                 match &theirs.error {
                     Some(error) => Oracle::None(format!("{words}: {error}")),
@@ -231,7 +231,7 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         let kept = outcome.rows.errors.iter().filter(|row| row.level == 1 && row.invariant_ok).count() as u64;
         Checked {
             releases: outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64,
-            kept: cell.method.keeps_equations().then_some(kept),
+            kept: cell.at.method.keeps_equations().then_some(kept),
             oracle,
             computed,
             error: outcome.error.clone(),
@@ -277,7 +277,7 @@ fn progress<'a>(title: &'static str, words: &'static str, total: usize, manner: 
 }
 
 fn is_own(cell: &Cell) -> bool {
-    cell.method.kind().is_own()
+    cell.at.method.kind().is_own()
 }
 
 /// The first releases of methods that are not ours once more, on one thread and in other batches, by cell; with the plan. Errors: threads.
@@ -295,7 +295,7 @@ fn own_again(mut plan: Plan, manner: Manner) -> Result<(Plan, HashMap<u64, Outco
 const NOISES: usize = 4;
 
 fn noise_words(cell: &Cell) -> String {
-    let split = match &cell.split {
+    let split = match &cell.at.split {
         SplitSpec::Each => String::new(),
         SplitSpec::Even => ", split even".into(),
         SplitSpec::Shares(shares) => format!(", split {shares:?}"),
@@ -313,13 +313,13 @@ const SWEEPS: u64 = 200;
 const STEPS: u64 = 200_000;
 
 fn brief(cell: &Cell) -> Cell {
-    let most = RELEASES[usize::from(cell.method.is_chain())];
+    let most = RELEASES[usize::from(cell.at.method.is_chain())];
     Cell { replicates: most, ..cell.clone() }
 }
 
 /// Methods that release the same law, the surest first; none for those that move noise in their own way.
 fn oracles(cell: &Cell) -> Vec<Method> {
-    let method = cell.method;
+    let method = cell.at.method;
     let same = |kind: MethodKind| {
         kind.with(|option| match option.key {
             NONNEGATIVE_KEY => Some(Value::Flag(method.nonnegative())),
@@ -329,7 +329,7 @@ fn oracles(cell: &Cell) -> Vec<Method> {
     };
     // Least squares moves Gaussian noise to the law that conditions it.
     let squares = |method: &Method| method.projection() == Some(Projection::L2);
-    let is_gaussian = cell.law == LawKind::Gaussian;
+    let is_gaussian = cell.at.law == LawKind::Gaussian;
     let exact = (method.kind() != MethodKind::EXACT).then_some(MethodKind::EXACT);
     let chain = (method.kind() == MethodKind::EXACT).then_some(MethodKind::GIBBS);
     if method.conditions() {
@@ -348,7 +348,7 @@ fn oracles(cell: &Cell) -> Vec<Method> {
 fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracle> {
     let mut shares: Vec<f64> = Vec::new();
     match &plan.subject {
-        Subject::Hierarchy(table) if cell.method.kind().is_free() => {
+        Subject::Hierarchy(table) if cell.at.method.kind().is_free() => {
             let levels = cell.calibration.scales.len();
             let measured: usize = (0..levels).map(|level| table.hierarchy.measured(level)).sum();
             for release in outcome.rows.errors.chunks(levels) {
@@ -358,7 +358,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
                     if scale == 0.0 {
                         continue;
                     }
-                    sum += row.l2 * row.l2 / expected::noise(cell.law, scale)?.variance();
+                    sum += row.l2 * row.l2 / expected::noise(cell.at.law, scale)?.variance();
                 }
                 shares.push(sum / measured as f64);
             }

@@ -32,9 +32,9 @@ impl Checked {
         let computed: Vec<f64> = self.computed.iter().filter_map(OnSystem::p).collect();
         let least = computed.iter().copied().min_by(f64::total_cmp);
         let nonnegative = if self.cell.nonnegative { " >= 0" } else { "" };
-        let (name, options) = self.cell.method.title();
+        let (name, options) = self.cell.at.method.title();
         [
-            self.cell.law.name().to_owned(),
+            self.cell.at.law.name().to_owned(),
             self.cell.epsilon.to_string(),
             format!("{name}{nonnegative} {options}").trim().to_owned(),
             self.releases.to_string(),
@@ -52,7 +52,7 @@ impl Checked {
                 Finding::Fine => "fine".into(),
                 Finding::NotCompared => "not compared".into(),
                 Finding::Wrong if self.error.is_some() => "failed".into(),
-                Finding::Wrong if self.cell.method.is_chain() => "WRONG, or too few steps".into(),
+                Finding::Wrong if self.cell.at.method.is_chain() => "WRONG, or too few steps".into(),
                 Finding::Wrong => "WRONG".into(),
             },
         ]

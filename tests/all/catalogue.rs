@@ -3,6 +3,7 @@
 
 use congenial::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Place, Value};
 use congenial::catalogue::{laws_on, methods_on};
+use congenial::config::Point;
 use congenial::engine::Manner;
 use congenial::grid::{Cell, Plan, check};
 use congenial::input::CsvTable;
@@ -75,21 +76,24 @@ fn every_method_serves_the_laws_that_are_listed() {
         for method in methods(place) {
             for &law in LawKind::ALL {
                 let delta = law.needs_delta().then_some(1e-6);
-                plan.cells.push(Cell { law, delta, ..base.clone() }.with(method, &plan.subject));
+                plan.cells.push(
+                    Cell { at: Point { law, delta, ..base.at.clone() }, ..base.clone() }
+                        .with(method, &plan.subject),
+                );
                 listed.push(method.serves(law, place));
             }
         }
         let manner = Manner { threads: 2, fail_fast: false, quiet: true, watch: None };
         let (plan, outcomes) = draw_all(plan, manner).expect("threads");
         for ((cell, listed), outcome) in plan.cells.iter().zip(listed).zip(outcomes) {
-            let words = format!("{place:?}, {} {}", cell.method.words(), cell.law.name());
+            let words = format!("{place:?}, {} {}", cell.at.method.words(), cell.at.law.name());
             match (listed, outcome.error) {
                 (Ok(()), Some(error)) => wrong.push(format!("{words}: listed, but {error}")),
                 (Err(_), None) => wrong.push(format!("{words}: served, but not listed")),
                 (Err(why), Some(_)) if why.is_empty() => {
                     wrong.push(format!("{words}: refused without a reason"))
                 }
-                (Ok(()), None) if cell.method.keeps_equations() => {
+                (Ok(()), None) if cell.at.method.keeps_equations() => {
                     let kept = outcome.rows.errors.iter().all(|row| row.invariant_ok);
                     let rows = outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64;
                     if !kept || rows != cell.replicates {

@@ -362,7 +362,7 @@ impl Truth<'_> {
 
     /// What is said of a change, if two tables show more: how much.
     fn beyond(&self, said: &Change, pairs: &[(&Vec<i64>, &Vec<i64>, Vec<i64>)]) -> Option<String> {
-        let law = self.cell.law;
+        let law = self.cell.at.law;
         let price = match said {
             Change::Impossible(why) => {
                 return pairs.first().map(|(x, y, _)| format!("impossible ({why}), but {x:?} and {y:?}"));
@@ -463,7 +463,7 @@ fn judged(plan: &Plan, region: &Region) -> Vec<String> {
     let statements = Statements::new(plan);
     let mut wrong = Vec::new();
     for cell in &plan.cells {
-        let conditions = cell.method.conditions();
+        let conditions = cell.at.method.conditions();
         let scales: Vec<f64> = cell.calibration.laws(|scale| scale).collect();
         let tree = matches!(plan.subject, Subject::Hierarchy(_));
         // Nodes that are known have no noise; their levels may have no scale.

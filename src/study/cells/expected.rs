@@ -52,7 +52,7 @@ pub fn variance(cell: &Cell, table: &InvariantTable, part: &Bounded, rank: Optio
     {
         return Some(0.0);
     }
-    let (noise, operation) = (noise(cell.law, cell.calibration.scales[0])?, operation(cell.method)?);
+    let (noise, operation) = (noise(cell.at.law, cell.calibration.scales[0])?, operation(cell.at.method)?);
     let rank = rank.or((operation == Operation::Free).then_some(0))?;
     closed_form::variance(noise, operation, &part.component, rank)
 }

@@ -30,7 +30,7 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<
     if !is_paid(cell, subject) {
         return (Gamma::Proved, None);
     }
-    match (subject, Reason::of(subject, cell.law)) {
+    match (subject, Reason::of(subject, cell.at.law)) {
         (Subject::Table(table), Reason::Renyi) => {
             let ratio = rho_factor(cell, table);
             (ratio.map_or(Gamma::Unknown, |ratio| Gamma::Computed(concentrated(cell, ratio))), ratio)
@@ -45,20 +45,22 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<
 /// A bound on gamma that takes no search.
 pub(super) fn quick_gamma(cell: &Cell, subject: &Subject, longest: impl FnOnce() -> Option<u64>) -> Gamma {
     match is_paid(cell, subject) {
-        true => bounded(Reason::of(subject, cell.law), cell, subject, longest),
+        true => bounded(Reason::of(subject, cell.at.law), cell, subject, longest),
         false => Gamma::Proved,
     }
 }
 
 /// Whether a cell conditions on inequalities, with noise that pays for them.
 pub(super) fn is_paid(cell: &Cell, subject: &Subject) -> bool {
-    cell.method.conditions() && is_bounded(cell, subject) && Reason::of(subject, cell.law) != Reason::Normal
+    cell.at.method.conditions()
+        && is_bounded(cell, subject)
+        && Reason::of(subject, cell.at.law) != Reason::Normal
 }
 
 /// Whether a cell keeps inequalities.
 pub(super) fn is_bounded(cell: &Cell, subject: &Subject) -> bool {
     match subject {
-        Subject::Hierarchy(_) => cell.method.nonnegative(),
+        Subject::Hierarchy(_) => cell.at.method.nonnegative(),
         Subject::Table(table) => !table.region.is_everything(),
     }
 }
@@ -150,8 +152,8 @@ fn rho_factor(cell: &Cell, table: &InvariantTable) -> Option<f64> {
 /// own for them, which is not that of its rho: what is paid is then the larger of both.
 fn concentrated(cell: &Cell, ratio: f64) -> f64 {
     let (sigma, delta) = (cell.calibration.scales[0], cell.calibration.delta);
-    let rho = 0.5 * (cell.sensitivity / sigma) * (cell.sensitivity / sigma);
-    let stated = match cell.law {
+    let rho = 0.5 * (cell.at.sensitivity / sigma) * (cell.at.sensitivity / sigma);
+    let stated = match cell.at.law {
         LawKind::GeneralizedGaussian => cell.calibration.epsilon,
         _ => Accountant::Zcdp.epsilon(rho, delta),
     };

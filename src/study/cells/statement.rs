@@ -170,8 +170,8 @@ impl<'a> Statements<'a> {
 
     /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
-        let conditioned = cell.method.conditions();
-        let standard = match cell.law {
+        let conditioned = cell.at.method.conditions();
+        let standard = match cell.at.law {
             LawKind::L2 => Standard::Euclidean,
             LawKind::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
             LawKind::DoubleGeometric | LawKind::L1 => {
@@ -179,11 +179,11 @@ impl<'a> Statements<'a> {
             }
             LawKind::Gaussian | LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
                 let (accountant, delta) =
-                    cell.law.facts().accountant.zip(cell.delta).expect("Gaussian laws have a delta");
+                    cell.at.law.facts().accountant.zip(cell.at.delta).expect("Gaussian laws have a delta");
                 Standard::Concentrated { delta, accountant }
             }
         };
-        let inequalities = match (rho_factor, cell.law) {
+        let inequalities = match (rho_factor, cell.at.law) {
             (Some(factor), _) => Inequalities::TimesRho(factor),
             (None, LawKind::DoubleGeometric | LawKind::L1) if is_paid(cell, self.subject) => {
                 Inequalities::ByChange { all: gamma }
@@ -195,7 +195,7 @@ impl<'a> Statements<'a> {
             (Subject::Hierarchy(table), _) => {
                 let tree = &table.hierarchy;
                 let name = |leaf| format!("leaf {}", tree.leaf_number(leaf));
-                let conditions = cell.method.conditions() && cell.method.nonnegative();
+                let conditions = cell.at.method.conditions() && cell.at.method.nonnegative();
                 let nonnegative = conditions.then_some(&table.counts[..]);
                 let statement = Statement::of_tree(tree, &scales, standard, inequalities, nonnegative, name);
                 statement.expect("a calibration has one scale for each level")
@@ -208,9 +208,9 @@ impl<'a> Statements<'a> {
         if let Some(declared) = cell.pays {
             return declared.instead(of_noise);
         }
-        match (conditioned, cell.method.kind().is_free()) {
+        match (conditioned, cell.at.method.kind().is_free()) {
             // Of real noise on bounded parts what is computed is a bound.
-            (true, _) if cell.law.is_continuous() && is_bounded(cell, self.subject) => {
+            (true, _) if cell.at.law.is_continuous() && is_bounded(cell, self.subject) => {
                 of_noise.with_rho(Rho::at_most)
             }
             (true, _) | (false, true) => of_noise,

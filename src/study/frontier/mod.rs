@@ -95,7 +95,7 @@ impl Sink for FrontierTables<'_> {
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
         if let (Some(paid), Some((change, _))) = (cell.paid, &self.plan.config.change) {
-            let integers = cell.method.releases_integers(cell.law);
+            let integers = cell.at.method.releases_integers(cell.at.law);
             let Amount { loss: paid, measure } = paid;
             self.frontier.push(&FrontierRow {
                 cell: Key(cell.key),

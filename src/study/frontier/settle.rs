@@ -15,7 +15,7 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
     let (kind, span) = plan.config.change.clone().expect("a study of the frontier names its change");
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
     if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
-        let message = format!("change: `{}` is a mechanism of its own", own.method.words());
+        let message = format!("change: `{}` is a mechanism of its own", own.at.method.words());
         return Err(plan.config.error(message, span, "want methods that pay what their noise pays"));
     }
     let mut found = HashMap::new();
@@ -32,7 +32,7 @@ pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
             let change = statement.changes().into_iter().find(|(of, _)| *of == kind);
             price(&plan, &at, target.measure, (kind, &span), change.expect("every kind has one").1)
         };
-        let what = format!("`{}` with {} noise", cell.method.words(), cell.law.name());
+        let what = format!("`{}` with {} noise", cell.at.method.words(), cell.at.law.name());
         let solved = match last.filter(|(of, _)| *of == (cell.streams, target)) {
             Some((_, epsilon)) => Some(epsilon),
             None => solve(target.loss, cell.epsilon, loss)?,
@@ -67,7 +67,7 @@ fn price(
     let got = format!("change: got `{}`", kind.name());
     match change {
         Change::Possible(price) => {
-            let (method, law) = (cell.method.name(), cell.law.name());
+            let (method, law) = (cell.at.method.name(), cell.at.law.name());
             match (measure, price.epsilon(), price.rho) {
                 (Measure::Epsilon, Some(epsilon), _) => Ok(epsilon),
                 (Measure::Rho, _, Rho::Computed(rho) | Rho::OfNoise(rho)) => Ok(rho),

@@ -34,10 +34,10 @@ impl<K: Kind> Gridded<K> {
         let nodes = plan.subject.nodes() as u64;
         let unit = |(number, cell): (usize, &Cell)| {
             let steps =
-                cell.method.length().unwrap_or(if cell.method.is_chain() { COUPLED_STEPS } else { 1 });
-            let work = cell.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
+                cell.at.method.length().unwrap_or(if cell.at.method.is_chain() { COUPLED_STEPS } else { 1 });
+            let work = cell.at.method.kind().facts().words.saturating_mul(steps).saturating_mul(nodes);
             let unit = Unit::new(cell.key, cell.replicates, Each { work, ..K::leaves(&plan, cell) })
-                .together(cell.method.kind().facts().together);
+                .together(cell.at.method.kind().facts().together);
             Unit { parts: K::parts(&plan, number), ..unit }
         };
         let units = plan.cells.iter().enumerate().map(unit).collect();
@@ -165,17 +165,17 @@ impl<K: Kind> Planned for Gridded<K> {
             let scales: Vec<String> =
                 cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
             let sign = if cell.nonnegative { " >= 0" } else { "" };
-            let (name, options) = cell.method.title();
+            let (name, options) = cell.at.method.title();
             let data = Some(&config.data_name).filter(|name| !name.is_empty()).cloned();
-            let seed = cell.seeded.then(|| cell.seed.to_string());
+            let seed = cell.seeded.then(|| cell.at.seed.to_string());
             let first = std::iter::once(cell.key_text()).chain(data).chain(seed);
             let row = [
-                cell.law.name().into(),
+                cell.at.law.name().into(),
                 cell.epsilon.to_string(),
-                cell.split.label(),
+                cell.at.split.label(),
                 scales.join(" "),
                 format!("{name}{sign}"),
-                match cell.lag() {
+                match cell.at.lag {
                     Some(lag) => format!("{options} lag={lag}").trim_start().to_owned(),
                     None => options,
                 },
@@ -196,19 +196,19 @@ impl<K: Kind> Planned for Gridded<K> {
             json!({
                 "cell": cell.key_text(),
                 "data": config.data_name,
-                "seed": cell.seed,
-                "law": cell.law.name(),
+                "seed": cell.at.seed,
+                "law": cell.at.law.name(),
                 "epsilon": cell.epsilon,
                 "paid": cell.paid.map(|paid| paid.loss),
                 "measure": cell.paid.map(|paid| paid.measure.name()),
-                "delta": cell.delta,
-                "sensitivity": cell.sensitivity,
-                "split": cell.split.label(),
+                "delta": cell.at.delta,
+                "sensitivity": cell.at.sensitivity,
+                "split": cell.at.split.label(),
                 "scales": cell.calibration.scales,
-                "method": cell.method.name(),
-                "options": cell.method.options(),
+                "method": cell.at.method.name(),
+                "options": cell.at.method.options(),
                 "nonnegative": cell.nonnegative,
-                "lag": cell.lag(),
+                "lag": cell.at.lag,
                 "replicates": cell.replicates,
                 "epsilon_total": epsilon_total,
                 "delta_total": delta_total,

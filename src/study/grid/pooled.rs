@@ -52,7 +52,7 @@ impl<K: Kind> Sink for PooledTables<'_, K> {
         if self.closing.is_empty() {
             self.closing = closing.to_vec();
         }
-        let seed = self.own[cell].seed;
+        let seed = self.own[cell].at.seed;
         self.error = self.error.take().or_else(|| error.map(|error| format!("seed {seed}: {error}")));
         if self.places.get(cell + 1) == Some(&self.places[cell]) {
             return Ok(());

@@ -49,7 +49,7 @@ table! {
 fn asked(plan: &Plan, cell: usize) -> Option<Asked> {
     let this = &plan.cells[cell];
     let first = |asks: fn(&Asked) -> bool| {
-        let seed = |cell: &Cell| if plan.pooled { 0 } else { cell.seed };
+        let seed = |cell: &Cell| if plan.pooled { 0 } else { cell.at.seed };
         let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| (seed(cell), meeting.chain_key));
         chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
     };
@@ -172,7 +172,7 @@ impl Sink for MeetingTables<'_> {
         let complete = |(_, asked): &(_, Harmonized)| groups.len() as u64 == asked.groups;
         let harmonized = asked.and_then(|asked| Some((asked, asked.harmonized?)));
         if let Some((meeting, groups_asked)) = harmonized.filter(complete) {
-            let (seed, cell_key) = (cell.seed, meeting.chain_key);
+            let (seed, cell_key) = (cell.at.seed, meeting.chain_key);
             let key = TaskKey { seed, cell: cell_key, replicate: 0, role: Role::Group };
             let (bounds, times) = divergences::rows(groups_asked, Key(cell.key), groups, key);
             bounds.iter().try_for_each(|row| self.divergences.push(row))?;
@@ -181,7 +181,7 @@ impl Sink for MeetingTables<'_> {
         let Some((times, moved)) = self.met.take() else { return Ok(()) };
         let epsilon = paid.gamma.map(|gamma| (1.0 + gamma) * cell.calibration.epsilon);
         // Pairs use other roles.
-        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: 0, role: Role::Noise };
+        let key = TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: 0, role: Role::Noise };
         let known = bounds::Known { epsilon, limits: Limits::of(self.plan, cell) };
         let (row, bounds) = bounds::rows(Key(cell.key), &times, &moved, known, &mut stream(key));
         self.times.push(&row)?;

@@ -58,7 +58,7 @@ table! {
 /// The parts of groups: how many, and the rough cost of one in random words.
 pub(in crate::study) fn parts(asked: Asked, cell: &Cell) -> (u64, u64) {
     let work = asked.groups.saturating_mul(asked.chains).saturating_mul(asked.steps.min(COUPLED_STEPS));
-    engine::parts(work.saturating_mul(10 * cell.method.kind().facts().words), asked.groups)
+    engine::parts(work.saturating_mul(10 * cell.at.method.kind().facts().words), asked.groups)
 }
 
 /// The rows of groups of which all are there. `key`: of their streams, of which that of the last number there is serves the bootstrap.

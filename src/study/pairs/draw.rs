@@ -24,7 +24,7 @@ pub(in crate::study) fn prepare<'a>(
     meeting: Option<Meeting>,
 ) -> Result<Box<dyn Prepared + 'a>> {
     let Some(meeting) = meeting else { return Err(refused(cell)) };
-    Ok(Box::new(Ready::new(plan, cell, meeting, cell.streams)?))
+    Ok(Box::new(Ready::new(plan, cell, meeting, (cell.at.lag, cell.streams))?))
 }
 
 /// Meeting times of a range of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
@@ -36,24 +36,27 @@ pub(in crate::study) fn certify(
     pairs: &config::Pairs,
     range: Range<u64>,
 ) -> Result<Vec<MeetingTimes>> {
-    if !cell.method.kind().facts().coupled {
+    if !cell.at.method.kind().facts().coupled {
         let reason = "no coupling of two of its chains is known";
-        return Err(Error::Unsupported { method: cell.method.name(), what: "coupled pairs".into(), reason });
+        return Err(Error::Unsupported {
+            method: cell.at.method.name(),
+            what: "coupled pairs".into(),
+            reason,
+        });
     }
-    if cell.law.is_continuous() {
+    if cell.at.law.is_continuous() {
         let (what, reason) = ("coupled pairs with real noise".into(), "couplings are of integer laws");
-        return Err(Error::Unsupported { method: cell.method.name(), what, reason });
+        return Err(Error::Unsupported { method: cell.at.method.name(), what, reason });
     }
     let times = |&lag: &u64| {
         let meeting = Meeting {
-            lag: Some(lag),
             chain_key: cell.chain_key(&plan.subject),
             max_steps: pairs.max_steps,
             marginals: None,
             harmonized: None,
         };
-        let key = cell.meeting_key(meeting, &plan.subject);
-        let ready = Ready::new(plan, cell, meeting, key)?;
+        let key = cell.meeting_key(Some(lag), &plan.subject);
+        let ready = Ready::new(plan, cell, meeting, (Some(lag), key))?;
         let mut times = MeetingTimes::new(lag);
         ready.pairs(range.clone(), &mut |_, met| times.push(met.tau))?;
         Ok(times)
@@ -62,7 +65,7 @@ pub(in crate::study) fn certify(
 }
 
 fn refused(cell: &Cell) -> crate::Error {
-    unsupported(cell.method.name(), "a study of meetings")
+    unsupported(cell.at.method.name(), "a study of meetings")
 }
 
 /// Pairs that are in memory at a time.
@@ -72,7 +75,9 @@ struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Meeting,
-    /// Of the streams of its pairs.
+    /// Of its pairs, if there are any.
+    lag: Option<u64>,
+    /// Of their streams.
     key: u64,
     chains: Box<dyn Chains>,
     comparison: Option<Comparison<'a>>,
@@ -80,27 +85,27 @@ struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     /// Errors: a method without a chain; pairs or groups are asked for, and no coupling is known.
-    fn new(plan: &'a Plan, cell: &'a Cell, meeting: Meeting, key: u64) -> Result<Self> {
-        let chains = cell.method.chains(&cell.problem(&plan.subject))?;
-        if !cell.method.kind().facts().coupled && (meeting.lag.is_some() || meeting.harmonized.is_some()) {
+    fn new(plan: &'a Plan, cell: &'a Cell, meeting: Meeting, (lag, key): (Option<u64>, u64)) -> Result<Self> {
+        let chains = cell.at.method.chains(&cell.problem(&plan.subject))?;
+        if !cell.at.method.kind().facts().coupled && (lag.is_some() || meeting.harmonized.is_some()) {
             return Err(refused(cell));
         }
         let comparison = meeting.marginals.map(|extent| Comparison::new(extent, cell, &plan.subject));
-        Ok(Self { plan, cell, meeting, key, chains, comparison })
+        Ok(Self { plan, cell, meeting, lag, key, chains, comparison })
     }
 
     /// Runs pairs and tells of each in order, up to the first that fails. Errors: the chain has no coupling; no start.
     fn pairs(&self, range: Range<u64>, each: &mut dyn FnMut(u64, Met)) -> Result<()> {
         let (cell, meeting, key) = (self.cell, self.meeting, self.key);
-        let Some(lag) = meeting.lag else { return Err(refused(cell)) };
+        let Some(lag) = self.lag else { return Err(refused(cell)) };
         let mut from = range.start;
         while from < range.end {
             let some = from..range.end.min(from + AT_A_TIME);
             let streams = some.clone().map(|replicate| {
-                let stream = |role| stream(TaskKey { seed: cell.seed, cell: key, replicate, role });
+                let stream = |role| stream(TaskKey { seed: cell.at.seed, cell: key, replicate, role });
                 (stream(Role::Start), stream(Role::Moves))
             });
-            let start = cell.method.start();
+            let start = cell.at.method.start();
             let all = self.chains.meet(lag, meeting.max_steps, start, streams.collect());
             for (replicate, met) in some.clone().zip(all.ok_or_else(|| refused(cell))?) {
                 each(replicate, met?);
@@ -119,9 +124,13 @@ impl Prepared for Ready<'_> {
     }
 
     fn part(&self, number: u64) -> Result<Vec<u8>> {
-        let start = self.cell.method.start();
-        let chain =
-            TaskKey { seed: self.cell.seed, cell: self.meeting.chain_key, replicate: 0, role: Role::Noise };
+        let start = self.cell.at.method.start();
+        let chain = TaskKey {
+            seed: self.cell.at.seed,
+            cell: self.meeting.chain_key,
+            replicate: 0,
+            role: Role::Noise,
+        };
         let compared = self.comparison.as_ref().map_or(0, Comparison::parts);
         let part = match (&self.comparison, self.meeting.harmonized) {
             (Some(comparison), _) if number < compared => {

@@ -23,8 +23,8 @@ impl Limits {
     /// Of a cell with a chain.
     pub(in crate::study) fn of(plan: &Plan, cell: &Cell) -> Self {
         // No release or pair has this number.
-        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Moves };
-        match cell.method.forgetting(&cell.problem(&plan.subject), ALPHA, &mut stream(key)) {
+        let key = TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Moves };
+        match cell.at.method.forgetting(&cell.problem(&plan.subject), ALPHA, &mut stream(key)) {
             None => Self::Pairs,
             Some(Ok(Some(forgetting))) => Self::Weights(forgetting),
             Some(Ok(None)) => Self::Unknown(

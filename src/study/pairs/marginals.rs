@@ -63,7 +63,7 @@ type Extent = (u64, u64);
 /// The parts of a comparison: how many, and the rough cost of one in random words.
 pub(in crate::study) fn parts((chains, steps): Extent, cell: &Cell, subject: &Subject) -> (u64, u64) {
     // A step moves few counts.
-    let moves = 10 * cell.method.kind().facts().words;
+    let moves = 10 * cell.at.method.kind().facts().words;
     let each = moves.saturating_mul(steps).saturating_add(EXACT_WORDS.saturating_mul(subject.nodes() as u64));
     engine::parts(chains.saturating_mul(each), chains)
 }

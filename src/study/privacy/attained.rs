@@ -31,7 +31,7 @@ pub(super) fn prepare<'a>(cell: &'a Cell, subject: &'a Subject) -> Result<Box<dy
         return Err(Error::TooLarge { what, needed, limit: COUNTS as u64, unit: "counts" });
     }
     let laws = measured.iter().map(|&v| DoubleGeometric::new(scale(v))).collect::<Result<Vec<_>>>()?;
-    let choices = cell.method.choices(&cell.problem(subject))?;
+    let choices = cell.at.method.choices(&cell.problem(subject))?;
     Ok(Box::new(Ready { cell: Key(cell.key), choices, subject, counts, measured, laws }))
 }
 

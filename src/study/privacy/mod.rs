@@ -62,7 +62,7 @@ impl Kind for Privacy {
     type Block = PrivacyBlock;
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
-        if !plan.cells[cell].method.conditions() {
+        if !plan.cells[cell].at.method.conditions() {
             return attained::prepare(&plan.cells[cell], &plan.subject);
         }
         match &plan.subject {

@@ -18,7 +18,7 @@ pub(super) fn prepare<'a>(cell: &Cell, table: &'a HierarchyTable) -> Box<dyn Pre
         cell: Key(cell.key),
         rates: rates(cell),
         scales: cell.calibration.laws(|scale| scale).collect(),
-        conditions: cell.method.nonnegative(),
+        conditions: cell.at.method.nonnegative(),
         table,
     })
 }

@@ -117,14 +117,10 @@ impl Comparisons {
     pub(super) fn new(plan: &Plan) -> Self {
         // Chains that record have no independent releases, and free noise is of another law.
         // Of several master seeds all are compared together.
-        let compared = |cell: &Cell| cell.records == 0 && cell.method.keeps_equations() && !cell.seeded;
-        let noise = |cell: &Cell| {
-            let Cell { law, epsilon, delta, sensitivity, .. } = cell;
-            (*law, epsilon.to_bits(), delta.map(f64::to_bits), sensitivity.to_bits())
-        };
+        let compared = |cell: &Cell| cell.records == 0 && cell.at.method.keeps_equations() && !cell.seeded;
         let mut members: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| compared(cell)) {
-            members.entry(noise(cell)).or_default().push(i);
+            members.entry(cell.noise()).or_default().push(i);
         }
         let mut comparisons = Self {
             statistics: Statistics::new(plan),
@@ -175,7 +171,7 @@ impl Comparisons {
                 let row = AgreementRow {
                     cell: Key(plan.cells[*first].key),
                     other_cell: Key(other.key),
-                    other: other.method.words(),
+                    other: other.at.method.words(),
                     draws: draws.0,
                     other_draws: draws.1,
                     comparisons,

@@ -85,7 +85,7 @@ impl Certificates {
         steps: Option<u64>,
         own: Option<std::result::Result<Vec<MeetingTimes>, String>>,
     ) -> Option<CertificateRow> {
-        let steps = steps.filter(|_| cell.method.is_chain())?;
+        let steps = steps.filter(|_| cell.at.method.is_chain())?;
         let unknown = |why: String| CertificateRow {
             cell: Key(cell.key),
             steps,
@@ -104,7 +104,7 @@ impl Certificates {
                 Some(all) => all,
             },
             Self::Own(chains) => {
-                let chain = (if plan.pooled { 0 } else { cell.seed }, chain);
+                let chain = (if plan.pooled { 0 } else { cell.at.seed }, chain);
                 if let Some(own) = own {
                     chains.insert(chain, own);
                 }
@@ -124,7 +124,7 @@ impl Certificates {
             Ok(high) => high,
             Err(why) => return Some(seen(why)),
         };
-        let key = TaskKey { seed: cell.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Noise };
+        let key = TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Noise };
         let interval = times.intervals(&mut stream(key), |sample| vec![sample.mean_bound(steps)]);
         let low = interval[0].map(|(low, _)| low);
         let bound = Some(times.mean_bound(steps));

@@ -128,7 +128,7 @@ pub(super) fn convergence(
     entries: &[EntryRow],
     stuck: u64,
 ) -> Convergence {
-    if !cell.method.is_chain() {
+    if !cell.at.method.is_chain() {
         return Convergence::NoChains;
     }
     if stuck > 0 {

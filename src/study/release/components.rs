@@ -123,7 +123,7 @@ impl Components {
 
 /// The law of the first entry, where it is known in closed form.
 fn law(cell: &Cell, part: &Bounded, rank: Option<usize>) -> Option<EntryOfTotal> {
-    match expected::noise(cell.law, cell.calibration.scales[0]).zip(expected::operation(cell.method)) {
+    match expected::noise(cell.at.law, cell.calibration.scales[0]).zip(expected::operation(cell.at.method)) {
         Some((Noise::Laplace(lambda), operation))
             if part.component.is_total() && (rank.is_some() || operation == Operation::Free) =>
         {

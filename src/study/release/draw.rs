@@ -6,7 +6,7 @@ use crate::methods::Draws;
 
 /// Everything of a cell that does not depend on the replicate. Errors: what its method does not serve.
 pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Draws>> {
-    cell.method.prepare(&cell.problem(&plan.subject))
+    cell.at.method.prepare(&cell.problem(&plan.subject))
 }
 
 /// The plan with what mechanisms of one's own say that they pay. Errors: a method of one's own that does not serve a cell.
@@ -17,9 +17,10 @@ pub(in crate::study) fn with_own(mut plan: Plan) -> crate::failure::Result<Plan>
         let before = number.checked_sub(1).map(|before| &plan.cells[before]);
         if let Some(same) = before.filter(|before| before.streams == cell.streams) {
             plan.cells[number].pays = same.pays;
-        } else if cell.method.own().is_some() {
+        } else if cell.at.method.own().is_some() {
             let ready = prepare(&plan, cell);
-            let pays = ready.map_err(|error| refused(&plan.config, cell.method, &error.to_string()))?.pays();
+            let pays =
+                ready.map_err(|error| refused(&plan.config, cell.at.method, &error.to_string()))?.pays();
             plan.cells[number].pays = pays;
         }
     }
@@ -31,6 +32,7 @@ mod tests {
     use super::super::Rows;
     use super::*;
     use crate::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY};
+    use crate::config::Point;
     use crate::engine::Pool;
     use crate::input::CsvTable;
     use crate::methods::Out;
@@ -67,7 +69,10 @@ mod tests {
         for law in [LawKind::DoubleGeometric, LawKind::DiscreteGaussian, LawKind::Laplace, LawKind::Gaussian]
         {
             let delta = law.needs_delta().then_some(1e-3);
-            let with = |&method: &Method| Cell { law, delta, ..base.clone() }.with(method, &plan.subject);
+            let with = |&method: &Method| {
+                Cell { at: Point { law, delta, ..base.at.clone() }, ..base.clone() }
+                    .with(method, &plan.subject)
+            };
             cells.extend(methods.iter().map(with));
         }
         cells
@@ -78,7 +83,7 @@ mod tests {
         let problem = cell.problem(&plan.subject);
         let On::Tree(tree) = problem.place else { panic!("a tree") };
         let place = On::Tree(OnTree { piece: Some(most), ..tree });
-        let releases = cell.method.prepare(&Problem { place, ..problem }).expect("a cell");
+        let releases = cell.at.method.prepare(&Problem { place, ..problem }).expect("a cell");
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         let mut rows = Rows::default();
         let mut draw = || releases.draw(0..replicates, &mut Out { crew: &Pool, sink: &mut rows });
@@ -124,7 +129,7 @@ mod tests {
             let [whole, same, cut] = [1000, 120, 119].map(|piece| rows(&plan, &cell, piece, 2, 1));
             assert_eq!(whole, same);
             // Sums of reals from below are drawn at once in any tree.
-            let is_whole = cell.law == LawKind::Laplace && cell.method.kind() == MethodKind::EXACT;
+            let is_whole = cell.at.law == LawKind::Laplace && cell.at.method.kind() == MethodKind::EXACT;
             assert_eq!(whole == cut, is_whole, "{}", cell.words());
         }
     }

@@ -73,12 +73,12 @@ struct Ready<'a> {
 fn own_pairs<'a>(plan: &'a Plan, cell: &Cell) -> Option<&'a Pairs> {
     let Some(Certify::Pairs(pairs)) = &plan.config.certify else { return None };
     let first = || plan.cells.iter().find(|other| other.has_chain_of(cell));
-    (cell.method.is_chain() && first().is_some_and(|first| first.key == cell.key)).then_some(pairs)
+    (cell.at.method.is_chain() && first().is_some_and(|first| first.key == cell.key)).then_some(pairs)
 }
 
 /// The parts of pairs: how many, and the rough cost of one in random words.
 fn parts(pairs: &Pairs, cell: &Cell) -> (u64, u64) {
-    let steps = COUPLED_STEPS.min(pairs.max_steps).saturating_mul(10 * cell.method.kind().facts().words);
+    let steps = COUPLED_STEPS.min(pairs.max_steps).saturating_mul(10 * cell.at.method.kind().facts().words);
     engine::parts(pairs.pairs.saturating_mul(pairs.lag.len() as u64).saturating_mul(steps), pairs.pairs)
 }
 
@@ -112,7 +112,7 @@ impl Kind for Release {
 
     fn objection(plan: &Plan, cell: usize, rows: Look) -> Result<Option<String>> {
         let cell = &plan.cells[cell];
-        if !cell.method.is_chain() {
+        if !cell.at.method.is_chain() {
             return Ok(None);
         }
         let (mut releases, mut steps) = (0, 0);

@@ -174,7 +174,7 @@ impl Sink for ReleaseTables<'_> {
         }
         // What is not released is a chain that never moved.
         let releases = self.levels.0.first().map_or(0, Level::releases);
-        let stuck = if cell.method.is_chain() { cell.replicates.saturating_sub(releases) } else { 0 };
+        let stuck = if cell.at.method.is_chain() { cell.replicates.saturating_sub(releases) } else { 0 };
         let mixing = std::mem::take(&mut self.mixing.0).rows(Key(cell.key));
         let entries = self.table.as_mut().map_or_else(Vec::new, |of| of.entries.0.close(cell, of.table));
         let mut certified = None;
@@ -187,7 +187,7 @@ impl Sink for ReleaseTables<'_> {
             file.push(&row)?;
         }
         // A chain that has nothing to choose draws its law.
-        let converged = match paid.tv_error.filter(|_| cell.method.is_chain()) {
+        let converged = match paid.tv_error.filter(|_| cell.at.method.is_chain()) {
             Some(_) => Convergence::Converged,
             None => convergence(cell, &mixing, &entries, stuck),
         };
@@ -250,13 +250,13 @@ struct DrawsFile<'a> {
 
 impl<'a> DrawsFile<'a> {
     fn begin(folder: &'a RunFolder, cell: &Cell, table: &InvariantTable) -> Result<Self> {
-        let integer = cell.method.keeps_integers() && !cell.law.is_continuous();
+        let integer = cell.at.method.keeps_integers() && !cell.at.law.is_continuous();
         let kind = if integer { Kind::I64 } else { Kind::F64 };
         let numbers = [".chain", ".iteration", ".draw"].map(|name| Field::new(name, Kind::U64));
         let entries = table.names.iter().map(|name| Field::new(name, kind));
         let fields = numbers.into_iter().chain(entries).collect();
         let rows = folder.rows(&format!("cells/{}/draws.parquet", cell.key_text()), fields)?;
-        Ok(Self { rows, chained: cell.method.is_chain(), integer, written: 0 })
+        Ok(Self { rows, chained: cell.at.method.is_chain(), integer, written: 0 })
     }
 
     fn push(&mut self, draw: Draw) -> Result<()> {

@@ -30,8 +30,8 @@ pub(super) const NORMS: usize = 100_000;
 
 /// Whether a cell draws a law whose tail has a bound.
 pub(super) fn bounded(cell: &Cell) -> bool {
-    let law = matches!(cell.law, LawKind::L2 | LawKind::GeneralizedGaussian | LawKind::DiscreteGaussian);
-    law && cell.method.kind().facts().has_tails
+    let law = matches!(cell.at.law, LawKind::L2 | LawKind::GeneralizedGaussian | LawKind::DiscreteGaussian);
+    law && cell.at.method.kind().facts().has_tails
 }
 
 /// The rows of a cell; `norms`: of its releases.
@@ -40,7 +40,7 @@ pub(super) fn rows(cell: &Cell, tail: &NormTail, mut norms: Vec<f64>) -> Vec<Tai
         return Vec::new();
     }
     let scale = cell.calibration.scales[0];
-    let bound = |t: f64| match cell.law {
+    let bound = |t: f64| match cell.at.law {
         LawKind::L2 => tail.laplace(1.0 / scale, t),
         _ => tail.gaussian(scale, t),
     };

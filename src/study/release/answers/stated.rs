@@ -78,8 +78,10 @@ pub(super) fn intervals(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option<S
 fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
     let none = || vec![None; query.groups()];
     let noises: Option<Vec<Noise>> =
-        cell.calibration.laws(|scale| expected::noise(cell.law, scale)).collect();
-    let (Some(noises), Some(operation)) = (noises, expected::operation(cell.method)) else { return none() };
+        cell.calibration.laws(|scale| expected::noise(cell.at.law, scale)).collect();
+    let (Some(noises), Some(operation)) = (noises, expected::operation(cell.at.method)) else {
+        return none();
+    };
     if operation == Operation::Free {
         return unconstrained(plan, cell, query, &noises).into_iter().map(Some).collect();
     }
@@ -147,7 +149,7 @@ fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> V
             let mut known: BTreeMap<u64, Stated> = BTreeMap::new();
             let mut stated = |&members: &u64| {
                 let normal = known.len() >= SIZES;
-                let of = || of_sum(members, cell.law, scales[level], noises[level], normal);
+                let of = || of_sum(members, cell.at.law, scales[level], noises[level], normal);
                 *known.entry(members).or_insert_with(of)
             };
             members.iter().map(&mut stated).collect()
