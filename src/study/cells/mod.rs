@@ -160,6 +160,42 @@ impl CellRow {
         format!("{} noise, epsilon {}{delta}{sensitivity}{split}", self.law.name(), self.epsilon)
     }
 
+    /// What its noise is, but for the budget; equal words, equal noise at one budget. A new column stands here, used or not.
+    pub fn noise_but_budget(&self) -> String {
+        let Self {
+            cell: _,
+            data: _,
+            seed: _,
+            pooled: _,
+            epsilon: _,
+            delta,
+            sensitivity,
+            split,
+            law,
+            method: _,
+            options: _,
+            nonnegative: _,
+            chain: _,
+            lag: _,
+            max_steps: _,
+            scale: _,
+            replicates: _,
+            epsilon_total: _,
+            delta_total: _,
+            gamma: _,
+            gamma_known: _,
+            tv_error: _,
+            converged: _,
+            delta_sampling: _,
+        } = self;
+        format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
+    }
+
+    /// What its noise is.
+    pub fn noise(&self) -> String {
+        format!("{:?} {}", self.epsilon, self.noise_but_budget())
+    }
+
     /// The whole cell.
     pub fn words(&self) -> String {
         format!("{} with {}", self.method_words(), self.noise_words())

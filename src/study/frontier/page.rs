@@ -77,8 +77,8 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         Ok(true)
     })?;
     let what = |cell: &CellRow, measure: Measure| {
-        let CellRow { law, split, delta, sensitivity, method, options, nonnegative, .. } = cell;
-        format!("{measure:?} {law:?} {split:?} {delta:?} {sensitivity:?} {method:?} {options} {nonnegative}")
+        let CellRow { method, options, nonnegative, .. } = cell;
+        format!("{measure:?} {} {method:?} {options} {nonnegative}", cell.noise_but_budget())
     };
     let gone = || cells.values().filter(|cell| run.failed.contains_key(&cell.cell));
     let curve = |points: Vec<Point>| {

@@ -225,13 +225,9 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
         let bounds = bounds.remove(&cell.cell).unwrap_or_default();
         Line { cell, times: rows.remove(0), bounds }
     });
-    let noise = |cell: &CellRow| {
-        let CellRow { law, epsilon, delta, sensitivity, .. } = cell;
-        format!("{law:?} {epsilon:?} {delta:?} {sensitivity:?}")
-    };
     let mut page = Page::default();
-    for lines in grouped(lines, |line: &Line| noise(line.cell)) {
-        let failed = run.printed_failed().filter(|cell| noise(cell) == noise(lines[0].cell));
+    for lines in grouped(lines, |line: &Line| line.cell.noise()) {
+        let failed = run.printed_failed().filter(|cell| cell.noise() == lines[0].cell.noise());
         // Of chains whose marginals are known, their own distance.
         let truth = |(method, options): &(MethodKind, String)| {
             let line = lines.iter().find(|line| {

@@ -300,7 +300,7 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
 fn ratios(run: &str, parts: &[Parts]) -> Page {
     let mut body = Vec::new();
     for (cell, rows) in parts.iter().filter(|(cell, _)| cell.method == MethodKind::EXACT) {
-        let noise = |c: &CellRow| (c.law, c.epsilon, c.delta, c.sensitivity, c.nonnegative, c.split.clone());
+        let noise = |cell: &CellRow| (cell.noise(), cell.nonnegative);
         let squares = |kind: MethodKind| kind.with(|_| None).projection() == Some(Projection::L2);
         let same = |other: &CellRow| squares(other.method) && noise(other) == noise(cell);
         let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };

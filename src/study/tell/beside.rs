@@ -73,7 +73,7 @@ struct Beside<'a> {
 }
 
 /// Columns that tell rows apart.
-const TELLING: [&str; 19] = [
+pub(super) const TELLING: [&str; 19] = [
     "law",
     "split",
     "sensitivity",

@@ -346,3 +346,21 @@ pub(in crate::study) fn fields<R: Record>(row: &R) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{AXES, AxisName};
+    use crate::table::Record;
+
+    /// Every axis is a column of cells, and tells their records apart; a lag is told by the tables of a study of meetings.
+    #[test]
+    fn records_tell_every_axis() {
+        for axis in AXES {
+            let key = axis.keys[0];
+            assert!(CellRow::COLUMNS.iter().any(|column| column.name == key), "{key}");
+            assert!(CELL.contains(&key) || axis.name == AxisName::Lag, "{key}");
+            assert!(!axis.of_noise || super::super::beside::TELLING.contains(&key), "{key}");
+        }
+    }
+}

@@ -71,10 +71,7 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
         cells.iter().map(|(cell, levels)| (cell.cell, levels)).collect();
     let is_shown = |cell: &&CellRow| drawn.contains_key(&cell.cell) || run.failed.contains_key(&cell.cell);
     // Cells that share a table: everything but epsilon, level and method.
-    let table = |cell: &&CellRow| {
-        let CellRow { law, split, delta, sensitivity, .. } = cell;
-        format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
-    };
+    let table = |cell: &&CellRow| cell.noise_but_budget();
     let page = |cells: Vec<&CellRow>| {
         let law = cells[0].law.name();
         let mut lines: Vec<Line> = Vec::new();

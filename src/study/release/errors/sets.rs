@@ -26,15 +26,10 @@ pub(in super::super) fn side_by_side(runs: &[Named]) -> Result<Page> {
                 lines.extend(levels.into_iter().map(|level| (*part, cell, level)));
             }
         }
-        let noise = |(_, cell, _): &Line| self::noise(cell);
+        let noise = |(_, cell, _): &Line| cell.noise_but_budget();
         page = grouped(lines, noise).into_iter().fold(page, |page, lines| page.and(table(&parts, &lines)));
     }
     Ok(page)
-}
-
-/// What the cells of a table share.
-fn noise(CellRow { law, split, delta, sensitivity, .. }: &CellRow) -> String {
-    format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
 }
 
 /// Epsilon, method and level by data set.
@@ -64,7 +59,8 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
                 }
                 let failed = |part: &&Named| {
                     let here = |cell: &CellRow| cell.epsilon == epsilon && method(cell) == *words;
-                    part.printed_failed().any(|cell| here(cell) && noise(cell) == noise(lines[0].1))
+                    part.printed_failed()
+                        .any(|cell| here(cell) && cell.noise_but_budget() == lines[0].1.noise_but_budget())
                 };
                 let error = |part: &&Named| match of(part) {
                     Some((.., row)) => with_error(row.estimate()),
