@@ -3,7 +3,7 @@
 
 use crate::place::Place;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -186,6 +186,29 @@ fn parts<'a>(all: &'a Value, sources: &[(&str, &'static str)]) -> Vec<(&'a Value
     }
     parts.retain(|(part, _)| part["properties"].is_object());
     parts
+}
+
+/// The page of dependencies has every direct one of every crate here, and no other.
+#[test]
+fn every_dependency_is_told() {
+    let mut used = BTreeSet::new();
+    for folder in [".", "crates/core", "crates/oracle", "crates/worlds", "python", "fuzz"] {
+        let manifest: toml::Table = read(&format!("{folder}/Cargo.toml")).parse().unwrap();
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let all = manifest.get(kind).and_then(toml::Value::as_table).into_iter().flatten();
+            used.extend(all.map(|(name, _)| name.clone()).filter(|name| !name.starts_with("congenial")));
+        }
+    }
+    let page = read("docs/explanation/dependencies.md");
+    let first = |line: &str| line.strip_prefix("| `")?.split('|').next().map(str::to_owned);
+    let told: BTreeSet<String> = page
+        .lines()
+        .filter_map(|line| first(line))
+        .flat_map(|names| {
+            names.split(',').map(|name| name.trim_matches([' ', '`']).to_owned()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(told, used);
 }
 
 /// Every key of a config stands in the reference, from the declarations.

@@ -45,6 +45,10 @@ pub mod pace;
 pub mod privacy;
 pub mod rng;
 
+/// Its example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 #[cfg(test)]
 mod against;
 #[cfg(test)]

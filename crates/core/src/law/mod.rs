@@ -4,9 +4,26 @@
 //! Conditioning needs the weight alone ([`Law::log_weight`]) and exact draws along a line of the
 //! lattice ([`LineLaw`]). On a general lattice of integer vectors a law is a function of a norm
 //! ([`LatticeLaw`]).
+//!
+//! Laws of one dimension are distributions of the crate `rand`, and take any of its generators:
+//!
+//! ```
+//! # fn main() -> Result<(), congenial_core::Error> {
+//! use congenial_core::law::DoubleGeometric;
+//! use congenial_core::rng::{Role, TaskKey, stream};
+//! use rand::distr::Distribution;
+//!
+//! let law = DoubleGeometric::new(2.0)?; // lambda, in counts
+//! let rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+//! let noise: Vec<i64> = law.sample_iter(rng).take(5).collect();
+//! assert_eq!(noise.len(), 5);
+//! # Ok(())
+//! # }
+//! ```
 
 mod blocks;
 mod discrete_gaussian;
+mod distribution;
 mod double_geometric;
 mod elementary;
 mod euclidean_laplace;

@@ -179,7 +179,7 @@ impl Words {
     const BASE: u64 = 12;
 }
 
-impl rand_core::TryRng for Words {
+impl rand::TryRng for Words {
     type Error = std::convert::Infallible;
 
     fn try_next_u64(&mut self) -> std::result::Result<u64, Self::Error> {
@@ -254,8 +254,7 @@ mod tests {
             false,
             3,
             |words| {
-                let mut keys: Vec<(u64, i64)> =
-                    (0..3).map(|i| (rand_core::Rng::next_u64(words), i)).collect();
+                let mut keys: Vec<(u64, i64)> = (0..3).map(|i| (rand::Rng::next_u64(words), i)).collect();
                 keys.sort_unstable();
                 keys.into_iter().map(|(_, i)| i).collect()
             },
@@ -269,7 +268,7 @@ mod tests {
         // With a coin before them: the first bit of a word.
         let mut sides: BTreeMap<Vec<i64>, f64> = BTreeMap::new();
         let map = |words: &mut Words| {
-            (0..3).map(|i| (rand_core::Rng::next_u64(words) >> if i == 0 { 63 } else { 56 }) as i64).collect()
+            (0..3).map(|i| (rand::Rng::next_u64(words) >> if i == 0 { 63 } else { 56 }) as i64).collect()
         };
         all_orders(true, 2, map, &mut |output, p| *sides.entry(output.to_vec()).or_default() += p);
         assert_eq!(sides.len(), 4);

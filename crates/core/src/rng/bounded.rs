@@ -1,6 +1,6 @@
 //! Bounded integers.
 
-use rand_core::Rng;
+use rand::Rng;
 
 /// Uniform on `0..n`, exactly; `n >= 1`.
 ///

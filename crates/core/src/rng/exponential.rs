@@ -2,7 +2,7 @@
 
 use super::xoshiro::{LANES, Row, Streams};
 use super::{uniform::open01, ziggurat::Layers};
-use rand_core::Rng;
+use rand::Rng;
 use std::sync::LazyLock;
 
 const TAIL: f64 = 7.697_117_470_131_05;

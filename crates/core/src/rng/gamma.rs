@@ -1,7 +1,7 @@
 //! Gamma draws.
 
 use super::{normal::normal, uniform::open01};
-use rand_core::Rng;
+use rand::Rng;
 
 /// Gamma with the given shape >= 1 and rate 1.
 ///

@@ -1,7 +1,7 @@
 //! Geometric draws.
 
 use super::exponential::exponential;
-use rand_core::Rng;
+use rand::Rng;
 
 /// Geometric on 0, 1, 2, …: `P(k) = (1 - a) a^k` with `a = exp(-1/scale)`.
 ///

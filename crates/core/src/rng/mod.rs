@@ -34,7 +34,7 @@ pub use odds::Odds;
 pub use packed::Packed;
 pub(crate) use packed::PackedLanes;
 pub use piece::piece_stream;
-pub use rand_core::Rng;
+pub use rand::Rng;
 pub use stream::{Role, Stream, TaskKey, stream};
 pub use uniform::{open01, sign};
 pub use xoshiro::LANES;

@@ -1,7 +1,7 @@
 //! Standard normal draws, distribution function and quantile.
 
 use super::{exponential::exponential, uniform::open01, ziggurat::Layers};
-use rand_core::Rng;
+use rand::Rng;
 use std::sync::LazyLock;
 
 const TAIL: f64 = 3.654_152_885_361_009;

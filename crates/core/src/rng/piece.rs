@@ -1,7 +1,7 @@
 //! The random stream of a piece of a task.
 
 use super::stream::{Stream, TaskKey, hashed};
-use rand_core::SeedableRng;
+use rand::SeedableRng;
 use sha2::Digest;
 
 /// The stream of one piece of a task: of a tree, a range of the nodes of a level.
@@ -19,7 +19,7 @@ pub fn piece_stream(key: TaskKey, level: u32, piece: u32) -> Stream {
 mod tests {
     use super::super::{Role, stream};
     use super::*;
-    use rand_core::Rng;
+    use rand::Rng;
 
     #[test]
     fn every_piece_has_a_stream_of_its_own() {

@@ -1,7 +1,7 @@
 //! The random stream of a task.
 
 use super::xoshiro::Xoshiro256PlusPlus;
-use rand_core::SeedableRng;
+use rand::SeedableRng;
 use sha2::{Digest, Sha256};
 
 /// The generator of every stream.
@@ -59,7 +59,7 @@ pub(super) fn hashed(key: TaskKey) -> Sha256 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::Rng;
+    use rand::Rng;
 
     const KEY: TaskKey = TaskKey { seed: 1, cell: 2, replicate: 3, role: Role::Noise };
 

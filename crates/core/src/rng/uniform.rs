@@ -1,6 +1,6 @@
 //! Uniform numbers.
 
-use rand_core::Rng;
+use rand::Rng;
 
 /// Uniform on the open interval (0, 1): the 2^52 midpoints `(k + 1/2) / 2^52`.
 ///

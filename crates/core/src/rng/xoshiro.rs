@@ -1,7 +1,8 @@
 //! The generator: xoshiro256++ (Blackman and Vigna 2021, Scrambled linear pseudorandom number generators), one stream or several
 //! side by side.
 
-use rand_core::{Rng, SeedableRng, TryRng, utils};
+use rand::rand_core::utils;
+use rand::{Rng, SeedableRng, TryRng};
 use std::convert::Infallible;
 
 /// xoshiro256++ with 256 bits of state: fast, equidistributed in 4 dimensions, and predictable.
