@@ -1,6 +1,6 @@
-//! One release of a large tree, everything that it does counted (noise, projection, check, errors by level), in raw xoshiro256++ words a node of the
-//! same process, and what two threads gain within one release beside what they gain on raw words. `LEAVES=10157420`: another size than a million.
-//! `--test`: tiny, without figures.
+//! One release of a large tree, everything that it does counted (noise, projection, check, errors by level), in raw
+//! xoshiro256++ words a node of the same process, and what two threads gain within one release beside what they gain on
+//! raw words. `LEAVES=10157420`: another size than a million. `--test`: tiny, without figures.
 
 use congenial::engine::Pool;
 use congenial::rng::{Rng, Role, TaskKey, stream};

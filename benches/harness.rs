@@ -1,6 +1,6 @@
-//! What the harness costs beside the draws, whole runs of the command, in raw xoshiro256++ words of the same process: by error row,
-//! by cell, by release of a method that is a program, and on two threads against one, beside what two threads of raw words gain on the machine as it is.
-//! `--test`: tiny, without figures.
+//! What the harness costs beside the draws, whole runs of the command, in raw xoshiro256++ words of the same process:
+//! by error row, by cell, by release of a method that is a program, and on two threads against one, beside what two
+//! threads of raw words gain on the machine as it is. `--test`: tiny, without figures.
 
 use congenial::law::{DoubleGeometric, Law};
 use congenial::rng::{Rng, Role, TaskKey, stream};

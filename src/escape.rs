@@ -1,5 +1,6 @@
-//! Text of others, such as names in data and notes, so that it acts on nobody who reads it: on a terminal [`shown`] and [`line`], in excerpts of
-//! files [`masked`], in files of values [`field`]. What markdown, LaTeX and HTML make of signs is escaped where those are written, on top of it.
+//! Text of others, such as names in data and notes, so that it acts on nobody who reads it: on a terminal [`shown`] and
+//! [`line`], in excerpts of files [`masked`], in files of values [`field`]. What markdown, LaTeX and HTML make of signs
+//! is escaped where those are written, on top of it.
 
 use std::borrow::Cow;
 
@@ -24,8 +25,8 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same in as many bytes, with question marks: for texts in which places are known. A carriage return stays where it is a part of the end
-/// of a line.
+/// The same in as many bytes, with question marks: for texts in which places are known. A carriage return stays where
+/// it is a part of the end of a line.
 pub fn masked(text: &str) -> Cow<'_, str> {
     let ends = |at: usize| text.as_bytes().get(at + 1) == Some(&b'\n');
     let masks = |(at, c): (usize, char)| acts(c) && c != '\t' && !(c == '\r' && ends(at));

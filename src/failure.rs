@@ -84,9 +84,9 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the worse
-    /// (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains have not converged), 6 for incompatible results,
-    /// 7 for cells that are gone, 130 for what was stopped.
+    /// 1 for what could not be written or came out wrong; 2 for usage, config, data and files; 3 for a change for the
+    /// worse (or any, where none is wanted), 4 for nothing to compare, 5 when cells failed (or, with `--strict`, chains
+    /// have not converged), 6 for incompatible results, 7 for cells that are gone, 130 for what was stopped.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Write { .. } | Self::Wrong(_) => 1,

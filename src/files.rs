@@ -36,7 +36,8 @@ pub(crate) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     entries.map_err(|e| Failure::io(folder, "cannot read", e))
 }
 
-/// The bytes of a file that is read in one piece. `tried`: what an error says that could not be done. Refused: as [`open`]; more than 64 MiB.
+/// The bytes of a file that is read in one piece. `tried`: what an error says that could not be done. Refused: as
+/// [`open`]; more than 64 MiB.
 pub(crate) fn bytes(path: &Path, tried: &str) -> Result<Vec<u8>> {
     let failed = |e: std::io::Error| Failure::io(path, tried, e);
     let mut bytes = Vec::new();
@@ -84,8 +85,8 @@ pub(crate) fn replace_with(
     synced.and_then(|()| sync_folder(folder)).map_err(|e| Failure::write(&place, e))
 }
 
-/// The same by the path that somebody gave: of a link the file to which it leads is replaced, and what is no file, a device or a pipe, is written to. Errors: also a
-/// path without a name.
+/// The same by the path that somebody gave: of a link the file to which it leads is replaced, and what is no file, a
+/// device or a pipe, is written to. Errors: also a path without a name.
 pub(crate) fn replace_at(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let target = fs::canonicalize(path).ok().filter(|_| is_link).unwrap_or_else(|| path.to_owned());

@@ -10,26 +10,29 @@
 //!
 //! # The data flow
 //!
-//! Arrows point one way: a TOML file is checked (`config`, by the `catalogue` of laws and methods), expanded to cells with
-//! keys (`grid`), and planned as a `study` (releases, meetings, privacy, composition), which says how a cell is drawn (a method on a problem: [`methods`]; chains or coupled
-//! pairs and their [`diagnostics`], what it pays: [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells
-//! of any study in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules linked above are the pure core, a
-//! crate of its own (`congenial-core`): no files, threads, tables or clock.
+//! Arrows point one way: a TOML file is checked (`config`, by the `catalogue` of laws and methods), expanded to cells
+//! with keys (`grid`), and planned as a `study` (releases, meetings, privacy, composition), which says how a cell is
+//! drawn (a method on a problem: [`methods`]; chains or coupled pairs and their [`diagnostics`], what it pays:
+//! [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells of any study
+//! in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules
+//! linked above are the pure core, a crate of its own (`congenial-core`): no files, threads, tables or clock.
 //!
 //! # What a change touches
 //!
-//! A column: its declaration in `table!`, and the line that computes it. A method: its file in [`methods`] and its line in
-//! [`methods::MethodKind::ALL`]; if it moves noise, its oracle. A law: its file in [`law`], with the traits of the samplers that serve it (on trees
-//! [`exact::TreeLaw`], on tables [`exact::ExactLattice`] or [`exact::ContinuousExact`]), a row and an arm in `methods/laws.rs`; its formula in
-//! `verify/judge.rs` and `study/cells/expected.rs`, so that it is compared. `tests/all/catalogue.rs` draws every method under every law. A study: a folder in `study`, with
-//! its part of the config, and a line in `STUDIES`.
+//! A column: its declaration in `table!`, and the line that computes it. A method: its file in [`methods`] and its line
+//! in [`methods::MethodKind::ALL`]; if it moves noise, its oracle. A law: its file in [`law`], with the traits of the
+//! samplers that serve it (on trees [`exact::TreeLaw`], on tables [`exact::ExactLattice`] or
+//! [`exact::ContinuousExact`]), a row and an arm in `methods/laws.rs`; its formula in `verify/judge.rs` and
+//! `study/cells/expected.rs`, so that it is compared. `tests/all/catalogue.rs` draws every method under every law. A
+//! study: a folder in `study`, with its part of the config, and a line in `STUDIES`.
 //!
 //! # What to build on
 //!
-//! The pure core, by itself: [`exact`], [`imaging`], [`kernel`] with [`chain`] and [`coupling`], on [`invariant`] and [`law`]; a dependency on `congenial-core` is that alone. Of the harness: `own` and `cli::main`,
-//! to add a method and keep the whole command (`examples/own_method.rs`); `study` and `making`, to plan a config and make a run of it; `store::Run` with the rows that `study`
-//! declares, to read one. The other modules of the harness are public for the tests and the Python package; they follow its needs. `scripts/semver` tells what changed between two
-//! commits.
+//! The pure core, by itself: [`exact`], [`imaging`], [`kernel`] with [`chain`] and [`coupling`], on [`invariant`] and
+//! [`law`]; a dependency on `congenial-core` is that alone. Of the harness: `own` and `cli::main`, to add a method and
+//! keep the whole command (`examples/own_method.rs`); `study` and `making`, to plan a config and make a run of it;
+//! `store::Run` with the rows that `study` declares, to read one. The other modules of the harness are public for the
+//! tests and the Python package; they follow its needs. `scripts/semver` tells what changed between two commits.
 //!
 //! # Not for releasing real data
 //!

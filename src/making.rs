@@ -1,4 +1,5 @@
-//! Making a run: its folder is claimed, its cells are drawn, its tables get their name. Verbs of the command line and other programs share this.
+//! Making a run: its folder is claimed, its cells are drawn, its tables get their name. Verbs of the command line and
+//! other programs share this.
 //!
 //! Nothing here prints, waits for signals or ends the process: who makes a run is told what goes on ([`Hearer`]) and may stop it
 //! ([`crate::engine::Watch`]).
@@ -79,8 +80,8 @@ pub fn threads(given: Option<usize>) -> usize {
 
 /// Makes a run. Cells that fail are no error here; the manifest counts them.
 ///
-/// Errors: a place that cannot be used, a full disk, damaged journals, missing batches of shards; with `fail_fast` the first cell that fails; that it was
-/// stopped. What was drawn until then is kept.
+/// Errors: a place that cannot be used, a full disk, damaged journals, missing batches of shards; with `fail_fast` the
+/// first cell that fails; that it was stopped. What was drawn until then is kept.
 pub fn run(making: &Making, planned: &dyn Planned, hearer: &dyn Hearer) -> Result<Made> {
     // Read before the run, so that a mistake in them costs nothing.
     let copies = planned.copies()?;

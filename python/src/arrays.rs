@@ -1,7 +1,8 @@
 //! Numbers and arrays of the caller's: anything that `numpy.asarray` takes, by one entrance.
 //!
-//! A number is finite and at most 2^53 in size, so that a float holds every integer exactly, and integers of any type are what they say. Refused are other
-//! types than numbers, masked arrays, and what does not fit into memory, before memory is asked for.
+//! A number is finite and at most 2^53 in size, so that a float holds every integer exactly, and integers of any type
+//! are what they say. Refused are other types than numbers, masked arrays, and what does not fit into memory, before
+//! memory is asked for.
 
 use crate::failure::usage;
 use congenial::machine::free_memory;
@@ -36,8 +37,8 @@ fn shown(bytes: u128) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-/// How many things there are in an array, a list or whatever else has a length, before anything is made of it. Lists are looked into as deep as arrays have
-/// dimensions here. Errors: an array with a mask.
+/// How many things there are in an array, a list or whatever else has a length, before anything is made of it. Lists
+/// are looked into as deep as arrays have dimensions here. Errors: an array with a mask.
 pub fn size(given: &Bound<PyAny>, name: &str, depth: usize) -> PyResult<u128> {
     let masked = given.py().import("numpy.ma")?.getattr("MaskedArray")?;
     fn of(given: &Bound<PyAny>, masked: &Bound<PyAny>, name: &str, depth: usize) -> PyResult<u128> {
@@ -177,7 +178,8 @@ pub struct Rows {
     pub alone: bool,
 }
 
-/// Rows of `counts` numbers. Errors: another shape; what is not finite, or beyond 2^53; a row whose absolute values sum up to more than 2^60.
+/// Rows of `counts` numbers. Errors: another shape; what is not finite, or beyond 2^53; a row whose absolute values sum
+/// up to more than 2^60.
 pub fn rows(given: &Bound<PyAny>, name: &str, counts: usize) -> PyResult<Rows> {
     let Numbers { values, shape, shown } = numbers(given, name, false)?;
     let (rows, alone) = match shape[..] {

@@ -92,8 +92,8 @@ impl Given {
     }
 }
 
-/// The dict with a name in the place of every frame that it has as `table` of `data`, or of one of several data sets; and the columns of those, none if there is no
-/// frame.
+/// The dict with a name in the place of every frame that it has as `table` of `data`, or of one of several data sets;
+/// and the columns of those, none if there is no frame.
 fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Vec<Option<Frame>>)> {
     let as_it_is = || Ok((dict.clone(), Vec::new()));
     let Some(data) = dict.get_item("data")? else { return as_it_is() };

@@ -101,7 +101,9 @@ fn of_dict(dict: &Bound<PyDict>) -> PyResult<Frame> {
 fn of_stream(capsule: &Bound<PyCapsule>) -> PyResult<Frame> {
     let wrong = |e: ArrowError| usage(format!("frame: cannot be read: {e}"));
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: the capsule has the name that the Arrow PyCapsule interface gives to one that holds an `ArrowArrayStream`, and its caller holds it. The stream is moved out, and what is left is marked as released, as the interface asks of a consumer.
+    // SAFETY: the capsule has the name that the Arrow PyCapsule interface gives to one that holds an
+    // `ArrowArrayStream`, and its caller holds it. The stream is moved out, and what is left is marked as released, as
+    // the interface asks of a consumer.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast::<FFI_ArrowArrayStream>().as_ptr()) };
     let reader = RecordBatchStreamReader::try_new(stream).map_err(wrong)?;
     let (mut columns, mut refused) = (Columns::new(), Vec::<(String, String)>::new());

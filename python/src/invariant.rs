@@ -18,8 +18,9 @@ use std::sync::Arc;
 
 /// Equations, and inequalities, that tie counts together; with the confidential counts where they are given.
 ///
-/// Numbers are finite and at most 2^53 in size, whatever their type; counts of a table sum up to at most 2^53. Refused (`ConfigError`): what is no array of
-/// numbers, an array with a mask. `MemoryError`: what would take more memory than is left, before it is asked for.
+/// Numbers are finite and at most 2^53 in size, whatever their type; counts of a table sum up to at most 2^53. Refused
+/// (`ConfigError`): what is no array of numbers, an array with a mask. `MemoryError`: what would take more memory than
+/// is left, before it is asked for.
 #[pyclass(frozen, module = "congenial")]
 pub struct Invariant {
     pub subject: Arc<Subject>,
@@ -35,8 +36,8 @@ impl Invariant {
         self.subject.nodes()
     }
 
-    /// Checks a release, and its noise around the confidential counts: equations to rounding, inequalities, known counts, finite numbers. Errors: the first that
-    /// is broken.
+    /// Checks a release, and its noise around the confidential counts: equations to rounding, inequalities, known
+    /// counts, finite numbers. Errors: the first that is broken.
     pub fn check(&self, released: &[f64], noise: &[f64]) -> congenial::Result<()> {
         match &*self.subject {
             Subject::Hierarchy(table) => {
@@ -173,7 +174,8 @@ impl Invariant {
         Self::of_table(guarded(|| Linear::matrix(&a))?, counts)
     }
 
-    /// A tree: by node its parent; the root comes first, with itself (0), and nodes stand level by level. Every count is the sum of those below it.
+    /// A tree: by node its parent; the root comes first, with itself (0), and nodes stand level by level. Every count
+    /// is the sum of those below it.
     #[staticmethod]
     #[pyo3(signature = (parents, counts=None))]
     fn hierarchy(parents: &Bound<PyAny>, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
@@ -191,8 +193,8 @@ impl Invariant {
         Ok(Self { subject: Arc::new(Subject::Hierarchy(table)), counted, nonnegative: false })
     }
 
-    /// The invariant of a data frame: a tree, by the columns of its `levels`, or a table, by `invariants` as in `[[invariant]]` of a config. `options`: other
-    /// keys of `[data]`, as `entry`, `root`, `known`, `where`.
+    /// The invariant of a data frame: a tree, by the columns of its `levels`, or a table, by `invariants` as in
+    /// `[[invariant]]` of a config. `options`: other keys of `[data]`, as `entry`, `root`, `known`, `where`.
     #[staticmethod]
     #[pyo3(signature = (frame, *, count, levels=None, invariants=None, **options))]
     fn from_frame(
@@ -320,7 +322,8 @@ impl Invariant {
         Some(table.names.iter().map(str::to_owned).collect())
     }
 
-    /// By row of an array whether it keeps the invariant: releases where counts are given, else noise. Sums of reals hold to their rounding.
+    /// By row of an array whether it keeps the invariant: releases where counts are given, else noise. Sums of reals
+    /// hold to their rounding.
     fn holds<'py>(
         &self,
         py: Python<'py>,

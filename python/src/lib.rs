@@ -1,7 +1,7 @@
 //! The native part of the Python package `congenial`.
 //!
-//! Thin: arguments become those of the library, failures become exceptions, tables and arrays are handed over. What is computed is computed in the library,
-//! with the interpreter free for others.
+//! Thin: arguments become those of the library, failures become exceptions, tables and arrays are handed over. What is
+//! computed is computed in the library, with the interpreter free for others.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

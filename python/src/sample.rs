@@ -363,7 +363,8 @@ pub fn threads_of(given: Option<&Bound<PyAny>>) -> PyResult<usize> {
     Ok(making::threads(given.transpose()?.map(|n| n as usize)))
 }
 
-/// Draws the noise given the invariant, exactly. What is returned keeps it, or an `Error` is raised; `MemoryError` where the rows do not fit into memory.
+/// Draws the noise given the invariant, exactly. What is returned keeps it, or an `Error` is raised; `MemoryError`
+/// where the rows do not fit into memory.
 #[pyfunction]
 #[pyo3(signature = (invariant, law, size=None, seed=None, *, threads=None))]
 pub fn exact<'py>(
@@ -400,8 +401,9 @@ const TABLE_KINDS: [&str; 5] = ["l2", "l1", "nnl2", "l2-then-integer-l1", "nnl2-
 
 /// Moves noisy counts to the closest that keep the invariant. What is returned keeps it, or an `Error` is raised.
 ///
-/// `variances`: of the noise by level of a tree, for `l2` and `bluedown`; `beta`: of `l1`, by default 0.5. Other kinds refuse them. Refused are numbers beyond
-/// 2^53 in size, that are not finite or masked, and rows whose absolute values sum up to more than 2^60.
+/// `variances`: of the noise by level of a tree, for `l2` and `bluedown`; `beta`: of `l1`, by default 0.5. Other kinds
+/// refuse them. Refused are numbers beyond 2^53 in size, that are not finite or masked, and rows whose absolute values
+/// sum up to more than 2^60.
 #[pyfunction]
 #[pyo3(signature = (invariant, noisy, kind="l2", *, seed=None, variances=None, beta=None, threads=None))]
 #[allow(clippy::too_many_arguments)]

@@ -33,7 +33,8 @@ impl Watch for Waiting {
     }
 }
 
-/// Does work on a thread of its own, with the interpreter free for others; returns what it gives, or the exception of a signal or a bug, once the work has ended.
+/// Does work on a thread of its own, with the interpreter free for others; returns what it gives, or the exception of a
+/// signal or a bug, once the work has ended.
 ///
 /// `progress`: whether a line of it is shown on `sys.stderr`.
 pub fn wait<T: Send>(py: Python, progress: bool, work: impl FnOnce(&Waiting) -> T + Send) -> PyResult<T> {

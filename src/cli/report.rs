@@ -31,7 +31,8 @@ pub(super) struct Arguments {
     /// A template of the HTML page, in place of ours (see docs/how-to/pages.md)
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
-    /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each table) instead of printing
+    /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each
+    /// table) instead of printing
     #[arg(long, conflicts_with_all = ["format", "template"])]
     out: Option<PathBuf>,
     /// Of runs of several master seeds show each by itself, not all together

@@ -27,8 +27,8 @@ impl Checker<'_> {
         Err(self.error(message, span, "want `data.root`, another name for the root's level"))
     }
 
-    /// What is known. Errors: a root or levels where there is no tree; a level that does not exist or has the name of the root; a known level
-    /// below one that is not; nothing left to release; a column that is another one's.
+    /// What is known. Errors: a root or levels where there is no tree; a level that does not exist or has the name of
+    /// the root; a known level below one that is not; nothing left to release; a column that is another one's.
     fn known(&self, data: &WireData, shape: &Shape, root: &str) -> Result<Known> {
         let levels: &[String] = match shape {
             Shape::Hierarchy { levels } => levels,
@@ -91,8 +91,8 @@ impl Checker<'_> {
         Ok(known)
     }
 
-    /// The data sets with their names, and what every release of each must keep. Errors: none, or of several one without a name; two of one name; trees
-    /// beside tables.
+    /// The data sets with their names, and what every release of each must keep. Errors: none, or of several one
+    /// without a name; two of one name; trees beside tables.
     pub(super) fn data_sets(
         &self,
         wire: &Spanned<Axis<WireData>>,

@@ -26,8 +26,8 @@ const KEYS: [&str; 5] = ["command", "name", "depends", "timeout", "folder"];
 const RESERVED: [&str; 5] = ["kind", "law", "epsilon", "variances", "files"];
 
 impl Checker<'_> {
-    /// Methods of one's own that an `[[exclude]]` leaves out: by `name`, which may be that of the last argument of `command`, and by options; all of them, if it
-    /// says nothing of them.
+    /// Methods of one's own that an `[[exclude]]` leaves out: by `name`, which may be that of the last argument of
+    /// `command`, and by options; all of them, if it says nothing of them.
     pub(super) fn excluded_own(&self, wire: &WireMethod) -> Result<ExcludedOwn> {
         let mut excluded = ExcludedOwn { name: None, options: Vec::new() };
         for (key, axis) in &wire.options {
@@ -47,8 +47,8 @@ impl Checker<'_> {
         Ok(excluded)
     }
 
-    /// One method for each combination of its options, the first changing slowest. Errors: neither a command nor a name; files that cannot be read; values
-    /// that no line of the protocol holds.
+    /// One method for each combination of its options, the first changing slowest. Errors: neither a command nor a
+    /// name; files that cannot be read; values that no line of the protocol holds.
     pub(super) fn external(&self, wire: &WireMethod, span: Range<usize>) -> Result<Vec<Method>> {
         let find = |key: &str| wire.options.iter().find(|(given, _)| given == key).map(|(_, axis)| axis);
         let texts = |key: &str| find(key).map(|axis| self.texts(key, axis)).transpose();

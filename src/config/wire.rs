@@ -148,8 +148,8 @@ macro_rules! study_with {
                 #[schemars(with = $schema)]
                 $axis: Option<toml::Spanned<$crate::config::wire::Axis<$wire>>>,
             )*
-            /// Names of axes that go together, the first value of one with the first of the others, instead of every value of one with every value of the
-            /// others; several such lists in a list.
+            /// Names of axes that go together, the first value of one with the first of the others, instead of every
+            /// value of one with every value of the others; several such lists in a list.
             #[schemars(with = "Option<crate::config::wire::WireZip>")]
             zip: Option<toml::Spanned<$crate::config::wire::WireZip>>,
             $($(#[$own_meta])* $own: $own_type,)*

@@ -33,8 +33,9 @@ impl CellCost {
 /// For how long a cell is drawn to measure it, in seconds; at least one replicate.
 const MEASURED: f64 = 0.25;
 
-/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a run, each in a pool of its
-/// own, so that none helps another; nothing is kept. A cell that fails costs nothing. Errors: threads.
+/// Measures every cell by its first replicates, for a quarter of a second or at least one, on `threads` threads as in a
+/// run, each in a pool of its own, so that none helps another; nothing is kept. A cell that fails costs nothing.
+/// Errors: threads.
 pub fn measure(work: &dyn Work, threads: usize) -> Result<Vec<CellCost>> {
     let units = work.units();
     let all = pool(threads, units.len(), &[])?;

@@ -22,8 +22,8 @@ pub struct Estimate {
     pub longest: f64,
 }
 
-/// Random words that a thread takes in a second, with all that is done with them. The methods' rough costs are several times too large for some, too small for
-/// others.
+/// Random words that a thread takes in a second, with all that is done with them. The methods' rough costs are several
+/// times too large for some, too small for others.
 const SPEED: f64 = 1e9;
 
 /// Of a plan on so many threads.

@@ -281,8 +281,8 @@ fn attempt<T>(work: impl FnOnce() -> crate::Result<T>) -> std::result::Result<T,
     }
 }
 
-/// Threads for a number of jobs: never more than there are jobs or than the longest replicate has milliseconds, whose threads may share it, nor
-/// than eight for each core.
+/// Threads for a number of jobs: never more than there are jobs or than the longest replicate has milliseconds, whose
+/// threads may share it, nor than eight for each core.
 fn pool(threads: usize, jobs: usize, units: &[Unit]) -> Result<rayon::ThreadPool> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let longest = units.iter().map(|unit| unit.each.work).max().unwrap_or(0);
@@ -535,7 +535,8 @@ impl<'a, 's> Engine<'a, 's> {
         let work = unit.cost(key).saturating_add(1);
         let mut is_done = false;
         let waiting = match self.find(key) {
-            // Its rows would be left out: those of a cell that failed end with the batch that did. The closing says what does not depend on them.
+            // Its rows would be left out: those of a cell that failed end with the batch that did. The closing says
+            // what does not depend on them.
             _ if number > failed.load(Ordering::Relaxed) && start < end => {
                 Waiting::Here(Drawn::Encoded(Vec::new()), None)
             }
@@ -740,8 +741,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// Cells of ten replicates in batches of two, each of which leaves its first number. The first cell fails in its fourth batch, the second by
-    /// an objection to its last batch, the third not.
+    /// Cells of ten replicates in batches of two, each of which leaves its first number. The first cell fails in its
+    /// fourth batch, the second by an objection to its last batch, the third not.
     struct Three {
         units: Vec<Unit>,
     }

@@ -1,8 +1,9 @@
-//! Progress on stderr: a bar with the time left on a terminal, else a line at every tenth, every minute, and where something else has been under way for
-//! seconds; or told to who watches.
+//! Progress on stderr: a bar with the time left on a terminal, else a line at every tenth, every minute, and where
+//! something else has been under way for seconds; or told to who watches.
 //!
-//! All work counts, in kinds that are measured apart: a cell is prepared, drawn, summed up, and compared with others. What is left of a kind is
-//! what its work so far took, in proportion. Where nothing of a kind is done yet, nobody knows what it takes: then the time left is a least one.
+//! All work counts, in kinds that are measured apart: a cell is prepared, drawn, summed up, and compared with others.
+//! What is left of a kind is what its work so far took, in proportion. Where nothing of a kind is done yet, nobody
+//! knows what it takes: then the time left is a least one.
 
 use super::Manner;
 use crate::pace::{self, Meter};

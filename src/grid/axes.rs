@@ -41,7 +41,8 @@ impl Noise {
         (0..(axis.len)(&block.axes)).map(at).collect()
     }
 
-    /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds; those without any are left out.
+    /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds;
+    /// those without any are left out.
     pub(super) fn methods(
         &self,
         config: &Config,

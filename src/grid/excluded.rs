@@ -55,8 +55,8 @@ mod tests {
     use crate::catalogue::LawKind;
     use crate::privacy::{Amount, Measure};
 
-    /// A thousand blocks that name a cell each, of a grid of a thousand: a cell looks at one or two of them, in whichever key they differ. What is left out is
-    /// what block by block is.
+    /// A thousand blocks that name a cell each, of a grid of a thousand: a cell looks at one or two of them, in
+    /// whichever key they differ. What is left out is what block by block is.
     #[test]
     fn a_cell_looks_at_few_blocks() {
         let epsilon = |loss| Amount { loss, measure: Measure::Epsilon };

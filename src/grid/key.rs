@@ -5,8 +5,9 @@ use crate::config::{AXES, DEFAULT_STUDY};
 use crate::hash;
 use crate::input::{Keep, Subject};
 
-/// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is.
-/// Numbers are written with the fewest digits that give them back. The data enter by their own digest; the master seed where a config has several.
+/// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is. Numbers are
+/// written with the fewest digits that give them back. The data enter by their own digest; the master seed where a
+/// config has several.
 pub(super) fn cell(cell: &Cell, subject: &Subject) -> u64 {
     let seed = if cell.seeded { format!(" seed={}", cell.at.seed) } else { String::new() };
     hash::word(&(text(cell, subject) + &seed))

@@ -77,7 +77,8 @@ impl Meeting {
 }
 
 impl Cell {
-    /// epsilon and delta of measuring all levels; of a mechanism of one's own what it says, for the first change of which it says something.
+    /// epsilon and delta of measuring all levels; of a mechanism of one's own what it says, for the first change of
+    /// which it says something.
     pub fn total(&self) -> (f64, f64) {
         let declared = self.pays.and_then(|pays| Some((pays.first()?, pays.delta)));
         declared.unwrap_or((self.calibration.epsilon, self.calibration.delta))
@@ -260,8 +261,8 @@ impl Plan {
         Ok(Self { config, subject, cells, asked, certified_by, pooled: false })
     }
 
-    /// Of a config with several master seeds: a cell for those that differ in nothing else, with the replicates of all of them and the key that it has in a config
-    /// of one seed; and by cell of this plan its place there.
+    /// Of a config with several master seeds: a cell for those that differ in nothing else, with the replicates of all
+    /// of them and the key that it has in a config of one seed; and by cell of this plan its place there.
     pub fn pooled(&self) -> Option<(Self, Vec<usize>)> {
         if self.config.seeds.len() < 2 {
             return None;
@@ -449,7 +450,8 @@ fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
     }
 }
 
-/// The noise that a budget buys. `shape`: of the table's lattice, once it is needed. Errors: a budget that the law or the levels do not take.
+/// The noise that a budget buys. `shape`: of the table's lattice, once it is needed. Errors: a budget that the law or
+/// the levels do not take.
 pub fn calibrate(
     at: &Point,
     epsilon: f64,
@@ -515,7 +517,8 @@ impl OnLaw for Makes {
     }
 }
 
-/// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it; a scale that a law refuses.
+/// Refuses what no data make right: a method that serves a law, or a coupling, nowhere where the config may mean it; a
+/// scale that a law refuses.
 pub fn check(config: &Config) -> Result<()> {
     let (places, excluded) = (places(&config.data.shape), Excluded::new(&config.excludes));
     for block in &config.blocks {

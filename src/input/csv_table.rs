@@ -153,8 +153,8 @@ impl CsvTable {
 
     /// A CSV file from anywhere; `path` is its name in messages.
     ///
-    /// Refused: no header, a repeated column, and with their lines quotes that are not closed, text behind a closing quote, a row of another
-    /// length or of more than 16 MiB, text that is not UTF-8.
+    /// Refused: no header, a repeated column, and with their lines quotes that are not closed, text behind a closing
+    /// quote, a row of another length or of more than 16 MiB, text that is not UTF-8.
     pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
         Self::wanted_from_reader(path, source, &Wanted::default())
     }

@@ -51,8 +51,8 @@ impl From<Failure> for Refusal {
 impl InvariantTable {
     /// Takes a table with one row per entry and builds its invariant.
     ///
-    /// A two-way table that is complete is put in row-major order, unless other invariants number its entries; nodes of a `hierarchy` follow the rows as
-    /// further entries.
+    /// A two-way table that is complete is put in row-major order, unless other invariants number its entries; nodes of
+    /// a `hierarchy` follow the rows as further entries.
     ///
     /// Refused, with file and line: a missing column, a repeated or empty entry name, a count that is no integer or
     /// negative, no row at all, a total beyond 2^53; and every system of equations that is empty, does not fit the

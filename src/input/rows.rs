@@ -1,8 +1,8 @@
 //! CSV, row by row: every reader of such files goes through here.
 //!
-//! Fields stand between commas. Rows end with a line feed, a carriage return or both; a line without anything is no row. A field that begins
-//! with a quote ends with one, and holds what is between them: commas, line ends, and quotes that are written twice. In other fields quotes
-//! are what they are. Blanks around fields are taken off.
+//! Fields stand between commas. Rows end with a line feed, a carriage return or both; a line without anything is no
+//! row. A field that begins with a quote ends with one, and holds what is between them: commas, line ends, and quotes
+//! that are written twice. In other fields quotes are what they are. Blanks around fields are taken off.
 
 use crate::failure::{Failure, Result};
 use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
@@ -219,8 +219,8 @@ impl<'a, R: Read> Rows<'a, R> {
     }
 }
 
-/// How many bytes there are before the end of a line or a field in quotes, or in all, where a field without quotes goes on; adds where it and those
-/// behind it end, counted on from a place.
+/// How many bytes there are before the end of a line or a field in quotes, or in all, where a field without quotes goes
+/// on; adds where it and those behind it end, counted on from a place.
 #[inline]
 fn plain(bytes: &[u8], place: usize, ends: &mut Vec<usize>) -> usize {
     for (i, &byte) in bytes.iter().enumerate() {

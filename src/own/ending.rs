@@ -1,9 +1,10 @@
 //! The end of programs, and of what they have started, at every exit of this process.
 //!
-//! A program has a process group of its own, and a mark in its environment, which all that it starts inherits, also what leaves the group. So it is ended by a
-//! signal to the group, and to whoever has the mark (Linux shows environments under `/proc`; elsewhere the group is all). An exit in order calls [`end_all`], one
-//! by a signal that is waited for [`end_for_good`]. At any other exit (SIGKILL, a signal that nobody waits for, no memory) a guard does it: a process that waits
-//! for the end of a pipe whose other end this process holds.
+//! A program has a process group of its own, and a mark in its environment, which all that it starts inherits, also
+//! what leaves the group. So it is ended by a signal to the group, and to whoever has the mark (Linux shows
+//! environments under `/proc`; elsewhere the group is all). An exit in order calls [`end_all`], one by a signal that is
+//! waited for [`end_for_good`]. At any other exit (SIGKILL, a signal that nobody waits for, no memory) a guard does it:
+//! a process that waits for the end of a pipe whose other end this process holds.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
@@ -69,7 +70,8 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Starts a command in a group of its own, so that what a terminal sends to this process does not reach it. Errors: also that this process is about to exit.
+    /// Starts a command in a group of its own, so that what a terminal sends to this process does not reach it. Errors:
+    /// also that this process is about to exit.
     pub(super) fn new(mut command: Command) -> std::io::Result<Self> {
         use std::os::unix::process::CommandExt;
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -128,13 +130,15 @@ pub fn end_all() {
     end_marked(&mark);
 }
 
-/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a program by it waits (`wait_if_ending`).
+/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a
+/// program by it waits (`wait_if_ending`).
 pub fn end_for_good() {
     locked(&ALL).ending = true;
     end_all();
 }
 
-/// Does not return if this process is about to exit: what a program has failed at by that is no error of a cell, which a journal would keep.
+/// Does not return if this process is about to exit: what a program has failed at by that is no error of a cell, which
+/// a journal would keep.
 pub(super) fn wait_if_ending() {
     while locked(&ALL).ending {
         std::thread::park();

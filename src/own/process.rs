@@ -1,7 +1,8 @@
-//! A method that is a program: started once for every thread that draws, kept for all its batches, spoken to by its standard input and output.
+//! A method that is a program: started once for every thread that draws, kept for all its batches, spoken to by its
+//! standard input and output.
 //!
-//! What it does wrong is the error of the cell, with its last words on standard error: it ends, it takes longer than it may, it answers something else. It is
-//! ended then, and another one begins with the next batch.
+//! What it does wrong is the error of the cell, with its last words on standard error: it ends, it takes longer than it
+//! may, it answers something else. It is ended then, and another one begins with the next batch.
 
 use super::ending::{self, Started, locked};
 use super::protocol::{self, Wrong};
@@ -36,7 +37,8 @@ struct Shared {
 type Options = Vec<(String, String)>;
 
 impl Shared {
-    /// Refuses an answer to the handshake that is another than the first with these options, of this process or of another: cells, keys and checks rest on it.
+    /// Refuses an answer to the handshake that is another than the first with these options, of this process or of
+    /// another: cells, keys and checks rest on it.
     fn same(&self, options: &[(String, String)], words: &[String]) -> Result<(), String> {
         let mut met = locked(&self.met);
         let first = met.entry(options.to_vec()).or_insert_with(|| words.to_vec());
@@ -64,7 +66,8 @@ type Key = (u32, Vec<String>, PathBuf, u64, String);
 static PROGRAMS: Mutex<BTreeMap<Key, Arc<Program>>> = Mutex::new(BTreeMap::new());
 
 impl Program {
-    /// A command with its arguments, run in a folder. `timeout`: for each of its answers; `identity`: what else decides its releases. The same for the same.
+    /// A command with its arguments, run in a folder. `timeout`: for each of its answers; `identity`: what else decides
+    /// its releases. The same for the same.
     pub fn of(command: &[String], folder: &Path, timeout: Duration, identity: &str) -> Arc<Self> {
         let (command, folder) = (command.to_vec(), folder.to_owned());
         // A process that was forked has programs of its own.
@@ -301,7 +304,8 @@ impl Talk {
         Ok(place as u64)
     }
 
-    /// Whether it has sent no more than it said: after the first releases of a cell it is asked what it promises, and that must be its next answer.
+    /// Whether it has sent no more than it said: after the first releases of a cell it is asked what it promises, and
+    /// that must be its next answer.
     fn nothing_more(&mut self, shared: &Shared, task: &Arc<Task>) -> Result<(), Wrong> {
         if self.proved.as_ref().is_some_and(|proved| Arc::ptr_eq(proved, task)) {
             return Ok(());

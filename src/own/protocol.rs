@@ -33,8 +33,8 @@ pub(super) fn hello(out: &mut impl Write, options: &[(String, String)]) -> io::R
     out.flush()
 }
 
-/// `structure tree NODES LEVELS` with parents and levels; `structure table ENTRIES EQUATIONS TERMS INEQUALITIES TERMS` with, for both, where each begins among its
-/// terms, the entries and the coefficients of the terms, and the values.
+/// `structure tree NODES LEVELS` with parents and levels; `structure table ENTRIES EQUATIONS TERMS INEQUALITIES TERMS`
+/// with, for both, where each begins among its terms, the entries and the coefficients of the terms, and the values.
 pub(super) fn structure(out: &mut impl Write, structure: &Structure) -> io::Result<()> {
     match structure {
         Structure::Tree { parents, levels } => {
@@ -117,7 +117,8 @@ pub(super) fn promises(words: &[String]) -> Result<Promises, String> {
     }
 }
 
-/// `ready`, of a mechanism with epsilons by kind of change and delta: `ready added=EPSILON moved=EPSILON smallest=EPSILON delta=DELTA`, one epsilon at least.
+/// `ready`, of a mechanism with epsilons by kind of change and delta: `ready added=EPSILON moved=EPSILON
+/// smallest=EPSILON delta=DELTA`, one epsilon at least.
 pub(super) fn ready(words: &[String]) -> Result<Option<Declared>, Wrong> {
     let mut declared = Declared::default();
     for word in &words[1..] {

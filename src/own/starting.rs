@@ -1,5 +1,5 @@
-//! The start of programs: through this program's hidden verb, so that they end when this process ends, and beside a guard, which ends what they have started
-//! ([`super::ending`]).
+//! The start of programs: through this program's hidden verb, so that they end when this process ends, and beside a
+//! guard, which ends what they have started ([`super::ending`]).
 
 use super::ending::{self, Started, locked};
 use std::ffi::OsString;
@@ -87,7 +87,8 @@ fn guarded() -> std::io::Result<Option<Child>> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(Some)
 }
 
-/// What the hidden verb does: it asks to end with its parent, the process of this number, and becomes the program. Returns only if that fails, with why.
+/// What the hidden verb does: it asks to end with its parent, the process of this number, and becomes the program.
+/// Returns only if that fails, with why.
 pub fn become_program(command: &[String], parent: u32) -> String {
     use std::os::unix::process::CommandExt;
     let Some((program, arguments)) = command.split_first() else { return "no command".into() };

@@ -76,8 +76,8 @@ pub fn listing(rows: &[Vec<String>]) -> String {
     rows.iter().map(listed).collect()
 }
 
-/// A table in a frame. One that is too wide has its long cells broken to lines; if that is not enough it comes in several, below each other, each with
-/// the columns that say what a row is about.
+/// A table in a frame. One that is too wide has its long cells broken to lines; if that is not enough it comes in
+/// several, below each other, each with the columns that say what a row is about.
 fn framed(table: &Table, most: usize) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|text| shown(text).into_owned()).collect();
     let mut lines: Vec<Vec<String>> = std::iter::once(&table.header).chain(&table.rows).map(cells).collect();

@@ -291,8 +291,8 @@ impl Serialize for Part<'_> {
     }
 }
 
-/// Writes every figure into a folder: the picture, its data, and a specification of Vega-Lite that draws it from them. `told` hears of each file.
-/// Errors: tables; the folder.
+/// Writes every figure into a folder: the picture, its data, and a specification of Vega-Lite that draws it from them.
+/// `told` hears of each file. Errors: tables; the folder.
 pub fn write_figures(
     report: &Report,
     look: figure::Look,

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 /// Sizes from which on runs are shown against them.
 const SIZES: usize = 3;
 
-/// Time and memory of runs against the counts of their data: of runs with one study, subject and number of cells, if they have at least three sizes.
+/// Time and memory of runs against the counts of their data: of runs with one study, subject and number of cells, if
+/// they have at least three sizes.
 pub(super) fn page(runs: &[&Named]) -> Page {
     let mut groups: Vec<Vec<&Named>> = Vec::new();
     let kind = |manifest: &Manifest| (manifest.study.clone(), manifest.subject.clone(), manifest.cells);

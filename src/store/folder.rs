@@ -240,7 +240,8 @@ pub const PUBLISHED: &str = "published.csv";
 /// The file with a release by somebody else to print beside those of the run.
 pub const BESIDE: &str = "beside.csv";
 
-/// Whether a file has a name that runs give to theirs, by its name from the folder: what has it and is not of the run would be taken for it.
+/// Whether a file has a name that runs give to theirs, by its name from the folder: what has it and is not of the run
+/// would be taken for it.
 pub(super) fn is_of_a_run(name: &str) -> bool {
     name.ends_with(".parquet") || [GIVEN, RESOLVED, PUBLISHED, BESIDE].contains(&name)
 }

@@ -28,9 +28,9 @@ struct View {
 }
 
 impl Run {
-    /// Opens a folder. Refused: no manifest, a damaged one, one of another version; files that are not there, or not byte by byte what the
-    /// manifest says; a file with a name that files of runs have, which the manifest does not list. Every file that it lists is read for that, once
-    /// all have the right length.
+    /// Opens a folder. Refused: no manifest, a damaged one, one of another version; files that are not there, or not
+    /// byte by byte what the manifest says; a file with a name that files of runs have, which the manifest does not
+    /// list. Every file that it lists is read for that, once all have the right length.
     pub fn open(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder)?;
         let listed = |name: &String| manifest.files.contains_key(name);

@@ -138,8 +138,8 @@ fn pairs_of_its_own_certify_a_study() {
     assert!(cut.iter().any(|row| row.unknown.contains("of 40 pairs were cut short")), "{cut:?}");
 }
 
-/// Proposals that are narrower than the law: chains that agree with each other are far from it, and so are pairs that meet at once. Of wider
-/// ones the weights say how far they are, whatever the lags.
+/// Proposals that are narrower than the law: chains that agree with each other are far from it, and so are pairs that
+/// meet at once. Of wider ones the weights say how far they are, whatever the lags.
 #[test]
 fn narrow_proposals_are_not_certified() {
     let data = "name = \"mis\"\nseed = 4\nreplicates = 100\n[data]\ntable = \"d.csv\"\ncount = \"n\"\n";

@@ -136,7 +136,8 @@ fn lengths_are_looked_at_first() {
     place.refuses(&["report", "out"], &["errors.parquet", "1099511627776 bytes"]);
 }
 
-/// What lies in a folder that is still drawn is no part of the run: strange files are named before anything is drawn, and tables of others go.
+/// What lies in a folder that is still drawn is no part of the run: strange files are named before anything is drawn,
+/// and tables of others go.
 #[test]
 fn nothing_strange_stays_in_a_run() {
     let place = place();

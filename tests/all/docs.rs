@@ -1,4 +1,5 @@
-//! The documentation as it is: what its commands print, its figures, its keys and its links. `CONGENIAL_DOCS=write` writes anew what is ours to write.
+//! The documentation as it is: what its commands print, its figures, its keys and its links. `CONGENIAL_DOCS=write`
+//! writes anew what is ours to write.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::Place;

@@ -35,8 +35,8 @@ fn all_pay(place: &Place, change: ChangeKind, cells: usize) {
     }
 }
 
-/// What one record pays on three levels, by formulas: equalities and imaging 3 epsilon; conditioned on leaves >= 0 with the bound of its path, whose
-/// length is three; Gaussian noise by its rho.
+/// What one record pays on three levels, by formulas: equalities and imaging 3 epsilon; conditioned on leaves >= 0 with
+/// the bound of its path, whose length is three; Gaussian noise by its rho.
 #[test]
 fn budgets_on_a_tree_are_those_of_formulas() {
     let grid = r#"
@@ -92,8 +92,9 @@ fn budgets_on_tables_are_those_of_formulas() {
     }
 }
 
-/// rho, by formulas: of free noise `r tanh(r/2)` by count that changes; conditioned on known totals of two entries, the fewest here, `2r tanh r`; Gaussian
-/// noise by its own. Equal in rho, conditioning has other noise than projections; equal in epsilon it has not: the page says what that changes.
+/// rho, by formulas: of free noise `r tanh(r/2)` by count that changes; conditioned on known totals of two entries, the
+/// fewest here, `2r tanh r`; Gaussian noise by its own. Equal in rho, conditioning has other noise than projections;
+/// equal in epsilon it has not: the page says what that changes.
 #[test]
 fn budgets_as_rho_are_those_of_formulas() {
     let known = TREE_DATA.to_owned() + "known = [\"total\", \"group\"]\n";

@@ -1,7 +1,8 @@
 //! The structure of the sources, counted: circles of files, arrows back between modules, and names that should stay at home.
 //!
-//! An arrow goes from a file to the file that defines what it takes by a `use` line or a path; a re-export is followed to where the name comes from. Tests
-//! in the sources do not count, nor what the `mod.rs` of a folder takes from the files beside it: it is their door.
+//! An arrow goes from a file to the file that defines what it takes by a `use` line or a path; a re-export is followed
+//! to where the name comes from. Tests in the sources do not count, nor what the `mod.rs` of a folder takes from the
+//! files beside it: it is their door.
 //!
 //! Each number has its limit, which is what was reached last, and may only fall: `cargo test --test all house -- --nocapture` prints them all.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.

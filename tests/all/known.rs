@@ -213,8 +213,9 @@ fn names_that_only_look_alike_are_served() {
     assert!(message.contains("`group` = `x` on line 2 and `group` = `y` on line 3"), "{message}");
 }
 
-/// By listing their noise: two leaves below a known total are two entries with that total, and with one parent that is known there is one step down,
-/// so that `bluedown` is `topdown`. Where the total is measured, every output of three counts pays at most its charge.
+/// By listing their noise: two leaves below a known total are two entries with that total, and with one parent that is
+/// known there is one step down, so that `bluedown` is `topdown`. Where the total is measured, every output of three
+/// counts pays at most its charge.
 #[test]
 fn small_trees_attain_what_tables_do() {
     let leaves = "zone,count\na,2\nb,2\n";

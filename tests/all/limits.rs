@@ -112,7 +112,8 @@ fn no_memory_is_a_message() {
     assert!(message.contains("no memory is left: ") && message.contains("--resume goes on"), "{message}");
 }
 
-/// The memory of a report is that of a row, and of the cells: 20,000 of them, in every format. What a reader gets first is a screen, and the page is no burden.
+/// The memory of a report is that of a row, and of the cells: 20,000 of them, in every format. What a reader gets first
+/// is a screen, and the page is no burden.
 #[test]
 fn many_cells_fit_in_little_memory() {
     let place = place();

@@ -1,4 +1,5 @@
-//! Tables that are written in many ways, some of them damaged: every reader of CSV reads just what was written, or names the line that is wrong.
+//! Tables that are written in many ways, some of them damaged: every reader of CSV reads just what was written, or
+//! names the line that is wrong.
 
 use congenial::config::Beside;
 use congenial::failure::Failure;
@@ -73,8 +74,8 @@ impl Written {
         self.damage.map(|(row, damage)| (row % self.rows.len(), damage))
     }
 
-    /// A text with this header; `before`: what stands between the name and the number. Beside it by row the line on which it begins and that of
-    /// its last field. Names are numbered, so that they differ.
+    /// A text with this header; `before`: what stands between the name and the number. Beside it by row the line on
+    /// which it begins and that of its last field. Names are numbered, so that they differ.
     fn text(&self, header: &str, before: &str) -> (String, Vec<(u64, u64)>) {
         let mut text = if self.mark { "\u{feff}".to_owned() } else { String::new() };
         let mut lines = Vec::new();

@@ -27,7 +27,8 @@ fn line_ends(source: &[u8]) -> Vec<usize> {
     (0..source.len()).filter(ends).collect()
 }
 
-/// Where the fields of a row begin; or at which of them, which begins with a quote, the raw text says something else than the value in quotes.
+/// Where the fields of a row begin; or at which of them, which begins with a quote, the raw text says something else
+/// than the value in quotes.
 fn begins(raw: &[u8], fields: &csv::ByteRecord) -> Result<Vec<usize>, usize> {
     let (mut at, mut all) = (0, Vec::new());
     for field in fields {
@@ -234,7 +235,8 @@ fn same_table(source: &[u8]) -> Result<(), TestCaseError> {
         .map_err(|e| e.to_string());
     let plain = plain_table(source);
     let shown = String::from_utf8_lossy(source);
-    // What stands behind a quote is on a line of its row, maybe not on the first; a header is refused by the row behind it before it is looked at.
+    // What stands behind a quote is on a line of its row, maybe not on the first; a header is refused by the row behind
+    // it before it is looked at.
     match (&ours, &plain) {
         (Err(ours), Err(_)) if ours.ends_with("stands there twice") || ours.contains("the file is empty") => {
         }

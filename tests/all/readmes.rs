@@ -1,5 +1,5 @@
-//! The READMEs of the experiments quote what full runs gave: every figure with a standard error or an interval is in `results/published`, among the runs of that
-//! experiment or of another that the README names.
+//! The READMEs of the experiments quote what full runs gave: every figure with a standard error or an interval is in
+//! `results/published`, among the runs of that experiment or of another that the README names.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use std::collections::HashSet;

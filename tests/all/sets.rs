@@ -39,8 +39,8 @@ fn errors(place: &Place, folder: &str, cell: Key) -> Vec<(u32, u64, f64, f64, f6
     here.map(|row| (row.level, row.replicate, row.l1, row.l2, row.bias)).collect()
 }
 
-/// Each cell of a data set and a seed has the rows that a config of that data set and seed alone has; for any number of threads, in shards, from the resolved
-/// config.
+/// Each cell of a data set and a seed has the rows that a config of that data set and seed alone has; for any number of
+/// threads, in shards, from the resolved config.
 #[test]
 fn parts_are_configs_of_their_own() {
     let place = place(&(trees("seed = [7, 3]") + METHODS));
@@ -126,7 +126,8 @@ fn seeds_are_pooled() {
     }
 }
 
-/// All seeds together are compared with a run of one, and with another of several; cells of one run are compared by method within a data set.
+/// All seeds together are compared with a run of one, and with another of several; cells of one run are compared by
+/// method within a data set.
 #[test]
 fn all_seeds_are_compared_together() {
     let place = place(&(trees("seeds = 30") + METHODS));

@@ -198,7 +198,8 @@ fn read_all(path: &Path) -> congenial::failure::Result<()> {
     congenial::table::Reader::open(path)?.groups(|_| Ok(true))
 }
 
-/// Damaged parquet files are refused or read, whatever the library that reads them makes of it: 4,000 files with one to three bytes changed.
+/// Damaged parquet files are refused or read, whatever the library that reads them makes of it: 4,000 files with one to
+/// three bytes changed.
 #[test]
 fn damaged_parquet_is_no_panic() {
     let place = place();

@@ -1,11 +1,12 @@
-//! Kernels for `scripts/peers`, which times other libraries beside them: a line of standard input names one with its sizes, a line of standard
-//! output answers with the seconds it took and what its results are to be checked by.
+//! Kernels for `scripts/peers`, which times other libraries beside them: a line of standard input names one with its
+//! sizes, a line of standard output answers with the seconds it took and what its results are to be checked by.
 //!
 //! - `noise LAW SCALE N`: N draws; their mean and mean square.
 //! - `chain STEPS`: steps of the published chain on the 4 × 4 table, epsilon 0.25; the mean of ‖z‖₁.
 //! - `chains STEPS`: the same steps of chains side by side, seen every 25 steps.
 //! - `exact ROWS COLUMNS N`: exact draws of such a table; the mean of ‖z‖₁.
-//! - `tree BRANCHES LEVELS N`: least squares on a tree with double geometric noise of scale 2 at every node; the mean square of the leaves after it.
+//! - `tree BRANCHES LEVELS N`: least squares on a tree with double geometric noise of scale 2 at every node; the mean
+//!   square of the leaves after it.
 //! - `simplex TOTAL Y…`: the closest non-negative point with that sum, a thousand times over; the point.
 
 mod shapes;

@@ -81,8 +81,9 @@ pub fn variance(noise: Noise, operation: Operation, component: &Component, rank:
     }
 }
 
-/// The variance of an entry under noise conditioned on equations that make entries equal up to sign and leave one sum of them: so do all two-way sums of a
-/// 2 × 2 × n table, whose layers have four entries ±t with one t, and `Σ t = 0`. k equal entries weigh `exp(-k |t|/lambda)`, and signs change no law.
+/// The variance of an entry under noise conditioned on equations that make entries equal up to sign and leave one sum
+/// of them: so do all two-way sums of a 2 × 2 × n table, whose layers have four entries ±t with one t, and `Σ t = 0`. k
+/// equal entries weigh `exp(-k |t|/lambda)`, and signs change no law.
 fn of_tied(noise: Noise, component: &Component) -> Option<f64> {
     let tied = component.tied().filter(|tied| tied.zeros.is_empty())?;
     let [row] = tied.equations.rows() else { return None };
@@ -236,8 +237,8 @@ mod tests {
             .collect()
     }
 
-    /// All two-way sums of 2 × 2 × n tables kept: the variance against a sum over the lattice, and the published mean absolute errors of an entry, 0.560755
-    /// at n = 4 and epsilon 0.25, 0.148794 at n = 6 and 0.5, from the same sum.
+    /// All two-way sums of 2 × 2 × n tables kept: the variance against a sum over the lattice, and the published mean
+    /// absolute errors of an entry, 0.560755 at n = 4 and epsilon 0.25, 0.148794 at n = 6 and 0.5, from the same sum.
     #[test]
     fn three_way_tables() {
         for (n, epsilon, error) in [(4, 0.25, 0.560755), (6, 0.5, 0.148794)] {

@@ -351,9 +351,9 @@ pub fn bounded_reals() -> Vec<[System; 2]> {
     systems
 }
 
-/// Distances of the exact law of metropolized independence to its target, total variation, after some numbers of steps, which rise: a
-/// total of three entries, the first two proposed with the rate `rate`, the law `exp(-epsilon Σ |z_i|)`. By sorted weights w = p/q: a state x
-/// accepts a proposal y with probability `min(1, w(y)/w(x))`.
+/// Distances of the exact law of metropolized independence to its target, total variation, after some numbers of steps,
+/// which rise: a total of three entries, the first two proposed with the rate `rate`, the law `exp(-epsilon Σ |z_i|)`.
+/// By sorted weights w = p/q: a state x accepts a proposal y with probability `min(1, w(y)/w(x))`.
 pub fn mis_distances(epsilon: f64, rate: f64, steps: &[u64]) -> Vec<f64> {
     let reach = (12.0 / rate.min(epsilon)).ceil() as i64;
     let mut points: Vec<(f64, f64)> = (-reach..=reach)

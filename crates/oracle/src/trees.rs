@@ -229,8 +229,8 @@ impl Window<'_> {
         Some(Weights { low, log: log.collect() })
     }
 
-    /// Adds the moments of `number` nodes of a shape and, unless they are to stand alone, of everything below, given the weights of everything
-    /// outside.
+    /// Adds the moments of `number` nodes of a shape and, unless they are to stand alone, of everything below, given
+    /// the weights of everything outside.
     fn down(
         &mut self,
         shapes: &[Shape],

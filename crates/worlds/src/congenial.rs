@@ -151,8 +151,8 @@ pub(super) fn decreasing_function(settings: &Settings, rng: &mut dyn Rng) -> Res
     Ok(tally.finding(claim, tolerance, "ln f(x - a)/f(x - b) beyond alpha |a - b|"))
 }
 
-/// `ln` of the ratio of the density of `beta u_1 + (1 - beta) u_2`, both Laplace of scale `2/epsilon`, at x to that at y: (A.1), and (A.2) at
-/// 1/2. What falls as the level says is taken apart, so that no digits are lost far out.
+/// `ln` of the ratio of the density of `beta u_1 + (1 - beta) u_2`, both Laplace of scale `2/epsilon`, at x to that at
+/// y: (A.1), and (A.2) at 1/2. What falls as the level says is taken apart, so that no digits are lost far out.
 fn log_ratio(beta: f64, epsilon: f64, x: f64, y: f64) -> f64 {
     let (large, small) = (beta.max(1.0 - beta), beta.min(1.0 - beta));
     let slow = 0.5 * epsilon / large;

@@ -58,8 +58,8 @@ pub struct Compared {
     pub against: String,
     /// Where in the cell: a level, a lag, a part and scope, a statement.
     pub place: String,
-    /// `l1`, `l2`: errors; `bias`: the mean error, judged by its size; `tau`: meeting times; `gamma`; `fails`: 1 if a statement does not hold as claimed. Less is
-    /// better.
+    /// `l1`, `l2`: errors; `bias`: the mean error, judged by its size; `tau`: meeting times; `gamma`; `fails`: 1 if a
+    /// statement does not hold as claimed. Less is better.
     pub metric: &'static str,
     /// Means of both.
     pub base: f64,
@@ -77,7 +77,8 @@ pub struct Compared {
     pub verdict: Verdict,
     /// It in words; what is equal is so within a margin, which they name.
     pub told: String,
-    /// Of what is undecided: replicates of each run with which the interval would be narrow enough to tell, if means and spreads stay as they are.
+    /// Of what is undecided: replicates of each run with which the interval would be narrow enough to tell, if means
+    /// and spreads stay as they are.
     pub replicates: Option<u64>,
     /// What margins are shares of.
     #[serde(skip)]
@@ -142,7 +143,8 @@ impl Compared {
     }
 }
 
-/// Judges figures together; `within`: whether they are of cells of one run. For every one that is not identical the confidence interval of the difference at 1 - level/m for m of them.
+/// Judges figures together; `within`: whether they are of cells of one run. For every one that is not identical the
+/// confidence interval of the difference at 1 - level/m for m of them.
 pub(super) fn judge(figures: &mut [Compared], rule: &Thresholds, within: bool) {
     let tested = figures.iter().filter(|figure| figure.verdict != Verdict::Identical).count().max(1);
     let tail = rule.level / (2.0 * tested as f64);

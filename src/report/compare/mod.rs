@@ -88,9 +88,9 @@ pub struct Comparison {
 /// Compares two finished runs, cell by cell, by the thresholds of the base's config unless others are given.
 ///
 /// For every figure that is not identical the confidence interval of the difference of the means (independent
-/// replicates; Student's t with Welch's degrees of freedom, at 1 - level/m for m figures; of no width for what is computed
-/// and not drawn) decides: within
-/// ± margin times the base's mean (of a bias: the base's mean absolute error of a count) they are equal within the margin; else, if it excludes 0, changed; else undecided.
+/// replicates; Student's t with Welch's degrees of freedom, at 1 - level/m for m figures; of no width for what is
+/// computed and not drawn) decides: within ± margin times the base's mean (of a bias: the base's mean absolute error of
+/// a count) they are equal within the margin; else, if it excludes 0, changed; else undecided.
 ///
 /// Errors: files; runs of different studies or subjects; no cell and no table in common.
 pub fn compare(
@@ -181,7 +181,8 @@ pub fn compare(
     })
 }
 
-/// Compares cells of one finished run that differ by nothing else: with the first of them in the order of the config every other. Judged as by [`compare`].
+/// Compares cells of one finished run that differ by nothing else: with the first of them in the order of the config
+/// every other. Judged as by [`compare`].
 ///
 /// Errors: files; a study without such cells; no two cells that differ by this alone.
 pub fn compare_within(

@@ -12,7 +12,8 @@ use crate::privacy::{
 
 /// Tables of an invariant that are searched in full for the gamma of every row.
 const SEARCHED: usize = 200;
-/// Tables of a component that are searched in full under Gaussian laws on the integers: below about half a second, which grows with the cube.
+/// Tables of a component that are searched in full under Gaussian laws on the integers: below about half a second,
+/// which grows with the cube.
 const SEARCHED_GAUSSIAN: usize = 128;
 
 /// gamma of a cell.
@@ -72,10 +73,11 @@ enum Reason {
     Normal,
     /// Double geometric noise on all nodes of a tree, leaves >= 0: the largest [`crate::privacy::tree_gamma_bound`] of one record.
     Paths,
-    /// Double geometric noise on a table: the worst pair of all tables where they are few, else [`gamma_bound`] under bounds of entries, and 1
-    /// under other inequalities.
+    /// Double geometric noise on a table: the worst pair of all tables where they are few, else [`gamma_bound`] under
+    /// bounds of entries, and 1 under other inequalities.
     Pairs,
-    /// Theorem 2.1 of Gong and Meng: at most 1, for every law whose loss between two tables bounds the log ratio of any set's probabilities.
+    /// Theorem 2.1 of Gong and Meng: at most 1, for every law whose loss between two tables bounds the log ratio of any
+    /// set's probabilities.
     Pure,
     /// Gaussian noise on the integers of a table: [`rho_ratio`] where the tables are few.
     Renyi,

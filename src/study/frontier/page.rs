@@ -53,8 +53,8 @@ impl Curve {
     }
 }
 
-/// The curves of a run, in the order of the config, and the change that they pay for: of its first cells, as many as pages show, or of `all`.
-/// They are named by their methods, and as far as they differ by their laws and options.
+/// The curves of a run, in the order of the config, and the change that they pay for: of its first cells, as many as
+/// pages show, or of `all`. They are named by their methods, and as far as they differ by their laws and options.
 fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
     let own: HashMap<Key, FrontierRow> =
         run.run.all::<FrontierRow>()?.into_iter().map(|row| (row.cell, row)).collect();

@@ -97,12 +97,14 @@ const CLOSE: f64 = 1e-10;
 /// How far the bound of a loss may jump, relatively: that of discrete Gaussian noise comes so close to the loss itself.
 const JUMP: f64 = 1e-4;
 
-/// The epsilon, of nine digits, at which an increasing loss comes to a target above 0, or just stays below it: by the Illinois variant of regula falsi on
-/// logarithms (Dowell and Jarratt 1971), in which a loss that is proportional to epsilon is a straight line.
+/// The epsilon, of nine digits, at which an increasing loss comes to a target above 0, or just stays below it: by the
+/// Illinois variant of regula falsi on logarithms (Dowell and Jarratt 1971), in which a loss that is proportional to
+/// epsilon is a straight line.
 ///
 /// - `start`: an epsilon with a loss above 0 and finite. Elsewhere it may be 0 or infinite; there the search halves.
 ///
-/// `None` if the loss does not come within 3e-8 of the target, relatively; where it jumps over the target, within 1e-4. Errors: those of the loss.
+/// `None` if the loss does not come within 3e-8 of the target, relatively; where it jumps over the target, within 1e-4.
+/// Errors: those of the loss.
 fn solve(target: f64, start: f64, mut loss: impl FnMut(f64) -> Result<f64>) -> Result<Option<f64>> {
     let mut off = |x: f64| loss(libm::exp(x)).map(|loss| libm::log(loss / target));
     let mut a = libm::log(start);

@@ -39,8 +39,8 @@ pub(in crate::study) trait Kind: Study + Default + Send + 'static {
     fn parts(_: &Plan, _cell: usize) -> (u64, u64) {
         (0, 0)
     }
-    /// Rows of a cell twice, the second time with replicates that are counted on from a number; as they are where there are no replicates. Errors: rows that are
-    /// none.
+    /// Rows of a cell twice, the second time with replicates that are counted on from a number; as they are where there
+    /// are no replicates. Errors: rows that are none.
     fn twice(rows: Drawn, _from: u64) -> Result<[Drawn; 2]> {
         let rows = rows.encode();
         Ok([rows.clone(), rows].map(Drawn::Encoded))

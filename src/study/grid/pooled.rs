@@ -7,8 +7,8 @@ use crate::grid::Cell;
 use crate::study::kind::Tables;
 use std::marker::PhantomData;
 
-/// The tables of every cell, and summaries of the cells that stand for those of all seeds, over the replicates of all of them: what one cell with so many
-/// replicates would give.
+/// The tables of every cell, and summaries of the cells that stand for those of all seeds, over the replicates of all
+/// of them: what one cell with so many replicates would give.
 pub(in crate::study) struct PooledTables<'a, K> {
     own: &'a [Cell],
     cells: Box<dyn Tables + 'a>,

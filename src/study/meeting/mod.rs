@@ -44,8 +44,8 @@ table! {
     }
 }
 
-/// What is asked of a cell. The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks this chain for them has
-/// them.
+/// What is asked of a cell. The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks
+/// this chain for them has them.
 fn asked(plan: &Plan, cell: usize) -> Option<Asked> {
     let this = &plan.cells[cell];
     let first = |asks: fn(&Asked) -> bool| {

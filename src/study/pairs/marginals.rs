@@ -117,8 +117,8 @@ impl<'a> Comparison<'a> {
         self.parts
     }
 
-    /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of those that make the noise
-    /// floor.
+    /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of
+    /// those that make the noise floor.
     pub(in crate::study) fn part(
         &self,
         kernel: &dyn Chains,

@@ -23,7 +23,8 @@ pub struct BesideRow {
     pub note: String,
 }
 
-/// The copy that a run keeps of the release that its config names, if it names one. Errors: the file; nothing of ours that its rows could stand beside.
+/// The copy that a run keeps of the release that its config names, if it names one. Errors: the file; nothing of ours
+/// that its rows could stand beside.
 pub(super) fn copy(plan: &Plan) -> Result<Option<(&'static str, Vec<u8>)>> {
     let config = &plan.config;
     let Some(source) = &config.beside else { return Ok(None) };

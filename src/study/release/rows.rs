@@ -116,8 +116,8 @@ impl Rows {
         self
     }
 
-    /// Whether they are of releases of so many levels, and of so many counts, groups and nodes each: what says otherwise, a journal has that
-    /// nobody wrote.
+    /// Whether they are of releases of so many levels, and of so many counts, groups and nodes each: what says
+    /// otherwise, a journal has that nobody wrote.
     pub(super) fn fit(&self, levels: usize, [counts, groups, nodes]: [usize; 3]) -> bool {
         let is_level = |level: u32| (1..=levels).contains(&(level as usize));
         self.errors.iter().all(|row| is_level(row.level))

@@ -10,8 +10,8 @@ use crate::table::{Reader, Value};
 /// Points of a trace at most; of longer ones so many are drawn, evenly apart.
 const POINTS: usize = 500;
 
-/// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size; `None` where no draws were kept, or nothing
-/// varies. Errors: the file.
+/// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size;
+/// `None` where no draws were kept, or nothing varies. Errors: the file.
 pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Result<Option<Figure>> {
     let size = |entry: &&EntryRow| entry.ess;
     let known = || entries.iter().filter(|entry| entry.ess.is_some());

@@ -12,8 +12,8 @@ use crate::study::kind::Study;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Checks figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table, figure or key that the
-/// study's reports do not have.
+/// Checks figures for a study. `asked`: columns of queries, which the answers have. Errors: those of the file; a table,
+/// figure or key that the study's reports do not have.
 fn check(table: &CsvTable, study: &dyn Study, asked: &[&str]) -> Result<()> {
     let tables = study.records(&[])?;
     let list = |names: Vec<&str>| names.join(", ");
@@ -210,7 +210,8 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named]) -> Result<Page> {
 /// From here on, in standard errors, a published figure is another than ours.
 const APART: f64 = 4.0;
 
-/// How many published figures a run stands beside, and how many of them are others than ours, in a sentence; `None` without any. Errors: its files and tables.
+/// How many published figures a run stands beside, and how many of them are others than ours, in a sentence; `None`
+/// without any. Errors: its files and tables.
 pub(crate) fn summary(study: &dyn Study, run: &Named) -> Result<Option<String>> {
     let published = of(&run.run)?;
     if published.is_empty() {

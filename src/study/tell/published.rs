@@ -1,6 +1,7 @@
 //! Published figures: a file of them, for every kind of study.
 //!
-//! A figure names a table of the report (`l1_error`: what `report --out` writes as `l1_error.csv`), a column of it, and by further columns the rows beside which it stands.
+//! A figure names a table of the report (`l1_error`: what `report --out` writes as `l1_error.csv`), a column of it, and
+//! by further columns the rows beside which it stands.
 
 use crate::failure::Result;
 use crate::input::CsvTable;

@@ -32,8 +32,8 @@ pub const PRINTED: usize = 200;
 pub const PAGES: usize = 24;
 
 impl Named {
-    /// The parts of a run that pages tell by themselves: its data sets; of several master seeds the cells that stand for all of them, or those of each of the first
-    /// seeds. Errors: its cells.
+    /// The parts of a run that pages tell by themselves: its data sets; of several master seeds the cells that stand
+    /// for all of them, or those of each of the first seeds. Errors: its cells.
     pub fn parts(name: &str, run: &Run, by_seed: bool) -> Result<Vec<Self>> {
         let several = !run.manifest.seeds.is_empty();
         let by_seed = several && by_seed;

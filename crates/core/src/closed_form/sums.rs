@@ -70,7 +70,8 @@ impl IntegerNoise {
 
     /// A bound on `ln E[e^(theta z)]`; infinite where it is not known to be finite.
     ///
-    /// Double geometric: `-ln(1 - 4a/(1 - a)² sinh²(theta/2))`, as it is. Discrete Gaussian: `sigma² theta²/2` (Canonne, Kamath, Steinke 2020).
+    /// Double geometric: `-ln(1 - 4a/(1 - a)² sinh²(theta/2))`, as it is. Discrete Gaussian: `sigma² theta²/2`
+    /// (Canonne, Kamath, Steinke 2020).
     fn log_moments(self, theta: f64) -> f64 {
         match self {
             Self::DoubleGeometric(lambda) => {
@@ -120,11 +121,12 @@ fn reach(sum: &[Summand]) -> f64 {
     thetas.map(bound).fold(f64::INFINITY, f64::min)
 }
 
-/// The least c with `P(|S| <= c) >= p` for a sum S of independent integer noise, known to 1e-10 in probability and rounded outwards by that much. `None`: so
-/// wide a sum is not convolved (a period of more than 2^22 points).
+/// The least c with `P(|S| <= c) >= p` for a sum S of independent integer noise, known to 1e-10 in probability and
+/// rounded outwards by that much. `None`: so wide a sum is not convolved (a period of more than 2^22 points).
 ///
-/// Laws are convolved as products of their characteristic functions on a circle of N points: `P(|S| <= c) = (1/N) Σ_j φ(2 pi j/N) D_c(2 pi j/N)`
-/// with Dirichlet's kernel D, but for the mass that the circle wraps around, which Chernoff's bound puts below 1e-12.
+/// Laws are convolved as products of their characteristic functions on a circle of N points: `P(|S| <= c) = (1/N) Σ_j
+/// φ(2 pi j/N) D_c(2 pi j/N)` with Dirichlet's kernel D, but for the mass that the circle wraps around, which
+/// Chernoff's bound puts below 1e-12.
 ///
 /// - `p`: in (0, 1 - 1e-9).
 pub fn integer_quantile(sum: &[Summand], p: f64) -> Option<i64> {
@@ -159,8 +161,8 @@ pub fn integer_quantile(sum: &[Summand], p: f64) -> Option<i64> {
     Some(low as i64)
 }
 
-/// The least c with `P(|S| <= c) >= p` for the sum S of n independent Laplace values with lambda 1, known to 1e-9 in probability and rounded outwards by that
-/// much.
+/// The least c with `P(|S| <= c) >= p` for the sum S of n independent Laplace values with lambda 1, known to 1e-9 in
+/// probability and rounded outwards by that much.
 ///
 /// |S| is Gamma(K, 1) with `P(K = k) ∝ C(2n - k - 1, n - 1) 2^k`, k = 1 to n.
 ///

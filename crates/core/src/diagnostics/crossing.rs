@@ -22,8 +22,8 @@ impl Pair {
         (ratio, libm::hypot(relative(self.first), relative(self.second)))
     }
 
-    /// Which is smaller, if they are more than `z` standard errors of their ratio apart (where one is 0: of their difference); else, and where
-    /// an error is not known, 0.
+    /// Which is smaller, if they are more than `z` standard errors of their ratio apart (where one is 0: of their
+    /// difference); else, and where an error is not known, 0.
     pub fn sign(&self, z: f64) -> i8 {
         let (a, b) = (self.first, self.second);
         let (apart, error) = match a.mean > 0.0 && b.mean > 0.0 {
@@ -54,10 +54,11 @@ pub struct Crossing {
 
 /// The crossings of two curves that are known at some places, in order of `at`.
 ///
-/// A crossing lies between the last place at which one curve is smaller by more than `z` standard errors, and the next at which the other is. The
-/// place itself is the root of a straight line of `ln(first / second)` in `ln at`: between the two neighbouring places where the sign changes or, where it changes
-/// more than once, by weighted least squares over all places from the one to the other. Its standard error is that of the line (delta method), and says nothing of a
-/// curve that is bent between them.
+/// A crossing lies between the last place at which one curve is smaller by more than `z` standard errors, and the next
+/// at which the other is. The place itself is the root of a straight line of `ln(first / second)` in `ln at`: between
+/// the two neighbouring places where the sign changes or, where it changes more than once, by weighted least squares
+/// over all places from the one to the other. Its standard error is that of the line (delta method), and says nothing
+/// of a curve that is bent between them.
 pub fn crossings(pairs: &[Pair], z: f64) -> Vec<Crossing> {
     let mut found = Vec::new();
     let mut last: Option<usize> = None;

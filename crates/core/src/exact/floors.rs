@@ -9,8 +9,8 @@ use crate::law::IntegerLaw;
 use crate::pace;
 use std::collections::HashMap;
 
-/// `c(x) = Σ Π_v w_v(s_v)` over the noise z of the leaves with `x + z >= 0`, `s_v` the sums below the nodes (0 at known ones): its logarithm,
-/// and by how much it changes with the count of every leaf.
+/// `c(x) = Σ Π_v w_v(s_v)` over the noise z of the leaves with `x + z >= 0`, `s_v` the sums below the nodes (0 at known
+/// ones): its logarithm, and by how much it changes with the count of every leaf.
 ///
 /// One count more in leaf i allows the noise with `z_i = -(x_i + 1)` besides, one less forbids that with `z_i = -x_i`. With W(k)
 /// the mass of all noise with `z_i = k` and the other leaves as allowed by x,

@@ -13,7 +13,8 @@ const MAX_STEPS: f64 = 1e13;
 const MAX_BYTES: f64 = (1u64 << 36) as f64;
 /// Standard deviations that hold all but 1e-18 of a normal law.
 const NORMAL: f64 = 17.6;
-/// Those that the table of a sum without bounds on both sides has at least: half of a normal law has 14.6, a sum of many terms nearly as many as a normal law.
+/// Those that the table of a sum without bounds on both sides has at least: half of a normal law has 14.6, a sum of
+/// many terms nearly as many as a normal law.
 const LEAST: f64 = 14.5;
 const LEAST_OF_MANY: f64 = 16.5;
 const MANY: usize = 64;

@@ -216,8 +216,8 @@ fn global(row: &[(u32, i64)], component: &Component) -> Vec<(u32, i64)> {
     row.iter().map(|&(entry, a)| (component.entries[entry as usize], a)).collect()
 }
 
-/// By group: `v a' C⁻¹` with the variance v of its sum, its column a and the covariance C of what it and later groups add to the equations, as
-/// for normal laws.
+/// By group: `v a' C⁻¹` with the variance v of its sum, its column a and the covariance C of what it and later groups
+/// add to the equations, as for normal laws.
 fn slopes(groups: &mut [Group], variance: f64) {
     let rank = groups[0].column.len();
     // Later groups may leave equations untouched.

@@ -353,8 +353,8 @@ mod tests {
         assert!(needed > limit && needed < 100 * limit, "{needed}");
     }
 
-    /// A leaf with a large count beside many of 0 has a wide and flat table, and no wider one: no deviation of a normal law tells. Beside it a part that makes the tree
-    /// large enough to be looked at.
+    /// A leaf with a large count beside many of 0 has a wide and flat table, and no wider one: no deviation of a normal
+    /// law tells. Beside it a part that makes the tree large enough to be looked at.
     #[test]
     fn wide_flat_tables_are_not_hopeless() {
         let mut parents = vec![0, 0, 0];

@@ -4,9 +4,11 @@
 //! - [`Table`]: a truncated probability table on consecutive integers.
 //! - [`IntegerTree`]: any integer law on a hierarchy, with or without non-negativity; [`LeafFloors`]: what the floor of every
 //!   leaf does to its mass.
-//! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy; [`DownwardSampler`]: what is drawn from the root down, piece by piece.
-//! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`], [`Grouped`] (few equations), [`Klein`]
-//!   (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free dimensions) and [`Entry`] (nothing tied).
+//! - [`LaplaceTree`], [`GaussianTree`]: the continuous laws on a hierarchy; [`DownwardSampler`]: what is drawn from the
+//!   root down, piece by piece.
+//! - [`LatticeExact`]: any integer invariant, by [`GeometricSum`] (totals), [`MarginsTable`] and [`BoundedMargins`],
+//!   [`Grouped`] (few equations), [`Klein`] (Gaussian), [`EuclideanKlein`] (ℓ2), [`Truncated`] (inequalities, few free
+//!   dimensions) and [`Entry`] (nothing tied).
 //! - [`Rejection`], [`RealRejection`]: proposals of a sampler that keeps less.
 //! - [`ContinuousSampler`]: real Laplace and Gaussian noise under equations, and with [`FewDimensions`] under inequalities.
 

@@ -229,8 +229,8 @@ impl Parts {
         }
     }
 
-    /// Draws n equal terms into the scratch: their sums by powers of two, the largest first; then all sums of one size are halved at once, and
-    /// the next power of two joins them. So most draws do not wait for each other.
+    /// Draws n equal terms into the scratch: their sums by powers of two, the largest first; then all sums of one size
+    /// are halved at once, and the next power of two joins them. So most draws do not wait for each other.
     fn fill_equal<R: Rng + ?Sized>(
         &self,
         id: PartId,

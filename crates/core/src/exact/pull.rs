@@ -11,9 +11,10 @@ use std::collections::HashMap;
 /// them down again. Tables without a tilt would hold what leaves alone give. Tilting all children of a node alike changes
 /// nothing but a factor that depends on their sum, which is taken back where the sum is weighted.
 ///
-/// Every subtree has a curve: mean and variance of its sum by tilt. That of a node follows from those of its children: with
-/// the tilt `θ` inside, mean `m(θ)` and variance `v(θ)`, the tilt outside is `θ - E[(ln w)'(S)]`, `S` normal with both. The
-/// root has none outside; inside a known node the mean is 0. These are estimates for the choice of tables; what they miss is measured by the tables' defects.
+/// Every subtree has a curve: mean and variance of its sum by tilt. That of a node follows from those of its children:
+/// with the tilt `θ` inside, mean `m(θ)` and variance `v(θ)`, the tilt outside is `θ - E[(ln w)'(S)]`, `S` normal with
+/// both. The root has none outside; inside a known node the mean is 0. These are estimates for the choice of tables;
+/// what they miss is measured by the tables' defects.
 ///
 /// - `counts`: by node, those of the leaves are their floors.
 pub(super) fn tilts<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], counts: &[i64]) -> Option<Vec<f64>> {

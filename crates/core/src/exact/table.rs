@@ -211,7 +211,8 @@ impl Table {
     }
 }
 
-/// A draw from the weights on a range that are known one by one, by [`zigzag`] from a likely place in it. `target`: uniform below their sum.
+/// A draw from the weights on a range that are known one by one, by [`zigzag`] from a likely place in it. `target`:
+/// uniform below their sum.
 #[inline]
 pub(super) fn outwards(target: f64, from: i64, (lo, hi): (i64, i64), weight: impl Fn(i64) -> f64) -> i64 {
     let (mut above, mut below) = (from, from);

@@ -15,8 +15,8 @@ use std::collections::HashMap;
 /// Bounds push the free sums far from 0 where a table has many small counts: without tilting what satisfies the equations
 /// would lie beyond the tables. 0 for all groups where it is not needed.
 ///
-/// - `a`: equations × groups; `groups`: the entries of each; `region`: their bounds; `most`: standard deviations by which an equation's mean may
-///   miss 0 before weights are tilted.
+/// - `a`: equations × groups; `groups`: the entries of each; `region`: their bounds; `most`: standard deviations by
+///   which an equation's mean may miss 0 before weights are tilted.
 pub(super) fn tilts<L: IntegerLaw>(
     a: &IntMatrix,
     groups: &[Vec<u32>],

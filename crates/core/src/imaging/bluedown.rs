@@ -10,9 +10,10 @@ use crate::rng::Rng;
 
 /// Upwards, every node gets the best linear unbiased estimate of its count from its own subtree, by inverse variances
 /// (`v̂ = V_v (y_v / σ_v² + Σ ĉ / Σ V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ V_c`). Downwards, the children of a node are the
-/// non-negative least-squares fit to these estimates, weighted by `1 / V`, with the node's released count as their sum, rounded to
-/// the integers with that sum that are closest to it in L1. The root's estimate is rounded to the closest integer >= 0, a half up or down with
-/// probability 1/2 each. Known nodes are released as they are, and no other node gets less than what is known below it.
+/// non-negative least-squares fit to these estimates, weighted by `1 / V`, with the node's released count as their sum,
+/// rounded to the integers with that sum that are closest to it in L1. The root's estimate is rounded to the closest
+/// integer >= 0, a half up or down with probability 1/2 each. Known nodes are released as they are, and no other node
+/// gets less than what is known below it.
 ///
 /// Ghazi, Kamath, Manurangsi, Sealfon (2026), Denoising the US Census: Succinct Block Hierarchical Regression (arXiv
 /// 2603.10099), for one count at every node. Without non-negativity and rounding this is [`L2`]. No solver is needed: O(nodes log
@@ -70,8 +71,8 @@ impl BlueDown {
         self.estimates.combine(estimates, |_, _| ());
     }
 
-    /// Whether the noise of the root's estimate is a half, to 2^-32: [`BlueDown::release`] then reads one word, before all others, whose first
-    /// bit says where it goes.
+    /// Whether the noise of the root's estimate is a half, to 2^-32: [`BlueDown::release`] then reads one word, before
+    /// all others, whose first bit says where it goes.
     pub fn is_tied<V: Value>(&self, noise: &[V]) -> bool {
         let mut estimates = Vec::new();
         self.estimate(noise, &mut estimates);

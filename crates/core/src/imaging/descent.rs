@@ -39,7 +39,8 @@ impl Descent {
     ///
     /// - `root`: its count, of [`Descent::root`].
     /// - `noisy`: by node.
-    /// - `split`: the open children of a node, by place and as nodes; their noisy counts above the least; what they sum to, at least 0; where they go.
+    /// - `split`: the open children of a node, by place and as nodes; their noisy counts above the least; what they sum
+    ///   to, at least 0; where they go.
     pub(super) fn release<V: Value>(
         &self,
         root: i64,

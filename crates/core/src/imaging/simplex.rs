@@ -65,8 +65,8 @@ impl SimplexValue for i64 {
     }
 }
 
-/// What is left of the values above theta, less theta rounded up, and 0 for the others; the units that this leaves to hand out go to a uniform subset
-/// of the `candidates` above theta, which are positive.
+/// What is left of the values above theta, less theta rounded up, and 0 for the others; the units that this leaves to
+/// hand out go to a uniform subset of the `candidates` above theta, which are positive.
 fn give<R: Rng + ?Sized>(
     noisy: &[i64],
     lowered: impl Fn(i64) -> Option<i64>,
@@ -115,11 +115,11 @@ impl SimplexValue for f64 {
     }
 }
 
-/// Of integers whose sums do not overflow and a total > 0: the floor of the theta with `Σ max(0, value - theta) = total`, and of those above it their sum less
-/// the total, and how many.
+/// Of integers whose sums do not overflow and a total > 0: the floor of the theta with `Σ max(0, value - theta) =
+/// total`, and of those above it their sum less the total, and how many.
 ///
-/// theta = excess / count. From all values on, what lies at or below theta is left out until nothing does: theta only rises, and few rounds are
-/// needed (Michelot 1986). An integer is above theta where it is above its floor.
+/// theta = excess / count. From all values on, what lies at or below theta is left out until nothing does: theta only
+/// rises, and few rounds are needed (Michelot 1986). An integer is above theta where it is above its floor.
 fn threshold(values: &[i64], total: i64) -> (i64, i64, i64) {
     let (mut excess, mut count) = (values.iter().sum::<i64>() - total, values.len() as i64);
     loop {
@@ -209,8 +209,8 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
     shares.hand_out(total - sum, |a, b| (words[b], b).cmp(&(words[a], a)), out);
 }
 
-/// Rounds values >= 0 with this total down, or up where they are less than a grain below an integer; returns what that sums to. By value: the integer, and
-/// the key of what is left, 0 where the value is 0.
+/// Rounds values >= 0 with this total down, or up where they are less than a grain below an integer; returns what that
+/// sums to. By value: the integer, and the key of what is left, 0 where the value is 0.
 fn round_down<'a>(
     values: impl Iterator<Item = f64>,
     total: i64,
@@ -316,8 +316,8 @@ fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: i64) -> f64 {
     }
 }
 
-/// The same of what the largest sum to, from one sort. Values at theta itself count or not as rounding has it, and so does its last bit: of integers, where
-/// such values are common, it is always this one.
+/// The same of what the largest sum to, from one sort. Values at theta itself count or not as rounding has it, and so
+/// does its last bit: of integers, where such values are common, it is always this one.
 fn theta_by_sort(noisy: &[f64], variances: &[f64], total: i64) -> f64 {
     let mut ranks: Vec<(f64, usize)> = noisy.iter().zip(variances).map(|(y, v)| y / v).zip(0..).collect();
     ranks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -332,7 +332,8 @@ fn theta_by_sort(noisy: &[f64], variances: &[f64], total: i64) -> f64 {
     excess / spread
 }
 
-/// The same bits without the sort for integers of one variance, whose sums are exact in any order. `None`: they are many or large, or a value lies at theta.
+/// The same bits without the sort for integers of one variance, whose sums are exact in any order. `None`: they are
+/// many or large, or a value lies at theta.
 ///
 /// `sums`: of the variance, kept from call to call.
 fn theta_of_integers(
@@ -368,8 +369,8 @@ fn theta_of_integers(
     Some(excess / sums[count as usize])
 }
 
-/// Of the values above `excess / spread` times their variance: their sum, that of their variances, and that of theirs and of those at it. All variances are 1 where
-/// there are none. In lanes.
+/// Of the values above `excess / spread` times their variance: their sum, that of their variances, and that of theirs
+/// and of those at it. All variances are 1 where there are none. In lanes.
 #[inline]
 fn above(values: &[f64], variances: Option<&[f64]>, excess: f64, spread: f64) -> [f64; 3] {
     let mut lanes = [[0.0; 4]; 3];

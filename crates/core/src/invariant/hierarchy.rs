@@ -262,7 +262,8 @@ impl Hierarchy {
         }
     }
 
-    /// The same as [`Hierarchy::sum_up`] of noise that sums to 0 below known nodes but for rounding, which one leaf takes: known nodes have none.
+    /// The same as [`Hierarchy::sum_up`] of noise that sums to 0 below known nodes but for rounding, which one leaf
+    /// takes: known nodes have none.
     #[inline]
     pub fn sum_up_noise<V: Value>(&self, noise: &mut [V]) {
         if !self.has_known() {

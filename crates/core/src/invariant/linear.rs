@@ -321,8 +321,8 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<us
 }
 
 impl Component {
-    /// Of equations on entries that they number from 0. If they are the margins of a two-way table row by row, in whatever order, they are put into the order of
-    /// [`two_way`].
+    /// Of equations on entries that they number from 0. If they are the margins of a two-way table row by row, in
+    /// whatever order, they are put into the order of [`two_way`].
     pub(super) fn of(entries: Vec<u32>, mut rows: Vec<Row>) -> Self {
         let runs = |row: &Row| row.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
         let mut sorted = rows.clone();

@@ -7,7 +7,8 @@ use crate::crew::Crew;
 ///
 /// - `values`: of all nodes above the last level, or of all; the root's is there.
 /// - `below`: of a piece and the values of its parents, those of its children.
-/// - `seen`: of a piece of the last level and the values of its parents and its children, what is wanted of them. It may change its parents'.
+/// - `seen`: of a piece of the last level and the values of its parents and its children, what is wanted of them. It
+///   may change its parents'.
 ///
 /// Returns what was wanted, in order.
 pub fn downwards<V: Copy + Default + Send + Sync, S: Default, R: Send>(

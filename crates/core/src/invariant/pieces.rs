@@ -31,7 +31,8 @@ impl Piece {
     }
 }
 
-/// A tree cut into pieces, level by level. Every node but the root is a child in one piece, and every node above the last level a parent in one.
+/// A tree cut into pieces, level by level. Every node but the root is a child in one piece, and every node above the
+/// last level a parent in one.
 ///
 /// Where it is cut depends on the tree alone: so do the streams of the pieces, and no result on who draws them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +44,8 @@ pub struct Pieces {
 /// Nodes of a level beyond which a tree is large.
 const LARGE: usize = 1 << 15;
 
-/// Children of a piece of a large tree at most, unless one parent has more: enough that what a piece costs by itself is nothing, and few enough that threads
-/// share levels above the last.
+/// Children of a piece of a large tree at most, unless one parent has more: enough that what a piece costs by itself is
+/// nothing, and few enough that threads share levels above the last.
 const PIECE: usize = 1 << 12;
 
 impl Pieces {

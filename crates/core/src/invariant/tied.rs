@@ -5,7 +5,8 @@ use crate::lattice::{Row, gcd};
 use std::collections::HashSet;
 use std::ops::Neg;
 
-/// Equations with entries that are equal up to sign taken together: in a 2 × 2 × n table with all two-way sums kept, the four entries of every layer.
+/// Equations with entries that are equal up to sign taken together: in a 2 × 2 × n table with all two-way sums kept,
+/// the four entries of every layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tied {
     /// The equations of the groups, each by its first entry.
@@ -31,7 +32,8 @@ impl Tied {
     }
 }
 
-/// Where an entry stands among those that are equal to it: one of no higher number, and whether their signs agree. The first of all stands for all.
+/// Where an entry stands among those that are equal to it: one of no higher number, and whether their signs agree. The
+/// first of all stands for all.
 struct Forest(Vec<(u32, bool)>);
 
 impl Forest {

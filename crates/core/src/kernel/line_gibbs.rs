@@ -10,12 +10,12 @@ use crate::rng::{Rng, below, open01};
 /// Gibbs sampler of `q(z) ∝ Π_v w_v(z_v)` on a hierarchy that moves along one short vector at a time and
 /// draws the step exactly from its law along that line ([`LineLaw::line`]): no rejection, no tuning.
 ///
-/// A leaf is drawn uniformly, and with it the height of one of its ancestors: at the root's the leaf moves alone,
-/// and with it all sums above it; below, it moves against another leaf, drawn uniformly from those under
-/// the same ancestor, and the sums above that ancestor stay. So every scale of the tree mixes, whichever
-/// level carries the strongest weight. Heights are drawn in proportion to the nodes of the level that moves, but none less often
-/// than an eighth of the lowest: a move among siblings is for one leaf, a move higher up for the sums of many. With non-negativity the step is restricted to the feasible
-/// interval; single leaves alone connect all feasible points.
+/// A leaf is drawn uniformly, and with it the height of one of its ancestors: at the root's the leaf moves alone, and
+/// with it all sums above it; below, it moves against another leaf, drawn uniformly from those under the same ancestor,
+/// and the sums above that ancestor stay. So every scale of the tree mixes, whichever level carries the strongest
+/// weight. Heights are drawn in proportion to the nodes of the level that moves, but none less often than an eighth of
+/// the lowest: a move among siblings is for one leaf, a move higher up for the sums of many. With non-negativity the
+/// step is restricted to the feasible interval; single leaves alone connect all feasible points.
 ///
 /// A known node is as far as a leaf's height goes: leaves below one move against each other only, and pairs connect all feasible points
 /// there. A leaf that would move against itself is given another partner below the same known node.
@@ -149,7 +149,8 @@ impl<L: LineLaw> LineGibbs<L> {
     }
 }
 
-/// Heights from 0 to that of the highest level that is not known whole, each in proportion to the nodes of its level, at least an eighth of the leaves, in eighths.
+/// Heights from 0 to that of the highest level that is not known whole, each in proportion to the nodes of its level,
+/// at least an eighth of the leaves, in eighths.
 fn heights(hierarchy: &Hierarchy) -> Vec<usize> {
     let measured: Vec<usize> = (0..hierarchy.levels()).map(|l| hierarchy.measured(l)).collect();
     let leaves = hierarchy.leaves().iter().filter(|&&leaf| !hierarchy.is_known(leaf as usize)).count() as f64;

@@ -97,9 +97,9 @@ pub struct Forgetting {
 }
 
 impl Forgetting {
-    /// Bounds the total variation distance to the target after `t` steps: of a single component `(1 - a)^t`, since every state accepts at least
-    /// as large a part of the target's own law (Mengersen, Tweedie 1996, Thm. 2.1); of C components, one of them at each step, `Σ_c (1 - a_c/C)^t`.
-    /// At most 1.
+    /// Bounds the total variation distance to the target after `t` steps: of a single component `(1 - a)^t`, since
+    /// every state accepts at least as large a part of the target's own law (Mengersen, Tweedie 1996, Thm. 2.1); of C
+    /// components, one of them at each step, `Σ_c (1 - a_c/C)^t`. At most 1.
     pub fn distance(&self, t: u64) -> f64 {
         let count = self.accepted.len() as f64;
         let one = |a: &f64| libm::exp(t as f64 * libm::log1p(-a / count));

@@ -56,11 +56,13 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Scale of the double geometric coordinates of an over-dispersed start on a table of `entries`: twice the
     /// standard deviation that the law gives a free entry.
     fn start_scale(&self, entries: usize) -> f64;
-    /// Refuses what could carry the statistic (of squares or of absolute values, see [`LatticeLaw::part`]) of `entries` values out of 64 bits: values of 100 scales, and those that
-    /// coordinates of the start's scale or of a jump give on a basis.
+    /// Refuses what could carry the statistic (of squares or of absolute values, see [`LatticeLaw::part`]) of `entries`
+    /// values out of 64 bits: values of 100 scales, and those that coordinates of the start's scale or of a jump give
+    /// on a basis.
     ///
-    /// `widest`: the largest sum of absolute coefficients of a basis over one entry; `jump`: the largest jump of a coordinate; `unit`: whether lines have
-    /// coefficients of ±1 alone. Along others a draw lists values, and widths are bounded as squares are.
+    /// `widest`: the largest sum of absolute coefficients of a basis over one entry; `jump`: the largest jump of a
+    /// coordinate; `unit`: whether lines have coefficients of ±1 alone. Along others a draw lists values, and widths
+    /// are bounded as squares are.
     fn check_size(&self, entries: usize, widest: f64, jump: f64, unit: bool) -> Result<()> {
         let coordinate = (45.0 * self.start_scale(entries)).max(jump).max(1.0);
         let largest = 100.0 * self.scale() + widest * coordinate;

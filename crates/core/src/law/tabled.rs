@@ -3,9 +3,9 @@
 use super::{IntegerLaw, Sampler};
 use crate::rng::{Alias, Rng};
 
-/// Draws of a law on the integers by one word and a table of the sizes `|z|` below [`Tabled::end`]; the rest, less than 1 in 2,300, is drawn
-/// from the law given that it lies beyond. So nothing is cut: sizes below the end have their probabilities as [`Alias`] holds them, those beyond
-/// theirs to the rounding of f64, and the sign is exactly even.
+/// Draws of a law on the integers by one word and a table of the sizes `|z|` below [`Tabled::end`]; the rest, less than
+/// 1 in 2,300, is drawn from the law given that it lies beyond. So nothing is cut: sizes below the end have their
+/// probabilities as [`Alias`] holds them, those beyond theirs to the rounding of f64, and the sign is exactly even.
 ///
 /// Scales above 256 are drawn without a table, by [`super::Law::sample`].
 #[derive(Debug, Clone)]

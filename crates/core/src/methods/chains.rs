@@ -11,8 +11,8 @@ pub trait Chains: Send + Sync {
     /// Chains that are best run together.
     fn together(&self) -> usize;
 
-    /// Chains, each from a start of the first of its streams by steps of the second: `seen` is given the number of the chain and its state at
-    /// each of these times, which rise. Errors: no start.
+    /// Chains, each from a start of the first of its streams by steps of the second: `seen` is given the number of the
+    /// chain and its state at each of these times, which rise. Errors: no start.
     fn visit(
         &self,
         start: Start,

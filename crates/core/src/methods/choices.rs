@@ -4,11 +4,12 @@ use crate::error::Result;
 use crate::law::{DoubleGeometric, Law};
 use crate::privacy::Calibration;
 
-/// Gives the outputs of the noise of all counts to its second argument, with their probabilities; real ones on a grid of 1,024 units a count.
+/// Gives the outputs of the noise of all counts to its second argument, with their probabilities; real ones on a grid
+/// of 1,024 units a count.
 pub type Choices<'a> = Box<dyn Fn(&[i64], &mut dyn FnMut(&[i64], f64)) -> Result<()> + Send + Sync + 'a>;
 
-/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies in the middle between two of its
-/// points. Outputs that it takes for one make what is attained smaller, not larger.
+/// Real outputs are told apart on a grid of this many units a count: no quotient of counts by 2, 3 or 4 lies in the
+/// middle between two of its points. Outputs that it takes for one make what is attained smaller, not larger.
 const GRID: f64 = 1024.0;
 
 /// The outputs of a projection: one for every noise.

@@ -71,8 +71,8 @@ pub trait Define: Sync + 'static {
         Err(problem.unsupported("a study of meetings"))
     }
 
-    /// What bounds the distance of its chain on a table to its law, whatever its pairs show, if [`Facts::forgets`] says so; `None`: nothing. See
-    /// [`crate::kernel::MetropolizedIndependence::forgetting`].
+    /// What bounds the distance of its chain on a table to its law, whatever its pairs show, if [`Facts::forgets`] says
+    /// so; `None`: nothing. See [`crate::kernel::MetropolizedIndependence::forgetting`].
     fn forgetting<L: ExactLattice>(
         &self,
         _: &Problem,

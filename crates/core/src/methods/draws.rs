@@ -49,8 +49,8 @@ impl Out<'_> {
 
 /// A method that is ready for a problem: everything that does not depend on the replicate is done.
 pub trait Draws: Send + Sync {
-    /// Draws a range of replicates, checks each and hands it on. Errors: the first that breaks a promise, or cannot be drawn; those before it
-    /// were handed on.
+    /// Draws a range of replicates, checks each and hands it on. Errors: the first that breaks a promise, or cannot be
+    /// drawn; those before it were handed on.
     fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()>;
 
     /// Total variation error of a draw that the sampler itself states; NaN if unknown.

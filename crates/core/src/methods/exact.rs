@@ -130,8 +130,8 @@ fn rounds<S: DownwardSampler>(_: &S) -> bool {
 pub type Conditioned = Box<dyn Fn(&mut dyn Iterator<Item = Stream>, &mut dyn FnMut(&[i64])) + Send + Sync>;
 
 impl Problem<'_> {
-    /// The noise given the invariant, exactly, whatever the method; leaves at or above 0 where the method promises that. Errors: real noise; what the
-    /// exact sampler does not serve.
+    /// The noise given the invariant, exactly, whatever the method; leaves at or above 0 where the method promises
+    /// that. Errors: real noise; what the exact sampler does not serve.
     pub fn conditioned(&self) -> Result<Conditioned> {
         integers(self, Exactly(self))
     }

@@ -142,8 +142,8 @@ fn finite(released: &[f64]) -> Result<()> {
     }
 }
 
-/// Errors of a real release on a tree, whose sums hold as they do of our own methods: rounding of the largest count is taken out of them. Errors: a sum, or a
-/// known count, that is off by more.
+/// Errors of a real release on a tree, whose sums hold as they do of our own methods: rounding of the largest count is
+/// taken out of them. Errors: a sum, or a known count, that is off by more.
 fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> Result<()> {
     let most = released.iter().fold(1.0f64, |most, y| most.max(y.abs()));
     let rounding = 4.0 * f64::EPSILON * tree.nodes() as f64 * most;

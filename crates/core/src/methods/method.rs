@@ -118,7 +118,8 @@ impl Method {
         MethodKind::OWN.with(|_| Some(Value::Own(own)))
     }
 
-    /// With which other method it shares its noise: one of one's own with free noise, and so with all others; `None` if its streams are its own.
+    /// With which other method it shares its noise: one of one's own with free noise, and so with all others; `None` if
+    /// its streams are its own.
     pub fn noise_like(&self) -> Option<Self> {
         self.facts().is_own.then(|| MethodKind::FREE.with(|_| None))
     }
@@ -169,8 +170,8 @@ impl Method {
         self.kind.0.chains(problem)
     }
 
-    /// What bounds the distance of the method's chain to its law, whatever its pairs show, with the probability `1 - level`: `None` if its pairs alone
-    /// do; else the bound, or nothing where there is none. Errors: the chain.
+    /// What bounds the distance of the method's chain to its law, whatever its pairs show, with the probability `1 -
+    /// level`: `None` if its pairs alone do; else the bound, or nothing where there is none. Errors: the chain.
     pub fn forgetting(
         &self,
         problem: &Problem,

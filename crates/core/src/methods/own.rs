@@ -1,8 +1,9 @@
 //! Methods that are not ours: what they are given, what they promise, and how they are named.
 //!
-//! A method of one's own moves noisy counts to what is released. It is given the counts with the noise that is drawn here, and so shares it with
-//! free noise, the invariant, the variances of the noise and a seed of its own by replicate; confidential counts it is not given, unless it is a
-//! mechanism, and says what it pays. It implements [`OwnMethod`].
+//! A method of one's own moves noisy counts to what is released. It is given the counts with the noise that is drawn
+//! here, and so shares it with free noise, the invariant, the variances of the noise and a seed of its own by
+//! replicate; confidential counts it is not given, unless it is a mechanism, and says what it pays. It implements
+//! [`OwnMethod`].
 
 use crate::privacy::Declared;
 use std::collections::BTreeMap;
@@ -99,8 +100,8 @@ pub trait OwnMethod: Send + Sync {
     fn promises(&self, options: &[(String, String)]) -> Result<Promises, String>;
     /// Everything of a cell that does not depend on the replicate. Errors: why it does not serve it.
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String>;
-    /// What else than its name and options decides its releases: a part of what a cell is, so that a method that was changed is another. No blanks, commas
-    /// or equals signs.
+    /// What else than its name and options decides its releases: a part of what a cell is, so that a method that was
+    /// changed is another. No blanks, commas or equals signs.
     fn identity(&self) -> String {
         String::new()
     }
@@ -108,8 +109,8 @@ pub trait OwnMethod: Send + Sync {
 
 /// A method that is ready for a cell.
 pub trait OwnReleases: Send + Sync {
-    /// Replaces the noisy counts of some replicates, one behind the other, by what is released; of a mechanism the confidential counts, as often. `seeds`: of
-    /// each, for what the method draws itself. Errors: why it failed.
+    /// Replaces the noisy counts of some replicates, one behind the other, by what is released; of a mechanism the
+    /// confidential counts, as often. `seeds`: of each, for what the method draws itself. Errors: why it failed.
     fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String>;
 
     /// What a mechanism pays for the cell; others pay what their noise pays.
@@ -237,7 +238,8 @@ impl fmt::Display for Own {
 /// Methods of the caller's, by their names.
 static REGISTERED: Mutex<BTreeMap<String, Arc<dyn OwnMethod>>> = Mutex::new(BTreeMap::new());
 
-/// Registers methods for configs that are read from now on: `method = { kind = "external", name = "…" }`. Each takes the place of an earlier one of its name.
+/// Registers methods for configs that are read from now on: `method = { kind = "external", name = "…" }`. Each takes
+/// the place of an earlier one of its name.
 pub fn register(methods: impl IntoIterator<Item = (String, Arc<dyn OwnMethod>)>) {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).extend(methods);
 }

@@ -1,7 +1,8 @@
 //! A release of a large tree, piece by piece: every piece has a stream of its own, so that threads share one release and no row depends on
 //! how many there are.
 //!
-//! Errors of the last level, nearly all of a tree, stay in the cache of the thread that draws them, unless something is asked of single nodes.
+//! Errors of the last level, nearly all of a tree, stay in the cache of the thread that draws them, unless something is
+//! asked of single nodes.
 
 use super::draws::Out;
 use super::laws::TreeNoise;

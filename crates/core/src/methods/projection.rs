@@ -1,7 +1,7 @@
 //! What methods do with free noise, as mathematics.
 
-/// What moves free noise to the counts that keep an invariant: that by which closed forms and oracles know a method. `u` is the noise, `var` its
-/// variance by count.
+/// What moves free noise to the counts that keep an invariant: that by which closed forms and oracles know a method.
+/// `u` is the noise, `var` its variance by count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Projection {
     /// Nothing: `u`.

@@ -191,8 +191,8 @@ pub(super) fn by_chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(
     })
 }
 
-/// Free noise that is moved to the invariant. `image` moves it, and says whether the release keeps the invariant. Errors of it: a promise that is
-/// broken.
+/// Free noise that is moved to the invariant. `image` moves it, and says whether the release keeps the invariant.
+/// Errors of it: a promise that is broken.
 pub(super) fn moved(
     problem: &Problem,
     table: OnTable,

@@ -1,12 +1,13 @@
 //! What epsilon a rho stands for at a delta, and what rho an epsilon buys.
 //!
-//! Gaussian noise with the scales sigma_v pays `rho = Σ u_v² / (2 sigma_v²)` for a change u of the counts that are measured. rho adds over releases. Which epsilon follows
-//! depends on what is known beside rho:
+//! Gaussian noise with the scales sigma_v pays `rho = Σ u_v² / (2 sigma_v²)` for a change u of the counts that are
+//! measured. rho adds over releases. Which epsilon follows depends on what is known beside rho:
 //!
-//! - of integer noise, that it is rho-zCDP: the best that follows from the Rényi divergences `D_α <= α rho` (Canonne, Kamath, Steinke 2020, "The
-//!   discrete Gaussian for differential privacy", Prop. 12);
-//! - of real noise the whole curve: that of N(0, 1) beside N(mu, 1) with `mu = sqrt(2 rho)` (Balle, Wang 2018, "Improving the Gaussian
-//!   mechanism for differential privacy", Thm. 8), also where it is conditioned on equations and convex inequalities (see [`super::rho_ratio`]'s file).
+//! - of integer noise, that it is rho-zCDP: the best that follows from the Rényi divergences `D_α <= α rho` (Canonne,
+//!   Kamath, Steinke 2020, "The discrete Gaussian for differential privacy", Prop. 12);
+//! - of real noise the whole curve: that of N(0, 1) beside N(mu, 1) with `mu = sqrt(2 rho)` (Balle, Wang 2018,
+//!   "Improving the Gaussian mechanism for differential privacy", Thm. 8), also where it is conditioned on equations
+//!   and convex inequalities (see [`super::rho_ratio`]'s file).
 //!
 //! Neither is above `rho + 2 sqrt(rho ln(1/delta))` (Bun, Steinke 2016, Prop. 1.3).
 
@@ -99,7 +100,8 @@ fn order_of_rho(rho: f64, delta: f64) -> f64 {
     root(at, libm::log(most) - 100.0, libm::log(most))
 }
 
-/// The b with the largest rho: of those by [`order_of_rho`], the one whose epsilon `(1 + 2b) rho - ln(1 + 1/b)` is this one. It falls with b.
+/// The b with the largest rho: of those by [`order_of_rho`], the one whose epsilon `(1 + 2b) rho - ln(1 + 1/b)` is this
+/// one. It falls with b.
 fn order_of_epsilon(epsilon: f64, delta: f64) -> f64 {
     let log = -libm::log(delta);
     let at = |b: f64| epsilon + libm::log1p(1.0 / b) - (1.0 + 2.0 * b) * (log - libm::log1p(b)) / (b * b);
@@ -203,8 +205,8 @@ mod tests {
         }
     }
 
-    /// The law of discrete Gaussian noise itself, summed: what is stated for a change by u is never below its hockey-stick divergence, and close to it. For
-    /// real noise the same integral, on a fine grid.
+    /// The law of discrete Gaussian noise itself, summed: what is stated for a change by u is never below its
+    /// hockey-stick divergence, and close to it. For real noise the same integral, on a fine grid.
     #[test]
     fn losses_of_the_noise_itself_lie_below() {
         for (sigma, u) in [(0.6, 1.0), (2.0, 1.0), (2.0, 7.0), (15.0, 1.0), (15.0, 40.0)] {

@@ -13,12 +13,14 @@ const LEVELS: usize = 12;
 
 /// The tables of one part that satisfy everything: those of the equations that the given table has, within the inequalities.
 ///
-/// Two of them that differ by u exist where a point of the lattice lies within the region R and within `R - u` at once. That is asked in
-/// four ways, the cheap ones first: whether the given table is one of the two; whether the bounds that single constraints imply leave
-/// anything, which is certain where they do not; the same is certain where they do, if the equations are a tree: each two share one
-/// entry at most and none go round in a circle, so that intervals that agree with every equation agree with all of them; and at last by going from the
-/// given table towards both regions along the Graver basis of sums and slacks. How far a table is outside is a sum of convex functions of single
-/// sums and slacks, and such a sum is least where no step along the Graver basis makes it smaller (Murota, Saito, Weismantel 2004).
+/// Two of them that differ by u exist where a point of the lattice lies within the region R and within `R - u` at once.
+/// That is asked in four ways, the cheap ones first: whether the given table is one of the two; whether the bounds that
+/// single constraints imply leave anything, which is certain where they do not; the same is certain where they do, if
+/// the equations are a tree: each two share one entry at most and none go round in a circle, so that intervals that
+/// agree with every equation agree with all of them; and at last by going from the given table towards both regions
+/// along the Graver basis of sums and slacks. How far a table is outside is a sum of convex functions of single sums
+/// and slacks, and such a sum is least where no step along the Graver basis makes it smaller (Murota, Saito, Weismantel
+/// 2004).
 #[derive(Debug)]
 pub(super) struct Between<'a> {
     pub(super) part: &'a Bounded,

@@ -89,11 +89,12 @@ impl Budget {
     /// Calibrates the noise of `levels` levels.
     ///
     /// - Pure: `lambda_l = sensitivity / epsilon_l`, and all levels pay `Σ epsilon_l`.
-    /// - Concentrated: rho is the largest of which the accountant makes no more than epsilon ([`Accountant::rho`]), `sigma_l = sensitivity / sqrt(2 rho_l)`
-    ///   (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all levels pay `Σ rho_l`, converted back. Valid for every epsilon.
+    /// - Concentrated: rho is the largest of which the accountant makes no more than epsilon ([`Accountant::rho`]),
+    ///   `sigma_l = sensitivity / sqrt(2 rho_l)` (discrete Gaussian: Canonne, Kamath, Steinke 2020, Thm. 4), and all
+    ///   levels pay `Σ rho_l`, converted back. Valid for every epsilon.
     ///
-    /// Errors: a number outside its range, noise scales that are not finite and > 0, or shares that are not one positive number per level with the
-    /// sum 1 (to 1e-9).
+    /// Errors: a number outside its range, noise scales that are not finite and > 0, or shares that are not one
+    /// positive number per level with the sum 1 (to 1e-9).
     pub fn calibrate(&self, levels: usize) -> Result<Calibration> {
         let positive = |name, x: f64| {
             if x.is_finite() && x > 0.0 {

@@ -1,9 +1,10 @@
 //! By what two tables can differ that satisfy everything, and which of these changes are worst: the same for every noise.
 //!
-//! What releases protect are the tables with the equations' values within the inequalities. Parts that nothing ties together are looked at
-//! one by one, without the entries that cannot change. A part whose equations are a tree ([`crate::invariant::Component::tree`]), and no mere
-//! total, takes records as a tree does: one counts on every node from its leaf to the root. Elsewhere a record is one entry: it can be added
-//! where no equation holds the entry, and moved between entries of equal columns.
+//! What releases protect are the tables with the equations' values within the inequalities. Parts that nothing ties
+//! together are looked at one by one, without the entries that cannot change. A part whose equations are a tree
+//! ([`crate::invariant::Component::tree`]), and no mere total, takes records as a tree does: one counts on every node
+//! from its leaf to the root. Elsewhere a record is one entry: it can be added where no equation holds the entry, and
+//! moved between entries of equal columns.
 //!
 //! The smallest change is looked for where no record can be added or moved ([`smallest`]).
 

@@ -11,34 +11,36 @@
 //! "Gaussian differential privacy"), with the mu of the free noise. Every statement that is computed from mu holds as it does
 //! without the inequalities, among them `rho = mu²/2` of zero-concentrated privacy and (epsilon, delta): gamma = 0.
 //!
-//! **Proof.** `p_x(y)/p_x'(y) ∝ exp(<u,y>)`, so by Neyman and Pearson the best tests are `T = <u,y> > c`. Under the table
-//! `x' + s u`, T has a density `f ∝ f_0(t) exp(s t)` with `(log f)'' <= -1/mu²`: marginals of strongly log-concave laws are strongly
-//! log-concave with the same constant (Prékopa; Brascamp, Lieb 1976), and so are their tilts. (If T is constant on K, both laws are one.) For q in
-//! (0, 1) let `J(q)` be f at the t with `P(T > t) = q`, and `I(q)` the same of a standard normal Z. Then `I'' = -1/I` and `J'' = (log f)''/J <=
-//! -1/(mu² J)`, so that `J >= I/mu`: where it were below, `J'' <= -1/(mu² J) < -1/(mu I) = (I/mu)''`, and `J - I/mu` would be concave there, but it is >= 0 at
-//! the ends, as I is 0 at 0 and 1. With `p = P(T > c)` and `P(Z > z) = p`
+//! **Proof.** `p_x(y)/p_x'(y) ∝ exp(<u,y>)`, so by Neyman and Pearson the best tests are `T = <u,y> > c`. Under the
+//! table `x' + s u`, T has a density `f ∝ f_0(t) exp(s t)` with `(log f)'' <= -1/mu²`: marginals of strongly
+//! log-concave laws are strongly log-concave with the same constant (Prékopa; Brascamp, Lieb 1976), and so are their
+//! tilts. (If T is constant on K, both laws are one.) For q in (0, 1) let `J(q)` be f at the t with `P(T > t) = q`, and
+//! `I(q)` the same of a standard normal Z. Then `I'' = -1/I` and `J'' = (log f)''/J <= -1/(mu² J)`, so that `J >=
+//! I/mu`: where it were below, `J'' <= -1/(mu² J) < -1/(mu I) = (I/mu)''`, and `J - I/mu` would be concave there, but
+//! it is >= 0 at the ends, as I is 0 at 0 and 1. With `p = P(T > c)` and `P(Z > z) = p`
 //!
 //! `dp/ds = Cov(1{T > c}, T) = ∫ (min(p, q) - p q)/J(q) dq <= mu ∫ (min(p, q) - p q)/I(q) dq = mu Cov(1{Z > z}, Z) = mu φ(z)`,
 //!
-//! the integrals over `q = P(T > t)` in place of t. So `Φ⁻¹(p)` grows by at most mu as s goes from 0 to 1: no test of size p has a power above
-//! `Φ(Φ⁻¹(p) + mu)`. Exchanging x and x' replaces u by -u. ∎
+//! the integrals over `q = P(T > t)` in place of t. So `Φ⁻¹(p)` grows by at most mu as s goes from 0 to 1: no test of
+//! size p has a power above `Φ(Φ⁻¹(p) + mu)`. Exchanging x and x' replaces u by -u. ∎
 //!
 //! Gopi, Lee, Liu 2022, "Private convex optimization via exponential mechanism", have the same bound for strongly log-concave laws
 //! tilted by Lipschitz functions. K must be convex: outside an interval it fails (see the tests).
 //!
 //! # On the integers: computed
 //!
-//! Let S be the integer tables that keep equations and inequalities, `Z(c) = Σ_{y in S} exp(-‖y-c‖²/(2 sigma²))`, and x, x' two tables of S,
-//! `u = x - x'`, `rho(u) = ‖u‖²/(2 sigma²)`. The Rényi divergence of the conditioned releases is
+//! Let S be the integer tables that keep equations and inequalities, `Z(c) = Σ_{y in S} exp(-‖y-c‖²/(2 sigma²))`, and
+//! x, x' two tables of S, `u = x - x'`, `rho(u) = ‖u‖²/(2 sigma²)`. The Rényi divergence of the conditioned releases is
 //!
 //! `D_α(x‖x') = α rho(u) + (ln Z(x + (α-1) u) - α ln Z(x) + (α-1) ln Z(x')) / (α-1)`.
 //!
-//! Without inequalities S is a lattice moved by x, where Z is the same at all tables and nowhere larger, so that `D_α <= α rho`: what
-//! the free noise pays. With them the bracket can be above 0. **Integers differ from reals here.** Let `y = (k, k, b)` be (0,0,0), (0,0,1),
-//! (1,1,0), (2,2,-1) or (2,2,0), all integer points of a parallelogram. The middle one has no neighbour at distance 1 and each of the others
-//! has one; at sigma 0.7 the ratio below is above 1.071. Two counts from 0 to 4 with `2 a >= b` reach 1.064 at sigma 0.5, and two overlapping
-//! totals with bounds by entry 1.02. One total with bounds by entry, and both margins of a table up to 3 × 3, never exceeded 1 where we looked; we
-//! know of no proof.
+//! Without inequalities S is a lattice moved by x, where Z is the same at all tables and nowhere larger, so that `D_α
+//! <= α rho`: what the free noise pays. With them the bracket can be above 0. **Integers differ from reals here.** Let
+//! `y = (k, k, b)` be (0,0,0), (0,0,1), (1,1,0), (2,2,-1) or (2,2,0), all integer points of a parallelogram. The middle
+//! one has no neighbour at distance 1 and each of the others has one; at sigma 0.7 the ratio below is above 1.071. Two
+//! counts from 0 to 4 with `2 a >= b` reach 1.064 at sigma 0.5, and two overlapping totals with bounds by entry 1.02.
+//! One total with bounds by entry, and both margins of a table up to 3 × 3, never exceeded 1 where we looked; we know
+//! of no proof.
 //!
 //! [`rho_ratio`] computes `r = sup D_α/(α rho)` over pairs of tables and all `α > 1`: the conditioned release is then
 //! `r rho`-zCDP if the free one is rho-zCDP, also for several components, whose rho add up, by the largest r.

@@ -349,8 +349,9 @@ pub fn longest_step(bounded: &Bounded) -> Option<u64> {
     Some(longest.max(if pairs { 2 } else { 0 })).filter(|&m| m >= 2)
 }
 
-/// The largest `‖v‖₁` of the steps of a hierarchy: one more along a path from a leaf to the root, where its count is not known, or one more at one leaf and
-/// one less at another, with the nodes above them up to where their paths meet. A hierarchy is a network, whose circuits these are.
+/// The largest `‖v‖₁` of the steps of a hierarchy: one more along a path from a leaf to the root, where its count is
+/// not known, or one more at one leaf and one less at another, with the nodes above them up to where their paths meet.
+/// A hierarchy is a network, whose circuits these are.
 fn longest_path(hierarchy: &Hierarchy) -> Option<u64> {
     // Nodes on the longest way down from each node, itself included.
     let mut deepest = vec![1u64; hierarchy.nodes()];

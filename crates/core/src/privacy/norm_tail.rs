@@ -8,8 +8,9 @@ use crate::lattice::{BasisKind, IntMatrix, gram_schmidt_squares};
 /// Tails of `‖z‖₂` on the lattice `{z : A z = 0}`: Theorems 12 and 15 of Dharangutte, Gao, Gong, Yu, "Integer subspace differential
 /// privacy", which hold "for large t", with a t from which on they are proved.
 ///
-/// Let m be the dimension, V the lattice's volume, `V_m` that of the unit ball, N(r) the number of points with `‖z‖₂ <= r`, `E(t)` the energy of a
-/// point of norm t (`ε t`, or `t²/2σ²`). The point 0 has weight 1. Points of norm at least t lie in the shells `[2^l t, 2^(l+1) t)`, so
+/// Let m be the dimension, V the lattice's volume, `V_m` that of the unit ball, N(r) the number of points with `‖z‖₂ <=
+/// r`, `E(t)` the energy of a point of norm t (`ε t`, or `t²/2σ²`). The point 0 has weight 1. Points of norm at least t
+/// lie in the shells `[2^l t, 2^(l+1) t)`, so
 ///
 /// `P(‖z‖₂ >= t) <= Σ_{l >= 0} N(2^(l+1) t) exp(-E(2^l t)) <= K t^m exp(-E(t))`, `K = 4 · 2^m V_m / V`,
 ///

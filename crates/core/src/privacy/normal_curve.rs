@@ -36,8 +36,8 @@ const NODES: [(f64, f64); 4] = [
     (0.960_289_856_497_536_3, 0.101_228_536_290_376_26),
 ];
 
-/// Mills' ratio `R(t)` and `-R'(t) = 1 - t R(t)`, t > -1. Beyond 3 by Laplace's continued fraction `R = 1/(t + c)`, `c = 1/(t + 2/(t + 3/(t + ...)))`, so that
-/// `1 - t R = c R`.
+/// Mills' ratio `R(t)` and `-R'(t) = 1 - t R(t)`, t > -1. Beyond 3 by Laplace's continued fraction `R = 1/(t + c)`, `c
+/// = 1/(t + 2/(t + 3/(t + ...)))`, so that `1 - t R = c R`.
 fn mills(t: f64) -> (f64, f64) {
     if t < 3.0 {
         let ratio = libm::sqrt(FRAC_PI_2) * libm::exp(0.5 * t * t) * libm::erfc(t / SQRT_2);

@@ -1,37 +1,44 @@
 //! What noise with a pure loss pays in zero-concentrated privacy.
 //!
-//! A mechanism is rho-zCDP (Bun and Steinke 2016) if `D_α(P ‖ Q) <= rho α` for its laws P and Q on two tables and all `α > 1`, D the divergence of
-//! Rényi; rho here is the smallest such number for a change, `sup_α D_α/α`.
+//! A mechanism is rho-zCDP (Bun and Steinke 2016) if `D_α(P ‖ Q) <= rho α` for its laws P and Q on two tables and all
+//! `α > 1`, D the divergence of Rényi; rho here is the smallest such number for a change, `sup_α D_α/α`.
 //!
-//! **Claim 1.** Let `M(t) = E_P e^(tL)` be the moments of the loss `L = ln P/Q`, so that `D_α = ln M(α - 1)/(α - 1)`, with `M(t) = M(-1 - t)`. If
-//! M, as a function of `w = (t + 1/2)²`, is entire of order below 1 with zeros at negative w alone, then `rho = lim_(α → 1) D_α = E_P L`.
+//! **Claim 1.** Let `M(t) = E_P e^(tL)` be the moments of the loss `L = ln P/Q`, so that `D_α = ln M(α - 1)/(α - 1)`,
+//! with `M(t) = M(-1 - t)`. If M, as a function of `w = (t + 1/2)²`, is entire of order below 1 with zeros at negative
+//! w alone, then `rho = lim_(α → 1) D_α = E_P L`.
 //!
-//! **Proof.** By Hadamard's product `ln M = c + Σ_k ln(1 + w/a_k)`, all `a_k > 0`: concave in w. At `w = 1/4` it is 0, and with `t (t + 1) = w - 1/4`
-//! `D_α/α = ln M/(w - 1/4)` is the slope of a chord of a concave function from there, largest where it becomes the tangent. ∎
+//! **Proof.** By Hadamard's product `ln M = c + Σ_k ln(1 + w/a_k)`, all `a_k > 0`: concave in w. At `w = 1/4` it is 0,
+//! and with `t (t + 1) = w - 1/4` `D_α/α = ln M/(w - 1/4)` is the slope of a chord of a concave function from there,
+//! largest where it becomes the tangent. ∎
 //!
-//! **One count**, free noise with the rate `a = 1/lambda`, a change by k. The claim holds for both laws, and losses of several counts add up:
+//! **One count**, free noise with the rate `a = 1/lambda`, a change by k. The claim holds for both laws, and losses of
+//! several counts add up:
 //!
 //! | noise | `M` up to a factor, `s = t + 1/2` | rho |
 //! | --- | --- | --- |
 //! | double geometric | `2 cosh(k a s)/(1 - e^(-a)) + Σ_(0 < j < k) cosh((k - 2j) a s)` | `a tanh(a/2)` for k = 1 |
 //! | Laplace | `cosh(k a s) + sinh(k a s)/(2s)` | `k a - 1 + e^(-k a)` |
 //!
-//! The first is a polynomial in `e^(2as)` that changes its sign k times on the unit circle, where the two sums have the same sign at the k-th roots of unity: all
-//! its zeros are there, at imaginary s. The zeros of the second solve `tan y = -2y/(ka)` with `s = iy/(ka)`: the eigenvalues of a self-adjoint problem of Sturm and Liouville, all real.
-//! For k = 1 the loss of the double geometric is ±a, randomised response: of all pure epsilons the worst, so that [`rho_bound`] holds for any.
+//! The first is a polynomial in `e^(2as)` that changes its sign k times on the unit circle, where the two sums have the
+//! same sign at the k-th roots of unity: all its zeros are there, at imaginary s. The zeros of the second solve `tan y
+//! = -2y/(ka)` with `s = iy/(ka)`: the eigenvalues of a self-adjoint problem of Sturm and Liouville, all real. For k =
+//! 1 the loss of the double geometric is ±a, randomised response: of all pure epsilons the worst, so that [`rho_bound`]
+//! holds for any.
 //!
 //! **A total of n entries that is known**, double geometric noise *conditioned* on it, one unit moved. The loss is ±2a or 0, and
 //! `M ∝ cosh(2as) + b`. Since the law of an entry is symmetric, `E_P L = 2a P(z_i = 0)`, and
 //!
 //! `P(z_i = 0) = f(0) f_(n-1)(0)/f_n(0) = P_(n-2)(coth a)/P_(n-1)(coth a)`,
 //!
-//! f_n the law of a sum of n and `P_m` Legendre's polynomials: `f_n(0) ∝ Σ_r C(r + n - 1, n - 1)² e^(-2ar)`, which by Euler's transformation is
-//! `P_(n-1)(coth a)/(1 - e^(-2a))^n`. It falls with n, since `f_n(0) = ∫ φ^n` are moments, from `tanh a` to `f(0) = tanh(a/2)`; hence
-//! `b = sinh a/P(z_i = 0) - cosh a` goes from 0 to 1, all zeros of M lie at imaginary s, and the claim holds. So conditioning keeps a pure loss, and does not keep
-//! rho: `2a P(z_i = 0)` is `2a tanh a` at two entries and `2a tanh(a/2)`, that of free noise, at infinitely many.
+//! f_n the law of a sum of n and `P_m` Legendre's polynomials: `f_n(0) ∝ Σ_r C(r + n - 1, n - 1)² e^(-2ar)`, which by
+//! Euler's transformation is `P_(n-1)(coth a)/(1 - e^(-2a))^n`. It falls with n, since `f_n(0) = ∫ φ^n` are moments,
+//! from `tanh a` to `f(0) = tanh(a/2)`; hence `b = sinh a/P(z_i = 0) - cosh a` goes from 0 to 1, all zeros of M lie at
+//! imaginary s, and the claim holds. So conditioning keeps a pure loss, and does not keep rho: `2a P(z_i = 0)` is `2a
+//! tanh a` at two entries and `2a tanh(a/2)`, that of free noise, at infinitely many.
 //!
-//! Of other conditioned releases [`rho_bound`] of the pure loss is known here. What is done with free noise afterwards, a projection for instance, lowers rho if anything:
-//! then rho of the noise is stated, as its epsilon is ([`Rho::OfNoise`]).
+//! Of other conditioned releases [`rho_bound`] of the pure loss is known here. What is done with free noise afterwards,
+//! a projection for instance, lowers rho if anything: then rho of the noise is stated, as its epsilon is
+//! ([`Rho::OfNoise`]).
 
 /// Noise with a pure loss of which more is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +79,8 @@ impl PureNoise {
         }
     }
 
-    /// Of noise with the scale lambda on `entries` >= 2 entries that is conditioned on their total, for one unit that moves. It falls with the number of entries.
+    /// Of noise with the scale lambda on `entries` >= 2 entries that is conditioned on their total, for one unit that
+    /// moves. It falls with the number of entries.
     ///
     /// `None`: Laplace noise on more than two, where only [`rho_bound`] is known.
     pub fn rho_of_total(self, lambda: f64, entries: u64) -> Option<f64> {
@@ -96,8 +104,8 @@ fn laplace(x: f64) -> f64 {
     value * UP
 }
 
-/// `P_(n-2)(ξ)/P_(n-1)(ξ)`, `ξ = coth a`, by the recurrence of Legendre's polynomials for their ratio, with what it lacks of 1 and `ξ - 1` beside it: all
-/// terms are positive, so that no difference cancels where both are near 1.
+/// `P_(n-2)(ξ)/P_(n-1)(ξ)`, `ξ = coth a`, by the recurrence of Legendre's polynomials for their ratio, with what it
+/// lacks of 1 and `ξ - 1` beside it: all terms are positive, so that no difference cancels where both are near 1.
 fn zero_of_total(a: f64, entries: u64) -> f64 {
     let over = 2.0 / libm::expm1(2.0 * a);
     if over == f64::INFINITY {
@@ -286,7 +294,8 @@ mod tests {
         assert_eq!(two, PureNoise::Laplace.rho(1.0));
     }
 
-    /// The variance of an entry, conditioned on its total over projected to it, at equal pure loss and at equal rho: which is better depends on the accountant.
+    /// The variance of an entry, conditioned on its total over projected to it, at equal pure loss and at equal rho:
+    /// which is better depends on the accountant.
     #[test]
     fn the_ratio_depends_on_the_accountant() {
         for (entries, a, at_loss, at_rho) in

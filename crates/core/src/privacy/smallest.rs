@@ -1,9 +1,10 @@
 //! The smallest change between two tables that satisfy everything, where no record can be added or moved.
 //!
-//! It is an irreducible vector of sums and slacks (a Graver basis): whatever two tables differ by is a sum of such vectors of
-//! the same signs, and the table moved by one of them lies between the two. Of those of the least size that two tables differ by
-//! ([`Between`]) the worst is meant: they have one `Σ |u|`, but not one `Σ u²`. Where these are too many, all vectors up to the size of one that was found are
-//! listed; and where they are too many as well, that one is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
+//! It is an irreducible vector of sums and slacks (a Graver basis): whatever two tables differ by is a sum of such
+//! vectors of the same signs, and the table moved by one of them lies between the two. Of those of the least size that
+//! two tables differ by ([`Between`]) the worst is meant: they have one `Σ |u|`, but not one `Σ u²`. Where these are
+//! too many, all vectors up to the size of one that was found are listed; and where they are too many as well, that one
+//! is an upper bound, and `Σ u²` of any smaller one is bounded by [`largest_square`].
 
 use super::between::Between;
 use super::worst::{Bounds, Ties, Worst, tree, worse};
@@ -110,8 +111,8 @@ fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], 
     worst.map_or(Smallest::None, Smallest::Is)
 }
 
-/// Among short vectors, in a part that is too large for more: the first that two tables differ by, and then all vectors up to its size where
-/// these can be listed.
+/// Among short vectors, in a part that is too large for more: the first that two tables differ by, and then all vectors
+/// up to its size where these can be listed.
 fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
     let part = between.part;
     let own =

@@ -1,11 +1,12 @@
 //! What a release pays, said of the changes that it protects against.
 //!
-//! An epsilon means nothing without the change of the confidential table that it is about. Three are told apart: one record
-//! **added** or removed, impossible where the invariant fixes a sum that contains it; one record **moved** to another entry, possible
-//! only between entries that lie in the same sums; and the **smallest** change between two tables that satisfy everything, equations and
-//! inequalities (two people who trade places, where both margins of a two-way table are fixed). On a tree a record counts once on every node
-//! from its leaf to the root ([`TreeCosts`]). Of every kind the worst place is meant ([`TableChanges`] says how it is found, and where an upper
-//! bound stands in its place).
+//! An epsilon means nothing without the change of the confidential table that it is about. Three are told apart: one
+//! record **added** or removed, impossible where the invariant fixes a sum that contains it; one record **moved** to
+//! another entry, possible only between entries that lie in the same sums; and the **smallest** change between two
+//! tables that satisfy everything, equations and inequalities (two people who trade places, where both margins of a
+//! two-way table are fixed). On a tree a record counts once on every node from its leaf to the root ([`TreeCosts`]). Of
+//! every kind the worst place is meant ([`TableChanges`] says how it is found, and where an upper bound stands in its
+//! place).
 //!
 //! For a change u of the counts that are measured the noise pays `Σ |u_v| / lambda_v` (pure laws), `‖u‖₂ / lambda` (the ℓ2 law), or
 //! `rho = Σ u_v² / (2 sigma_v²)` and the epsilon that follows at a delta (Gaussian laws). Conditioning on inequalities makes of it
@@ -476,7 +477,8 @@ impl Statement {
     }
 }
 
-/// rho of a record added, and of one moved, with pure noise that pays for no inequalities; `None` where only the bound by its epsilon is known.
+/// rho of a record added, and of one moved, with pure noise that pays for no inequalities; `None` where only the bound
+/// by its epsilon is known.
 ///
 /// Errors: as [`TreeCosts::new`].
 fn rho_of_tree(tree: &Hierarchy, scales: &[f64], standard: Standard) -> Result<[Option<Rho>; 2]> {
@@ -655,7 +657,8 @@ mod tests {
         }
     }
 
-    /// rho by what ties the entries: free ones, totals of which the one with fewest entries pays most, and anything else, where only the bound is known.
+    /// rho by what ties the entries: free ones, totals of which the one with fewest entries pays most, and anything
+    /// else, where only the bound is known.
     #[test]
     fn rho_is_that_of_what_ties_entries() {
         let noise = PureNoise::DoubleGeometric;

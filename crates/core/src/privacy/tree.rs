@@ -9,8 +9,9 @@
 //!
 //! # What non-negativity adds
 //!
-//! `c(x)` is the mass of the noise with `x + z >= 0` ([`crate::exact::LeafFloors`]). Between two tables the conditioned release pays the loss
-//! of their difference and `ln c(x')/c(x)` besides, and both are attained (see [`super::WorstPair`]).
+//! `c(x)` is the mass of the noise with `x + z >= 0` ([`crate::exact::LeafFloors`]). Between two tables the conditioned
+//! release pays the loss of their difference and `ln c(x')/c(x)` besides, and both are attained (see
+//! [`super::WorstPair`]).
 //!
 //! **Claim.** Let all noise be double geometric, and x' = x + u with u a record added in leaf j, or moved to it. With the loss l of u and
 //! the rate r = 1/lambda of leaf j, for all tables x and x' of the known counts without a negative leaf,
@@ -71,8 +72,8 @@ pub struct WorstChange {
     pub gamma_bound: f64,
 }
 
-/// A bound on `ln(c(x')/c(x)) / loss` for all tables of a tree; the proof is in `src/privacy/tree.rs`. `own`: the rate 1/lambda of the leaf that
-/// gains the record, at most `loss`.
+/// A bound on `ln(c(x')/c(x)) / loss` for all tables of a tree; the proof is in `src/privacy/tree.rs`. `own`: the rate
+/// 1/lambda of the leaf that gains the record, at most `loss`.
 pub fn tree_gamma_bound(loss: f64, own: f64) -> f64 {
     // ln(1 + e^(l-2r) - e^(-2r)), without overflow, and without cancellation where it is small.
     let over = loss - 2.0 * own;
@@ -264,8 +265,8 @@ pub(super) fn within_zeros(tree: &Hierarchy, counts: &[i64]) -> Option<Hierarchy
     tree.clone().with_known((0..tree.nodes()).map(cannot).collect()).ok()
 }
 
-/// What ties the leaves together between which a record moves, if nothing but known totals: the levels of the leaves, and the fewest that one
-/// total has. `None`: noise that is not known lies between.
+/// What ties the leaves together between which a record moves, if nothing but known totals: the levels of the leaves,
+/// and the fewest that one total has. `None`: noise that is not known lies between.
 pub(super) fn ties_of_moves(tree: &Hierarchy) -> Option<Vec<(usize, u64)>> {
     let mut fewest: Vec<(usize, u64)> = Vec::new();
     for v in 0..tree.inner_end() {
@@ -386,8 +387,9 @@ impl<'a> TreeConditioning<'a> {
 
     /// The worst move of a record of the table found, with a bound for all of them. `None` where no record can move.
     ///
-    /// c grows with every count, so that `c(x - e_i) <= c(x + e_j - e_i) <= c(x + e_j)`: moves are tried in the order of the larger of these changes
-    /// over their loss, with the partner that changes c least, until no other can pay more, or for 24 of them.
+    /// c grows with every count, so that `c(x - e_i) <= c(x + e_j - e_i) <= c(x + e_j)`: moves are tried in the order
+    /// of the larger of these changes over their loss, with the partner that changes c least, until no other can pay
+    /// more, or for 24 of them.
     ///
     /// Errors: as [`IntegerTree::new`].
     pub fn moved(&self) -> Result<Option<TreePaid>> {
@@ -437,8 +439,8 @@ impl<'a> TreeConditioning<'a> {
     }
 }
 
-/// The table with all counts 0, or where a count is known, with what is not known in parts below it in the first leaf of its component: its noise
-/// is pressed against the most floors. `counts`: by node, each the sum of its children's.
+/// The table with all counts 0, or where a count is known, with what is not known in parts below it in the first leaf
+/// of its component: its noise is pressed against the most floors. `counts`: by node, each the sum of its children's.
 pub fn tree_corner(tree: &Hierarchy, counts: &[i64]) -> Vec<i64> {
     let mut corner = vec![0; counts.len()];
     // By known node: its count without those of the next known nodes below.

@@ -1,8 +1,8 @@
 //! Random numbers: from a task's key to a stream of words, and from words to draws.
 //!
-//! A stream is a function of (master seed, cell key, replicate, role), of a piece of a large tree also of its
-//! place, and of nothing else, so results do not depend on thread count, order or machine. Every algorithm from the `u64` word up is written
-//! here, with `libm` for the elementary functions, so that a library update changes no result.
+//! A stream is a function of (master seed, cell key, replicate, role), of a piece of a large tree also of its place,
+//! and of nothing else, so results do not depend on thread count, order or machine. Every algorithm from the `u64` word
+//! up is written here, with `libm` for the elementary functions, so that a library update changes no result.
 //!
 //! The generator is xoshiro256++: fast, and predictable. Together with floating-point noise it serves
 //! experiments; it is not for releasing real data.

@@ -3,10 +3,12 @@
 use super::Rng;
 use super::xoshiro::{LANES, Row, Streams};
 
-/// A symmetric law on `-reach..=reach` by inversion in a table, with 12 bits a draw: one for the sign, 11 that choose an entry of a table; where
-/// those do not decide (about one entry of 2^11 for every value that has so much) 52 more do.
+/// A symmetric law on `-reach..=reach` by inversion in a table, with 12 bits a draw: one for the sign, 11 that choose
+/// an entry of a table; where those do not decide (about one entry of 2^11 for every value that has so much) 52 more
+/// do.
 ///
-/// `P(|e|)` is a multiple of 2^-63 within one unit of its value in f64, but for `P(0)`, which takes what rounding leaves over; the sign is exactly even.
+/// `P(|e|)` is a multiple of 2^-63 within one unit of its value in f64, but for `P(0)`, which takes what rounding
+/// leaves over; the sign is exactly even.
 #[derive(Debug, Clone)]
 pub struct Packed {
     /// By the 12 bits, the sign lowest: e, or [`UNDECIDED`].

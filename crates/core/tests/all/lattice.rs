@@ -547,11 +547,13 @@ fn lattice_points_are_fewer_than_lemma_11_says() {
     }
 }
 
-/// Theorems 10 and 14 of "Integer subspace" on small lattices, by listing all points within 9 sigma: what is left out weighs less than e^-40.
+/// Theorems 10 and 14 of "Integer subspace" on small lattices, by listing all points within 9 sigma: what is left out
+/// weighs less than e^-40.
 ///
-/// Between tables that differ by u the l2 law pays exactly `epsilon ‖u‖₂`: at z = u, no more at any point. The generalised Gaussian law with
-/// the sigma of Definition 13 pays a delta at epsilon that is far below its own, between tables that differ by a shortest vector (the
-/// figures of `experiments/lattice-gaussian`); with a third of sigma it would pay more.
+/// Between tables that differ by u the l2 law pays exactly `epsilon ‖u‖₂`: at z = u, no more at any point. The
+/// generalised Gaussian law with the sigma of Definition 13 pays a delta at epsilon that is far below its own, between
+/// tables that differ by a shortest vector (the figures of `experiments/lattice-gaussian`); with a third of sigma it
+/// would pay more.
 #[test]
 fn published_laws_pay_at_most_what_is_charged() {
     let (epsilon, delta) = (0.25, 1e-3);

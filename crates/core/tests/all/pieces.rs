@@ -185,8 +185,8 @@ fn what_is_seen_is_what_is_kept() {
     assert_eq!((&kept, &upper), (&noise, &noise));
 }
 
-/// Frequencies of the releases by pieces from given noise against those at once, where ties alone are random: a chi-square test at the level
-/// 1e-6 of two samples.
+/// Frequencies of the releases by pieces from given noise against those at once, where ties alone are random: a
+/// chi-square test at the level 1e-6 of two samples.
 fn same_ties(mut cut: impl FnMut(u64) -> Vec<i64>, mut whole: impl FnMut() -> Vec<i64>) {
     let mut seen: HashMap<Vec<i64>, [u64; 2]> = HashMap::new();
     let draws = 30_000;

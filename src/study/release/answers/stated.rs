@@ -63,14 +63,14 @@ impl Stated {
 
 /// By query and group, one after the other: the 95 % interval that a cell states; `None` where it states none.
 ///
-/// - Where the noise of the group is independent (`unconstrained`; entries of a table that nothing ties, also under `l2` and methods that
-///   condition): the least c with `P(|error| <= c) >= 95 %`, from the law of the error. That of a sum of integers is convolved
-///   ([`integer_quantile`]), that of Laplace noise is a mixture of Gamma laws ([`laplace_quantile`]), that of Gaussian noise normal. Sums that are
-///   too wide to be convolved are taken as normal.
-/// - `l2`, and conditioning of Gaussian noise on equations: `1.96 sqrt(v)`, v the variance of the answer under least squares, which is
-///   `c' (A' W A)⁻¹ c` for the sum c of leaves (of a table `v |P c|²` with the projection P onto the equations' kernel). It is computed
-///   by a projection for each group, while the counts of the subject times the groups are at most 10^8. Exact for Gaussian noise, else as if errors
-///   were normal.
+/// - Where the noise of the group is independent (`unconstrained`; entries of a table that nothing ties, also under
+///   `l2` and methods that condition): the least c with `P(|error| <= c) >= 95 %`, from the law of the error. That of a
+///   sum of integers is convolved ([`integer_quantile`]), that of Laplace noise is a mixture of Gamma laws
+///   ([`laplace_quantile`]), that of Gaussian noise normal. Sums that are too wide to be convolved are taken as normal.
+/// - `l2`, and conditioning of Gaussian noise on equations: `1.96 sqrt(v)`, v the variance of the answer under least
+///   squares, which is `c' (A' W A)⁻¹ c` for the sum c of leaves (of a table `v |P c|²` with the projection P onto the
+///   equations' kernel). It is computed by a projection for each group, while the counts of the subject times the
+///   groups are at most 10^8. Exact for Gaussian noise, else as if errors were normal.
 pub(super) fn intervals(plan: &Plan, cell: &Cell, asked: &Asked) -> Vec<Option<Stated>> {
     asked.queries.iter().flat_map(|query| of_query(plan, cell, query)).collect()
 }

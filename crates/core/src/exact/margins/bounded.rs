@@ -28,9 +28,10 @@ const NOTHING: f64 = 1e-22;
 /// Exact sampler of independent integer noise on an r × c table given zero row and column sums, every entry within bounds of its own, by
 /// proposals of rows (see the module). The two rows that are fitted are those that spread the most.
 ///
-/// A row is drawn given that it sums to 0 by a tree of partial convolutions of its entries' tables. Column sums that the bounds push away
-/// from 0 are brought back by weights `e^(τ_j z)` by column (and by row): they multiply to the same for all tables with the margins, so that
-/// they change nothing but how many proposals are kept. `T_ij(s)` is a one-dimensional convolution over the columns.
+/// A row is drawn given that it sums to 0 by a tree of partial convolutions of its entries' tables. Column sums that
+/// the bounds push away from 0 are brought back by weights `e^(τ_j z)` by column (and by row): they multiply to the
+/// same for all tables with the margins, so that they change nothing but how many proposals are kept. `T_ij(s)` is a
+/// one-dimensional convolution over the columns.
 #[derive(Debug)]
 pub struct BoundedMargins {
     rows: Vec<Proposed>,
@@ -63,9 +64,10 @@ pub struct BoundedScratch {
 impl BoundedMargins {
     /// `bounded`: a two-way table with bounds of its entries alone.
     ///
-    /// Errors: rows of inequalities; no free dimension; [`Error::TooLarge`] for more than 2^12 entries, where a table of one entry or
-    /// the sum of a row is too long, where a proposal takes more than 2^25 multiplications (with the scale that would do), or where a draw takes
-    /// proposals of more than 10^7 entries; an estimate of the total variation distance above 1e-9.
+    /// Errors: rows of inequalities; no free dimension; [`Error::TooLarge`] for more than 2^12 entries, where a table
+    /// of one entry or the sum of a row is too long, where a proposal takes more than 2^25 multiplications (with the
+    /// scale that would do), or where a draw takes proposals of more than 10^7 entries; an estimate of the total
+    /// variation distance above 1e-9.
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
         let component = &bounded.component;
         let size = component.margins.expect("the caller checked the form");
@@ -162,7 +164,8 @@ impl BoundedMargins {
         if proposed.is_nan() || proposed > MAX_PROPOSED {
             return Err(too_many(what(), proposed));
         }
-        // What a proposal and the probability that it is kept lack, over the share that is kept; sums of positive numbers are right to rounding.
+        // What a proposal and the probability that it is kept lack, over the share that is kept; sums of positive
+        // numbers are right to rounding.
         sampler.tv_error = 2.0 * lacking * proposals + 1e-15 * (columns * size.0.max(size.1)) as f64;
         if sampler.tv_error.is_nan() || sampler.tv_error > MAX_TV_ERROR {
             return Err(Error::Unsupported {
@@ -223,9 +226,9 @@ impl BoundedMargins {
 
 /// `‖T‖` of a row, and at most what its entries' tables lack of `T_ij` in units of `‖T_i‖ ‖T_j‖`.
 ///
-/// Where entry c lies beyond its table, `T_ij` lacks at most the norm of `T_i` there times that of `T_j`. The square of that norm is at most the lost
-/// mass squared times the largest sum over the other entries of their laws' squares, which is at most the largest square of one of them times the sums of the
-/// squares of the others.
+/// Where entry c lies beyond its table, `T_ij` lacks at most the norm of `T_i` there times that of `T_j`. The square of
+/// that norm is at most the lost mass squared times the largest sum over the other entries of their laws' squares,
+/// which is at most the largest square of one of them times the sums of the squares of the others.
 fn norm(laws: &[Table]) -> (f64, f64) {
     let squares = |law: &Table| -> Vec<f64> { law.entries().iter().map(|p| p * p).collect() };
     let weights = |law: &Table| Weights::trimmed(*law.support().start(), squares(law));

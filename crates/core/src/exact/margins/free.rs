@@ -34,8 +34,8 @@ pub struct MarginsScratch {
 impl MarginsTable {
     /// `component`: a two-way table.
     ///
-    /// Errors: [`Error::TooLarge`] where a draw would take proposals of more than 10^7 entries, or tables at a large scale more than 2^23 entries,
-    /// with the nearest size or scale that does not; no free dimension.
+    /// Errors: [`Error::TooLarge`] where a draw would take proposals of more than 10^7 entries, or tables at a large
+    /// scale more than 2^23 entries, with the nearest size or scale that does not; no free dimension.
     pub fn new(component: &Component, law: DoubleGeometric) -> Result<Self> {
         let size = component.margins.expect("the caller checked the form");
         let entries = by_row(&component.entries, size);
@@ -103,8 +103,8 @@ impl MarginsTable {
         })
     }
 
-    /// Estimate of the total variation distance of a draw to the law: what tables lack, and rounding, over half the share of proposals that is
-    /// kept, which is known nearly.
+    /// Estimate of the total variation distance of a draw to the law: what tables lack, and rounding, over half the
+    /// share of proposals that is kept, which is known nearly.
     pub fn tv_error(&self) -> f64 {
         self.tv_error
     }

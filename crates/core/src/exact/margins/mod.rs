@@ -1,10 +1,11 @@
 //! Integer noise on two-way tables with both margins fixed: rows are proposed, two of them are fitted.
 //!
-//! Let row i be independent noise given that it sums to 0, with the law `T_i` on vectors. What is wanted is the law of all rows given that every
-//! column sums to 0. All rows but two are drawn from their laws; let their columns sum to `-s`. Two rows whose columns sum to `s` have the
-//! weight `T_ij(s) = Σ_t T_i(t) T_j(s - t) <= ‖T_i‖ ‖T_j‖` (Cauchy, Schwarz). The rows are kept with the probability `T_ij(s) / (‖T_i‖ ‖T_j‖)`, else all are
-//! drawn again; then the two rows are drawn given their columns' sums. The result has the law, whatever the size of the table and the
-//! scale: no table over vectors of column sums is needed.
+//! Let row i be independent noise given that it sums to 0, with the law `T_i` on vectors. What is wanted is the law of
+//! all rows given that every column sums to 0. All rows but two are drawn from their laws; let their columns sum to
+//! `-s`. Two rows whose columns sum to `s` have the weight `T_ij(s) = Σ_t T_i(t) T_j(s - t) <= ‖T_i‖ ‖T_j‖` (Cauchy,
+//! Schwarz). The rows are kept with the probability `T_ij(s) / (‖T_i‖ ‖T_j‖)`, else all are drawn again; then the two
+//! rows are drawn given their columns' sums. The result has the law, whatever the size of the table and the scale: no
+//! table over vectors of column sums is needed.
 //!
 //! Without bounds `T_ij` is `T_2`, its bound `T_2(0)`, and the share of proposals that is kept is `T_r(0)/T_2(0)` for r rows: near
 //! `(2/(1.44 r))^((c - 1)/2)` for c columns: sums of many rows are near a normal law in c - 1 dimensions.

@@ -13,9 +13,9 @@ const LANES: usize = 8;
 
 /// The weight of two rows whose columns sum to `s`, and their law given that.
 ///
-/// With `g_p(t) = w(t) w(p - t)` it is `T_2(s) = Σ_t Π_j g_(s_j)(t_j)` over `Σ_j t_j = 0`: by one discrete Fourier transform of N frequencies
-/// `T_2(s) = (1/N) Σ_k Π_j ĝ_(s_j)(2πk/N)`. Measured from the middle of 0 and p, `ĝ_p` is real, even in p and in the frequency, and since the
-/// `s_j` sum to 0 the shifts cancel:
+/// With `g_p(t) = w(t) w(p - t)` it is `T_2(s) = Σ_t Π_j g_(s_j)(t_j)` over `Σ_j t_j = 0`: by one discrete Fourier
+/// transform of N frequencies `T_2(s) = (1/N) Σ_k Π_j ĝ_(s_j)(2πk/N)`. Measured from the middle of 0 and p, `ĝ_p` is
+/// real, even in p and in the frequency, and since the `s_j` sum to 0 the shifts cancel:
 ///
 /// `ĝ_p(θ) = a^p [Σ_(j=0…p) cos(θ(j - p/2)) + 2 Σ_(m>=1) a^(2m) cos(θ(m + p/2))]` for `p >= 0`.
 ///
@@ -182,8 +182,8 @@ impl Pair {
     }
 }
 
-/// Frequencies, a multiple of [`LANES`]: a row with the weights `w²` reaches N with less than [`NOTHING`] of what it has at 0, by the bound of
-/// Chernoff, `P(S >= N) <= e^(-tN) E(e^(tS))`, for the best of some t.
+/// Frequencies, a multiple of [`LANES`]: a row with the weights `w²` reaches N with less than [`NOTHING`] of what it
+/// has at 0, by the bound of Chernoff, `P(S >= N) <= e^(-tN) E(e^(tS))`, for the best of some t.
 fn frequencies(columns: usize, scale: f64) -> f64 {
     let rate = 2.0 / scale;
     let log_moment = |t: f64| {

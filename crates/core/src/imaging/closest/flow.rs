@@ -32,11 +32,11 @@ impl Network {
     /// Moves the groups of `costs`, the unknowns of the network, from where each costs least to where all of them together cost
     /// least and flow in is flow out at every node.
     ///
-    /// Successive shortest paths (Ahuja, Magnanti, Orlin, *Network Flows*, section 9.7, and 14.5 for convex costs): what is too
-    /// much at one node goes to one that lacks it, along a path of least cost. Potentials of the nodes keep reduced costs from
-    /// falling below 0, so that no circuit of units is left that would lower the cost; by convexity that is the optimum. Integers
-    /// throughout: O((paths) (edges) log(nodes)). In a large network one search finds paths to all nodes that lack units: those that still have reduced
-    /// cost 0 when their turn comes are used as well.
+    /// Successive shortest paths (Ahuja, Magnanti, Orlin, *Network Flows*, section 9.7, and 14.5 for convex costs):
+    /// what is too much at one node goes to one that lacks it, along a path of least cost. Potentials of the nodes keep
+    /// reduced costs from falling below 0, so that no circuit of units is left that would lower the cost; by convexity
+    /// that is the optimum. Integers throughout: O((paths) (edges) log(nodes)). In a large network one search finds
+    /// paths to all nodes that lack units: those that still have reduced cost 0 when their turn comes are used as well.
     ///
     /// Errors: there is no flow within the bounds (0 is one, for noise).
     pub(super) fn settle(&self, costs: &mut Costs, scratch: &mut FlowScratch) -> Result<()> {

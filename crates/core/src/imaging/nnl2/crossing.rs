@@ -59,12 +59,14 @@ impl Crossing {
 
     /// The projection of `u`, to rounding: `z_ij = clamp(u_ij - a_i - b_j, lower_ij, upper_ij)` with all sums 0.
     ///
-    /// The multipliers a and b maximise the dual, which is concave with a continuous slope: the sums. Sums are met one by one, rows then columns; then
-    /// all together by a semismooth Newton step, with conjugate gradients on the entries between their bounds, and a search along it. Qi and
-    /// Sun 2006, "A quadratically convergent Newton method for computing the nearest correlation matrix", do the same for another cone.
+    /// The multipliers a and b maximise the dual, which is concave with a continuous slope: the sums. Sums are met one
+    /// by one, rows then columns; then all together by a semismooth Newton step, with conjugate gradients on the
+    /// entries between their bounds, and a search along it. Qi and Sun 2006, "A quadratically convergent Newton method
+    /// for computing the nearest correlation matrix", do the same for another cone.
     ///
-    /// Counts that are mostly 0 under noise far wider make it almost a transport problem, where steps are short: then `u` grows from the size of the counts,
-    /// by twos, and each search begins at twice the multipliers of the one before.
+    /// Counts that are mostly 0 under noise far wider make it almost a transport problem, where steps are short: then
+    /// `u` grows from the size of the counts, by twos, and each search begins at twice the multipliers of the one
+    /// before.
     ///
     /// Errors: the sums are not 0 to 1e-9 of `1 + ‖u‖∞` times the root of their entries.
     pub(super) fn solve(&self, u: &[f64]) -> Result<Vec<f64>> {
@@ -187,7 +189,8 @@ impl Dual<'_> {
         if start <= 0.0 || !start.is_finite() {
             return;
         }
-        // The slope falls along the way: it is 0 at the best length, and between none and most of what it was where the step is good enough.
+        // The slope falls along the way: it is 0 at the best length, and between none and most of what it was where the
+        // step is good enough.
         let good = |slope: f64| (-0.1 * start..=0.9 * start).contains(&slope);
         let (mut low, mut high, mut length) = ((0.0, start), None, 1.0);
         let mut to = along(length);
@@ -215,8 +218,8 @@ impl Dual<'_> {
         self.multipliers = to;
     }
 
-    /// `H d = sums` by conjugate gradients, where `H` counts the entries between their bounds: of each sum on its diagonal, raised by `shift` of
-    /// it, and of each row and column.
+    /// `H d = sums` by conjugate gradients, where `H` counts the entries between their bounds: of each sum on its
+    /// diagonal, raised by `shift` of it, and of each row and column.
     fn direction(&self, sums: &[f64], shift: f64) -> Vec<f64> {
         let table = self.table;
         let between = |&entry: &usize| {

@@ -1,5 +1,6 @@
 //! Least squares under equations and inequalities: the routes here; the constraints and the conditions of optimality in
-//! `problem`; who meets them in `solve`, by `face` (the active set) and `interior`; the exact grid in `repair`. Large two-way tables in `crossing`.
+//! `problem`; who meets them in `solve`, by `face` (the active set) and `interior`; the exact grid in `repair`. Large
+//! two-way tables in `crossing`.
 
 mod crossing;
 mod face;
@@ -35,8 +36,9 @@ const MAX_ENTRIES: usize = 1 << 22;
 /// - no equation and no row `b·z >= c`: every value is clamped;
 /// - one total with bounds alone: `z_i = clamp(u_i - theta, lower_i, upper_i)`, without upper bounds from
 ///   a few passes, else from sorted breakpoints, O(n log n); without allocation;
-/// - a two-way table with bounds alone that is beyond the limits of the last route: `z_ij = clamp(u_ij - a_i - b_j, lower_ij, upper_ij)`, with the
-///   multipliers of its rows and columns by Newton steps. Whole or with gaps; residual of every sum <= 1e-9 of `1 + ‖u‖∞` times the root of its entries;
+/// - a two-way table with bounds alone that is beyond the limits of the last route: `z_ij = clamp(u_ij - a_i - b_j,
+///   lower_ij, upper_ij)`, with the multipliers of its rows and columns by Newton steps. Whole or with gaps; residual
+///   of every sum <= 1e-9 of `1 + ‖u‖∞` times the root of its entries;
 /// - anything else: a dual active-set method (Goldfarb and Idnani 1983) finds which constraints are tight and solves
 ///   their equations by orthonormalisation; beyond 128 entries it begins at what an interior-point solver takes for
 ///   tight. The conditions of optimality are checked: residual <= 1e-9 relative to `1 + ‖u‖∞`.

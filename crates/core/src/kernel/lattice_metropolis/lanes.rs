@@ -8,9 +8,9 @@ use fearless_simd::{Level, dispatch};
 
 /// [`LANES`] chains.
 ///
-/// Entries and jumps take 16 bits: one register of 512 bits, or two of 256, hold an entry of all chains. The loops over lanes are plain; the
-/// compiler works on registers, and [`dispatch`] chooses at run time how wide they are. All arithmetic is on integers, or the same
-/// operations on f64 as alone, so that the registers decide no result.
+/// Entries and jumps take 16 bits: one register of 512 bits, or two of 256, hold an entry of all chains. The loops over
+/// lanes are plain; the compiler works on registers, and [`dispatch`] chooses at run time how wide they are. All
+/// arithmetic is on integers, or the same operations on f64 as alone, so that the registers decide no result.
 pub(super) struct MetropolisLanes<'a, L: LatticeLaw> {
     side: Side<'a, L>,
     law: PackedLanes<'a>,

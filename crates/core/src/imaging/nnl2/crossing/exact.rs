@@ -15,8 +15,9 @@ const MOVED: f64 = 1e-5;
 impl Crossing {
     /// A point of the grid next to `z` within the bounds and with all sums 0: the values in units of `2^-bits`, and the bits.
     ///
-    /// Entries at a bound stay there, the others are rounded. What this leaves of the sums goes from one to the other over entries: far from their bounds, else
-    /// between them, else any. There always is a way, for 0 is a point of the table and its matrix is totally unimodular.
+    /// Entries at a bound stay there, the others are rounded. What this leaves of the sums goes from one to the other
+    /// over entries: far from their bounds, else between them, else any. There always is a way, for 0 is a point of the
+    /// table and its matrix is totally unimodular.
     ///
     /// Errors: a value would be moved by more than 1e-5 of `scale`.
     pub(in super::super) fn place(&self, z: &[f64], scale: f64) -> Result<(Vec<i64>, u32)> {

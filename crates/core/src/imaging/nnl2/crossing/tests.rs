@@ -76,8 +76,9 @@ fn noise(rng: &mut Stream, n: usize, scale: f64, real: bool) -> Vec<f64> {
     (0..n).map(|_| if real { scale * normal(rng) } else { law.sample(rng) as f64 }).collect()
 }
 
-/// Beyond 2,048 entries: the projection that Dykstra's alternating projections converge to, of integer and real noise, with upper bounds and without.
-/// Their last change is 1e-12, a factor of 1e-3 at most from their limit here; the grid is the rest.
+/// Beyond 2,048 entries: the projection that Dykstra's alternating projections converge to, of integer and real noise,
+/// with upper bounds and without. Their last change is 1e-12, a factor of 1e-3 at most from their limit here; the grid
+/// is the rest.
 #[test]
 fn large_tables_against_alternating_projections() {
     let mut rng = test_stream(201);
@@ -101,8 +102,8 @@ fn large_tables_against_alternating_projections() {
     }
 }
 
-/// The conditions of optimality, from the values alone: of entries between their bounds `u - z = a_i + b_j`, along a tree of them; entries at a
-/// bound push outwards. Beyond 65,536 entries.
+/// The conditions of optimality, from the values alone: of entries between their bounds `u - z = a_i + b_j`, along a
+/// tree of them; entries at a bound push outwards. Beyond 65,536 entries.
 #[test]
 fn conditions_of_optimality_hold() {
     let mut rng = test_stream(202);
@@ -161,7 +162,8 @@ fn sparse_tables_under_wide_noise() {
     }
 }
 
-/// Small tables, whole and with gaps, several entries at a crossing, under both routes: the same point to what the grids move. Some bounds pin, some are none.
+/// Small tables, whole and with gaps, several entries at a crossing, under both routes: the same point to what the
+/// grids move. Some bounds pin, some are none.
 #[test]
 fn both_routes_find_the_same_point() {
     let mut rng = test_stream(203);
@@ -224,8 +226,8 @@ fn tables_are_recognised() {
     assert!(!is(Linear::subsets(2, &[vec![0, 1], vec![0], vec![0, 1], vec![1]]).unwrap()));
 }
 
-/// A row of zeros stays, noise far beyond the counts is projected, and a shift of counts by integers shifts nothing: the same noisy counts give the same
-/// release.
+/// A row of zeros stays, noise far beyond the counts is projected, and a shift of counts by integers shifts nothing:
+/// the same noisy counts give the same release.
 #[test]
 fn large_noise_and_shifts() {
     let mut rng = test_stream(204);
