@@ -37,6 +37,10 @@ pub trait Section: GridBlock {
     }
     /// Replicates of the block's cells; `top`: of every cell.
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64>;
+    /// Lags of coupled pairs; none, if it says nothing else.
+    fn lags(&self, _checker: &Checker) -> Result<Vec<u64>> {
+        Ok(Vec::new())
+    }
     /// Its own keys. `on_table`: whether the entries of a table are released.
     fn own(&self, checker: &Checker, on_table: bool) -> Result<Own>;
 }
@@ -199,12 +203,12 @@ impl Checker<'_> {
             ));
         }
         let method = self.methods::<B>(axes.method, on_table)?;
-        let replicates = block.replicates(self, replicates)?;
-        let own = block.own(self, on_table)?;
-        let lag = if let Own::Meetings(meetings) = &own { meetings.lag.clone() } else { Vec::new() };
         let here = Here { seeds: all.seeds, data: all.data, on_table, law: &law, law_span: axes.law.span() };
         let needs_delta = here.needs_delta();
-        let values = self.with_optional(&axes, &here, budget, law.clone(), method, lag)?;
+        let mut values = self.with_optional(&axes, &here, budget, law.clone(), method)?;
+        let replicates = block.replicates(self, replicates)?;
+        let own = block.own(self, on_table)?;
+        values.lag = block.lags(self)?;
         let length = |axis: &AxisRow| {
             let key = if axis.keys.contains(&key) { key } else { axis.keys[0] };
             (key, (axis.len)(&values).max(1), axes.place(axis.name))

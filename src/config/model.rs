@@ -168,8 +168,6 @@ pub struct Pairs {
 /// How chains are coupled.
 #[derive(Debug, Clone)]
 pub struct Meetings {
-    /// Lags of coupled pairs; empty for none.
-    pub lag: Vec<u64>,
     /// Steps after which a coupled pair is cut short.
     pub max_steps: u64,
     /// Chains and steps for the comparison of marginals, if any.

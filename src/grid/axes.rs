@@ -22,23 +22,28 @@ pub(super) fn noises(config: &Config, block: &Block) -> Vec<Noise> {
     for axis in AXES.iter().rev().filter(|axis| axis.of_noise) {
         noises = noises.into_iter().flat_map(|noise| noise.along(axis, block)).collect();
     }
-    noises.retain(|noise| go_together(block, &noise.places));
     noises
 }
 
 impl Noise {
-    /// The same for every value of an axis.
+    /// The same for every value of an axis; of one that goes with an axis that it is on, for that of its place there.
     fn along(self, axis: &AxisRow, block: &Block) -> Vec<Self> {
         if !(axis.has)(&self.point) {
             return vec![self];
         }
+        let mut groups = block.zip.iter().filter(|group| group.contains(&axis.name));
+        let together = groups.find_map(|group| self.places.iter().find(|(other, _)| group.contains(other)));
+        let places = match together {
+            Some(&(_, place)) => place..place + 1,
+            None => 0..(axis.len)(&block.axes),
+        };
         let at = |place| {
             let mut point = self.point.clone();
             (axis.put)(&block.axes, place, &mut point);
             let places = self.places.iter().copied().chain([(axis.name, place)]).collect();
             Self { point, places }
         };
-        (0..(axis.len)(&block.axes)).map(at).collect()
+        places.map(at).collect()
     }
 
     /// The methods that it is drawn for on the config's data set, with their places on their axis and the master seeds;
@@ -77,4 +82,32 @@ fn go_together(block: &Block, places: &[(AxisName, usize)]) -> bool {
         let first = here.next();
         here.all(|place| Some(place) == first)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{Document, read};
+    use std::path::Path;
+
+    /// Three axes of 20,000 values that go together are as many noises, and nothing is listed on the way that is none.
+    #[test]
+    fn axes_that_go_together_are_no_product() {
+        let list = |scale: f64| {
+            let values: Vec<String> = (1..=20_000).map(|i| (f64::from(i) * scale).to_string()).collect();
+            values.join(", ")
+        };
+        let text = format!(
+            "name = \"n\"\nseed = 1\nreplicates = 1\n[data]\ntable = \"t.csv\"\ncount = \"count\"\nlevels = [\"a\"]\n[[grid]]\n\
+             epsilon = [{}]\nsensitivity = [{}]\ndelta = [{}]\nlaw = \"gaussian\"\nmethod = \"l2\"\n\
+             zip = [\"epsilon\", \"sensitivity\", \"delta\"]\n",
+            list(1.0),
+            list(1.0),
+            list(1e-9)
+        );
+        let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
+        let noises = noises(&config[0], &config[0].blocks[0]);
+        assert_eq!(noises.len(), 20_000);
+        assert!(noises.iter().all(|noise| noise.places.iter().filter(|(_, place)| *place > 0).count() != 1));
+    }
 }

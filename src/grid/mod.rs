@@ -86,10 +86,12 @@ impl Cell {
 
     /// Whether both have one chain, whatever its length.
     pub fn has_chain_of(&self, other: &Self) -> bool {
-        let chain = |cell: &Self| {
-            let method = cell.at.method.without_length();
-            (cell.epsilon, Point { method, budget: self.at.budget, lag: None, ..cell.at.clone() })
-        };
+        // What differs most often, first: the rest is copied.
+        let method = self.at.method.without_length();
+        if self.epsilon != other.epsilon || method != other.at.method.without_length() {
+            return false;
+        }
+        let chain = |cell: &Self| Point { method, budget: self.at.budget, lag: None, ..cell.at.clone() };
         chain(self) == chain(other)
     }
 
@@ -413,7 +415,7 @@ fn expand(
                 replicates: block.replicates,
                 pays: None,
             };
-            for cell in own(cell, &block.own, subject) {
+            for cell in own(cell, block, subject) {
                 let at = |&seed: &u64| Point { seed, ..cell.at.clone() };
                 let is_left_out = |at: &Point| at.lag.is_some() && excluded.has(at);
                 let seeds = seeds.iter().map(at).filter(|at| !is_left_out(at));
@@ -425,10 +427,13 @@ fn expand(
 }
 
 /// The cells of one with what its study adds, without their keys.
-fn own(cell: Cell, own: &Own, subject: &Subject) -> Vec<Cell> {
-    match own {
-        Own::Meetings(Meetings { lag, max_steps, marginals, harmonized }) => {
-            let lags = if lag.is_empty() { vec![None] } else { lag.iter().copied().map(Some).collect() };
+fn own(cell: Cell, block: &Block, subject: &Subject) -> Vec<Cell> {
+    match &block.own {
+        Own::Meetings(Meetings { max_steps, marginals, harmonized }) => {
+            let lags = match &block.axes.lag[..] {
+                [] => vec![None],
+                lags => lags.iter().copied().map(Some).collect(),
+            };
             let chain_key = key::streams(&cell, subject);
             let with = |lag| {
                 let at = Point { lag, ..cell.at.clone() };
@@ -523,10 +528,8 @@ pub fn check(config: &Config) -> Result<()> {
     let (places, excluded) = (places(&config.data.shape), Excluded::new(&config.excludes));
     for block in &config.blocks {
         check_scales(config, &excluded, block)?;
-        let (lagged, harmonized) = match &block.own {
-            Own::Meetings(meetings) => (!meetings.lag.is_empty(), meetings.harmonized.is_some()),
-            _ => (false, false),
-        };
+        let lagged = !block.axes.lag.is_empty();
+        let harmonized = matches!(&block.own, Own::Meetings(meetings) if meetings.harmonized.is_some());
         let mut seen = HashSet::new();
         for noise in axes::noises(config, block) {
             for (place, method, _) in noise.methods(config, &excluded, block) {

@@ -204,7 +204,7 @@ fn every_dependency_is_told() {
     let first = |line: &str| line.strip_prefix("| `")?.split('|').next().map(str::to_owned);
     let told: BTreeSet<String> = page
         .lines()
-        .filter_map(|line| first(line))
+        .filter_map(first)
         .flat_map(|names| {
             names.split(',').map(|name| name.trim_matches([' ', '`']).to_owned()).collect::<Vec<_>>()
         })

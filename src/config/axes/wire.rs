@@ -77,7 +77,7 @@ macro_rules! shapes {
         }
 
         impl Checker<'_> {
-            /// The values of a block, but for budgets, laws, methods and lags, which are given.
+            /// The values of a block, but for budgets, laws and methods, which are given, and lags.
             pub(crate) fn with_optional(
                 &self,
                 wire: &WireAxes,
@@ -85,8 +85,8 @@ macro_rules! shapes {
                 budget: Vec<Amount>,
                 law: Vec<LawKind>,
                 method: Vec<Method>,
-                lag: Vec<u64>,
             ) -> Result<Axes> {
+                let lag = Vec::new();
                 Ok(Axes { budget, law, method, lag, $($axis: self.optional::<optional::$name>(stringify!($axis), wire.$axis, here)?,)* })
             }
 

@@ -80,6 +80,11 @@ impl Section for MeetingBlock {
         }
     }
 
+    fn lags(&self, checker: &Checker) -> Result<Vec<u64>> {
+        let lags = self.lag.as_ref().map(|lag| checker.lags(lag, self.max_steps.as_ref())).transpose()?;
+        Ok(lags.map_or(Vec::new(), |(lags, _)| lags))
+    }
+
     fn own(&self, checker: &Checker, _: bool) -> Result<Own> {
         let integer = |key: &str, value: &Option<Spanned<i64>>| {
             value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
@@ -93,9 +98,9 @@ impl Section for MeetingBlock {
             let label = "want `lag` beside it: it cuts coupled pairs short";
             return Err(checker.error("lag: missing", steps.span(), label));
         }
-        let (lag, max_steps) = match &self.lag {
-            None => (Vec::new(), DEFAULT_MAX_STEPS),
-            Some(lag) => checker.lags(lag, self.max_steps.as_ref())?,
+        let max_steps = match &self.lag {
+            None => DEFAULT_MAX_STEPS,
+            Some(lag) => checker.lags(lag, self.max_steps.as_ref())?.1,
         };
         let chains = integer("marginal-chains", &self.marginal_chains)?;
         let steps = integer("marginal-steps", &self.marginal_steps)?;
@@ -105,7 +110,7 @@ impl Section for MeetingBlock {
         }
         let marginals = chains.map(|chains| (chains, steps.unwrap_or(DEFAULT_MARGINAL_STEPS)));
         let harmonized = self.harmonized(checker)?;
-        Ok(Own::Meetings(Meetings { lag, max_steps, marginals, harmonized }))
+        Ok(Own::Meetings(Meetings { max_steps, marginals, harmonized }))
     }
 }
 
