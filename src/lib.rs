@@ -19,7 +19,8 @@
 //!
 //! # What a change touches
 //!
-//! A column: its declaration in `table!`, and the line that computes it. A method: its file in [`methods`] and its line
+//! A column: its declaration in `table!`, and the line that computes it. An axis of a grid: its row and its reader in
+//! `config::axes`, its column, and what it does (`CONTRIBUTING.md`). A method: its file in [`methods`] and its line
 //! in [`methods::MethodKind::ALL`]; if it moves noise, its oracle. A law: its file in [`law`], with the traits of the
 //! samplers that serve it (on trees [`exact::TreeLaw`], on tables [`exact::ExactLattice`] or
 //! [`exact::ContinuousExact`]), a row and an arm in `methods/laws.rs`; its formula in `verify/judge.rs` and
