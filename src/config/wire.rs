@@ -67,11 +67,7 @@ macro_rules! study_with {
     (
         [$(
             $(#[$axis_doc:meta])* $name:ident $axis:ident: $wire:ty as $schema:literal,
-            out $out:literal,
-            at $one:ty = $alone:expr, of $has:expr,
-            noise $noise:literal,
-            key $key:expr,
-            line $line:expr;
+            out $out:literal, $facts:tt;
         )*]
         $(#[$doc:meta])* $file:ident $study_name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
         $(#[$block_doc:meta])* $block:ident by $budget:ident ($budgets:ident, $of_budgets:tt): $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }

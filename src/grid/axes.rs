@@ -7,7 +7,7 @@ use crate::config::{AXES, AxisName, Block, Config, Point};
 
 /// The noise of some cells: one value of every axis of the noise.
 pub(super) struct Noise {
-    /// The first cell of them.
+    /// Their place on the axes of the noise, and their data set; no method, seed or lag is chosen yet.
     pub(super) point: Point,
     /// The place of each value on its axis, of those that it is on.
     places: Vec<(AxisName, usize)>,
@@ -15,9 +15,8 @@ pub(super) struct Noise {
 
 /// Every noise of a block.
 pub(super) fn noises(config: &Config, block: &Block) -> Vec<Noise> {
-    let mut first = Point::first(&block.axes);
-    first.data.clone_from(&config.data_name);
-    let mut noises = vec![Noise { point: first, places: Vec::new() }];
+    let point = Point { data: config.data_name.clone(), ..Point::default() };
+    let mut noises = vec![Noise { point, places: Vec::new() }];
     // The outer axes come last.
     for axis in AXES.iter().rev().filter(|axis| axis.of_noise) {
         noises = noises.into_iter().flat_map(|noise| noise.along(axis, block)).collect();

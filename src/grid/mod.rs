@@ -416,10 +416,13 @@ fn expand(
                 pays: None,
             };
             for cell in own(cell, block, subject) {
-                let at = |&seed: &u64| Point { seed, ..cell.at.clone() };
-                let is_left_out = |at: &Point| at.lag.is_some() && excluded.has(at);
-                let seeds = seeds.iter().map(at).filter(|at| !is_left_out(at));
-                cells.extend(seeds.map(|at| Cell { at, ..cell.clone() }.keyed(subject)));
+                for &seed in &seeds {
+                    let mut cell = cell.clone();
+                    cell.at.seed = seed;
+                    if cell.at.lag.is_none() || !excluded.has(&cell.at) {
+                        cells.push(cell.keyed(subject));
+                    }
+                }
             }
         }
     }

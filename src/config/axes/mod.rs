@@ -17,52 +17,58 @@ pub use wire::{WireAxes, WireExclude};
 /// - what the documentation says of its values in a block;
 /// - its name as a type (which reads it: [`Optional`]) and as a key; the type of a value in a file, and that of all in its schema;
 /// - what the documentation says of its values in an `[[exclude]]` block;
-/// - the type of a cell's value, `Option` of that of an axis that not every cell has; the value where nothing is said; which cells have it;
-/// - whether it is of the noise, or says only how often and on what that is drawn;
-/// - its words in the key of a cell, and its line in a resolved config (on a tree, or not); `None` where it has none. A later axis has no
-///   words where it stands at its default, so that cells of earlier configs keep their keys.
+/// - in braces what only [`AXES`] is made of: the type of a cell's value (`Option` of that of an axis that not every cell
+///   has), the value where nothing is said, and which cells have it; whether it is of the noise, or says only how often
+///   and on what that is drawn; its words in the key of a cell, and its line in a resolved config (on a tree, or not),
+///   `None` where it has none. A later axis has no words where it stands at its default, so that cells of earlier
+///   configs keep their keys.
 macro_rules! with_optional_axes {
     ($($then:ident)::+! { $($rest:tt)* }) => {
         $($then)::+! { [
             /// Deltas, for the Gaussian laws: probabilities in (0, 1).
             Delta delta: f64 as "Option<crate::config::wire::Axis<f64>>",
-            out "Deltas.",
-            at Option<f64> = None, of |point| point.law.needs_delta(),
-            noise true,
-            key |point| Some(format!("delta={:?}", point.delta)),
-            line |point, _| Some(format!("delta = {:?}", point.delta?));
+            out "Deltas.", {
+                at Option<f64> = None, of |point| point.law.needs_delta(),
+                noise true,
+                key |point| Some(format!("delta={:?}", point.delta)),
+                line |point, _| Some(format!("delta = {:?}", point.delta?))
+            };
 
             /// Sensitivities of one level's counts, in counts: what one change does to them, in the law's norm; default 1.
             Sensitivity sensitivity: f64 as "Option<crate::config::wire::Axis<f64>>",
-            out "Sensitivities.",
-            at f64 = 1.0, of |_| true,
-            noise true,
-            key |point| Some(format!("sensitivity={:?}", point.sensitivity)),
-            line |point, _| Some(format!("sensitivity = {:?}", point.sensitivity));
+            out "Sensitivities.", {
+                at f64 = 1.0, of |_| true,
+                noise true,
+                key |point| Some(format!("sensitivity={:?}", point.sensitivity)),
+                line |point, _| Some(format!("sensitivity = {:?}", point.sensitivity))
+            };
 
             /// Splits of the budget over the levels; default "each".
             Split split: crate::config::values::WireSplit as "Option<crate::config::names::SplitAxis>",
-            out "Splits of the budget.",
-            at crate::config::SplitSpec = crate::config::SplitSpec::Each, of |_| true,
-            noise true,
-            key |point| Some(format!("split={}", point.split.label())),
-            line |point, on_tree| on_tree.then(|| format!("split = {}", point.split.written()));
+            out "Splits of the budget.", {
+                at crate::config::SplitSpec = crate::config::SplitSpec::Each, of |_| true,
+                noise true,
+                key |point| Some(format!("split={}", point.split.label())),
+                line |point, on_tree| on_tree.then(|| format!("split = {}", point.split.written()))
+            };
 
             /// Those of the config's master seeds that the block has; default: all.
             Seed seed: u64 as "Option<crate::config::wire::Axis<u64>>",
-            out "Master seeds.",
-            at u64 = 0, of |_| true,
-            noise false,
-            key |_| None,
-            line |_, _| None;
+            out "Master seeds.", {
+                at u64 = 0, of |_| true,
+                noise false,
+                key |_| None,
+                line |_, _| None
+            };
 
             /// Those of the config's data sets that the block has, by their names; default: all.
             Data data: String as "Option<crate::config::wire::Axis<String>>",
-            out "Data sets, by their names.",
-            at String = String::new(), of |_| true,
-            noise false,
-            key |_| None,
-            line |_, _| None;
+            out "Data sets, by their names.", {
+                at String = String::new(), of |_| true,
+                noise false,
+                key |_| None,
+                line |_, _| None
+            };
         ] $($rest)* }
     };
 }
@@ -72,11 +78,12 @@ pub(crate) use with_optional_axes;
 macro_rules! axes {
     ([$(
         $(#[$doc:meta])* $name:ident $axis:ident: $wire:ty as $schema:literal,
-        out $out:literal,
-        at $one:ty = $alone:expr, of $has:expr,
-        noise $noise:literal,
-        key $key:expr,
-        line $line:expr;
+        out $out:literal, {
+            at $one:ty = $alone:expr, of $has:expr,
+            noise $noise:literal,
+            key $key:expr,
+            line $line:expr
+        };
     )*]) => {
         axes! { rows
             /// Budgets: epsilon, or what is to be paid.
@@ -124,13 +131,6 @@ macro_rules! axes {
             $($(#[$doc])* pub $axis: Option<Vec<$named>>,)*
             /// Non-negativity.
             pub nonnegative: Option<bool>,
-        }
-
-        impl Point {
-            /// The first cell of a block; it is on no axis that not every cell has.
-            pub fn first(axes: &Axes) -> Self {
-                Self { $($axis: Held::first(&axes.$axis),)* }
-            }
         }
 
         impl Default for Point {

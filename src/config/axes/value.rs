@@ -66,26 +66,18 @@ impl Names<Method> for ExcludedMethod {
 }
 
 /// What a cell has of an axis: a value, or perhaps one.
-pub trait Held<T>: Sized {
-    /// Of the first cell.
-    fn first(values: &[T]) -> Self;
+pub trait Held<T> {
     /// The value.
     fn held(&self) -> Option<&T>;
 }
 
-impl<T: Clone> Held<T> for T {
-    fn first(values: &[T]) -> Self {
-        values[0].clone()
-    }
+impl<T> Held<T> for T {
     fn held(&self) -> Option<&T> {
         Some(self)
     }
 }
 
-impl<T: Clone> Held<T> for Option<T> {
-    fn first(_: &[T]) -> Self {
-        None
-    }
+impl<T> Held<T> for Option<T> {
     fn held(&self) -> Option<&T> {
         self.as_ref()
     }

@@ -15,11 +15,7 @@ use toml::Spanned;
 macro_rules! shapes {
     ([$(
         $(#[$doc:meta])* $name:ident $axis:ident: $wire:ty as $schema:literal,
-        out $out:literal,
-        at $one:ty = $alone:expr, of $has:expr,
-        noise $noise:literal,
-        key $key:expr,
-        line $line:expr;
+        out $out:literal, $facts:tt;
     )*]) => {
         /// The axes of a block.
         #[derive(Debug, Clone)]
