@@ -103,7 +103,8 @@ pub fn run(making: &Making, planned: &dyn Planned, hearer: &dyn Hearer) -> Resul
         let (missing, all) = engine::missing(planned, folder.journal());
         if missing > 0 {
             let message = format!(
-                "{}: {missing} of {all} batches are missing: not all shards have run to their end, or what they left is damaged (`run --resume` draws what is missing)",
+                "{}: {missing} of {all} batches are missing: not all shards have run to their end, or what they left \
+                    is damaged (`run --resume` draws what is missing)",
                 about.name
             );
             return Err(Failure::Incompatible(message));

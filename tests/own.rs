@@ -204,7 +204,8 @@ fn command(kind: &str) -> String {
 
 fn tree(methods: &str, replicates: u64) -> String {
     format!(
-        "name = \"own\"\nseed = 1\nreplicates = {replicates}\n{TREE_DATA}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = [{methods}]\n"
+        "name = \"own\"\nseed = 1\nreplicates = {replicates}\n{TREE_DATA}[[grid]]\nepsilon = 0.5\nlaw = \
+            \"double-geometric\"\nmethod = [{methods}]\n"
     )
 }
 

@@ -24,8 +24,10 @@ use std::io::{ErrorKind, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memory, a check that did not pass, a bug); 2 usage, config, data or files; \
-3 changed for the worse; 4 nothing to compare; 5 some cells failed (without --allow-failed), or with --strict some chains have not converged; 6 incompatible, or batches are missing; 130, 143 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memory, a check that did not pass, a \
+    bug); 2 usage, config, data or files; \
+3 changed for the worse; 4 nothing to compare; 5 some cells failed (without --allow-failed), or with --strict some \
+chains have not converged; 6 incompatible, or batches are missing; 130, 143 interrupted.";
 
 /// Study differentially private releases that satisfy invariants.
 ///

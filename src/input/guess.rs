@@ -98,7 +98,11 @@ impl Guess {
         for row in rows {
             let names: Vec<u32> = columns.iter().map(|column| column.numbers[row]).collect();
             if !seen.insert(names) {
-                return Err(table.bad_row(row, "names the same group as a row above; want one row for each (`congenial aggregate` adds them up)"));
+                return Err(table.bad_row(
+                    row,
+                    "names the same group as a row above; want one row for each \
+                    (`congenial aggregate` adds them up)",
+                ));
             }
         }
         let nested = columns.windows(2).all(|two| {

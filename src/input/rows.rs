@@ -159,7 +159,8 @@ impl<'a, R: Read> Rows<'a, R> {
                     (Place::Closed | Place::Behind, _) => {
                         let opens = self.opens;
                         let message = format!(
-                            "text stands behind a closing quote, want a comma or the end of the line: the quotes open on line {opens}, and a \
+                            "text stands behind a closing quote, want a comma or the end of the line: the quotes \
+                                open on line {opens}, and a \
                              quote between them is written twice"
                         );
                         return Err(self.bad(line, message));

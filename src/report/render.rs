@@ -141,7 +141,8 @@ impl Report {
             }
             if manifest.cells > PRINTED {
                 page = page.text(format!(
-                    "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in `report {folder} --format csv`.",
+                    "It has {} cells. These pages show the first {PRINTED}; all of them are in its tables and in \
+                        `report {folder} --format csv`.",
                     manifest.cells
                 ));
             }

@@ -72,7 +72,8 @@ fn of(runs: &[&Named]) -> Page {
             name: Figure::named(&format!("{}-{what}-by-size", first.name)),
             title: format!("{}: {what} against size", first.name),
             about: format!(
-                "The {what} of a run with {} against the counts of a release, on logarithmic axes, by threads. The table below has the figures.",
+                "The {what} of a run with {} against the counts of a release, on logarithmic axes, by threads. The \
+                    table below has the figures.",
                 counted(first.cells as f64, "cell")
             ),
             x: Axis { label: "counts of a release".into(), scale: Scale::Log },

@@ -142,30 +142,30 @@ impl Declared {
     }
 }
 
-/// Declares a table: its file, what a row stands for, and for each column name, type, unit and meaning.
+/// Declares a table: its doc comment says what a row stands for, that of a column what it means; after the type comes the unit.
 #[macro_export]
 macro_rules! table {
     (
-        $(#[$attribute:meta])*
-        pub struct $name:ident in $file:literal, $about:literal {
-            $($field:ident: $type:ty, $unit:literal, $meaning:literal;)*
+        $(#[doc = $about:literal])+
+        pub struct $name:ident in $file:literal $(, also $($derived:path),+)? {
+            $($(#[doc = $meaning:literal])+ $field:ident: $type:ty $(, $unit:literal)?;)*
         }
     ) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq, serde::Serialize $($(, $derived)+)?)]
         pub struct $name {
-            $(#[doc = $meaning] pub $field: $type,)*
+            $($(#[doc = $meaning])+ pub $field: $type,)*
         }
 
         impl $crate::table::Record for $name {
             const FILE: &'static str = $file;
-            const ABOUT: &'static str = $about;
+            const ABOUT: &'static str = concat!($($about),+).trim_ascii();
             const COLUMNS: &'static [$crate::table::Column] = &[$($crate::table::Column {
                 name: stringify!($field),
                 kind: <$type as $crate::table::Value>::KIND,
                 optional: <$type as $crate::table::Value>::OPTIONAL,
-                unit: $unit,
-                meaning: $meaning,
+                unit: concat!($($unit)?),
+                meaning: concat!($($meaning),+).trim_ascii(),
             }),*];
 
             fn put(&self, columns: &mut [$crate::table::Values]) {

@@ -220,7 +220,8 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
     )
     .expect("memory");
     let name = format!(
-        "{} leaves, {} of them 0, known {known:?} and {marked} of the others, {levels} levels, {law} {epsilon:.3}, split {split}, {kind}{options}",
+        "{} leaves, {} of them 0, known {known:?} and {marked} of the others, {levels} levels, {law} {epsilon:.3}, \
+            split {split}, {kind}{options}",
         leaves.len(),
         leaves.iter().filter(|(_, x)| *x == 0).count()
     );

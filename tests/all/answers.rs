@@ -492,7 +492,8 @@ fn stated_intervals_hold_as_often_as_they_say() {
 fn little_noise_is_held_as_well() {
     let mut table = "a,b,n\n".to_owned();
     (0..20).for_each(|i| table += &format!("a{},b{},{}\n", i / 5, i % 5, 7 * i));
-    let text = "name = \"little\"\nseed = 9\nreplicates = 20000\nreport.queries = [[\"b\"]]\n[data]\ntable = \"d.csv\"\ncount = \"n\"\nlevels = [\"a\", \"b\"]\n\
+    let text = "name = \"little\"\nseed = 9\nreplicates = 20000\nreport.queries = [[\"b\"]]\n[data]\ntable = \
+        \"d.csv\"\ncount = \"n\"\nlevels = [\"a\", \"b\"]\n\
                 [[grid]]\nepsilon = 5.0\nlaw = \"double-geometric\"\nsplit = [[0.1, 0.2, 0.7]]\nmethod = [\"unconstrained\", \"l2\"]\n";
     let place = Place::new(&[("d.csv", &table), ("config.toml", text)]);
     place.prints(&["run", "config.toml", "--out", "out"]);
@@ -604,7 +605,8 @@ fn some_levels_are_kept() {
 /// Threads, shards and a run that is killed on the way: the same rows.
 #[test]
 fn rows_do_not_depend_on_how_a_run_is_made() {
-    let grid = "\n[[grid]]\nepsilon = [0.5, 1.0]\nlaw = \"double-geometric\"\nmethod = [{ kind = \"line-gibbs\", sweeps = 4000 }, \"topdown\"]\n";
+    let grid = "\n[[grid]]\nepsilon = [0.5, 1.0]\nlaw = \"double-geometric\"\nmethod = \
+        [{ kind = \"line-gibbs\", sweeps = 4000 }, \"topdown\"]\n";
     let place = place(&config(&format!("keep-draws = [\"county\"]\n{QUERIES}"), grid));
     let run = ["run", "config.toml", "--set", "replicates=300", "--out"];
     let with = |more: &[&'static str]| -> Vec<&str> { [&run[..], more].concat() };
@@ -677,8 +679,10 @@ fn what_cannot_be_asked_is_refused() {
 fn pages_are_narrow_and_short() {
     let name = |i: usize| format!("county of a rather long name number {i}");
     let leaves: String = (0..3000).map(|i| format!("s{},{},{}\n", i % 50, name(i), i * i)).collect();
-    let text = "name = \"wide\"\nseed = 1\nreplicates = 5\nreport.queries = [[\"state\", \"county\"], [\"state\"]]\n[data]\ntable = \"leaves.csv\"\n\
-                levels = [\"state\", \"county\"]\ncount = \"count\"\n[[grid]]\nepsilon = 0.01\nlaw = \"laplace\"\nmethod = [\"unconstrained\", \"topdown\"]\n";
+    let text = "name = \"wide\"\nseed = 1\nreplicates = 5\nreport.queries = [[\"state\", \"county\"], \
+        [\"state\"]]\n[data]\ntable = \"leaves.csv\"\n\
+                levels = [\"state\", \"county\"]\ncount = \"count\"\n[[grid]]\nepsilon = 0.01\nlaw = \
+                \"laplace\"\nmethod = [\"unconstrained\", \"topdown\"]\n";
     let place =
         Place::new(&[("leaves.csv", &format!("state,county,count\n{leaves}")), ("config.toml", text)]);
     place.prints(&["run", "config.toml", "--out", "out"]);

@@ -161,7 +161,8 @@ fn bounds_in_columns_wait_for_the_data() {
     let read = |bounds: &str, method: &str| {
         let text = format!(
             "name = \"n\"\nseed = 1\nreplicates = 3\n[data]\ntable = \"t.csv\"\ncount = \"count\"\nentry = [\"a\"]\n[[invariant]]\n\
-             kind = \"total\"\n[[invariant]]\nkind = \"bounds\"\n{bounds}\n[[grid]]\nepsilon = 0.2\nlaw = \"laplace\"\nmethod = \"{method}\"\n"
+             kind = \"total\"\n[[invariant]]\nkind = \"bounds\"\n{bounds}\n[[grid]]\nepsilon = 0.2\nlaw = \
+             \"laplace\"\nmethod = \"{method}\"\n"
         );
         let Ok(Document::Grid(config)) = read(Path::new("c.toml"), &text, &[]) else { panic!("a config") };
         check(&config[0]).is_ok()

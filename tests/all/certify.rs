@@ -144,7 +144,8 @@ fn pairs_of_its_own_certify_a_study() {
 fn narrow_proposals_are_not_certified() {
     let data = "name = \"mis\"\nseed = 4\nreplicates = 100\n[data]\ntable = \"d.csv\"\ncount = \"n\"\n";
     let block = "[[invariant]]\nkind = \"total\"\n[certify]\npairs = 300\nlag = [1, 100, 1000]\n";
-    let grid = "[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\nmethod = { kind = \"mis\", proposal-epsilon = [0.2, 0.5, 1.5, 2.0], steps = [10, 1000] }\n";
+    let grid = "[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\nmethod = \
+        { kind = \"mis\", proposal-epsilon = [0.2, 0.5, 1.5, 2.0], steps = [10, 1000] }\n";
     let place =
         Place::new(&[("d.csv", "id,n\na,2\nb,0\nc,1\n"), ("mis.toml", &format!("{data}{block}{grid}"))]);
     let text = place.pages("mis.toml", "out").replace('\n', " ");

@@ -213,7 +213,8 @@ fn parts_of_what_is_computed_once_are_kept() {
     let config = CONFIG[..grid]
         .replace("keep-draws = true\n", "")
         .replace("seed = 9", "seed = 9\nstudy = \"meeting\"");
-    let block = "[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nlag = 5\nmarginal-chains = 200\nmarginal-steps = 100_000\n";
+    let block = "[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nlag = \
+        5\nmarginal-chains = 200\nmarginal-steps = 100_000\n";
     place.write("config.toml", &format!("{config}{block}").replace("replicates = 256", "replicates = 4"));
     place.prints(&["run", "config.toml", "--out", "whole"]);
     let want = place.prints(&["digest", "whole"]);

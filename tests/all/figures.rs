@@ -151,7 +151,8 @@ fn chains_have_figures() {
                      P,here,chains,acceptance,0.5,mis,\"steps=6000,proposal-epsilon=0.6\"\n\
                      P,elsewhere,chains,acceptance,0.4,mis,\"steps=7000,proposal-epsilon=0.6\"\n";
     let config = format!(
-        "name = \"f\"\nseed = 1\nreplicates = 3\nkeep-draws = true\n{TABLE_DATA}{}{NONNEGATIVE}[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\n\
+        "name = \"f\"\nseed = 1\nreplicates = 3\nkeep-draws = true\n{TABLE_DATA}{}{NONNEGATIVE}[[grid]]\nepsilon = \
+            0.5\nlaw = \"double-geometric\"\n\
          records = 600\nmethod = {{ kind = \"mis\", steps = 6000, proposal-epsilon = [0.7, 0.5, 0.6] }}\n[report]\npublished = \"p.csv\"\n",
         partition(&["row"])
     );

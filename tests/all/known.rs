@@ -32,7 +32,9 @@ const EVERY: &str = r#"
 epsilon = 0.5
 law = ["double-geometric", "discrete-gaussian", "laplace", "gaussian"]
 delta = 1e-6
-method = ["unconstrained", "exact", "l2", "topdown", "bluedown", { kind = "line-gibbs", sweeps = 30, nonnegative = [false, true] }, { kind = "hierarchical-mh", steps = 4000, nonnegative = [false, true] }]
+method = ["unconstrained", "exact", "l2", "topdown", "bluedown",
+    { kind = "line-gibbs", sweeps = 30, nonnegative = [false, true] },
+    { kind = "hierarchical-mh", steps = 4000, nonnegative = [false, true] }]
 
 [[grid]]
 epsilon = 0.5
@@ -221,7 +223,8 @@ fn small_trees_attain_what_tables_do() {
     let leaves = "zone,count\na,2\nb,2\n";
     let privacy = |data: &str, methods: &str| {
         let config = format!(
-            "name = \"p\"\nseed = 3\nstudy = \"privacy\"\n[data]\ntable = \"leaves.csv\"\ncount = \"count\"\n{data}\n[[grid]]\nepsilon = [1.0, 2.0]\n\
+            "name = \"p\"\nseed = 3\nstudy = \"privacy\"\n[data]\ntable = \"leaves.csv\"\ncount = \
+                \"count\"\n{data}\n[[grid]]\nepsilon = [1.0, 2.0]\n\
              law = \"double-geometric\"\nmethod = {methods}\n"
         );
         let place = Place::new(&[("leaves.csv", leaves), ("config.toml", &config)]);

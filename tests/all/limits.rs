@@ -185,7 +185,8 @@ fn rows_have_an_end() {
 fn what_stands_beside_is_known() {
     let place = place();
     let config = format!(
-        "{HEAD}{TABLE_DATA}{}{NONNEGATIVE}{GRID}[report.beside]\ntable = \"theirs.csv\"\nconfidential = \"c\"\nreleased = \"r\"\nnote = \"theirs\"\n",
+        "{HEAD}{TABLE_DATA}{}{NONNEGATIVE}{GRID}[report.beside]\ntable = \"theirs.csv\"\nconfidential = \
+            \"c\"\nreleased = \"r\"\nnote = \"theirs\"\n",
         partition(&["row"])
     );
     place.write("config.toml", &config);

@@ -239,7 +239,8 @@ epsilon = 1.0
 delta = 1e-5
 law = "discrete-gaussian"
 split = "each"
-method = ["unconstrained", "exact", { kind = "exact", nonnegative = true }, "topdown", { kind = "line-gibbs", sweeps = 20, nonnegative = [false, true] }]
+method = ["unconstrained", "exact", { kind = "exact", nonnegative = true }, "topdown",
+    { kind = "line-gibbs", sweeps = 20, nonnegative = [false, true] }]
 replicates = 4
 "#;
     let text = config("gaussian", &format!("replicates = 8\n{TREE_DATA}{grid}"));
@@ -300,7 +301,8 @@ fn releases_of_a_table() {
 [[grid]]
 epsilon = 0.5
 law = ["l1", "l2"]
-method = ["exact", { kind = "line-gibbs", sweeps = 20 }, { kind = "lattice-metropolis", steps = 500, a = 0.3678794411714423, basis = ["smith", "reduced"] }]
+method = ["exact", { kind = "line-gibbs", sweeps = 20 },
+    { kind = "lattice-metropolis", steps = 500, a = 0.3678794411714423, basis = ["smith", "reduced"] }]
 
 [[grid]]
 epsilon = 0.5
@@ -436,7 +438,9 @@ fn gamma_computed() {
 [[grid]]
 epsilon = 0.5
 law = "double-geometric"
-method = ["exact", "rejection", { kind = "rejection", from = "unconstrained" }, { kind = "mis", steps = 500, proposal-epsilon = [0.5, 0.55] }, { kind = "line-gibbs", sweeps = 20 }, "nnl2", "nnl2-then-integer-l1", "unconstrained"]
+method = ["exact", "rejection", { kind = "rejection", from = "unconstrained" },
+    { kind = "mis", steps = 500, proposal-epsilon = [0.5, 0.55] }, { kind = "line-gibbs", sweeps = 20 }, "nnl2",
+    "nnl2-then-integer-l1", "unconstrained"]
 "#;
     let rows = partition(&["row"]);
     let body = format!("replicates = 10\n{TABLE_DATA}{rows}{NONNEGATIVE}{grid}");
@@ -668,13 +672,15 @@ fn several_runs_in_one_report() {
     let tree = config(
         "same",
         &format!(
-            "replicates = 3\n{TREE_DATA}\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = [\"exact\", {{ kind = \"hierarchical-mh\", steps = 100 }}]\n"
+            "replicates = 3\n{TREE_DATA}\n[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = [\"exact\", {{ kind = \
+                \"hierarchical-mh\", steps = 100 }}]\n"
         ),
     );
     let table = config(
         "same",
         &format!(
-            "replicates = 5\n{TABLE_DATA}{MARGINS}\n[[grid]]\nepsilon = 1.0\nlaw = \"l2\"\nmethod = [\"exact\", {{ kind = \"line-gibbs\", sweeps = 5 }}]\n"
+            "replicates = 5\n{TABLE_DATA}{MARGINS}\n[[grid]]\nepsilon = 1.0\nlaw = \"l2\"\nmethod = [\"exact\", {{ \
+                kind = \"line-gibbs\", sweeps = 5 }}]\n"
         ),
     );
     let place = Place::new(&[

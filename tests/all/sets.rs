@@ -305,7 +305,8 @@ fn bad_seeds_and_data_sets_are_refused() {
         + &data("a", "tree.csv", &["group", "zone"])
         + &data("b", "copy.csv", &["group", "zone"]);
     refused(&(copies + METHODS), &["`a` and `b` hold the same counts"]);
-    let chains = "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\nmethod = { kind = \"line-gibbs\", sweeps = 3 }\nseed = 1\n[[grid]]\nepsilon = 1.0\n\
+    let chains = "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\nmethod = \
+        { kind = \"line-gibbs\", sweeps = 3 }\nseed = 1\n[[grid]]\nepsilon = 1.0\n\
                   law = \"double-geometric\"\nmethod = { kind = \"line-gibbs\", sweeps = 4 }\n[certify]\npairs = 4\nlag = 5\n";
     refused(&(trees("seeds = 2") + chains), &["for one chain of `line-gibbs`"]);
     let privacy = "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\nmethod = \"exact\"\n";

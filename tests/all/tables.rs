@@ -14,7 +14,8 @@ static CONFIG: LazyLock<String> = LazyLock::new(|| {
 [[grid]]
 epsilon = [0.25, 0.5]
 law = ["l1", "l2", "double-geometric"]
-method = ["exact", { kind = "line-gibbs", sweeps = 20 }, { kind = "lattice-metropolis", steps = 1000, a = 0.3, basis = ["smith", "reduced"] }]
+method = ["exact", { kind = "line-gibbs", sweeps = 20 },
+    { kind = "lattice-metropolis", steps = 1000, a = 0.3, basis = ["smith", "reduced"] }]
 
 [[grid]]
 epsilon = 0.3

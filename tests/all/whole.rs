@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const CONFIG: &str = "name = \"c\"\nseed = 1\nreplicates = 20\n[[grid]]\nepsilon = [1.0, 2.0]\nlaw = \"laplace\"\nmethod = [\"exact\", \"l2\"]\n";
+const CONFIG: &str = "name = \"c\"\nseed = 1\nreplicates = 20\n[[grid]]\nepsilon = [1.0, 2.0]\nlaw = \
+    \"laplace\"\nmethod = [\"exact\", \"l2\"]\n";
 
 fn place() -> Place {
     Place::new(&[("tree.csv", TREE), ("config.toml", &format!("{CONFIG}{TREE_DATA}"))])

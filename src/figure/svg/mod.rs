@@ -47,7 +47,8 @@ pub fn svg(figure: &Figure, look: Look) -> String {
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{0}\" height=\"{1}\" role=\"img\" \
-         aria-labelledby=\"{id}-title {id}-about\" class=\"figure\">\n<title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-about\">{}</desc>\n",
+         aria-labelledby=\"{id}-title {id}-about\" class=\"figure\">\n<title id=\"{id}-title\">{}</title>\n<desc \
+         id=\"{id}-about\">{}</desc>\n",
         short(look.width),
         short(place.height),
         escaped(&figure.title),
@@ -91,7 +92,8 @@ fn style(look: Look) -> String {
         "<style>\n.figure{{font:{font}px system-ui,sans-serif;--ink:#1b1f24;--faint:#59626d;--line:#d3d8de;--paper:#fff;{light}}}\n\
          @media (prefers-color-scheme:dark){{.figure{{--ink:#e3e6ea;--faint:#a3acb7;--line:#3a424c;--paper:#14171b;{dark}}}}}\n\
          .figure text{{fill:var(--ink);stroke:none}}.figure .tick{{fill:var(--faint)}}.figure .grid{{stroke:var(--line);stroke-width:1}}\
-         .figure .frame{{fill:none;stroke:var(--faint);stroke-width:1}}.figure .mark{{stroke-width:1.6;fill:none}}.figure .band{{stroke:none;fill-opacity:.18}}\
+         .figure .frame{{fill:none;stroke:var(--faint);stroke-width:1}}.figure \
+         .mark{{stroke-width:1.6;fill:none}}.figure .band{{stroke:none;fill-opacity:.18}}\
          .figure .sign{{stroke-width:1.4;fill:var(--paper)}}\n</style>\n"
     )
 }

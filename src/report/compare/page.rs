@@ -8,7 +8,8 @@ use crate::study::{self, FAILED};
 use std::collections::BTreeMap;
 
 /// What a table of differences shows.
-const JUDGED: &str = "In brackets the interval by which a difference is judged. n: about how many replicates would decide it, if means and spreads stay as they are.";
+const JUDGED: &str = "In brackets the interval by which a difference is judged. n: about how many replicates would \
+    decide it, if means and spreads stay as they are.";
 
 impl Comparison {
     /// Whether it is of cells of one run.
@@ -285,8 +286,10 @@ impl Comparison {
             false => "",
         };
         format!(
-            "{} figures: {}. Rule: the confidence interval of the difference of the means, at {level} for all figures that are not identical \
-             together (Welch, Bonferroni): within {margin}{others} times the base's mean{bias} they are equal within that margin; else {} if it excludes \
+            "{} figures: {}. Rule: the confidence interval of the difference of the means, at {level} for all \
+                figures that are not identical \
+             together (Welch, Bonferroni): within {margin}{others} times the base's mean{bias} they are equal within \
+             that margin; else {} if it excludes \
              0; else undecided.",
             self.figures.len(),
             counted.join(", "),

@@ -72,40 +72,92 @@ impl Convergence {
 }
 
 table! {
-    /// A cell of the grid: what it is, and what its releases pay.
-    pub struct CellRow in "cells.parquet", "Studies of a grid: one row per cell, in the order of the config." {
-        cell: Key, "", "key of the cell, 16 hexadecimal digits: SHA-256 of what the cell is, data included; of one of several master seeds that too";
-        data: String, "", "name of the data set; empty if it has none";
-        seed: Option<u64>, "", "master seed; null of a cell that stands for those of all seeds: its summaries are over the replicates of all of them, and rows by replicate it has none";
-        pooled: Option<Key>, "", "of one of several seeds: the cell that stands for all of them, with the key that it has in a config of one seed";
-        epsilon: f64, "", "privacy budget as given (of each level with split `each`, of the whole otherwise)";
-        delta: Option<f64>, "", "for the Gaussian laws";
-        sensitivity: f64, "counts", "of the counts of one level: L1 (pure laws) or L2 (Gaussian laws)";
-        split: SplitSpec, "", "`each`, `even`, or shares joined by `/`, the root's first";
-        law: LawKind, "", "trees: `laplace`, `double-geometric`, `gaussian`, `discrete-gaussian`; tables: all of these, `l1`, `l2`, `generalized-gaussian`";
-        method: MethodKind, "", "see `docs/reference/config.md`";
-        options: String, "", "of the method: `name=value`, joined by commas; empty if none";
-        nonnegative: bool, "", "whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the method keeps inequalities (tables)";
-        chain: Option<Key>, "", "of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings certifies releases";
-        lag: Option<u64>, "kernel steps", "of coupled chains";
-        max_steps: Option<u64>, "kernel steps", "where a coupled pair is cut short";
-        scale: f64, "counts", "lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the highest level that is measured, the others are in `levels.parquet`";
-        replicates: u64, "", "as asked for";
-        epsilon_total: f64, "", "what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two tables with the same invariants. Of a mechanism of one's own what it says that it pays, for the first of `added`, `moved`, `smallest` of which it says something";
-        delta_total: f64, "", "the same for delta";
-        gamma: Option<f64>, "", "conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1; of Gaussian laws through their rho, at `delta_total`); null if nothing bounds it";
-        gamma_known: String, "", "`proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1; `declared`: 0, a mechanism of one's own says what it pays; `unknown`: discrete Gaussian noise conditioned on inequalities of more tables, or on a tree, or not computed";
-        tv_error: Option<f64>, "probability", "total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of its proposals over the acceptance; null for chains, where it is not known";
-        converged: Convergence, "", "chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al. 2021), or a chain never moved, else `yes`; `unknown` for a single chain or fewer than 4 records, and instead of `yes` where a certificate was asked for and has no upper limit below 1; empty for other cells";
-        delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known";
+    /// Studies of a grid: one row per cell, in the order of the config.
+    pub struct CellRow in "cells.parquet" {
+        /// key of the cell, 16 hexadecimal digits: SHA-256 of what the cell is, data included; of one of several master
+        /// seeds that too
+        cell: Key;
+        /// name of the data set; empty if it has none
+        data: String;
+        /// master seed; null of a cell that stands for those of all seeds: its summaries are over the replicates of all
+        /// of them, and rows by replicate it has none
+        seed: Option<u64>;
+        /// of one of several seeds: the cell that stands for all of them, with the key that it has in a config of one
+        /// seed
+        pooled: Option<Key>;
+        /// privacy budget as given (of each level with split `each`, of the whole otherwise)
+        epsilon: f64;
+        /// for the Gaussian laws
+        delta: Option<f64>;
+        /// of the counts of one level: L1 (pure laws) or L2 (Gaussian laws)
+        sensitivity: f64, "counts";
+        /// `each`, `even`, or shares joined by `/`, the root's first
+        split: SplitSpec;
+        /// trees: `laplace`, `double-geometric`, `gaussian`, `discrete-gaussian`; tables: all of these, `l1`, `l2`,
+        /// `generalized-gaussian`
+        law: LawKind;
+        /// see `docs/reference/config.md`
+        method: MethodKind;
+        /// of the method: `name=value`, joined by commas; empty if none
+        options: String;
+        /// whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the
+        /// method keeps inequalities (tables)
+        nonnegative: bool;
+        /// of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings
+        /// certifies releases
+        chain: Option<Key>;
+        /// of coupled chains
+        lag: Option<u64>, "kernel steps";
+        /// where a coupled pair is cut short
+        max_steps: Option<u64>, "kernel steps";
+        /// lambda or sigma of the noise (l1, l2: sensitivity / epsilon); of trees that of the highest level that is
+        /// measured, the others are in `levels.parquet`
+        scale: f64, "counts";
+        /// as asked for
+        replicates: u64;
+        /// what measuring all levels pays together, without what conditioning on inequalities adds (`gamma`) and what
+        /// imperfect sampling adds (`delta_sampling`). On tables epsilon is paid per unit of the law's norm between two
+        /// tables with the same invariants. Of a mechanism of one's own what it says that it pays, for the first of
+        /// `added`, `moved`, `smallest` of which it says something
+        epsilon_total: f64;
+        /// the same for delta
+        delta_total: f64;
+        /// conditioning on inequalities pays up to (1 + gamma) epsilon (Gong and Meng 2020, Theorem 2.1; of Gaussian
+        /// laws through their rho, at `delta_total`); null if nothing bounds it
+        gamma: Option<f64>;
+        /// `proved`: 0, since the invariant has equations alone, the method moves free noise to it, or the noise is
+        /// normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to
+        /// 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by
+        /// `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than
+        /// the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with
+        /// double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1;
+        /// `declared`: 0, a mechanism of one's own says what it pays; `unknown`: discrete Gaussian noise conditioned on
+        /// inequalities of more tables, or on a tree, or not computed
+        gamma_known: String;
+        /// total variation error that the sampler states: 0 without truncation; for `exact` with integer laws what its
+        /// truncated tables lack of the law: on trees and under inequalities an upper bound, and a cell whose bound is
+        /// above 1e-9 fails; on tables without inequalities an estimate that includes rounding; for `rejection` that of
+        /// its proposals over the acceptance; null for chains, where it is not known
+        tv_error: Option<f64>, "probability";
+        /// chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of
+        /// bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al.
+        /// 2021), or a chain never moved, else `yes`; `unknown` for a single chain or fewer than 4 records, and instead
+        /// of `yes` where a certificate was asked for and has no upper limit below 1; empty for other cells
+        converged: Convergence;
+        /// `(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to
+        /// delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known
+        delta_sampling: Option<f64>;
     }
 }
 
 table! {
-    /// A cell that failed.
-    pub struct FailureRow in "failures.parquet", "Every study: one row per cell that failed, none if all went well. It has no rows but here, in `cells.parquet` and in `statements.parquet`." {
-        cell: Key, "", "the cell";
-        error: String, "", "why it failed: its first error";
+    /// Every study: one row per cell that failed, none if all went well. It has no rows but here, in `cells.parquet`
+    /// and in `statements.parquet`.
+    pub struct FailureRow in "failures.parquet" {
+        /// the cell
+        cell: Key;
+        /// why it failed: its first error
+        error: String;
     }
 }
 

@@ -19,23 +19,51 @@ text_value!(column Accountant, |accountant: &Accountant| accountant.name(), Acco
 text_value!(column ChangeKind, |kind: &ChangeKind| kind.name(), ChangeKind::named);
 
 table! {
-    /// What the releases of a cell pay for one kind of change.
-    pub struct StatementRow in "statements.parquet", "Studies of a grid: three rows per cell, one for each kind of change of the confidential table that a release protects. Of every kind the worst place is meant. In records, whatever `sensitivity` says; on a hierarchy a record counts once on every node from its leaf to the root." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        change: ChangeKind, "", "`added` (one record added or removed), `moved` (one record moved to another entry), `smallest` (the smallest change that keeps the invariant)";
-        possible: bool, "", "whether the change keeps the invariant at some place";
-        why: String, "", "why it is impossible, or why nothing is known of it; else empty";
-        records: Option<u64>, "records", "size of the change: records added and removed together, two for one that moves";
-        place: String, "", "entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1; last, of an upper bound, that a smaller change may exist or that it may be impossible";
-        epsilon: Option<f64>, "", "what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon that `accountant` reads off rho at `delta`; of a mechanism of one's own what it says";
-        rho: Option<f64>, "", "what the release pays in zero-concentrated privacy, `sup_α D_α/α`, conditioning included, at its own worst place; of Gaussian laws epsilon follows from it, of pure laws it does not follow from epsilon";
-        rho_known: String, "", "how rho is known: `computed`; `noise`, of methods that move free noise, which pays this, so that what they release pays at most as much; `bounded`, a bound that says nothing of which release pays less (`L tanh(L/2)`, L the `epsilon_conditioned`, which no release with this pure loss exceeds; or less, where more is known); `unknown` where it is null; empty where `epsilon` is";
-        accountant: Option<Accountant>, "", "Gaussian laws: `normal` (the exact curve of normal noise: Balle, Wang 2018) or `zcdp` (the best that follows from rho-zCDP: Canonne, Kamath, Steinke 2020)";
-        delta: Option<f64>, "", "0 for pure laws";
-        gamma: Option<f64>, "", "conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it";
-        gamma_known: String, "", "as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`, for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed; `declared` of a mechanism of one's own";
-        epsilon_conditioned: Option<f64>, "", "`(1 + gamma) epsilon`";
-        delta_sampling: Option<f64>, "", "`(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known";
+    /// Studies of a grid: three rows per cell, one for each kind of change of the confidential table that a release
+    /// protects. Of every kind the worst place is meant. In records, whatever `sensitivity` says; on a hierarchy a
+    /// record counts once on every node from its leaf to the root.
+    pub struct StatementRow in "statements.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// `added` (one record added or removed), `moved` (one record moved to another entry), `smallest` (the smallest
+        /// change that keeps the invariant)
+        change: ChangeKind;
+        /// whether the change keeps the invariant at some place
+        possible: bool;
+        /// why it is impossible, or why nothing is known of it; else empty
+        why: String;
+        /// size of the change: records added and removed together, two for one that moves
+        records: Option<u64>, "records";
+        /// entries or leaves where it costs most, if there is a choice; leaves of a hierarchy by their numbers, from 1;
+        /// last, of an upper bound, that a smaller change may exist or that it may be impossible
+        place: String;
+        /// what the noise pays: `Σ |u_v| / lambda_v` of the change u (pure laws), `‖u‖₂ / lambda` (l2), or the epsilon
+        /// that `accountant` reads off rho at `delta`; of a mechanism of one's own what it says
+        epsilon: Option<f64>;
+        /// what the release pays in zero-concentrated privacy, `sup_α D_α/α`, conditioning included, at its own worst
+        /// place; of Gaussian laws epsilon follows from it, of pure laws it does not follow from epsilon
+        rho: Option<f64>;
+        /// how rho is known: `computed`; `noise`, of methods that move free noise, which pays this, so that what they
+        /// release pays at most as much; `bounded`, a bound that says nothing of which release pays less (`L
+        /// tanh(L/2)`, L the `epsilon_conditioned`, which no release with this pure loss exceeds; or less, where more
+        /// is known); `unknown` where it is null; empty where `epsilon` is
+        rho_known: String;
+        /// Gaussian laws: `normal` (the exact curve of normal noise: Balle, Wang 2018) or `zcdp` (the best that follows
+        /// from rho-zCDP: Canonne, Kamath, Steinke 2020)
+        accountant: Option<Accountant>;
+        /// 0 for pure laws
+        delta: Option<f64>;
+        /// conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it
+        gamma: Option<f64>;
+        /// as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`,
+        /// for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed;
+        /// `declared` of a mechanism of one's own
+        gamma_known: String;
+        /// `(1 + gamma) epsilon`
+        epsilon_conditioned: Option<f64>;
+        /// `(1 + e^epsilon_conditioned) tv_error`, at most 1, to be added to delta; of chains by `bound_high` of
+        /// `certificates.parquet`; null where either is not known
+        delta_sampling: Option<f64>;
     }
 }
 

@@ -29,21 +29,32 @@ use std::path::PathBuf;
 pub struct Composition;
 
 table! {
-    /// A statement that was checked.
-    #[derive(serde::Deserialize)]
-    pub struct FindingRow in "findings.parquet", "Study `composition`: one row per setting and statement." {
-        cell: Key, "", "key of the setting";
-        worlds: u64, "", "worlds of an example";
-        epsilon: f64, "", "level of the mechanisms";
-        statement: String, "", "what is claimed";
-        operator: String, "", "of `conditioning` or `imaging`";
-        property: String, "", "column of Table 1 that it belongs to, or `other`";
-        claim: bool, "", "what is printed (or proved in its place)";
-        holds: bool, "", "`worst <= tolerance`";
-        cases: u64, "", "random cases and worked examples";
-        worst: f64, "", "largest deviation";
-        tolerance: f64, "", "what is allowed";
-        evidence: String, "", "where it was met";
+    /// Study `composition`: one row per setting and statement.
+    pub struct FindingRow in "findings.parquet", also serde::Deserialize {
+        /// key of the setting
+        cell: Key;
+        /// worlds of an example
+        worlds: u64;
+        /// level of the mechanisms
+        epsilon: f64;
+        /// what is claimed
+        statement: String;
+        /// of `conditioning` or `imaging`
+        operator: String;
+        /// column of Table 1 that it belongs to, or `other`
+        property: String;
+        /// what is printed (or proved in its place)
+        claim: bool;
+        /// `worst <= tolerance`
+        holds: bool;
+        /// random cases and worked examples
+        cases: u64;
+        /// largest deviation
+        worst: f64;
+        /// what is allowed
+        tolerance: f64;
+        /// where it was met
+        evidence: String;
     }
 }
 

@@ -20,7 +20,9 @@ study! {
         report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
-    FrontierBlock by paid (WirePaid, "crate::config::wire::WirePaid"): "What a release pays for the change, conditioning included: epsilon, of Gaussian laws at `delta`; or `{ rho = [...] }`, rho of zero-concentrated privacy, where it is computed." {
+    FrontierBlock by paid (WirePaid, "crate::config::wire::WirePaid"): "What a release pays for the change, \
+        conditioning included: epsilon, of Gaussian laws at `delta`; or `{ rho = [...] }`, rho of zero-concentrated \
+        privacy, where it is computed." {
         /// Releases of the block's cells.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,

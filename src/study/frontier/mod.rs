@@ -30,13 +30,19 @@ text_value!(column Measure, |measure: &Measure| measure.name(), Measure::named);
 pub struct Frontier;
 
 table! {
-    /// What a cell is to pay.
-    pub struct FrontierRow in "frontier.parquet", "Study `frontier`: one row per cell." {
-        cell: Key, "", "the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`";
-        change: ChangeKind, "", "the change that is paid for, as in `statements.parquet`";
-        paid: f64, "", "`epsilon_conditioned` of that change in `statements.parquet`, or where `measure` says so its `rho`, is this or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)";
-        measure: Measure, "", "in what `paid` is counted: `epsilon` or `rho`";
-        integers: bool, "", "whether all releases are integers";
+    /// Study `frontier`: one row per cell.
+    pub struct FrontierRow in "frontier.parquet" {
+        /// the cell, in `cells.parquet`; its `epsilon` is that of the noise, found such that it pays `paid`
+        cell: Key;
+        /// the change that is paid for, as in `statements.parquet`
+        change: ChangeKind;
+        /// `epsilon_conditioned` of that change in `statements.parquet`, or where `measure` says so its `rho`, is this
+        /// or at most 3e-8 less, relatively (1e-4 where the bound of Gaussian noise jumps)
+        paid: f64;
+        /// in what `paid` is counted: `epsilon` or `rho`
+        measure: Measure;
+        /// whether all releases are integers
+        integers: bool;
     }
 }
 

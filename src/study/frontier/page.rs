@@ -300,7 +300,8 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             Measure::Rho => format!("{}: which is better for the rho that is paid", run.name),
         });
         page = page.and(headed.table(3, header, contests.iter().map(row).collect())).text(
-            "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off a straight line on \
+            "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place \
+                is read off a straight line on \
              logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
         );
     }
@@ -356,8 +357,10 @@ fn by_accountant(run: &Named, all: &[Curve]) -> Page {
     }
     let header = ["level", "first", "second", "better\nat equal epsilon", "better\nat equal rho"];
     Page::main(format!("{}: what the accountant changes", run.name)).table(3, header, rows).text(
-        "Better: a smaller error, by more than 3 standard errors, at all losses of the config if none is named. Conditioning on equations keeps a pure epsilon, and raises \
-         rho: noise conditioned on a known total pays more rho than free noise of the same epsilon, up to twice as much where the total has two entries.",
+        "Better: a smaller error, by more than 3 standard errors, at all losses of the config if none is named. \
+            Conditioning on equations keeps a pure epsilon, and raises \
+         rho: noise conditioned on a known total pays more rho than free noise of the same epsilon, up to twice as \
+         much where the total has two entries.",
     )
 }
 
@@ -390,7 +393,8 @@ fn figure(
             Measure::Rho => format!("{}-{kind}-rho", run.name),
         }),
         title,
-        about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a release pays, both on logarithmic axes, level by \
+        about: "A curve for each method: the mean absolute error of a count with its 95 % interval against what a \
+            release pays, both on logarithmic axes, level by \
                 level. The table below has the figures."
             .into(),
         x: Axis { label: format!("paid ({})", measure.name()), scale: Scale::Log },

@@ -23,49 +23,87 @@ const LEVELS: [f64; 3] = [0.1, 0.01, 0.001];
 const LEAST_APART: u64 = 10;
 
 table! {
-    /// Meeting times of a cell, summed up.
-    pub struct TimesRow in "meeting_times.parquet", "Study `meeting`: one row per cell, over its pairs. Pairs that were cut short count as the slowest. Intervals are at 95 %, by the bootstrap over pairs (1,000 resamples); null for a single pair, and where they reach pairs that were cut short." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        lag: u64, "kernel steps", "L";
-        pairs: u64, "", "coupled pairs";
-        censored: u64, "", "of them, those that were cut short before they met; then there is no bound";
-        median: Option<u64>, "kernel steps", "of tau - L; null if that pair was cut short";
-        median_low: Option<u64>, "kernel steps", "its interval";
-        median_high: Option<u64>, "kernel steps", "its interval";
-        longest: Option<u64>, "kernel steps", "the largest tau - L of a pair that met";
-        moves: f64, "", "mean share of the steps that changed a state";
-        moves_se: Option<f64>, "", "its standard error";
-        below_10: Option<u64>, "kernel steps", "the first t at which the bound on the total variation distance is at most 0.1; null without a bound";
-        below_10_low: Option<u64>, "kernel steps", "its interval";
-        below_10_high: Option<u64>, "kernel steps", "its interval";
-        apart_10: Option<u64>, "", "pairs still apart at that t: what it rests on";
-        below_1: Option<u64>, "kernel steps", "the same for 0.01";
-        below_1_low: Option<u64>, "kernel steps", "its interval";
-        below_1_high: Option<u64>, "kernel steps", "its interval";
-        apart_1: Option<u64>, "", "pairs still apart at that t";
-        below_01: Option<u64>, "kernel steps", "the same for 0.001";
-        below_01_low: Option<u64>, "kernel steps", "its interval";
-        below_01_high: Option<u64>, "kernel steps", "its interval";
-        apart_01: Option<u64>, "", "pairs still apart at that t";
+    /// Study `meeting`: one row per cell, over its pairs. Pairs that were cut short count as the slowest. Intervals are
+    /// at 95 %, by the bootstrap over pairs (1,000 resamples); null for a single pair, and where they reach pairs that
+    /// were cut short.
+    pub struct TimesRow in "meeting_times.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// L
+        lag: u64, "kernel steps";
+        /// coupled pairs
+        pairs: u64;
+        /// of them, those that were cut short before they met; then there is no bound
+        censored: u64;
+        /// of tau - L; null if that pair was cut short
+        median: Option<u64>, "kernel steps";
+        /// its interval
+        median_low: Option<u64>, "kernel steps";
+        /// its interval
+        median_high: Option<u64>, "kernel steps";
+        /// the largest tau - L of a pair that met
+        longest: Option<u64>, "kernel steps";
+        /// mean share of the steps that changed a state
+        moves: f64;
+        /// its standard error
+        moves_se: Option<f64>;
+        /// the first t at which the bound on the total variation distance is at most 0.1; null without a bound
+        below_10: Option<u64>, "kernel steps";
+        /// its interval
+        below_10_low: Option<u64>, "kernel steps";
+        /// its interval
+        below_10_high: Option<u64>, "kernel steps";
+        /// pairs still apart at that t: what it rests on
+        apart_10: Option<u64>;
+        /// the same for 0.01
+        below_1: Option<u64>, "kernel steps";
+        /// its interval
+        below_1_low: Option<u64>, "kernel steps";
+        /// its interval
+        below_1_high: Option<u64>, "kernel steps";
+        /// pairs still apart at that t
+        apart_1: Option<u64>;
+        /// the same for 0.001
+        below_01: Option<u64>, "kernel steps";
+        /// its interval
+        below_01_low: Option<u64>, "kernel steps";
+        /// its interval
+        below_01_high: Option<u64>, "kernel steps";
+        /// pairs still apart at that t
+        apart_01: Option<u64>;
     }
 }
 
 table! {
-    /// The bound of a cell after some steps.
-    pub struct BoundRow in "tv_bounds.parquet", "Study `meeting`: rows per cell and number of steps t: 1, 10^0.5, 10, … to four times the largest tau - L." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        lag: u64, "kernel steps", "L";
-        pairs: u64, "", "coupled pairs";
-        censored: u64, "", "of them, those that were cut short";
-        apart: u64, "", "pairs still apart t steps after the lag, those that were cut short included";
-        t: u64, "kernel steps", "of one chain";
-        bound: Option<f64>, "probability", "mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short";
-        bound_se: Option<f64>, "probability", "its standard error";
-        bound_low: Option<f64>, "probability", "its 2.5 % quantile by the bootstrap over pairs";
-        bound_high: Option<f64>, "probability", "its upper limit at 95 %, one-sided, as `bound_high` of `certificates.parquet`, for this lag alone";
-        delta_sampling: Option<f64>, "", "`(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta";
-        delta_sampling_se: Option<f64>, "", "its standard error; null where it is 1";
-        delta_sampling_high: Option<f64>, "", "the same of `bound_high`; null where that is";
+    /// Study `meeting`: rows per cell and number of steps t: 1, 10^0.5, 10, … to four times the largest tau - L.
+    pub struct BoundRow in "tv_bounds.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// L
+        lag: u64, "kernel steps";
+        /// coupled pairs
+        pairs: u64;
+        /// of them, those that were cut short
+        censored: u64;
+        /// pairs still apart t steps after the lag, those that were cut short included
+        apart: u64;
+        /// of one chain
+        t: u64, "kernel steps";
+        /// mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t
+        /// steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short
+        bound: Option<f64>, "probability";
+        /// its standard error
+        bound_se: Option<f64>, "probability";
+        /// its 2.5 % quantile by the bootstrap over pairs
+        bound_low: Option<f64>, "probability";
+        /// its upper limit at 95 %, one-sided, as `bound_high` of `certificates.parquet`, for this lag alone
+        bound_high: Option<f64>, "probability";
+        /// `(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta
+        delta_sampling: Option<f64>;
+        /// its standard error; null where it is 1
+        delta_sampling_se: Option<f64>;
+        /// the same of `bound_high`; null where that is
+        delta_sampling_high: Option<f64>;
     }
 }
 
@@ -302,7 +340,8 @@ fn summary<'a>(run: &str, lines: &[Line], failed: impl Iterator<Item = &'a CellR
             }));
             if !times.is_bounded() {
                 notes.push(format!(
-                    "{}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there is no bound (raise max-steps)",
+                    "{}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there \
+                        is no bound (raise max-steps)",
                     cell.method_words(),
                     times.lag,
                     times.censored,
@@ -347,8 +386,10 @@ fn steps_figure(run: &str, title: String, lines: &[Line]) -> Figure {
     Figure {
         name: Figure::named(&format!("{run}-steps-{}", lines[0].cell.cell)),
         title,
-        about: "For each chain and lag the kernel steps after which the bound on the total variation distance is at most 0.1, 0.01 and 0.001, with 95 % \
-                intervals, on a logarithmic axis. A step of one sampler may take longer than one of another. The table below has the figures."
+        about: "For each chain and lag the kernel steps after which the bound on the total variation distance is at \
+            most 0.1, 0.01 and 0.001, with 95 % \
+                intervals, on a logarithmic axis. A step of one sampler may take longer than one of another. The \
+                table below has the figures."
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
         y: Axis { label: String::new(), scale: Scale::Names(names) },
@@ -376,10 +417,12 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
         .collect();
     let title =
         format!("Bound on the total variation distance after t steps, {}", lines[0].cell.noise_words());
-    let about = "Mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % limit of the share of pairs that have not).";
+    let about = "Mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % \
+        limit of the share of pairs that have not).";
     let note = bounded[0].cell.epsilon_paid().map_or(String::new(), |epsilon| {
         format!(
-            "A release after t steps is (epsilon', delta + delta')-private, epsilon' = (1 + gamma) epsilon of all levels together, here {}, \
+            "A release after t steps is (epsilon', delta + delta')-private, epsilon' = (1 + gamma) epsilon of all \
+                levels together, here {}, \
              and delta' = (1 + e^epsilon') times the bound, {:.3} times it here, and at most 1; both are in the CSV.",
             number(epsilon),
             1.0 + libm::exp(epsilon)
@@ -419,7 +462,8 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
     Figure {
         name: Figure::named(&format!("{run}-tv-bound-{}", bounded[0].cell.cell)),
         title,
-        about: "Upper bounds on the total variation distance to the target by steps, with 95 % bands, for each chain and lag; where it is known, dots for the \
+        about: "Upper bounds on the total variation distance to the target by steps, with 95 % bands, for each chain \
+            and lag; where it is known, dots for the \
                 distance of the worst entry, which lies under them. The table below has the figures."
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
@@ -481,7 +525,8 @@ fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page 
         cell.noise_words(),
         rows[0].chains
     );
-    let about = "The largest total variation distance of an entry's marginal, and the Kolmogorov-Smirnov distance of the L1 error; in brackets what as many exact draws show.";
+    let about = "The largest total variation distance of an entry's marginal, and the Kolmogorov-Smirnov distance of \
+        the L1 error; in brackets what as many exact draws show.";
     let verdict = if same.iter().all(|line| !line.times.is_bounded()) {
         String::new()
     } else if below.is_empty() {

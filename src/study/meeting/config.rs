@@ -18,7 +18,8 @@ study! {
         report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
-    MeetingBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {
+    MeetingBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure \
+        differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {
         /// Coupled pairs of the block's cells.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,

@@ -32,15 +32,23 @@ use std::collections::HashSet;
 pub struct Meeting;
 
 table! {
-    /// One coupled pair.
-    pub struct PairRow in "meetings.parquet", "Study `meeting`: one row per cell and coupled pair. Both chains of a pair start where the option `start` of their method says, independently." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        lag: u64, "kernel steps", "L";
-        replicate: u64, "", "the pair";
-        tau: Option<u64>, "kernel steps", "`inf{t > L : X_t = Y_{t-L}}`; null if censored";
-        censored: bool, "", "the pair was cut short before it met: it enters no average";
-        steps: u64, "kernel steps", "of both chains together";
-        moves: u64, "kernel steps", "those that changed a state";
+    /// Study `meeting`: one row per cell and coupled pair. Both chains of a pair start where the option `start` of
+    /// their method says, independently.
+    pub struct PairRow in "meetings.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// L
+        lag: u64, "kernel steps";
+        /// the pair
+        replicate: u64;
+        /// `inf{t > L : X_t = Y_{t-L}}`; null if censored
+        tau: Option<u64>, "kernel steps";
+        /// the pair was cut short before it met: it enters no average
+        censored: bool;
+        /// of both chains together
+        steps: u64, "kernel steps";
+        /// those that changed a state
+        moves: u64, "kernel steps";
     }
 }
 

@@ -21,37 +21,60 @@ const LEVELS: [f64; 2] = [0.1, 0.01];
 const LEAST_EFFECTIVE: f64 = 100.0;
 
 table! {
-    /// The bound on one divergence of a chain after some steps.
-    #[derive(serde::Deserialize)]
-    pub struct DivergenceRow in "divergences.parquet", "Study `meeting` with `harmonized-groups`: one row per chain, number of steps and divergence. Errors and intervals by the bootstrap over groups (1,000 resamples)." {
-        cell: Key, "", "the first cell with this law and chain, in `cells.parquet`";
-        t: u64, "kernel steps", "0, 1, 10^0.5, 10, … to four times the last meeting, or to `harmonized-steps`";
-        divergence: String, "", "of the target from the chain's law: `tv` (total variation), `chi-squared`, `kl` (in nats), `hellinger-squared` (1 less the sum of the roots of the products)";
-        groups: u64, "", "independent groups";
-        chains: u64, "", "of each group";
-        apart: u64, "", "chains of all groups, those that have met counted once; `groups` where nothing is left to meet";
-        effective: f64, "", "`(Σ w)²/Σ w²` over all chains: as many equal weights say as much. Where it is small at t = 0, few chains carry all the weight and every bound is too low";
-        bound: f64, "", "mean of f(w/c) over all chains, c the mean of the weights (Corenflos, Dau 2025): consistent in the number of chains";
-        bound_se: Option<f64>, "", "its standard error";
-        bound_low: Option<f64>, "", "its interval at 95 %";
-        bound_high: Option<f64>, "", "its interval";
+    /// Study `meeting` with `harmonized-groups`: one row per chain, number of steps and divergence. Errors and
+    /// intervals by the bootstrap over groups (1,000 resamples).
+    pub struct DivergenceRow in "divergences.parquet", also serde::Deserialize {
+        /// the first cell with this law and chain, in `cells.parquet`
+        cell: Key;
+        /// 0, 1, 10^0.5, 10, … to four times the last meeting, or to `harmonized-steps`
+        t: u64, "kernel steps";
+        /// of the target from the chain's law: `tv` (total variation), `chi-squared`, `kl` (in nats),
+        /// `hellinger-squared` (1 less the sum of the roots of the products)
+        divergence: String;
+        /// independent groups
+        groups: u64;
+        /// of each group
+        chains: u64;
+        /// chains of all groups, those that have met counted once; `groups` where nothing is left to meet
+        apart: u64;
+        /// `(Σ w)²/Σ w²` over all chains: as many equal weights say as much. Where it is small at t = 0, few chains
+        /// carry all the weight and every bound is too low
+        effective: f64;
+        /// mean of f(w/c) over all chains, c the mean of the weights (Corenflos, Dau 2025): consistent in the number of
+        /// chains
+        bound: f64;
+        /// its standard error
+        bound_se: Option<f64>;
+        /// its interval at 95 %
+        bound_low: Option<f64>;
+        /// its interval
+        bound_high: Option<f64>;
     }
 }
 
 table! {
-    /// The bound on one divergence of a chain, summed up.
-    #[derive(serde::Deserialize)]
-    pub struct DivergenceTimesRow in "divergence_times.parquet", "Study `meeting` with `harmonized-groups`: one row per chain and divergence." {
-        cell: Key, "", "as in `divergences.parquet`";
-        divergence: String, "", "as there";
-        groups: u64, "", "independent groups";
-        chains: u64, "", "of each group";
-        met: u64, "", "groups in which all chains have met";
-        last: u64, "kernel steps", "the last meeting";
-        steps: u64, "kernel steps", "of all groups together; chains that have met are counted once";
-        below_10: Option<u64>, "kernel steps", "the first t at which the bound is at most 0.1; null if it is above as far as it is known";
-        below_1: Option<u64>, "kernel steps", "the same for 0.01";
-        rests: f64, "", "the bound after the last meeting: the spread of the groups' mean weights, which larger groups bring down";
+    /// Study `meeting` with `harmonized-groups`: one row per chain and divergence.
+    pub struct DivergenceTimesRow in "divergence_times.parquet", also serde::Deserialize {
+        /// as in `divergences.parquet`
+        cell: Key;
+        /// as there
+        divergence: String;
+        /// independent groups
+        groups: u64;
+        /// of each group
+        chains: u64;
+        /// groups in which all chains have met
+        met: u64;
+        /// the last meeting
+        last: u64, "kernel steps";
+        /// of all groups together; chains that have met are counted once
+        steps: u64, "kernel steps";
+        /// the first t at which the bound is at most 0.1; null if it is above as far as it is known
+        below_10: Option<u64>, "kernel steps";
+        /// the same for 0.01
+        below_1: Option<u64>, "kernel steps";
+        /// the bound after the last meeting: the spread of the groups' mean weights, which larger groups bring down
+        rests: f64;
     }
 }
 

@@ -28,7 +28,8 @@ impl Limits {
             None => Self::Pairs,
             Some(Ok(Some(forgetting))) => Self::Weights(forgetting),
             Some(Ok(None)) => Self::Unknown(
-                "its proposals are narrower than the law, so no number of pairs shows the states where it stays longest (want a smaller proposal-epsilon)".into(),
+                "its proposals are narrower than the law, so no number of pairs shows the states where it stays \
+                    longest (want a smaller proposal-epsilon)".into(),
             ),
             Some(Err(why)) => Self::Unknown(why.to_string()),
         }

@@ -19,37 +19,59 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 table! {
-    /// Distance of the chains of a cell to the exact law on one level.
-    #[derive(serde::Deserialize)]
-    pub struct MarginalRow in "marginals.parquet", "Study `meeting` with `marginal-chains`: one row per chain, number of steps and level. Every distance is a lower bound on that of the joint laws, but for its noise floor: the same with as many exact draws in the chains' place." {
-        cell: Key, "", "the first cell with this law and chain, in `cells.parquet`";
-        t: u64, "kernel steps", "1, 10^0.5, 10, … and `marginal-steps`";
-        level: u32, "", "1 = root; tables have one";
-        entries: u64, "", "nodes of the level, or entries of the table";
-        chains: u64, "", "how many";
-        tv: f64, "probability", "largest total variation distance over the entries, between the chains' values after t steps and 20 times as many exact draws";
-        floor: f64, "probability", "its noise floor: mean over 20 batches";
-        floor_sd: f64, "probability", "its standard deviation over the batches";
-        tv_mean: f64, "probability", "mean of the distance over the entries";
-        mean_floor: f64, "probability", "its noise floor";
-        mean_floor_sd: f64, "probability", "its standard deviation over the batches";
-        l1: f64, "probability", "Kolmogorov-Smirnov distance of the level's L1 error";
-        l1_floor: f64, "probability", "its noise floor";
-        l1_floor_sd: f64, "probability", "its standard deviation over the batches";
+    /// Study `meeting` with `marginal-chains`: one row per chain, number of steps and level. Every distance is a lower
+    /// bound on that of the joint laws, but for its noise floor: the same with as many exact draws in the chains'
+    /// place.
+    pub struct MarginalRow in "marginals.parquet", also serde::Deserialize {
+        /// the first cell with this law and chain, in `cells.parquet`
+        cell: Key;
+        /// 1, 10^0.5, 10, … and `marginal-steps`
+        t: u64, "kernel steps";
+        /// 1 = root; tables have one
+        level: u32;
+        /// nodes of the level, or entries of the table
+        entries: u64;
+        /// how many
+        chains: u64;
+        /// largest total variation distance over the entries, between the chains' values after t steps and 20 times as
+        /// many exact draws
+        tv: f64, "probability";
+        /// its noise floor: mean over 20 batches
+        floor: f64, "probability";
+        /// its standard deviation over the batches
+        floor_sd: f64, "probability";
+        /// mean of the distance over the entries
+        tv_mean: f64, "probability";
+        /// its noise floor
+        mean_floor: f64, "probability";
+        /// its standard deviation over the batches
+        mean_floor_sd: f64, "probability";
+        /// Kolmogorov-Smirnov distance of the level's L1 error
+        l1: f64, "probability";
+        /// its noise floor
+        l1_floor: f64, "probability";
+        /// its standard deviation over the batches
+        l1_floor_sd: f64, "probability";
     }
 }
 
 table! {
-    /// The same for one entry.
-    #[derive(serde::Deserialize)]
-    pub struct EntryMarginalRow in "marginal_entries.parquet", "Study `meeting` with `marginal-chains`: one row per chain, number of steps and entry." {
-        cell: Key, "", "as in `marginals.parquet`";
-        t: u64, "kernel steps", "as there";
-        level: u32, "", "1 = root; tables have one";
-        entry: u64, "", "from 1: nodes of a tree level by level, entries of a table in its order";
-        tv: f64, "probability", "total variation distance between the chains' values after t steps and 20 times as many exact draws";
-        floor: f64, "probability", "its noise floor: mean over 20 batches";
-        floor_sd: f64, "probability", "its standard deviation over the batches";
+    /// Study `meeting` with `marginal-chains`: one row per chain, number of steps and entry.
+    pub struct EntryMarginalRow in "marginal_entries.parquet", also serde::Deserialize {
+        /// as in `marginals.parquet`
+        cell: Key;
+        /// as there
+        t: u64, "kernel steps";
+        /// 1 = root; tables have one
+        level: u32;
+        /// from 1: nodes of a tree level by level, entries of a table in its order
+        entry: u64;
+        /// total variation distance between the chains' values after t steps and 20 times as many exact draws
+        tv: f64, "probability";
+        /// its noise floor: mean over 20 batches
+        floor: f64, "probability";
+        /// its standard deviation over the batches
+        floor_sd: f64, "probability";
     }
 }
 

@@ -14,7 +14,8 @@ study! {
         report: WirePublished,
     }
     /// One `[[grid]]` block: the product of its axes.
-    PrivacyBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {}
+    PrivacyBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure \
+        differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {}
 }
 
 impl Section for PrivacyBlock {

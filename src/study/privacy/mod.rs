@@ -27,22 +27,41 @@ use crate::table::{Declared, Key};
 pub struct Privacy;
 
 table! {
-    /// The worst pair of tables of one search.
-    #[derive(serde::Deserialize)]
-    pub struct PaidRow in "privacy.parquet", "Study `privacy`: one row per cell, component of the table and search." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        component: u64, "", "the component, from 1: entries that nothing ties to the rest, single ones included; of a hierarchy 1, all of it";
-        entries: u64, "entries", "of the component; of a hierarchy its leaves";
-        scope: String, "", "what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on hierarchies); `attained`: what a method that moves free noise pays in truth, by listing the noise of up to four counts (the confidential table with its neighbours)";
-        change: String, "", "by what the tables of the worst pair differ: `added` (one record more), `moved` (one record in another entry), `other`. Of a hierarchy one row for each of the first two, as far as they are possible";
-        tables: u64, "", "compared tables";
-        pairs: u64, "", "compared ordered pairs";
-        gamma: f64, "", "of the worst pair: `log_ratio / loss`; of a scope `attained` at most 0, up to rounding";
-        gamma_bound: f64, "", "proved for all such pairs";
-        log_ratio: f64, "nats", "ln of the ratio of the probabilities of the invariant; of a scope `attained` `loss_conditioned - loss`";
-        loss: f64, "nats", "of the mechanism between the two tables";
-        loss_conditioned: f64, "nats", "of the conditioned mechanism: `loss + log_ratio`; of a scope `attained` the largest log ratio of the probabilities of an output that are known to 1e-9, relatively";
-        pair: String, "", "entries in which the two differ, with their counts in both; leaves of a hierarchy by their numbers, from 1";
+    /// Study `privacy`: one row per cell, component of the table and search.
+    pub struct PaidRow in "privacy.parquet", also serde::Deserialize {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// the component, from 1: entries that nothing ties to the rest, single ones included; of a hierarchy 1, all of
+        /// it
+        component: u64;
+        /// of the component; of a hierarchy its leaves
+        entries: u64, "entries";
+        /// what was compared: `table` (the confidential table with its neighbours), `corner` (the table with all counts
+        /// of every group of equal columns in one entry, with its neighbours; of a hierarchy the table of zeros, or
+        /// with each known count in one leaf), `all` (all pairs; absent for more than 5,000 tables, and on
+        /// hierarchies); `attained`: what a method that moves free noise pays in truth, by listing the noise of up to
+        /// four counts (the confidential table with its neighbours)
+        scope: String;
+        /// by what the tables of the worst pair differ: `added` (one record more), `moved` (one record in another
+        /// entry), `other`. Of a hierarchy one row for each of the first two, as far as they are possible
+        change: String;
+        /// compared tables
+        tables: u64;
+        /// compared ordered pairs
+        pairs: u64;
+        /// of the worst pair: `log_ratio / loss`; of a scope `attained` at most 0, up to rounding
+        gamma: f64;
+        /// proved for all such pairs
+        gamma_bound: f64;
+        /// ln of the ratio of the probabilities of the invariant; of a scope `attained` `loss_conditioned - loss`
+        log_ratio: f64, "nats";
+        /// of the mechanism between the two tables
+        loss: f64, "nats";
+        /// of the conditioned mechanism: `loss + log_ratio`; of a scope `attained` the largest log ratio of the
+        /// probabilities of an output that are known to 1e-9, relatively
+        loss_conditioned: f64, "nats";
+        /// entries in which the two differ, with their counts in both; leaves of a hierarchy by their numbers, from 1
+        pair: String;
     }
 }
 
@@ -208,7 +227,8 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow]) -> Page {
             .collect();
         let headed = Page::main(format!("{run}: gamma over {words}; {}", cell.noise_words()));
         page = page.and(headed.table(3, header, body)).text(format!(
-            "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
+            "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the \
+                unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
              that, attained."
         ));
     }

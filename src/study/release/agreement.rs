@@ -13,16 +13,28 @@ use crate::table::Key;
 use std::collections::HashMap;
 
 table! {
-    /// Two cells with the same noise.
-    pub struct AgreementRow in "agreement.parquet", "Releases of a table: one row per pair of cells with the same noise that move it or condition it and keep no records; of several master seeds all together. Compared are the first releases of both, at most 100,000 and fewer where a release has many statistics." {
-        cell: Key, "", "the first cell, in `cells.parquet`";
-        other_cell: Key, "", "the second cell";
-        other: String, "", "its method with its options";
-        draws: u64, "", "compared releases of the first";
-        other_draws: u64, "", "of the second";
-        comparisons: u64, "", "statistics: errors of up to 256 entries, up to 64 sums over all entries with random signs, L1 and L2 norm of all errors";
-        distance: f64, "probability", "the largest two-sample Kolmogorov-Smirnov distance";
-        p: f64, "probability", "`e exp(-2 distance² n m/(n + m))` times the comparisons, at most 1: an approximate bound (values are compared to 1e-4)";
+    /// Releases of a table: one row per pair of cells with the same noise that move it or condition it and keep no
+    /// records; of several master seeds all together. Compared are the first releases of both, at most 100,000 and
+    /// fewer where a release has many statistics.
+    pub struct AgreementRow in "agreement.parquet" {
+        /// the first cell, in `cells.parquet`
+        cell: Key;
+        /// the second cell
+        other_cell: Key;
+        /// its method with its options
+        other: String;
+        /// compared releases of the first
+        draws: u64;
+        /// of the second
+        other_draws: u64;
+        /// statistics: errors of up to 256 entries, up to 64 sums over all entries with random signs, L1 and L2 norm of
+        /// all errors
+        comparisons: u64;
+        /// the largest two-sample Kolmogorov-Smirnov distance
+        distance: f64, "probability";
+        /// `e exp(-2 distance² n m/(n + m))` times the comparisons, at most 1: an approximate bound (values are
+        /// compared to 1e-4)
+        p: f64, "probability";
     }
 }
 

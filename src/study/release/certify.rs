@@ -15,17 +15,36 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 table! {
-    /// How far the releases of a chain are from their law.
-    pub struct CertificateRow in "certificates.parquet", "Studies `release` and `frontier` with `report.certify` or a `[certify]` block: one row per cell with chains. The bound is that of coupled pairs of the same chain, at as many steps as the release makes, and what is stated of a release is its upper limit." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        steps: u64, "kernel steps", "of each release";
-        lag: Option<u64>, "kernel steps", "of the pairs: of several lags the largest, so that no limit is chosen by what it says; null where no pairs are known";
-        pairs: Option<u64>, "", "coupled pairs with this lag, those that were cut short included";
-        apart: Option<u64>, "", "of them, those still apart after so many steps beyond the lag";
-        bound: Option<f64>, "probability", "mean over the pairs of a bound on the total variation distance of a release to its law (Biswas, Jacob, Vanetti 2019); null without a limit";
-        bound_low: Option<f64>, "probability", "its 2.5 % quantile by the bootstrap over pairs";
-        bound_high: Option<f64>, "probability", "its upper limit at 95 %, one-sided, at most 1: of n pairs that count `B_i = max(0, ceil((tau - lag - steps) / lag))`, with m the largest `B_i` or 1, `m` times the largest u with `n kl(mean / m, u) <= ln 20` (Hoeffding 1963), under the assumption that no pair is slower than the slowest one seen; null where it is unknown: if a pair was cut short, if fewer than 10 are apart with a lag below `steps`, and for `mis` with proposals narrower than the law. Of `mis` with proposals as wide as the law it is not of the pairs, but `Σ (1 - a_c / C)^steps` over its C components, `a_c` the lower limit of the share of proposals that the heaviest state accepts (`congenial::kernel::Forgetting`)";
-        unknown: String, "", "why there is no limit; empty if there is one";
+    /// Studies `release` and `frontier` with `report.certify` or a `[certify]` block: one row per cell with chains. The
+    /// bound is that of coupled pairs of the same chain, at as many steps as the release makes, and what is stated of a
+    /// release is its upper limit.
+    pub struct CertificateRow in "certificates.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// of each release
+        steps: u64, "kernel steps";
+        /// of the pairs: of several lags the largest, so that no limit is chosen by what it says; null where no pairs
+        /// are known
+        lag: Option<u64>, "kernel steps";
+        /// coupled pairs with this lag, those that were cut short included
+        pairs: Option<u64>;
+        /// of them, those still apart after so many steps beyond the lag
+        apart: Option<u64>;
+        /// mean over the pairs of a bound on the total variation distance of a release to its law (Biswas, Jacob,
+        /// Vanetti 2019); null without a limit
+        bound: Option<f64>, "probability";
+        /// its 2.5 % quantile by the bootstrap over pairs
+        bound_low: Option<f64>, "probability";
+        /// its upper limit at 95 %, one-sided, at most 1: of n pairs that count `B_i = max(0, ceil((tau - lag - steps)
+        /// / lag))`, with m the largest `B_i` or 1, `m` times the largest u with `n kl(mean / m, u) <= ln 20`
+        /// (Hoeffding 1963), under the assumption that no pair is slower than the slowest one seen; null where it is
+        /// unknown: if a pair was cut short, if fewer than 10 are apart with a lag below `steps`, and for `mis` with
+        /// proposals narrower than the law. Of `mis` with proposals as wide as the law it is not of the pairs, but `Σ
+        /// (1 - a_c / C)^steps` over its C components, `a_c` the lower limit of the share of proposals that the
+        /// heaviest state accepts (`congenial::kernel::Forgetting`)
+        bound_high: Option<f64>, "probability";
+        /// why there is no limit; empty if there is one
+        unknown: String;
     }
 }
 

@@ -6,17 +6,29 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// Diagnostics of one chain on one level's L1 error.
-    #[derive(Copy, serde::Deserialize)]
-    pub struct ChainRow in "chains.parquet", "Studies `release` and `frontier`: one row per cell with chains, replicate and level. A chain's diagnostics are taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the release is its last state." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        level: u32, "", "whose L1 error was traced; 1 = root";
-        replicate: u64, "", "the chain";
-        steps: u64, "kernel steps", "one proposal (`hierarchical-mh`, `lattice-metropolis`: of every component of the invariant, where the law factorises), one line (`line-gibbs`; a sweep is one per leaf or entry), one proposal in one component of the table (`mis`), proposals of all components together (`rejection`)";
-        moves: u64, "kernel steps", "that changed the state (`rejection`: components of the table)";
-        acceptance: f64, "", "`moves / steps`";
-        records: u64, "", "length of the trace";
-        ess: Option<f64>, "records", "effective sample size of this trace alone for its mean (Vehtari et al. 2021, one chain cut into halves); null if it does not vary";
+    /// Studies `release` and `frontier`: one row per cell with chains, replicate and level. A chain's diagnostics are
+    /// taken on the trace of each level's L1 error, recorded up to 512 times over the second half of the chain; the
+    /// release is its last state.
+    pub struct ChainRow in "chains.parquet", also Copy, serde::Deserialize {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// whose L1 error was traced; 1 = root
+        level: u32;
+        /// the chain
+        replicate: u64;
+        /// one proposal (`hierarchical-mh`, `lattice-metropolis`: of every component of the invariant, where the law
+        /// factorises), one line (`line-gibbs`; a sweep is one per leaf or entry), one proposal in one component of the
+        /// table (`mis`), proposals of all components together (`rejection`)
+        steps: u64, "kernel steps";
+        /// that changed the state (`rejection`: components of the table)
+        moves: u64, "kernel steps";
+        /// `moves / steps`
+        acceptance: f64;
+        /// length of the trace
+        records: u64;
+        /// effective sample size of this trace alone for its mean (Vehtari et al. 2021, one chain cut into halves);
+        /// null if it does not vary
+        ess: Option<f64>, "records";
     }
 }
 

@@ -17,20 +17,33 @@ use crate::table::Key;
 use std::collections::HashMap;
 
 table! {
-    /// How well the chains of a cell mix on one level.
-    pub struct MixingRow in "mixing.parquet", "Studies `release` and `frontier`: one row per cell with chains and level, over its chains." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        level: u32, "", "1 = root";
-        chains: u64, "", "how many";
-        steps: u64, "kernel steps", "of each";
-        acceptance: f64, "", "mean share of the steps that changed the state";
-        acceptance_se: Option<f64>, "", "its standard error";
-        traces: u64, "", "chains whose traces were kept: the first 8; what follows is taken over them together, and null for fewer than 2 or where nothing varies";
-        records: u64, "", "length of each trace";
-        rhat: Option<f64>, "", "rank-normalised split R-hat (Vehtari et al. 2021)";
-        ess_bulk: Option<f64>, "records", "effective sample size of the bulk, chains that disagree included";
-        ess_bulk_se: Option<f64>, "records", "its standard error: jackknife over the chains";
-        ess_tail: Option<f64>, "records", "effective sample size of the tails (5 % and 95 %)";
+    /// Studies `release` and `frontier`: one row per cell with chains and level, over its chains.
+    pub struct MixingRow in "mixing.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// 1 = root
+        level: u32;
+        /// how many
+        chains: u64;
+        /// of each
+        steps: u64, "kernel steps";
+        /// mean share of the steps that changed the state
+        acceptance: f64;
+        /// its standard error
+        acceptance_se: Option<f64>;
+        /// chains whose traces were kept: the first 8; what follows is taken over them together, and null for fewer
+        /// than 2 or where nothing varies
+        traces: u64;
+        /// length of each trace
+        records: u64;
+        /// rank-normalised split R-hat (Vehtari et al. 2021)
+        rhat: Option<f64>;
+        /// effective sample size of the bulk, chains that disagree included
+        ess_bulk: Option<f64>, "records";
+        /// its standard error: jackknife over the chains
+        ess_bulk_se: Option<f64>, "records";
+        /// effective sample size of the tails (5 % and 95 %)
+        ess_tail: Option<f64>, "records";
     }
 }
 
@@ -197,8 +210,10 @@ pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
 }
 
 /// What it means that chains never moved.
-const STUCK: &str = "A chain that never moved would release its start, so it releases nothing: its cell has one release less, and has not converged. The cell's \
-                     figures are those of chains that moved. They can differ from those of all chains: in total variation the two laws differ by at most the share that is left out.";
+const STUCK: &str = "A chain that never moved would release its start, so it releases nothing: its cell has one \
+    release less, and has not converged. The cell's \
+                     figures are those of chains that moved. They can differ from those of all chains: in total \
+                     variation the two laws differ by at most the share that is left out.";
 
 /// How many chains never moved.
 fn stuck_words(stuck: u64, level: &MixingRow) -> String {
@@ -282,14 +297,20 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     }
     let mut page = page.table(5, header, rows);
     if marks.contains(&Convergence::NotConverged) {
-        page = page.text("† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on an entry that is recorded. \
-                Do not trust its figures.");
+        page = page.text(
+            "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on \
+            an entry that is recorded. \
+                Do not trust its figures.",
+        );
     }
     if !stuck.is_empty() {
         page = page.text(STUCK).list(stuck);
     }
     if marks.contains(&Convergence::Unknown) {
-        page = page.text("‡ A single chain, few records, or coupled pairs that were asked for and say nothing: nothing tells whether it has converged.");
+        page = page.text(
+            "‡ A single chain, few records, or coupled pairs that were asked for and say nothing: \
+            nothing tells whether it has converged.",
+        );
     }
     Ok(page)
 }
@@ -359,7 +380,8 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
             name: Figure::named(&format!("{}-moves-{option}", run.name)),
             title: format!("{}: moves per step against {option}", run.name),
             about: format!(
-                "The share of kernel steps that changed the state, with its 95 % interval over the chains, against the option {option}. The table below has the figures."
+                "The share of kernel steps that changed the state, with its 95 % interval over the chains, against \
+                    the option {option}. The table below has the figures."
             ),
             x: Axis { label: option.clone(), scale: Scale::Linear },
             y: Axis { label: "moves / step".into(), scale: Scale::Linear },

@@ -18,22 +18,39 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// One component of the table under one cell of the grid.
-    pub struct ComponentRow in "components.parquet", "Releases of a table: one row per cell and component of the table (two or more entries that neither an equation nor an inequality ties to the rest). Only of cells without `records`; absent for tables of more than 10,000 components." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        component: u64, "", "the component, from 1";
-        entries: u64, "entries", "of the component";
-        first: String, "", "name of its first entry";
-        draws: u64, "", "releases";
-        l1: f64, "counts", "mean over the releases of the sum of absolute errors over the component";
-        l1_se: Option<f64>, "counts", "its standard error";
-        l2: f64, "counts", "mean of the root of the sum of squared errors";
-        l2_se: Option<f64>, "counts", "its standard error";
-        mse: f64, "counts²", "mean of the squared errors of its entries";
-        mse_se: Option<f64>, "counts²", "its standard error";
-        mse_expected: Option<f64>, "counts²", "the same in closed form (`congenial::closed_form::variance`)";
-        ks: Option<f64>, "probability", "one total of two entries, or of three by conditioning, Laplace noise: largest distance of the first entry's errors to their law, over the first 100,000 releases";
-        epsilon_attained: Option<f64>, "", "of that law, for counts that differ by 1";
+    /// Releases of a table: one row per cell and component of the table (two or more entries that neither an equation
+    /// nor an inequality ties to the rest). Only of cells without `records`; absent for tables of more than 10,000
+    /// components.
+    pub struct ComponentRow in "components.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// the component, from 1
+        component: u64;
+        /// of the component
+        entries: u64, "entries";
+        /// name of its first entry
+        first: String;
+        /// releases
+        draws: u64;
+        /// mean over the releases of the sum of absolute errors over the component
+        l1: f64, "counts";
+        /// its standard error
+        l1_se: Option<f64>, "counts";
+        /// mean of the root of the sum of squared errors
+        l2: f64, "counts";
+        /// its standard error
+        l2_se: Option<f64>, "counts";
+        /// mean of the squared errors of its entries
+        mse: f64, "counts²";
+        /// its standard error
+        mse_se: Option<f64>, "counts²";
+        /// the same in closed form (`congenial::closed_form::variance`)
+        mse_expected: Option<f64>, "counts²";
+        /// one total of two entries, or of three by conditioning, Laplace noise: largest distance of the first entry's
+        /// errors to their law, over the first 100,000 releases
+        ks: Option<f64>, "probability";
+        /// of that law, for counts that differ by 1
+        epsilon_attained: Option<f64>;
     }
 }
 
@@ -212,7 +229,8 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
             name: Figure::named(&format!("{run}-distances-{name}")),
             title: title.clone(),
             about: format!(
-                "A box plot for each of {}: over the components, the mean {name} distance of a release to its table. The table below has the figures.",
+                "A box plot for each of {}: over the components, the mean {name} distance of a release to its table. \
+                    The table below has the figures.",
                 counted(names.len() as f64, "method")
             ),
             x: Axis { label: format!("{name} distance (counts)"), scale: Scale::Linear },
@@ -287,7 +305,8 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
     Figure {
         name: Figure::named(&format!("{run}-variance")),
         title,
-        about: "Dots with 95 % intervals for the variance of the noise of an entry, against the number of entries that share a total, on logarithmic axes; lines \
+        about: "Dots with 95 % intervals for the variance of the noise of an entry, against the number of entries \
+            that share a total, on logarithmic axes; lines \
                 for closed forms. The table below has the figures."
             .into(),
         x: Axis { label: "entries of the component".into(), scale: Scale::Log },

@@ -21,7 +21,8 @@ study! {
         certify: Option<WireCertify>,
     }
     /// One `[[grid]]` block: the product of its axes.
-    ReleaseBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {
+    ReleaseBlock by epsilon (Epsilons, "crate::config::wire::Epsilons"): "Privacy budgets: epsilon of pure \
+        differential privacy, of the Gaussian laws at `delta`; of each level or of all together, by `split`." {
         /// Replicates of the block's cells: releases, or chains.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,

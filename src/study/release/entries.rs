@@ -20,29 +20,56 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 
 table! {
-    /// One entry of the table under one cell of the grid.
-    pub struct EntryRow in "entries.parquet", "Releases of a table: one row per cell and entry of the table. Errors (released - confidential) over the replicates or, with `records`, over the recorded draws of all chains. Quantiles are interpolated at `p (n - 1)`; whiskers end at the last value within 1.5 interquartile ranges of the box. Quantiles, `ess` and `rhat` are those of the first draws: 100,000, or fewer of tables of more than 160 entries, at least 100." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        entry: u64, "", "from 1: the order of the file; complete two-way tables row by row; nodes of a `hierarchy` last";
-        name: String, "", "the values of its columns joined by `/`";
-        count: i64, "counts", "confidential";
-        draws: u64, "", "how many";
-        first: f64, "counts", "the error in the first of them: one realisation";
-        mean: f64, "counts", "mean error";
-        mean_se: Option<f64>, "counts", "`sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective sample size S for the mean";
-        sd: Option<f64>, "counts", "standard deviation of the error; null for one draw";
-        mean_absolute: f64, "counts", "mean absolute error";
-        whisker_low: f64, "counts", "box plot";
-        q1: f64, "counts", "box plot";
-        median: f64, "counts", "box plot";
-        median_se: Option<f64>, "counts", "its Monte Carlo standard error: half the distance of the order statistics at ± 1 standard deviation of the share below it (Vehtari et al. 2021)";
-        q3: f64, "counts", "box plot";
-        whisker_high: f64, "counts", "box plot";
-        negative: f64, "", "share of draws with a released count below 0";
-        ess: Option<f64>, "draws", "effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing varies";
-        ess_se: Option<f64>, "draws", "its standard error: jackknife over the chains, in at most 8 groups";
-        ess_tail: Option<f64>, "draws", "effective sample size of their tails (5 % and 95 %)";
-        rhat: Option<f64>, "", "rank-normalised split R-hat over the recorded chains";
+    /// Releases of a table: one row per cell and entry of the table. Errors (released - confidential) over the
+    /// replicates or, with `records`, over the recorded draws of all chains. Quantiles are interpolated at `p (n - 1)`;
+    /// whiskers end at the last value within 1.5 interquartile ranges of the box. Quantiles, `ess` and `rhat` are those
+    /// of the first draws: 100,000, or fewer of tables of more than 160 entries, at least 100.
+    pub struct EntryRow in "entries.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// from 1: the order of the file; complete two-way tables row by row; nodes of a `hierarchy` last
+        entry: u64;
+        /// the values of its columns joined by `/`
+        name: String;
+        /// confidential
+        count: i64, "counts";
+        /// how many
+        draws: u64;
+        /// the error in the first of them: one realisation
+        first: f64, "counts";
+        /// mean error
+        mean: f64, "counts";
+        /// `sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective
+        /// sample size S for the mean
+        mean_se: Option<f64>, "counts";
+        /// standard deviation of the error; null for one draw
+        sd: Option<f64>, "counts";
+        /// mean absolute error
+        mean_absolute: f64, "counts";
+        /// box plot
+        whisker_low: f64, "counts";
+        /// box plot
+        q1: f64, "counts";
+        /// box plot
+        median: f64, "counts";
+        /// its Monte Carlo standard error: half the distance of the order statistics at ± 1 standard deviation of the
+        /// share below it (Vehtari et al. 2021)
+        median_se: Option<f64>, "counts";
+        /// box plot
+        q3: f64, "counts";
+        /// box plot
+        whisker_high: f64, "counts";
+        /// share of draws with a released count below 0
+        negative: f64;
+        /// effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing
+        /// varies
+        ess: Option<f64>, "draws";
+        /// its standard error: jackknife over the chains, in at most 8 groups
+        ess_se: Option<f64>, "draws";
+        /// effective sample size of their tails (5 % and 95 %)
+        ess_tail: Option<f64>, "draws";
+        /// rank-normalised split R-hat over the recorded chains
+        rhat: Option<f64>;
     }
 }
 
@@ -415,7 +442,8 @@ fn beside_figure(
     Figure {
         name: Figure::named(&format!("{run}-beside")),
         title,
-        about: "Errors of entries against their confidential counts: of one release by somebody else, and the mean of ours with quartiles, of the first methods. The table below has \
+        about: "Errors of entries against their confidential counts: of one release by somebody else, and the mean \
+            of ours with quartiles, of the first methods. The table below has \
                 some of the figures, the CSV all of them."
             .into(),
         x: Axis { label: "confidential count".into(), scale: Scale::Log },

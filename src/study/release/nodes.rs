@@ -9,25 +9,37 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// A node whose draws are kept.
-    pub struct NodeRow in "nodes.parquet", "Releases of a tree with `keep-draws`: one row per node of the levels that are kept." {
-        data: String, "", "name of the data set; empty if it has none";
-        node: u64, "", "its number in the tree, from 1: the root first, then level by level; children of one parent in the order of the file";
-        level: u32, "", "1 = root";
-        level_name: String, "", "the column of its level; of the root `total`, or what `data.root` names it";
-        name: String, "", "its value in that column; of the root as `level_name`";
-        path: String, "", "the names on the way from below the root to it, joined by `/`; of the root empty";
-        count: i64, "counts", "confidential";
+    /// Releases of a tree with `keep-draws`: one row per node of the levels that are kept.
+    pub struct NodeRow in "nodes.parquet" {
+        /// name of the data set; empty if it has none
+        data: String;
+        /// its number in the tree, from 1: the root first, then level by level; children of one parent in the order of
+        /// the file
+        node: u64;
+        /// 1 = root
+        level: u32;
+        /// the column of its level; of the root `total`, or what `data.root` names it
+        level_name: String;
+        /// its value in that column; of the root as `level_name`
+        name: String;
+        /// the names on the way from below the root to it, joined by `/`; of the root empty
+        path: String;
+        /// confidential
+        count: i64, "counts";
     }
 }
 
 table! {
-    /// The error of a node in one release.
-    pub struct NodeDrawRow in "node_draws.parquet", "Releases of a tree with `keep-draws`: one row per cell, replicate and node of the levels that are kept." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        replicate: u64, "", "from 0";
-        node: u64, "", "the node, in `nodes.parquet`";
-        error: f64, "counts", "released - confidential";
+    /// Releases of a tree with `keep-draws`: one row per cell, replicate and node of the levels that are kept.
+    pub struct NodeDrawRow in "node_draws.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// from 0
+        replicate: u64;
+        /// the node, in `nodes.parquet`
+        node: u64;
+        /// released - confidential
+        error: f64, "counts";
     }
 }
 

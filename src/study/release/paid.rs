@@ -82,11 +82,16 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     if body.is_empty() {
         return Ok(Page::default());
     }
-    let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what conditioning on inequalities makes of it. A record \
-                counts once on every level of a hierarchy. gamma, any change: what conditioning on inequalities may add to changes of every length, times their epsilon; of a change in the columns before \
+    let note = "What the worst place pays for one change of the confidential table: epsilon of the noise, and what \
+        conditioning on inequalities makes of it. A record \
+                counts once on every level of a hierarchy. gamma, any change: what conditioning on inequalities may \
+                add to changes of every length, times their epsilon; of a change in the columns before \
                 it can be less (Theorem 2.1 of \"Congenial differential privacy\"; \
-                Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a chain by coupled pairs of the largest lag, the upper limit at 95 % \
-                (beside it, what the pairs gave), which assumes that no pair is slower than the slowest one seen. delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays most.";
+                Gaussian laws: through rho). TV of sampling: the total variation distance of a draw to its law; of a \
+                chain by coupled pairs of the largest lag, the upper limit at 95 % \
+                (beside it, what the pairs gave), which assumes that no pair is slower than the slowest one seen. \
+                delta of sampling: (1 + e^((1 + gamma) epsilon)) times that, for the change of those shown that pays \
+                most.";
     let page = Page::main("What a release pays").list([statements_by_noise(&body), impossible].concat());
     let row = |(noise, methods, pays): (String, Vec<String>, Vec<String>)| {
         [vec![noise, methods.join(", ")], pays].concat()

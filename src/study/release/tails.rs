@@ -10,14 +10,22 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// A share of releases beside its bound.
-    pub struct TailRow in "tails.parquet", "Releases of a table under the l2 and Gaussian laws by methods that draw the law itself: rows per cell and norm t, at quantiles of the norms and where the bound has certain values. The bound: Theorems 12 (l2) and 15 (Gaussian) of Dharangutte, Gao, Gong, Yu, \"Integer subspace differential privacy\"." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        t: f64, "counts", "a norm";
-        releases: u64, "", "the first of the cell, at most 100,000";
-        share: f64, "", "of them whose L2 error is at least t";
-        share_se: f64, "", "its standard error";
-        bound: f64, "probability", "`min(1, K t^m exp(-energy))` from the t on from which it is proved (`congenial::privacy::NormTail`), 1 below";
+    /// Releases of a table under the l2 and Gaussian laws by methods that draw the law itself: rows per cell and norm
+    /// t, at quantiles of the norms and where the bound has certain values. The bound: Theorems 12 (l2) and 15
+    /// (Gaussian) of Dharangutte, Gao, Gong, Yu, "Integer subspace differential privacy".
+    pub struct TailRow in "tails.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// a norm
+        t: f64, "counts";
+        /// the first of the cell, at most 100,000
+        releases: u64;
+        /// of them whose L2 error is at least t
+        share: f64;
+        /// its standard error
+        share_se: f64;
+        /// `min(1, K t^m exp(-energy))` from the t on from which it is proved (`congenial::privacy::NormTail`), 1 below
+        bound: f64, "probability";
     }
 }
 
@@ -108,7 +116,8 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
             lattice.dimension
         );
         page = page.and(Page::headed(title)
-            .text("The bound is min(1, K t^m exp(-energy)) from the t on from which it is proved, and 1 below; in brackets the 95 % limit where none was seen.")
+            .text("The bound is min(1, K t^m exp(-energy)) from the t on from which it is proved, and 1 below; in \
+                brackets the 95 % limit where none was seen.")
             .table(1, header, body.collect()).text(verdict));
     }
     Ok(run.with_failed(page))

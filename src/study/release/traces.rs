@@ -59,7 +59,8 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
         name: Figure::named(&format!("{}-trace-{}", run.name, cell.cell)),
         title: format!("{}: trace of the first chain, {method}, {noise}", run.name),
         about: format!(
-            "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest effective sample size (ESS) of all chains together, and \
+            "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest \
+                effective sample size (ESS) of all chains together, and \
              that with the largest."
         ),
         x: Axis { label: "recorded draw".into(), scale: Scale::Linear },

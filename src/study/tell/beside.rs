@@ -201,7 +201,8 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named]) -> Result<Page> {
         let rows = beside(&published, &tables)?.iter().map(row).collect();
         let headed = Page::headed(format!("{}: published figures beside ours", run.name));
         page = page.and(headed.table(3, ["source", "of", "figure", "published", "ours", "z"], rows)).text(
-            "z: the published figure less ours, in standard errors of what is known of both. A figure without one is that of one release where our table has the standard deviation of one, else exact.",
+            "z: the published figure less ours, in standard errors of what is known of both. A figure without one is \
+                that of one release where our table has the standard deviation of one, else exact.",
         );
     }
     Ok(page)
@@ -241,7 +242,8 @@ pub(crate) fn summary(study: &dyn Study, run: &Named) -> Result<Option<String>> 
             let name = [source.as_str(), name].join(if name.is_empty() { "" } else { ": " });
             let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
             format!(
-                "{begin}{unjudged}; {} of them {} more than {APART} standard errors away. The farthest: {name} ({}), theirs {}, ours {}, {z:+.1} standard errors.",
+                "{begin}{unjudged}; {} of them {} more than {APART} standard errors away. The farthest: {name} ({}), \
+                    theirs {}, ours {}, {z:+.1} standard errors.",
                 apart.len(),
                 if apart.len() == 1 { "is" } else { "are" },
                 keys.join(", "),

@@ -36,7 +36,8 @@ impl Display for NoLimit {
             Self::CutShort { censored, pairs } => write!(f, "{censored} of {pairs} pairs were cut short"),
             Self::FewApart { apart, lag, t } => write!(
                 f,
-                "{} still apart after {t} steps beyond the lag of {lag}, and a pair that was not seen would count up to {} times (want a lag of at least {t})",
+                "{} still apart after {t} steps beyond the lag of {lag}, and a pair that was not seen would count up \
+                    to {} times (want a lag of at least {t})",
                 match apart {
                     0 => "no pair was".to_owned(),
                     1 => "1 pair was".to_owned(),

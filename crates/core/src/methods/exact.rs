@@ -30,7 +30,8 @@ static FACTS: Facts = Facts {
     on_tables: on_tables(
         "conditioning, no chain: closed form for totals and partitions, proposals of rows for margins, dynamic \
          programming for few equations (`l1`), nearest plane and rejection (Gaussian, `l2`); with inequalities by groups of equal \
-         columns with few free dimensions, and by rows for margins with bounds of entries (not for `l2`); equations that are one hierarchy, of any size, with lower bounds of its leaves or \
+         columns with few free dimensions, and by rows for margins with bounds of entries (not for `l2`); equations \
+         that are one hierarchy, of any size, with lower bounds of its leaves or \
          without, as on trees (not for `l2`). Real laws: closed forms for totals and partitions, linear algebra \
          (`gaussian`), else and with inequalities where a component has one or two free dimensions. A cell that does not \
          fit into memory fails and names the limit",

@@ -48,7 +48,8 @@ laws! {
     /// Real noise with the density `exp(-|z|/lambda)`.
     Laplace = "laplace", LawFacts {
         on_trees: Some("real, lambda = sensitivity / epsilon"),
-        on_tables: "real: `exact` on totals and partitions, and with one or two free dimensions in each component, also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
+        on_tables: "real: `exact` on totals and partitions, and with one or two free dimensions in each component, \
+            also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
         ..REALS
     };
     /// Integer noise with the weight `exp(-|z|/lambda)`.
@@ -60,7 +61,9 @@ laws! {
     /// Real noise, normal.
     Gaussian = "gaussian", LawFacts {
         on_trees: Some("real, with `delta`, calibrated by the exact curve of normal noise"),
-        on_tables: "real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
+        on_tables: "real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, \
+            and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, \
+            `rejection` under any invariant; all imaging",
         accountant: Some(Accountant::Normal),
         ..REALS
     };

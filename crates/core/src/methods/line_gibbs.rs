@@ -26,7 +26,8 @@ static FACTS: Facts = Facts {
     on_trees: on_trees("conditioning by a chain: exact draws along short lattice vectors", FOUR, FOUR),
     on_tables: on_tables(
         "conditioning by a chain: exact draws along pairs, swaps and short lattice vectors; one sweep is as many moves as \
-         entries, or as many that can move. With inequalities only where the moves are known to connect everything: one total within bounds by \
+         entries, or as many that can move. With inequalities only where the moves are known to connect everything: \
+         one total within bounds by \
          entry, a two-way table with lower bounds, and where the Graver basis of the group sums has at most 500 vectors; \
          real laws under all",
         ALL,

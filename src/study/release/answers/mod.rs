@@ -17,72 +17,128 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// A query.
-    pub struct QueryRow in "queries.parquet", "Releases with `[report] queries`: one row per query." {
-        data: String, "", "name of the data set; empty if it has none";
-        query: u32, "", "from 1, in the order of the config";
-        columns: String, "", "its columns, joined by `, `";
-        level: Option<u32>, "", "the level (1 = root) whose nodes its groups are: their own released values are its answers; null where answers are sums of the released values of leaves or entries";
-        groups: u64, "", "how many groups it has";
+    /// Releases with `[report] queries`: one row per query.
+    pub struct QueryRow in "queries.parquet" {
+        /// name of the data set; empty if it has none
+        data: String;
+        /// from 1, in the order of the config
+        query: u32;
+        /// its columns, joined by `, `
+        columns: String;
+        /// the level (1 = root) whose nodes its groups are: their own released values are its answers; null where
+        /// answers are sums of the released values of leaves or entries
+        level: Option<u32>;
+        /// how many groups it has
+        groups: u64;
     }
 }
 
 table! {
-    /// A value of a group of a query.
-    pub struct GroupRow in "groups.parquet", "Releases with `[report] queries`: one row per query, group and column of the query." {
-        data: String, "", "name of the data set; empty if it has none";
-        query: u32, "", "the query, in `queries.parquet`";
-        group: u64, "", "from 1, in the order of the first leaf of the tree, or entry of the table";
-        column: String, "", "a column of the query";
-        value: String, "", "the value that its leaves or entries have there";
+    /// Releases with `[report] queries`: one row per query, group and column of the query.
+    pub struct GroupRow in "groups.parquet" {
+        /// name of the data set; empty if it has none
+        data: String;
+        /// the query, in `queries.parquet`
+        query: u32;
+        /// from 1, in the order of the first leaf of the tree, or entry of the table
+        group: u64;
+        /// a column of the query
+        column: String;
+        /// the value that its leaves or entries have there
+        value: String;
     }
 }
 
 table! {
-    /// One group of a query under one cell of the grid.
-    pub struct AnswerRow in "answers.parquet", "Releases with `[report] queries`: one row per cell, query and group. Errors (released - confidential) of the group's answer over the replicates; of a chain its last state is the release. Standard errors are null for fewer than two replicates. Quantiles are interpolated at `p (n - 1)` and are those of the first replicates: 100,000, or fewer where all queries together have more than 160 groups, at least 100; null beyond 160,000 groups." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        query: u32, "", "the query, in `queries.parquet`";
-        group: u64, "", "the group, in `groups.parquet`";
-        name: String, "", "the values of its columns joined by `/`";
-        count: i64, "counts", "confidential";
-        replicates: u64, "", "releases";
-        mean: f64, "counts", "mean error: the bias";
-        mean_se: Option<f64>, "counts", "its standard error";
-        rmse: f64, "counts", "root of the mean squared error";
-        rmse_se: Option<f64>, "counts", "its standard error: that of the mean squared error over `2 rmse`";
-        mae: f64, "counts", "mean absolute error";
-        mae_se: Option<f64>, "counts", "its standard error";
-        quantile_replicates: u64, "", "replicates of the quantiles";
-        low_50: Option<f64>, "counts", "the central interval that holds 50 % of the errors begins there: their 25 % quantile";
-        high_50: Option<f64>, "counts", "and ends there";
-        low_90: Option<f64>, "counts", "the same of 90 %";
-        high_90: Option<f64>, "counts", "the same of 90 %";
-        low_95: Option<f64>, "counts", "the same of 95 %";
-        high_95: Option<f64>, "counts", "the same of 95 %";
-        stated: Option<f64>, "counts", "half width of the 95 % interval around the released value that is stated before anything is drawn. Of `unconstrained`, and of entries of a table that nothing ties: the quantile of the error's law, which holds at least 95 %. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. Null for other methods, under inequalities, and where counts times groups exceed 10^8";
-        stated_by: Option<String>, "", "how: `exact`, from the law of the error; `normal`, 1.96 standard deviations as if errors were normal, which may hold less than 95 %. Null where nothing is stated";
-        coverage: Option<f64>, "", "share of the replicates in which the interval holds the confidential count (to 1e-6 counts)";
+    /// Releases with `[report] queries`: one row per cell, query and group. Errors (released - confidential) of the
+    /// group's answer over the replicates; of a chain its last state is the release. Standard errors are null for fewer
+    /// than two replicates. Quantiles are interpolated at `p (n - 1)` and are those of the first replicates: 100,000,
+    /// or fewer where all queries together have more than 160 groups, at least 100; null beyond 160,000 groups.
+    pub struct AnswerRow in "answers.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// the query, in `queries.parquet`
+        query: u32;
+        /// the group, in `groups.parquet`
+        group: u64;
+        /// the values of its columns joined by `/`
+        name: String;
+        /// confidential
+        count: i64, "counts";
+        /// releases
+        replicates: u64;
+        /// mean error: the bias
+        mean: f64, "counts";
+        /// its standard error
+        mean_se: Option<f64>, "counts";
+        /// root of the mean squared error
+        rmse: f64, "counts";
+        /// its standard error: that of the mean squared error over `2 rmse`
+        rmse_se: Option<f64>, "counts";
+        /// mean absolute error
+        mae: f64, "counts";
+        /// its standard error
+        mae_se: Option<f64>, "counts";
+        /// replicates of the quantiles
+        quantile_replicates: u64;
+        /// the central interval that holds 50 % of the errors begins there: their 25 % quantile
+        low_50: Option<f64>, "counts";
+        /// and ends there
+        high_50: Option<f64>, "counts";
+        /// the same of 90 %
+        low_90: Option<f64>, "counts";
+        /// the same of 90 %
+        high_90: Option<f64>, "counts";
+        /// the same of 95 %
+        low_95: Option<f64>, "counts";
+        /// the same of 95 %
+        high_95: Option<f64>, "counts";
+        /// half width of the 95 % interval around the released value that is stated before anything is drawn. Of
+        /// `unconstrained`, and of entries of a table that nothing ties: the quantile of the error's law, which holds
+        /// at least 95 %. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. Null for other
+        /// methods, under inequalities, and where counts times groups exceed 10^8
+        stated: Option<f64>, "counts";
+        /// how: `exact`, from the law of the error; `normal`, 1.96 standard deviations as if errors were normal, which
+        /// may hold less than 95 %. Null where nothing is stated
+        stated_by: Option<String>;
+        /// share of the replicates in which the interval holds the confidential count (to 1e-6 counts)
+        coverage: Option<f64>;
     }
 }
 
 table! {
-    /// The groups of a query with counts of one size under one cell of the grid.
-    pub struct SizeRow in "sizes.parquet", "Releases with `[report] queries`: one row per cell, query and size of the confidential count, of sizes that some group has. Of every replicate the mean over the groups is taken; standard errors are those over the replicates, since the groups of one release are not independent." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        query: u32, "", "the query, in `queries.parquet`";
-        size: String, "", "0, 1-9, 10-99, 100-999, 1,000-9,999 or 10,000+";
-        groups: u64, "", "groups with such a count";
-        replicates: u64, "", "releases";
-        mean: f64, "counts", "mean error: the bias";
-        mean_se: Option<f64>, "counts", "its standard error";
-        mae: f64, "counts", "mean absolute error";
-        mae_se: Option<f64>, "counts", "its standard error";
-        rmse: f64, "counts", "root of the mean squared error";
-        rmse_se: Option<f64>, "counts", "its standard error: that of the mean squared error over `2 rmse`";
-        coverage: Option<f64>, "", "share of the stated intervals that hold the confidential count; null where a group has none";
-        stated_by: Option<String>, "", "how they are found: `exact`; `normal` if any of them is so; null where a group has none";
-        coverage_se: Option<f64>, "", "its standard error";
+    /// Releases with `[report] queries`: one row per cell, query and size of the confidential count, of sizes that some
+    /// group has. Of every replicate the mean over the groups is taken; standard errors are those over the replicates,
+    /// since the groups of one release are not independent.
+    pub struct SizeRow in "sizes.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// the query, in `queries.parquet`
+        query: u32;
+        /// 0, 1-9, 10-99, 100-999, 1,000-9,999 or 10,000+
+        size: String;
+        /// groups with such a count
+        groups: u64;
+        /// releases
+        replicates: u64;
+        /// mean error: the bias
+        mean: f64, "counts";
+        /// its standard error
+        mean_se: Option<f64>, "counts";
+        /// mean absolute error
+        mae: f64, "counts";
+        /// its standard error
+        mae_se: Option<f64>, "counts";
+        /// root of the mean squared error
+        rmse: f64, "counts";
+        /// its standard error: that of the mean squared error over `2 rmse`
+        rmse_se: Option<f64>, "counts";
+        /// share of the stated intervals that hold the confidential count; null where a group has none
+        coverage: Option<f64>;
+        /// how they are found: `exact`; `normal` if any of them is so; null where a group has none
+        stated_by: Option<String>;
+        /// its standard error
+        coverage_se: Option<f64>;
     }
 }
 

@@ -100,11 +100,16 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
     Some(Figure {
         name: Figure::named(&format!("{run}-bias-{}", query.query)),
         title,
-        about: "For each size of the confidential count, from 0 up, the mean error of the answers with its 95 % interval, method by method. The tables of the \
+        about:
+            "For each size of the confidential count, from 0 up, the mean error of the answers with its 95 % \
+            interval, method by method. The tables of the \
                 cells have the figures."
-            .into(),
+                .into(),
         x: Axis { label: "mean error (counts)".into(), scale: Scale::Linear },
-        y: Axis { label: "confidential count".into(), scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()) },
+        y: Axis {
+            label: "confidential count".into(),
+            scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()),
+        },
         panels: vec![Panel { title: String::new(), series }],
     })
 }

@@ -15,36 +15,57 @@ use crate::table;
 use crate::table::Key;
 
 table! {
-    /// Errors of one release on one level.
-    #[derive(Copy, serde::Deserialize)]
-    pub struct ErrorRow in "errors.parquet", "Studies `release` and `frontier`: one row per cell, replicate and level." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        level: u32, "", "1 = root; a table has the level 1 only: all its entries";
-        replicate: u64, "", "from 0";
-        l1: f64, "counts", "sum of abs(released - confidential) over the level";
-        l2: f64, "counts", "root of the sum of squared errors over the level";
-        bias: f64, "counts", "mean of (released - confidential) over the level";
-        invariant_ok: bool, "", "the whole release meets the invariant (integers `==`, reals to rounding), and is >= 0 where promised";
+    /// Studies `release` and `frontier`: one row per cell, replicate and level.
+    pub struct ErrorRow in "errors.parquet", also Copy, serde::Deserialize {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// 1 = root; a table has the level 1 only: all its entries
+        level: u32;
+        /// from 0
+        replicate: u64;
+        /// sum of abs(released - confidential) over the level
+        l1: f64, "counts";
+        /// root of the sum of squared errors over the level
+        l2: f64, "counts";
+        /// mean of (released - confidential) over the level
+        bias: f64, "counts";
+        /// the whole release meets the invariant (integers `==`, reals to rounding), and is >= 0 where promised
+        invariant_ok: bool;
     }
 }
 
 table! {
-    /// Errors of a cell on one level, summed up over its releases.
-    pub struct LevelRow in "levels.parquet", "Studies `release` and `frontier`: one row per cell and level, over its replicates. Standard errors are null for fewer than two of them." {
-        cell: Key, "", "the cell, in `cells.parquet`";
-        level: u32, "", "1 = root";
-        scale: f64, "counts", "lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known";
-        nodes: u64, "nodes", "of the level; entries of a table";
-        replicates: u64, "", "releases: of chains those that moved";
-        l1_normalised: f64, "counts per node", "mean of `l1` / nodes of the whole tree, as \"Two views\" normalises";
-        l1_normalised_se: Option<f64>, "counts per node", "its standard error";
-        l1_normalised_sd: Option<f64>, "counts per node", "standard deviation of one release";
-        l1_per_node: f64, "counts per node", "mean of `l1` / nodes of the level";
-        l1_per_node_se: Option<f64>, "counts per node", "its standard error";
-        l2: f64, "counts", "mean of `l2`";
-        l2_se: Option<f64>, "counts", "its standard error";
-        bias: f64, "counts", "mean of `bias`";
-        bias_se: Option<f64>, "counts", "its standard error";
+    /// Studies `release` and `frontier`: one row per cell and level, over its replicates. Standard errors are null for
+    /// fewer than two of them.
+    pub struct LevelRow in "levels.parquet" {
+        /// the cell, in `cells.parquet`
+        cell: Key;
+        /// 1 = root
+        level: u32;
+        /// lambda or sigma of the level's noise (l1, l2: sensitivity / epsilon); 0 where the level is known
+        scale: f64, "counts";
+        /// of the level; entries of a table
+        nodes: u64, "nodes";
+        /// releases: of chains those that moved
+        replicates: u64;
+        /// mean of `l1` / nodes of the whole tree, as "Two views" normalises
+        l1_normalised: f64, "counts per node";
+        /// its standard error
+        l1_normalised_se: Option<f64>, "counts per node";
+        /// standard deviation of one release
+        l1_normalised_sd: Option<f64>, "counts per node";
+        /// mean of `l1` / nodes of the level
+        l1_per_node: f64, "counts per node";
+        /// its standard error
+        l1_per_node_se: Option<f64>, "counts per node";
+        /// mean of `l2`
+        l2: f64, "counts";
+        /// its standard error
+        l2_se: Option<f64>, "counts";
+        /// mean of `bias`
+        bias: f64, "counts";
+        /// its standard error
+        bias_se: Option<f64>, "counts";
     }
 }
 

@@ -202,7 +202,8 @@ fn figure(name: String, title: String, names: Vec<String>, panels: Vec<Panel>) -
         name,
         title,
         about: format!(
-            "For each of {} the mean error of a release, with its 95 % interval, on a logarithmic axis, by level and epsilon. The table below has the figures.",
+            "For each of {} the mean error of a release, with its 95 % interval, on a logarithmic axis, by level and \
+                epsilon. The table below has the figures.",
             counted(names.len() as f64, "method")
         ),
         x: Axis { label: "normalised L1 error (counts per node)".into(), scale: Scale::Log },
@@ -306,7 +307,8 @@ fn against_published(run: &Named, law: &str, lines: &[Line], published: &[&Their
                         "{column}, {}: from epsilon {low} to {high} error × epsilon changes by the factor \
                          {their_factor:.2}; under `{method}` by {}. Between two single releases of that law the factor \
                          has a relative standard deviation of {noise:.3}: the published one lies {z:+.1} of them away. \
-                         Another sensitivity or split multiplies both figures alike (exactly so for Laplace noise and equalities), so it cannot explain this.",
+                         Another sensitivity or split multiplies both figures alike (exactly so for Laplace noise \
+                         and equalities), so it cannot explain this.",
                         run.level(level),
                         with_error(Estimate { mean: our_factor, standard_error: se })
                     ));

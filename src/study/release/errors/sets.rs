@@ -81,7 +81,8 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
     let delta = cell.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
     Page::main(format!("{name}: data sets side by side, {} noise{delta}, split {}", cell.law.name(), cell.split.label()))
         .text(format!(
-            "Normalised L1 error: the sum of |released - confidential| over a level / counts of the whole data set, mean ± standard error of {replicates} replicates."
+            "Normalised L1 error: the sum of |released - confidential| over a level / counts of the whole data set, \
+                mean ± standard error of {replicates} replicates."
         ))
         .table(3, header, body)
 }
