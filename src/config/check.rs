@@ -4,22 +4,23 @@ use super::axes::{AXES, AxisName, AxisRow, Exclude, Here, WireExclude};
 use super::checker::Checker;
 use super::excluded::ExcludedMethod;
 use super::limits::MOST_CELLS;
-use super::model::{Beside, Block, Certify, Config, Own, Pairs, Thresholds};
+use super::model::{Block, Config, Thresholds};
 use super::nearest::one_of;
-use super::wire::{Axis, Budgeted, GridBlock, WireCertify, WireCompare, WireFile, WireZip};
+use super::part::{CellPart, ConfigPart};
+use super::wire::{Axis, Budgeted, GridBlock, WireCompare, WireFile, WireZip};
 use crate::catalogue::{LawKind, Method, MethodKind, Place};
 use crate::failure::Result;
 use crate::input::{DataSource, Shape};
 use crate::own::EXTERNAL;
-use crate::privacy::ChangeKind;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
 
 /// Steps after which a coupled pair is cut short if the config does not say.
 pub(crate) const DEFAULT_MAX_STEPS: u64 = 10_000_000;
 
-/// A block of the grid of one study: what is its own.
+/// A block of the grid of one study, with what the study has at the top of its file: what is its own.
 pub trait Section: GridBlock {
     /// The name of the study.
     const STUDY: &'static str;
@@ -35,14 +36,31 @@ pub trait Section: GridBlock {
     fn takes_method(_: MethodKind) -> std::result::Result<(), &'static str> {
         Ok(())
     }
+    /// Replicates of every cell, as the top of the file has them.
+    fn all_replicates(_: &Self::Top) -> Option<&Spanned<i64>> {
+        None
+    }
+    /// Published figures that the top of the file names.
+    fn published(top: &Self::Top) -> Option<&Spanned<String>>;
+    /// The part of a config that belongs to the study. `data`: its data set; `several`: whether there are others.
+    fn config_part(
+        _: &Self::Top,
+        _: &Checker,
+        _data: &DataSource,
+        _several: bool,
+    ) -> Result<Arc<dyn ConfigPart>> {
+        Ok(Arc::new(()))
+    }
     /// Replicates of the block's cells; `top`: of every cell.
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64>;
     /// Lags of coupled pairs; none, if it says nothing else.
     fn lags(&self, _checker: &Checker) -> Result<Vec<u64>> {
         Ok(Vec::new())
     }
-    /// Its own keys. `on_table`: whether the entries of a table are released.
-    fn own(&self, checker: &Checker, on_table: bool) -> Result<Own>;
+    /// The part of its cells that belongs to the study. `on_table`: whether the entries of a table are released.
+    fn cell_part(&self, _: &Checker, _on_table: bool) -> Result<Arc<dyn CellPart>> {
+        Ok(Arc::new(()))
+    }
 }
 
 /// What all blocks of a config have.
@@ -66,7 +84,7 @@ impl Checker<'_> {
         if wire.grid.get_ref().is_empty() {
             return Err(self.error("grid: got no block", wire.grid.span(), "want at least one [[grid]]"));
         }
-        let replicates = wire.top.replicates.as_ref().map(|r| self.positive_integer("replicates", r));
+        let replicates = B::all_replicates(&wire.top).map(|r| self.positive_integer("replicates", r));
         let (replicates, mut cells) = (replicates.transpose()?, 0);
         let names: Vec<String> = data.iter().map(|(name, _)| name.clone()).collect();
         let all = All { seeds: &seeds, data: &names, replicates, on_table };
@@ -74,26 +92,8 @@ impl Checker<'_> {
         for block in wire.grid.get_ref() {
             blocks.push(self.block(block, &all, &mut cells)?);
         }
-        let report = wire.top.report;
-        if data.len() > 1 {
-            let beside = [
-                ("published", report.published.as_ref().map(Spanned::span)),
-                ("beside", report.beside.as_ref().map(|beside| beside.table.span())),
-                ("certify", report.certify.as_ref().map(Spanned::span)),
-            ];
-            if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
-                let label = "it would stand beside each of several data sets: want a config with one of them";
-                return Err(self.error(format!("report.{key}: not used"), span, label));
-            }
-        }
-        let certify = match (&report.certify, &wire.top.certify) {
-            (Some(path), Some(_)) => {
-                let label = "want it or a [certify] block, not both";
-                return Err(self.error("certify: given twice", path.span(), label));
-            }
-            (Some(path), None) => Some(Certify::Run(folder.join(path.get_ref()))),
-            (None, own) => own.as_ref().map(|own| self.pairs(own)).transpose()?,
-        };
+        let (published, several) = (B::published(&wire.top), data.len() > 1);
+        self.one_data_set("published", published, several)?;
         let excludes: Vec<Exclude> = wire
             .exclude
             .iter()
@@ -104,13 +104,6 @@ impl Checker<'_> {
             let label = "only a study of the kind meeting has lags";
             return Err(self.error("exclude.lag: not used", lag.span(), label));
         }
-        let change = wire.top.change.as_ref().map(|change| self.change(change)).transpose()?;
-        let beside = report.beside.map(|beside| Beside {
-            table: folder.join(beside.table.get_ref()),
-            confidential: beside.confidential,
-            released: beside.released,
-            note: beside.note,
-        });
         let config = |(data_name, data): (String, DataSource)| {
             Ok(Config {
                 compare: self.thresholds(&wire.compare)?,
@@ -118,22 +111,26 @@ impl Checker<'_> {
                 seeds: seeds.clone(),
                 study: B::STUDY,
                 replicates: B::REPLICATES,
-                keep_draws: self.keep(wire.top.keep_draws.as_ref(), &data)?,
-                queries: self.queries(report.queries.as_ref(), &data.count)?,
+                paid: wire.grid.get_ref()[0].axes().budget.0 == "paid",
+                part: B::config_part(&wire.top, self, &data, several)?,
                 data,
                 data_name,
                 blocks: blocks.clone(),
                 excludes: excludes.clone(),
-                change: change.clone(),
-                certify: certify.clone(),
-                published: report.published.as_ref().map(|path| folder.join(path.get_ref())),
-                beside: beside.clone(),
+                published: published.map(|path| folder.join(path.get_ref())),
                 text: self.text.to_owned(),
                 given: self.given.to_owned(),
                 path: self.path.to_owned(),
             })
         };
         data.into_iter().map(config).collect()
+    }
+
+    /// Refuses what would stand beside each of several data sets.
+    pub(crate) fn one_data_set<T>(&self, key: &str, given: Option<&Spanned<T>>, several: bool) -> Result<()> {
+        let Some(given) = given.filter(|_| several) else { return Ok(()) };
+        let label = "it would stand beside each of several data sets: want a config with one of them";
+        Err(self.error(format!("report.{key}: not used"), given.span(), label))
     }
 
     /// The master seeds. Errors: none, one twice, `seed` and `seeds`; several of a study that draws nothing.
@@ -162,12 +159,6 @@ impl Checker<'_> {
             return Err(self.error(message, span, "this study draws nothing: want one"));
         }
         Ok(seeds)
-    }
-
-    fn pairs(&self, wire: &WireCertify) -> Result<Certify> {
-        let pairs = self.positive_integer("pairs", &wire.pairs)?;
-        let (lag, max_steps) = self.lags(&wire.lag, wire.max_steps.as_ref())?;
-        Ok(Certify::Pairs(Pairs { pairs, lag, max_steps }))
     }
 
     /// Lags, and the steps after which a pair is cut short. Errors: an empty list, a number below 1, a lag that leaves no step to meet.
@@ -207,7 +198,7 @@ impl Checker<'_> {
         let needs_delta = here.needs_delta();
         let mut values = self.with_optional(&axes, &here, budget, law.clone(), method)?;
         let replicates = block.replicates(self, replicates)?;
-        let own = block.own(self, on_table)?;
+        let part = block.cell_part(self, on_table)?;
         values.lag = block.lags(self)?;
         let length = |axis: &AxisRow| {
             let key = if axis.keys.contains(&key) { key } else { axis.keys[0] };
@@ -227,7 +218,7 @@ impl Checker<'_> {
             axes: values,
             zip,
             replicates,
-            own,
+            part,
             method_span: axes.method.span(),
             split_span: axes.place(AxisName::Split),
         })
@@ -312,18 +303,6 @@ impl Checker<'_> {
         }
         self.no_duplicates("method", &methods, axis.span())?;
         Ok(methods)
-    }
-
-    /// The change that a study protects. Errors: there is none of this name.
-    fn change(&self, name: &Spanned<String>) -> Result<(ChangeKind, Range<usize>)> {
-        let kind = ChangeKind::named(name.get_ref()).ok_or_else(|| {
-            self.error(
-                format!("change: got `{}`", name.get_ref()),
-                name.span(),
-                one_of(name.get_ref(), &ChangeKind::ALL.map(ChangeKind::name)),
-            )
-        })?;
-        Ok((kind, name.span()))
     }
 
     /// `budget`: the key of the budgets.

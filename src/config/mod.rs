@@ -14,6 +14,7 @@ pub mod names;
 mod nearest;
 mod overrides;
 mod own;
+mod part;
 mod queries;
 mod schema;
 mod split;
@@ -25,10 +26,9 @@ pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub use model::{
-    Beside, Block, Certify, Config, DEFAULT_STUDY, Harmonized, Meetings, Own, Pairs, QuerySpec, Thresholds,
-};
+pub use model::{Block, Config, DEFAULT_STUDY, QuerySpec, Thresholds};
 pub(crate) use nearest::one_of;
 pub use overrides::apply;
+pub use part::{CellPart, ConfigPart};
 pub use schema::schema;
 pub use split::SplitSpec;

@@ -2,11 +2,12 @@
 
 use super::axes::{AXES, Axes, AxisName, AxisRow, Exclude};
 use super::checker::Checker;
+use super::part::{CellPart, ConfigPart};
 use crate::failure::Failure;
-use crate::input::{DataSource, Keep};
-use crate::privacy::ChangeKind;
+use crate::input::DataSource;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How `compare` judges.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -45,10 +46,8 @@ pub struct Config {
     pub study: &'static str,
     /// Whether its blocks say how many replicates are drawn.
     pub replicates: bool,
-    /// Which draws are written out.
-    pub keep_draws: Keep,
-    /// Sums whose errors are summed up group by group.
-    pub queries: Vec<QuerySpec>,
+    /// Whether budgets are what is to be paid, key `paid`; else they are those of the noise, key `epsilon`.
+    pub paid: bool,
     /// Where the counts are: of several data sets those of one.
     pub data: DataSource,
     /// The name of the data set; empty if it has none.
@@ -57,14 +56,10 @@ pub struct Config {
     pub blocks: Vec<Block>,
     /// Combinations to leave out.
     pub excludes: Vec<Exclude>,
-    /// The change of the confidential table whose loss the budgets are, and its place in the text; else they are those of the noise.
-    pub change: Option<(ChangeKind, Range<usize>)>,
     /// Published figures to print beside ours.
     pub published: Option<PathBuf>,
-    /// A release by somebody else to print beside ours.
-    pub beside: Option<Beside>,
-    /// What certifies chains.
-    pub certify: Option<Certify>,
+    /// What the study adds.
+    pub part: Arc<dyn ConfigPart>,
     /// The text that was read, with overrides applied, and its name: for errors found later.
     pub text: String,
     /// The text of the file as given.
@@ -84,7 +79,7 @@ impl Config {
         let blocks: Vec<&Axes> = self.blocks.iter().map(|block| &block.axes).collect();
         let idle = |(block, axis): (&Exclude, &AxisRow)| {
             let missing = (axis.idle)(block, &blocks)?;
-            let key = axis.keys[usize::from(self.change.is_some()).min(axis.keys.len() - 1)];
+            let key = axis.keys[usize::from(self.paid).min(axis.keys.len() - 1)];
             Some(format!("[[exclude]] {key}: no block has {missing}"))
         };
         let all = self.excludes.iter().flat_map(|block| AXES.iter().map(move |axis| (block, axis)));
@@ -104,19 +99,6 @@ pub struct QuerySpec {
 /// The study of a config that does not name one.
 pub const DEFAULT_STUDY: &str = "release";
 
-/// A release by somebody else.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Beside {
-    /// CSV file.
-    pub table: PathBuf,
-    /// Column of confidential counts.
-    pub confidential: String,
-    /// Column of released counts.
-    pub released: String,
-    /// What it is.
-    pub note: String,
-}
-
 /// One block of the grid: the product of its axes.
 #[derive(Debug, Clone)]
 pub struct Block {
@@ -126,63 +108,10 @@ pub struct Block {
     pub zip: Vec<Vec<AxisName>>,
     /// Replicates of each cell.
     pub replicates: u64,
-    /// What the study adds.
-    pub own: Own,
+    /// What the study adds to its cells.
+    pub part: Arc<dyn CellPart>,
     /// Place of the method axis in the text: for errors that only the whole cell shows.
     pub method_span: Range<usize>,
     /// Place of the split axis.
     pub split_span: Range<usize>,
-}
-
-/// What a study adds to a block.
-#[derive(Debug, Clone)]
-pub enum Own {
-    /// Nothing.
-    Nothing,
-    /// Draws recorded of each chain, by entry.
-    Records(u64),
-    /// Coupled chains.
-    Meetings(Meetings),
-}
-
-/// What certifies the chains of a study of releases.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Certify {
-    /// The folder of a run of a study of meetings.
-    Run(PathBuf),
-    /// Coupled pairs of its own.
-    Pairs(Pairs),
-}
-
-/// Coupled pairs of a chain.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pairs {
-    /// Pairs of every lag.
-    pub pairs: u64,
-    /// Lags; not empty.
-    pub lag: Vec<u64>,
-    /// Steps after which a pair is cut short.
-    pub max_steps: u64,
-}
-
-/// How chains are coupled.
-#[derive(Debug, Clone)]
-pub struct Meetings {
-    /// Steps after which a coupled pair is cut short.
-    pub max_steps: u64,
-    /// Chains and steps for the comparison of marginals, if any.
-    pub marginals: Option<(u64, u64)>,
-    /// Groups of chains with weights, if any.
-    pub harmonized: Option<Harmonized>,
-}
-
-/// How many chains share weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Harmonized {
-    /// Groups.
-    pub groups: u64,
-    /// Chains of each.
-    pub chains: u64,
-    /// Steps after which a group is left.
-    pub steps: u64,
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 impl Checker<'_> {
     /// Which draws are written out. Errors: a list for a table, no level of the tree, a level twice, an empty list.
-    pub(super) fn keep(&self, wire: Option<&Spanned<WireKeep>>, data: &DataSource) -> Result<Keep> {
+    pub(crate) fn keep(&self, wire: Option<&Spanned<WireKeep>>, data: &DataSource) -> Result<Keep> {
         let Some(wire) = wire else { return Ok(Keep::Nothing) };
         let names = match wire.get_ref() {
             WireKeep::Flag(false) => return Ok(Keep::Nothing),
@@ -43,7 +43,7 @@ impl Checker<'_> {
     }
 
     /// The queries. Errors: none in the list, one without columns, a column twice, the column of the counts, a query twice.
-    pub(super) fn queries(
+    pub(crate) fn queries(
         &self,
         wire: Option<&Spanned<Vec<Spanned<Vec<String>>>>>,
         count: &str,

@@ -9,8 +9,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 /// What the files of all studies of a grid have in common, and a block of each.
-#[derive(Debug)]
-pub struct WireFile<B> {
+pub struct WireFile<B: GridBlock> {
     /// Name of the run.
     pub name: Spanned<String>,
     /// Master seeds.
@@ -29,27 +28,14 @@ pub struct WireFile<B> {
     pub exclude: Vec<WireExclude>,
     /// `[compare]`
     pub compare: WireCompare,
-    /// What some of them have.
-    pub top: WireTop,
-}
-
-/// Keys at the top that some studies have.
-#[derive(Debug, Default)]
-pub struct WireTop {
-    /// Replicates of every cell, unless its block says otherwise.
-    pub replicates: Option<Spanned<i64>>,
-    /// Which draws are written out.
-    pub keep_draws: Option<Spanned<WireKeep>>,
-    /// `[report]`
-    pub report: WireReport,
-    /// `[certify]`
-    pub certify: Option<WireCertify>,
-    /// The change whose loss the budgets are.
-    pub change: Option<Spanned<String>>,
+    /// What the study has of its own.
+    pub top: B::Top,
 }
 
 /// A block of any study, by its macro.
 pub trait GridBlock {
+    /// What its study has at the top of a file.
+    type Top;
     /// Keys of a file and its blocks that not every study has.
     const KEYS: &[&str];
     /// The axes.
@@ -69,8 +55,12 @@ macro_rules! study_with {
             $(#[$axis_doc:meta])* $name:ident $axis:ident: $wire:ty as $schema:literal,
             out $out:literal, $facts:tt;
         )*]
-        $(#[$doc:meta])* $file:ident $study_name:tt ($study:tt, $blocks:tt) { $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)* }
-        $(#[$block_doc:meta])* $block:ident by $budget:ident ($budgets:ident, $of_budgets:tt): $budget_doc:literal { $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)* }
+        $(#[$doc:meta])* $file:ident $study_name:tt ($study:tt, $blocks:tt), $top_name:ident {
+            $($(#[$top_meta:meta])* $top:ident: $top_type:ty,)*
+        }
+        $(#[$block_doc:meta])* $block:ident by $budget:ident ($budgets:ident, $of_budgets:tt): $budget_doc:literal {
+            $($(#[$own_meta:meta])* $own:ident: $own_type:ty,)*
+        }
     ) => {
         $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
@@ -108,8 +98,12 @@ macro_rules! study_with {
             $($(#[$top_meta])* $top: $top_type,)*
         }
 
+        /// What only this study has at the top of its file.
+        pub struct $top_name {
+            $($top: $top_type,)*
+        }
+
         impl From<$file> for $crate::config::wire::WireFile<$block> {
-            #[allow(clippy::needless_update, clippy::useless_conversion)]
             fn from(file: $file) -> Self {
                 Self {
                     name: file.name,
@@ -121,7 +115,7 @@ macro_rules! study_with {
                     grid: file.grid,
                     exclude: file.exclude,
                     compare: file.compare,
-                    top: $crate::config::wire::WireTop { $($top: file.$top.into(),)* ..Default::default() },
+                    top: $top_name { $($top: file.$top,)* },
                 }
             }
         }
@@ -152,6 +146,7 @@ macro_rules! study_with {
         }
 
         impl $crate::config::wire::GridBlock for $block {
+            type Top = $top_name;
             const KEYS: &[&str] = &[stringify!($budget), $(stringify!($top),)* $(stringify!($own),)*];
 
             fn axes(&self) -> $crate::config::axes::WireAxes<'_> {
@@ -305,59 +300,4 @@ pub struct WirePublished {
     /// CSV file of published figures to print beside ours, relative to the config file.
     #[schemars(with = "Option<String>")]
     pub published: Option<Spanned<String>>,
-}
-
-impl From<WirePublished> for WireReport {
-    fn from(wire: WirePublished) -> Self {
-        Self { published: wire.published, ..Self::default() }
-    }
-}
-
-/// `[report]`
-#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireReport {
-    /// CSV file of published figures to print beside ours, relative to the config file.
-    #[schemars(with = "Option<String>")]
-    pub published: Option<Spanned<String>>,
-    /// A release by somebody else, to print beside our errors entry by entry.
-    pub beside: Option<WireBeside>,
-    /// Folder of a run of a study of meetings on the same chains, relative to the config file: its coupled pairs bound how far the
-    /// releases of the chains are from their law.
-    #[schemars(with = "Option<String>")]
-    pub certify: Option<Spanned<String>>,
-    /// Queries, each a list of columns of the data table: leaves or entries that agree in them are summed, and the errors of each sum
-    /// are summed up over the releases.
-    #[schemars(with = "Option<Vec<Vec<String>>>")]
-    pub queries: Option<Spanned<Vec<Spanned<Vec<String>>>>>,
-}
-
-/// `[certify]`
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireCertify {
-    /// Coupled pairs of every chain and lag.
-    #[schemars(with = "i64", range(min = 1))]
-    pub pairs: Spanned<i64>,
-    /// Lags of the pairs, in kernel steps.
-    #[schemars(with = "Axis<i64>")]
-    pub lag: Spanned<Axis<i64>>,
-    /// Kernel steps after which a pair is cut short; default 10,000,000.
-    #[schemars(with = "Option<i64>", range(min = 1))]
-    pub max_steps: Option<Spanned<i64>>,
-}
-
-/// `[report.beside]`
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireBeside {
-    /// CSV file with the columns that name an entry, relative to the config file.
-    #[schemars(with = "String")]
-    pub table: Spanned<String>,
-    /// Its column of confidential counts.
-    pub confidential: String,
-    /// Its column of released counts.
-    pub released: String,
-    /// What it is and how it differs: printed with the table.
-    pub note: String,
 }

@@ -3,7 +3,7 @@
 use super::{Cell, Plan};
 use crate::config::{AXES, DEFAULT_STUDY};
 use crate::hash;
-use crate::input::{Keep, Subject};
+use crate::input::Subject;
 
 /// The key of a cell: the first 64 bits of the SHA-256 of a line of text that says what the cell is. Numbers are
 /// written with the fewest digits that give them back. The data enter by their own digest; the master seed where a
@@ -52,33 +52,13 @@ pub(super) fn plan(plan: &Plan) -> u64 {
     if let Subject::Table(table) = &plan.subject {
         text += &format!("names={:016x}\n", hash::word(&format!("{:?}", table.names)));
     }
-    if plan.config.keep_draws == Keep::All && matches!(plan.subject, Subject::Table(_)) {
-        text += "keep-draws\n";
-    }
-    // Nodes and groups are named in the results, and their errors are in the journal.
-    if let Some(asked) = &plan.asked {
-        text += &format!("asked={}\n", asked.digest);
-    }
-    if let Some(hash) = &plan.certified_by {
-        text += &format!("certified by {hash}\n");
-    }
-    if let Some((change, _)) = &plan.config.change {
-        text += &format!("change={}\n", change.name());
-    }
+    text += &plan.part_key;
     for cell in &plan.cells {
         text += &format!("{} replicates={}", cell.key_text(), cell.replicates);
         if let Some(paid) = cell.paid {
             text += &format!(" paid={}", paid.exact());
         }
-        if cell.records > 0 {
-            text += &format!(" records={}", cell.records);
-        }
-        if let Some(meeting) = cell.meeting {
-            text += &format!(" max-steps={} marginals={:?}", meeting.max_steps, meeting.marginals);
-            if let Some(harmonized) = meeting.harmonized {
-                text += &format!(" {harmonized:?}");
-            }
-        }
+        text += &cell.part.key(&cell.at);
         text += "\n";
     }
     hash::word(&text)

@@ -6,7 +6,7 @@ mod key;
 mod resolved;
 
 use crate::catalogue::{IntegerNoise, LawKind, Method, OnLaw, Place, RealNoise};
-use crate::config::{Block, Certify, Config, Harmonized, Meetings, Own, Point, QuerySpec, SplitSpec};
+use crate::config::{Block, CellPart, Config, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
 use crate::law::EuclideanLaplace;
@@ -15,20 +15,21 @@ use crate::privacy::{
     Amount, Budget, Calibration, Declared, Guarantee, LatticeShape, Split, generalized_gaussian,
 };
 use crate::rng::{Role, TaskKey};
-use crate::store::Run;
 use excluded::Excluded;
-pub use resolved::resolved;
+pub use resolved::{absolute, resolved};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// One point of the grid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Cell {
     /// Hash of what the cell is: the same in every grid that contains it.
     pub key: u64,
     /// The same whatever the master seed: with that its streams are made from it.
     pub streams: u64,
+    /// Key of its chain, whatever the length, and without a lag: what studies of releases and of meetings share; `None` of other methods.
+    pub chain: Option<u64>,
     /// Its place on the axes of the grid.
     pub at: Point,
     /// Whether its config has several, so that the seed is a part of the key.
@@ -41,39 +42,12 @@ pub struct Cell {
     pub calibration: Calibration,
     /// Whether every release is >= 0: by the method's option, or by an invariant that the method keeps.
     pub nonnegative: bool,
-    /// How its chains are coupled, in a study of meetings.
-    pub meeting: Option<Meeting>,
-    /// Draws recorded of each chain, by entry of the table; 0 for methods without (no part of the key).
-    pub records: u64,
+    /// What its study adds (no part of the key: of what was drawn nothing changes with it).
+    pub part: Arc<dyn CellPart>,
     /// Replicates (no part of the key: more of them extend a cell).
     pub replicates: u64,
     /// What a mechanism of one's own says that it pays (no part of the key).
     pub pays: Option<Declared>,
-}
-
-/// How the chains of a cell are coupled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Meeting {
-    /// Key of the chain itself: see [`Cell::chain_key`].
-    pub chain_key: u64,
-    /// Steps after which a coupled pair is cut short (no part of the key: what met before stays).
-    pub max_steps: u64,
-    /// Chains and steps for the comparison of marginals (no part of the key).
-    pub marginals: Option<(u64, u64)>,
-    /// Groups of chains with weights (no part of the key).
-    pub harmonized: Option<Harmonized>,
-}
-
-impl Meeting {
-    /// Takes up the chains and groups of the same with another seed.
-    fn add(&mut self, other: &Self) {
-        if let (Some((chains, _)), Some((more, _))) = (&mut self.marginals, other.marginals) {
-            *chains += more;
-        }
-        if let (Some(all), Some(more)) = (&mut self.harmonized, other.harmonized) {
-            all.groups += more.groups;
-        }
-    }
 }
 
 impl Cell {
@@ -84,28 +58,17 @@ impl Cell {
         declared.unwrap_or((self.calibration.epsilon, self.calibration.delta))
     }
 
-    /// Whether both have one chain, whatever its length.
+    /// Whether both have one chain, whatever its length, and one master seed.
     pub fn has_chain_of(&self, other: &Self) -> bool {
-        // What differs most often, first: the rest is copied.
-        let method = self.at.method.without_length();
-        if self.epsilon != other.epsilon || method != other.at.method.without_length() {
-            return false;
-        }
-        let chain = |cell: &Self| Point { method, budget: self.at.budget, lag: None, ..cell.at.clone() };
-        chain(self) == chain(other)
+        self.chain == other.chain && self.at.seed == other.at.seed
     }
 
     /// Key of the cell of a study of meetings with its chain.
-    pub fn meeting_key(&self, lag: Option<u64>, subject: &Subject) -> u64 {
-        self.key_without_length(lag, subject)
+    pub fn meeting_key(&self, lag: u64, subject: &Subject) -> u64 {
+        self.chain_key(Some(lag), subject)
     }
 
-    /// Key of the cell without the length of its chain and without a lag: of the chain itself, whatever a study does with it.
-    pub fn chain_key(&self, subject: &Subject) -> u64 {
-        self.key_without_length(None, subject)
-    }
-
-    fn key_without_length(&self, lag: Option<u64>, subject: &Subject) -> u64 {
+    fn chain_key(&self, lag: Option<u64>, subject: &Subject) -> u64 {
         let at = Point { method: self.at.method.without_length(), lag, ..self.at.clone() };
         key::streams(&Self { at, ..self.clone() }, subject)
     }
@@ -124,7 +87,7 @@ impl Cell {
     pub fn with(&self, method: Method, subject: &Subject) -> Self {
         let nonnegative = nonnegative(method, subject);
         let at = Point { method, lag: None, ..self.at.clone() };
-        let cell = Self { at, nonnegative, meeting: None, records: 0, ..self.clone() };
+        let cell = Self { at, nonnegative, part: Arc::new(()), ..self.clone() };
         let pays = self.pays.filter(|_| method == self.at.method);
         Self { pays, ..cell }.keyed(subject)
     }
@@ -133,6 +96,7 @@ impl Cell {
     fn keyed(mut self, subject: &Subject) -> Self {
         self.streams = key::streams(&self, subject);
         self.key = key::cell(&self, subject);
+        self.chain = self.at.method.is_chain().then(|| self.chain_key(None, subject));
         self
     }
 
@@ -164,7 +128,7 @@ impl Cell {
         let Self { at: Point { method, law, seed, .. }, epsilon, calibration, .. } = self;
         let noise = method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
         let key = TaskKey { seed: *seed, cell: self.streams, replicate: 0, role: Role::Noise };
-        let streams = Streams { key, noise, records: self.records };
+        let streams = Streams { key, noise, records: 0 };
         Problem { asked: **method, law: *law, epsilon: *epsilon, calibration, place, streams }
     }
 
@@ -185,15 +149,15 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// What is asked of single counts, if anything is.
     pub asked: Option<Arc<Asked>>,
-    /// What certifies its chains: the hash of a study of meetings, or the pairs.
-    pub certified_by: Option<String>,
+    /// The lines of its key that its study adds.
+    pub part_key: String,
     /// Whether each cell stands for those of all master seeds: see [`Plan::pooled`].
     pub pooled: bool,
 }
 
 /// The columns that a config reads of its data.
 pub fn wanted(config: &Config) -> Wanted<'_> {
-    let queried = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
+    let queried = config.part.queries().iter().flat_map(|query| &query.columns).map(String::as_str);
     Wanted::by(&config.data).and(queried)
 }
 
@@ -211,11 +175,7 @@ impl Plan {
     /// The same on a table that was read. Methods that are not ours are not asked what they promise.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
         let (subject, asked) = subject(&config, table)?;
-        let certified_by = match &config.certify {
-            Some(Certify::Run(folder)) => Some(Run::open(folder)?.manifest.config_hash),
-            Some(Certify::Pairs(pairs)) => Some(format!("{pairs:?}")),
-            None => None,
-        };
+        let part_key = config.part.key(&subject, asked.as_deref())?;
         let mut cells: Vec<Cell> = Vec::new();
         let (mut keys, shape) = (HashSet::new(), OnceCell::new());
         let excluded = Excluded::new(&config.excludes);
@@ -225,9 +185,8 @@ impl Plan {
             for cell in expand(&config, &excluded, block, &subject, &shape)? {
                 let place = place(&subject);
                 let lagged = cell.at.lag.is_some();
-                let harmonized = cell.meeting.is_some_and(|meeting| meeting.harmonized.is_some());
                 let serves = cell.at.method.serves(cell.at.law, place);
-                let serves = serves.and_then(|()| couples(cell.at.method, place, lagged, harmonized));
+                let serves = serves.and_then(|()| cell.part.serves(cell.at.method, place, lagged));
                 serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
                 let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
                 let this = Some((cell.streams, paid));
@@ -251,7 +210,6 @@ impl Plan {
                 cells.push(cell);
             }
         }
-        same_seeds_of_chains(&config, &subject, &cells)?;
         if cells.is_empty() {
             let data = match &config.data_name[..] {
                 "" => String::new(),
@@ -260,7 +218,7 @@ impl Plan {
             let path = config.path.display();
             return Err(Failure::Usage(format!("{path}: every cell{data} is excluded, nothing to run")));
         }
-        Ok(Self { config, subject, cells, asked, certified_by, pooled: false })
+        Ok(Self { config, subject, cells, asked, part_key, pooled: false })
     }
 
     /// Of a config with several master seeds: a cell for those that differ in nothing else, with the replicates of all
@@ -276,18 +234,17 @@ impl Plan {
             match cells.last_mut().filter(|last| last.key == cell.streams && last.paid == cell.paid) {
                 Some(last) => {
                     last.replicates += cell.replicates;
-                    let (all, one) = (last.meeting.as_mut(), cell.meeting);
-                    if let (Some(all), Some(one)) = (all, one) {
-                        all.add(&one);
+                    if let Some(both) = last.part.with(&*cell.part) {
+                        last.part = both;
                     }
                 }
                 None => cells.push(Cell { key: cell.streams, seeded: false, ..cell.clone() }),
             }
             places.push(cells.len() - 1);
         }
-        let Self { config, subject, asked, certified_by, .. } = self;
+        let Self { config, subject, asked, part_key, .. } = self;
         let (config, subject, asked) = (config.clone(), subject.clone(), asked.clone());
-        let pooled = Self { config, subject, cells, asked, certified_by: certified_by.clone(), pooled: true };
+        let pooled = Self { config, subject, cells, asked, part_key: part_key.clone(), pooled: true };
         Some((pooled, places))
     }
 
@@ -298,27 +255,22 @@ impl Plan {
     }
 }
 
-/// Refuses cells of one chain with other seeds, where what is computed once a chain belongs to all of its cells.
-fn same_seeds_of_chains(config: &Config, subject: &Subject, cells: &[Cell]) -> Result<()> {
-    let shared = |cell: &Cell| match (&config.certify, cell.meeting) {
-        (Some(Certify::Pairs(_)), _) => cell.at.method.is_chain(),
-        (_, Some(meeting)) => meeting.marginals.is_some() || meeting.harmonized.is_some(),
-        _ => false,
-    };
-    let mut seeds: HashMap<u64, Vec<u64>> = HashMap::new();
-    let seeded: Vec<&Cell> = cells.iter().filter(|cell| cell.seeded && shared(cell)).collect();
+/// Refuses cells of one chain with other seeds, of those of which something is computed once a chain and belongs to all of its cells.
+pub fn same_seeds_of_chains(plan: &Plan, computes: impl Fn(&Cell) -> bool) -> Result<()> {
+    let mut seeds: HashMap<Option<u64>, Vec<u64>> = HashMap::new();
+    let seeded: Vec<&Cell> = plan.cells.iter().filter(|cell| cell.seeded && computes(cell)).collect();
     for same in seeded.chunk_by(|a, b| a.streams == b.streams) {
         let of_cell: Vec<u64> = same.iter().map(|cell| cell.at.seed).collect();
-        let of_chain = seeds.entry(same[0].chain_key(subject)).or_insert_with(|| of_cell.clone());
+        let of_chain = seeds.entry(same[0].chain).or_insert_with(|| of_cell.clone());
         if *of_chain != of_cell {
             let message = format!(
                 "seed: got {of_chain:?} and {of_cell:?} for one chain of `{}`",
                 same[0].at.method.name()
             );
-            let span = config.blocks[0].method_span.clone();
+            let span = plan.config.blocks[0].method_span.clone();
             let label =
                 "pairs, marginals and groups belong to a chain: want the same seeds for all of its cells";
-            return Err(config.error(message, span, label));
+            return Err(plan.config.error(message, span, label));
         }
     }
     Ok(())
@@ -348,7 +300,7 @@ pub fn meet(config: &Config) -> Result<()> {
 
 /// The confidential counts with their structure, and what the config asks of single ones.
 fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Asked>>)> {
-    for QuerySpec { columns, span } in &config.queries {
+    for QuerySpec { columns, span } in config.part.queries() {
         if let Some(unknown) = columns.iter().find(|column| !table.columns.contains(column)) {
             let known = table.columns.iter().filter(|column| **column != config.data.count);
             let label = format!("want columns of {}", known.cloned().collect::<Vec<_>>().join(", "));
@@ -359,8 +311,8 @@ fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Aske
             return Err(config.error(format!("report.queries: got `{unknown}`{data}"), span.clone(), label));
         }
     }
-    let queries: Vec<&[String]> = config.queries.iter().map(|query| &query.columns[..]).collect();
-    let read = read_subject(table, &config.data, &queries, &config.keep_draws);
+    let queries: Vec<&[String]> = config.part.queries().iter().map(|query| &query.columns[..]).collect();
+    let read = read_subject(table, &config.data, &queries, config.part.keep());
     let (subject, asked) = read.map_err(|refusal| match (refusal, &config.data.shape) {
         (Refusal::Invariant(i, message), Shape::Table { invariants, .. }) => {
             config.error(message, invariants[i].1.clone(), "this invariant does not fit the data")
@@ -385,6 +337,10 @@ fn expand(
     shape: &OnceCell<crate::Result<LatticeShape>>,
 ) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
+    let lags = match &block.axes.lag[..] {
+        [] => vec![None],
+        lags => lags.iter().copied().map(Some).collect(),
+    };
     for noise in axes::noises(config, block) {
         // What is excluded need not calibrate.
         let methods = noise.methods(config, excluded, block);
@@ -394,7 +350,7 @@ fn expand(
         let budget = noise.point.budget;
         let at =
             |epsilon: f64| calibrate(&noise.point, epsilon, subject, shape).map(|noise| (epsilon, noise));
-        let paid = config.change.as_ref().map(|_| budget);
+        let paid = config.paid.then_some(budget);
         // Where a loss is asked for, its epsilon is looked for: from any that the law serves.
         let starts: &[f64] = if paid.is_some() { &[0.1, 1e-3, 1e-5] } else { &[] };
         let or_from = |found: crate::Result<_>, &start: &f64| found.or_else(|e| at(start).map_err(|_| e));
@@ -404,21 +360,21 @@ fn expand(
             let cell = Cell {
                 key: 0,
                 streams: 0,
+                chain: None,
                 at: Point { method, ..noise.point.clone() },
                 seeded: config.seeds.len() > 1,
                 epsilon,
                 paid,
                 nonnegative: nonnegative(method, subject),
                 calibration: calibration.clone(),
-                meeting: None,
-                records: 0,
+                part: block.part.clone(),
                 replicates: block.replicates,
                 pays: None,
             };
-            for cell in own(cell, block, subject) {
+            for &lag in &lags {
                 for &seed in &seeds {
                     let mut cell = cell.clone();
-                    cell.at.seed = seed;
+                    (cell.at.lag, cell.at.seed) = (lag, seed);
                     if cell.at.lag.is_none() || !excluded.has(&cell.at) {
                         cells.push(cell.keyed(subject));
                     }
@@ -427,35 +383,6 @@ fn expand(
         }
     }
     Ok(cells)
-}
-
-/// The cells of one with what its study adds, without their keys.
-fn own(cell: Cell, block: &Block, subject: &Subject) -> Vec<Cell> {
-    match &block.own {
-        Own::Meetings(Meetings { max_steps, marginals, harmonized }) => {
-            let lags = match &block.axes.lag[..] {
-                [] => vec![None],
-                lags => lags.iter().copied().map(Some).collect(),
-            };
-            let chain_key = key::streams(&cell, subject);
-            let with = |lag| {
-                let at = Point { lag, ..cell.at.clone() };
-                let meeting = Meeting {
-                    chain_key,
-                    max_steps: *max_steps,
-                    marginals: *marginals,
-                    harmonized: *harmonized,
-                };
-                Cell { at, meeting: Some(meeting), ..cell.clone() }
-            };
-            lags.into_iter().map(with).collect()
-        }
-        Own::Records(records) => {
-            let records = if cell.at.method.is_chain() { *records } else { 0 };
-            vec![Cell { records, ..cell }]
-        }
-        Own::Nothing => vec![cell],
-    }
 }
 
 /// The noise that a budget buys. `shape`: of the table's lattice, once it is needed. Errors: a budget that the law or
@@ -532,7 +459,6 @@ pub fn check(config: &Config) -> Result<()> {
     for block in &config.blocks {
         check_scales(config, &excluded, block)?;
         let lagged = !block.axes.lag.is_empty();
-        let harmonized = matches!(&block.own, Own::Meetings(meetings) if meetings.harmonized.is_some());
         let mut seen = HashSet::new();
         for noise in axes::noises(config, block) {
             for (place, method, _) in noise.methods(config, &excluded, block) {
@@ -541,7 +467,7 @@ pub fn check(config: &Config) -> Result<()> {
                 }
                 let why = |&place: &Place| {
                     let serves = method.serves(noise.point.law, place);
-                    serves.and_then(|()| couples(method, place, lagged, harmonized)).err()
+                    serves.and_then(|()| block.part.serves(method, place, lagged)).err()
                 };
                 let refused: Vec<String> = places.iter().filter_map(why).collect();
                 if refused.len() == places.len() {
@@ -555,7 +481,7 @@ pub fn check(config: &Config) -> Result<()> {
 
 /// Refuses budgets that buy no noise on any number of levels that the data may have. What a loss or a lattice decides is left to the plan.
 fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<()> {
-    if config.change.is_some() {
+    if config.paid {
         return Ok(());
     }
     for noise in axes::noises(config, block) {
@@ -634,26 +560,6 @@ fn unserved(config: &Config, block: &Block, method: Method, reason: &str) -> Fai
         block.method_span.clone(),
         format!("{reason} (or leave the combination out by an [[exclude]])"),
     )
-}
-
-/// Whether chains can be coupled as asked for: with a lag, or with weights. Errors: why not.
-fn couples(method: Method, place: Place, lagged: bool, harmonized: bool) -> std::result::Result<(), String> {
-    if (lagged || harmonized) && !method.kind().facts().coupled {
-        return Err(
-            "no coupling of two of its chains is known: leave out `lag` and `harmonized-groups`, and ask for `marginal-chains`"
-                .into(),
-        );
-    }
-    let moved = match place {
-        Place::Tree => method.nonnegative(),
-        Place::Table { inequalities } => inequalities && !method.kind().facts().starts_within,
-    };
-    if harmonized && moved {
-        return Err("under inequalities its starts are moved into them, so that their law, and with it the weight of a chain, is \
-                    not known: leave out `harmonized-groups`"
-            .into());
-    }
-    Ok(())
 }
 
 /// Whether the method exists for the law and the invariant; what needs tables or bases is left to the run.

@@ -1,10 +1,10 @@
 //! The config as resolved: every default filled in, one block per cell. Running it gives the same cells.
 
-use super::{Cell, Meeting, Plan};
+use super::{Cell, Plan};
 use crate::catalogue;
 use crate::config::data::ROOT;
-use crate::config::{AXES, Certify, Config, DEFAULT_STUDY, Harmonized, Pairs, QuerySpec, Thresholds};
-use crate::input::{Bound, InvariantSpec, Keep, Shape, Subject};
+use crate::config::{AXES, Config, DEFAULT_STUDY, Thresholds};
+use crate::input::{Bound, InvariantSpec, Shape, Subject};
 use crate::privacy::{Amount, Measure};
 use std::fmt::Write;
 use std::path::Path;
@@ -22,17 +22,6 @@ pub fn resolved(plans: &[&Plan]) -> String {
     if config.study != DEFAULT_STUDY {
         document["study"] = value(config.study);
     }
-    if let Some((change, _)) = &config.change {
-        document["change"] = value(change.name());
-    }
-    match (&config.keep_draws, &config.data.shape) {
-        (Keep::Nothing, _) => {}
-        (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
-            let names = config.data.level_names();
-            document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
-        }
-        (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
-    }
     if let Shape::Table { invariants, .. } = &config.data.shape {
         let specs = invariants.iter().map(|(spec, _)| invariant(spec)).collect();
         document["invariant"] = Item::ArrayOfTables(specs);
@@ -41,36 +30,12 @@ pub fn resolved(plans: &[&Plan]) -> String {
         [one] => Item::Table(data(&one.config)),
         _ => Item::ArrayOfTables(plans.iter().map(|plan| data(&plan.config)).collect()),
     };
-    let mut report = Table::new();
     if let Some(published) = &config.published {
+        let mut report = Table::new();
         report["published"] = value(absolute(published));
-    }
-    if !config.queries.is_empty() {
-        let columns = |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
-        report["queries"] = value(config.queries.iter().map(columns).collect::<Array>());
-    }
-    match &config.certify {
-        None => {}
-        Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
-        Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
-            let mut certify = Table::new();
-            certify["pairs"] = value(*pairs as i64);
-            certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
-            certify["max-steps"] = value(*max_steps as i64);
-            document["certify"] = Item::Table(certify);
-        }
-    }
-    if let Some(beside) = &config.beside {
-        let mut table = Table::new();
-        table["table"] = value(absolute(&beside.table));
-        table["confidential"] = value(beside.confidential.as_str());
-        table["released"] = value(beside.released.as_str());
-        table["note"] = value(beside.note.as_str());
-        report["beside"] = Item::Table(table);
-    }
-    if !report.is_empty() {
         document["report"] = Item::Table(report);
     }
+    config.part.resolve(&mut document, &config.data);
     if config.compare != Thresholds::default() {
         let mut compare = Table::new();
         compare["level"] = value(config.compare.level);
@@ -90,7 +55,8 @@ pub fn resolved(plans: &[&Plan]) -> String {
     text
 }
 
-fn absolute(path: &Path) -> String {
+/// A path as resolved configs have it.
+pub fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
@@ -168,21 +134,7 @@ impl Plan {
         if self.config.replicates && cell.replicates > 0 {
             writeln!(text, "replicates = {}", cell.replicates)?;
         }
-        if cell.records > 0 {
-            writeln!(text, "records = {}", cell.records)?;
-        }
-        if let Some(Meeting { max_steps, marginals, harmonized, .. }) = cell.meeting {
-            if let Some(lag) = cell.at.lag {
-                writeln!(text, "lag = {lag}\nmax-steps = {max_steps}")?;
-            }
-            if let Some((chains, steps)) = marginals {
-                writeln!(text, "marginal-chains = {chains}\nmarginal-steps = {steps}")?;
-            }
-            if let Some(Harmonized { groups, chains, steps }) = harmonized {
-                writeln!(text, "harmonized-groups = {groups}\nharmonized-chains = {chains}")?;
-                writeln!(text, "harmonized-steps = {steps}")?;
-            }
-        }
+        write!(text, "{}", cell.part.lines(&cell.at))?;
         Ok(())
     }
 }

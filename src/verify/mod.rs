@@ -170,7 +170,8 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
             .collect();
         let served = cells.iter().map(|(_, cell)| cell.clone()).collect();
         let config = plan.config.clone();
-        let small = Plan { config, subject, cells: served, asked: None, certified_by: None, pooled: false };
+        let small =
+            Plan { config, subject, cells: served, asked: None, part_key: String::new(), pooled: false };
         let compared = || -> Result<()> {
             let (small, outcomes) = draw_all(small, quiet)?;
             for (k, ((i, cell), outcome)) in cells.iter().zip(&outcomes).enumerate() {

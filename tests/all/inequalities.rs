@@ -28,8 +28,8 @@ epsilon = 0.5
 law = "double-geometric"
 method = [
     "exact", "rejection", { kind = "rejection", from = "unconstrained" }, { kind = "line-gibbs", sweeps = 40 },
-    { kind = "mis", steps = 300, proposal-epsilon = [0.4, 0.6] }, "nnl2", "nnl2-then-integer-l1",
-    { kind = "l1", beta = [0.0, 0.4] }, "unconstrained",
+    { kind = "mis", steps = 300, proposal-epsilon = [0.4, 0.6] }, "nnl2",
+    "nnl2-then-integer-l1", { kind = "l1", beta = [0.0, 0.4] }, "unconstrained",
 ]
 
 [[grid]]

@@ -1,13 +1,13 @@
 //! Tables that are written in many ways, some of them damaged: every reader of CSV reads just what was written, or
 //! names the line that is wrong.
 
-use congenial::config::Beside;
 use congenial::failure::Failure;
 use congenial::input::{
     CsvTable, DataSource, HierarchyTable, Keep, Known, Refusal, Shape, count_csv, matrix_from_reader,
     read_subject,
 };
 use congenial::study::published::published_from;
+use congenial::study::release::Beside;
 use congenial::study::release::beside_source_from;
 use proptest::prelude::*;
 use std::path::Path;

@@ -1,13 +1,18 @@
 //! The config of a study of the frontier: what is its own.
 
 use crate::config::wire::{WirePublished, study};
-use crate::config::{Checker, Own, Section};
+use crate::config::{Checker, Config, ConfigPart, Section, one_of};
 use crate::failure::Result;
+use crate::input::{Asked, DataSource, Subject};
+use crate::privacy::ChangeKind;
+use std::ops::Range;
+use std::sync::Arc;
 use toml::Spanned;
+use toml_edit::{DocumentMut, value};
 
 study! {
     /// A study of the frontier: errors of releases that pay the same.
-    FrontierFile "frontier" ("String", "Vec<FrontierBlock>") {
+    FrontierFile "frontier" ("String", "Vec<FrontierBlock>"), FrontierTop {
         /// The change of the confidential table whose loss `paid` is: "added" (one record added or removed), "moved" (one record
         /// moved to another entry) or "smallest" (the smallest change that keeps the invariant).
         #[schemars(with = "String", extend("enum" = ["added", "moved", "smallest"]))]
@@ -29,16 +34,62 @@ study! {
     }
 }
 
+/// The part of a config of the frontier: the change of the confidential table whose loss the budgets are.
+#[derive(Debug, Clone)]
+pub(super) struct FrontierPart {
+    pub(super) change: ChangeKind,
+    /// Its place in the text.
+    pub(super) span: Range<usize>,
+}
+
+impl FrontierPart {
+    /// The part of a config of this study.
+    pub(super) fn of(config: &Config) -> &Self {
+        config.part.as_own().expect("a study of the frontier names its change")
+    }
+}
+
+impl ConfigPart for FrontierPart {
+    fn key(&self, _: &Subject, _: Option<&Asked>) -> Result<String> {
+        Ok(format!("change={}\n", self.change.name()))
+    }
+
+    fn resolve(&self, document: &mut DocumentMut, _: &DataSource) {
+        document["change"] = value(self.change.name());
+    }
+}
+
 impl Section for FrontierBlock {
     const STUDY: &'static str = "frontier";
     const LENGTHS: bool = true;
     const REPLICATES: bool = true;
 
-    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
-        checker.replicates(self.replicates.as_ref(), top, self.paid.span())
+    fn all_replicates(top: &FrontierTop) -> Option<&Spanned<i64>> {
+        top.replicates.as_ref()
     }
 
-    fn own(&self, _: &Checker, _: bool) -> Result<Own> {
-        Ok(Own::Nothing)
+    fn published(top: &FrontierTop) -> Option<&Spanned<String>> {
+        top.report.published.as_ref()
+    }
+
+    /// Errors: there is no change of this name.
+    fn config_part(
+        top: &FrontierTop,
+        checker: &Checker,
+        _: &DataSource,
+        _: bool,
+    ) -> Result<Arc<dyn ConfigPart>> {
+        let (name, span) = (top.change.get_ref(), top.change.span());
+        match ChangeKind::named(name) {
+            Some(change) => Ok(Arc::new(FrontierPart { change, span })),
+            None => {
+                let label = one_of(name, &ChangeKind::ALL.map(ChangeKind::name));
+                Err(checker.error(format!("change: got `{name}`"), span, label))
+            }
+        }
+    }
+
+    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
+        checker.replicates(self.replicates.as_ref(), top, self.paid.span())
     }
 }

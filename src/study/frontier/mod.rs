@@ -8,7 +8,7 @@ mod config;
 mod page;
 mod settle;
 
-use self::config::{FrontierBlock, FrontierFile};
+use self::config::{FrontierBlock, FrontierFile, FrontierPart};
 use crate::engine::{Drawn, Each, Look, Prepared, Sink};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -101,16 +101,10 @@ impl Sink for FrontierTables<'_> {
 
     fn close(&mut self, number: usize, closing: &[u8], error: Option<&str>) -> Result<()> {
         let cell = &self.plan.cells[number];
-        if let (Some(paid), Some((change, _))) = (cell.paid, &self.plan.config.change) {
+        if let Some(Amount { loss: paid, measure }) = cell.paid {
+            let change = FrontierPart::of(&self.plan.config).change;
             let integers = cell.at.method.releases_integers(cell.at.law);
-            let Amount { loss: paid, measure } = paid;
-            self.frontier.push(&FrontierRow {
-                cell: Key(cell.key),
-                change: *change,
-                paid,
-                measure,
-                integers,
-            })?;
+            self.frontier.push(&FrontierRow { cell: Key(cell.key), change, paid, measure, integers })?;
         }
         self.releases.close(number, closing, error)
     }

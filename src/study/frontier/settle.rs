@@ -1,5 +1,6 @@
 //! The budget of the noise with which a release pays what it is to pay.
 
+use super::config::FrontierPart;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::privacy::{Amount, Change, ChangeKind, Measure, Rho};
@@ -12,7 +13,7 @@ use std::ops::Range;
 ///
 /// Errors: a change that is impossible on the data, or whose loss nothing bounds; a loss that no budget gives.
 pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
-    let (kind, span) = plan.config.change.clone().expect("a study of the frontier names its change");
+    let FrontierPart { change: kind, span } = FrontierPart::of(&plan.config).clone();
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
     if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
         let message = format!("change: `{}` is a mechanism of its own", own.at.method.words());

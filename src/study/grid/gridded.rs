@@ -2,7 +2,6 @@
 
 use super::kind::Kind;
 use super::pooled::PooledTables;
-use crate::config::Certify;
 use crate::engine::{Each, Look, Prepared, Unit, Work};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, resolved};
@@ -100,7 +99,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
         if let Some(path) = &config.published {
-            let asked = config.queries.iter().flat_map(|query| &query.columns).map(String::as_str);
+            let asked = config.part.queries().iter().flat_map(|query| &query.columns).map(String::as_str);
             copies.push(beside::copy(path, &K::default(), &asked.collect::<Vec<_>>())?);
         }
         copies.extend(K::copies(&self.plan)?);
@@ -109,18 +108,8 @@ impl<K: Kind> Planned for Gridded<K> {
 
     fn inputs(&self) -> Vec<PathBuf> {
         let config = &self.plan.config;
-        let beside = config.beside.as_ref().map(|beside| &beside.table);
-        let certify = match &config.certify {
-            Some(Certify::Run(folder)) => Some(folder),
-            _ => None,
-        };
-        [&config.data.table]
-            .into_iter()
-            .chain(&config.published)
-            .chain(beside)
-            .chain(certify)
-            .cloned()
-            .collect()
+        let named = [&config.data.table].into_iter().chain(&config.published).cloned();
+        named.chain(config.part.inputs()).collect()
     }
 
     fn begin<'a>(&'a self, folder: &'a RunFolder) -> Result<Box<dyn Tables + 'a>> {
@@ -149,7 +138,7 @@ impl<K: Kind> Planned for Gridded<K> {
         header.extend((!config.data_name.is_empty()).then_some("data"));
         header.extend((config.seeds.len() > 1).then_some("seed"));
         header.extend(["law", "epsilon", "split", "scales", "method", "options", "replicates"]);
-        header.extend(plan.config.change.as_ref().map(|_| "paid"));
+        header.extend(config.paid.then_some("paid"));
         header.extend(["record added", "record moved", "smallest change"]);
         let statements = Statements::new(plan);
         let pays = |cell: &Cell| match cell.paid {

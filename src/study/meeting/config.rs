@@ -2,14 +2,16 @@
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{Axis, WirePublished, study};
-use crate::config::{Checker, DEFAULT_MAX_STEPS, Harmonized, Meetings, Own, Section};
+use crate::config::{CellPart, Checker, DEFAULT_MAX_STEPS, Section};
 use crate::coupling::MOST_CHAINS;
 use crate::failure::Result;
+use crate::study::pairs::{Groups, Meetings};
+use std::sync::Arc;
 use toml::Spanned;
 
 study! {
     /// A study of meetings.
-    MeetingFile "meeting" ("String", "Vec<MeetingBlock>") {
+    MeetingFile "meeting" ("String", "Vec<MeetingBlock>"), MeetingTop {
         /// Coupled pairs of every cell, unless its block says otherwise.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
@@ -70,6 +72,14 @@ impl Section for MeetingBlock {
         }
     }
 
+    fn all_replicates(top: &MeetingTop) -> Option<&Spanned<i64>> {
+        top.replicates.as_ref()
+    }
+
+    fn published(top: &MeetingTop) -> Option<&Spanned<String>> {
+        top.report.published.as_ref()
+    }
+
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
         match (&self.lag, &self.replicates) {
             (None, Some(replicates)) => {
@@ -86,7 +96,7 @@ impl Section for MeetingBlock {
         Ok(lags.map_or(Vec::new(), |(lags, _)| lags))
     }
 
-    fn own(&self, checker: &Checker, _: bool) -> Result<Own> {
+    fn cell_part(&self, checker: &Checker, _: bool) -> Result<Arc<dyn CellPart>> {
         let integer = |key: &str, value: &Option<Spanned<i64>>| {
             value.as_ref().map(|value| checker.positive_integer(key, value)).transpose()
         };
@@ -111,13 +121,13 @@ impl Section for MeetingBlock {
         }
         let marginals = chains.map(|chains| (chains, steps.unwrap_or(DEFAULT_MARGINAL_STEPS)));
         let harmonized = self.harmonized(checker)?;
-        Ok(Own::Meetings(Meetings { max_steps, marginals, harmonized }))
+        Ok(Arc::new(Meetings { max_steps, marginals, harmonized }))
     }
 }
 
 impl MeetingBlock {
     /// Groups of chains with weights.
-    fn harmonized(&self, checker: &Checker) -> Result<Option<Harmonized>> {
+    fn harmonized(&self, checker: &Checker) -> Result<Option<Groups>> {
         let others =
             [("harmonized-chains", &self.harmonized_chains), ("harmonized-steps", &self.harmonized_steps)];
         let Some(groups) = &self.harmonized_groups else {
@@ -134,7 +144,7 @@ impl MeetingBlock {
             if (2..=most).contains(&n) { Ok(n) } else { Err(refused()) }
         };
         let [(chains_key, chains), (steps_key, steps)] = others;
-        Ok(Some(Harmonized {
+        Ok(Some(Groups {
             groups: within("harmonized-groups", groups, MOST_GROUPS)?,
             chains: chains
                 .as_ref()

@@ -7,12 +7,11 @@ pub use crate::study::pairs::{DivergenceRow, DivergenceTimesRow, EntryMarginalRo
 pub use bounds::{BoundRow, TimesRow};
 
 use self::config::{MeetingBlock, MeetingFile};
-use crate::config::Harmonized;
 use crate::coupling::{Group, Meeting as Met, MeetingTimes};
 use crate::diagnostics::Moments;
 use crate::engine::{Drawn, Each, Prepared, Sink, decode, encode};
 use crate::failure::Result;
-use crate::grid::{Cell, Meeting as Asked, Plan};
+use crate::grid::{Cell, Plan, same_seeds_of_chains};
 use crate::page::Page;
 use crate::rng::{Role, TaskKey, stream};
 use crate::store::{Run, RunFolder, TableFile};
@@ -20,7 +19,7 @@ use crate::study::cells::{self, CellRow, CellTables, Convergence, FailureRow, Pa
 use crate::study::grid::Kind;
 use crate::study::kind::{Study, Tables};
 use crate::study::pairs::marginals::Samples;
-use crate::study::pairs::{self, Limits, Pair, Part, divergences, marginals};
+use crate::study::pairs::{self, Groups, Limits, Meetings, Pair, Part, divergences, marginals};
 use crate::study::tell::figures::{Figures, Sample};
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -54,23 +53,35 @@ table! {
 
 /// What is asked of a cell. The marginals of a chain know nothing of lags, nor do its groups: the first cell that asks
 /// this chain for them has them.
-fn asked(plan: &Plan, cell: usize) -> Option<Asked> {
+fn asked(plan: &Plan, cell: usize) -> Meetings {
     let this = &plan.cells[cell];
-    let first = |asks: fn(&Asked) -> bool| {
+    let first = |asks: fn(&Meetings) -> bool| {
         let seed = |cell: &Cell| if plan.pooled { 0 } else { cell.at.seed };
-        let chain = |cell: &Cell| cell.meeting.filter(asks).map(|meeting| (seed(cell), meeting.chain_key));
+        let chain = |cell: &Cell| Some((seed(cell), cell.chain)).filter(|_| asks(of(cell)));
         chain(this).is_some_and(|own| plan.cells[..cell].iter().all(|other| chain(other) != Some(own)))
     };
-    this.meeting.map(|meeting| Asked {
-        marginals: meeting.marginals.filter(|_| first(|asked| asked.marginals.is_some())),
-        harmonized: meeting.harmonized.filter(|_| first(|asked| asked.harmonized.is_some())),
-        ..meeting
-    })
+    let asked = of(this);
+    Meetings {
+        marginals: asked.marginals.filter(|_| first(|asked| asked.marginals.is_some())),
+        harmonized: asked.harmonized.filter(|_| first(|asked| asked.harmonized.is_some())),
+        ..*asked
+    }
+}
+
+/// What its block asks of a cell of this study.
+fn of(cell: &Cell) -> &Meetings {
+    cell.part.as_own().expect("a study of meetings asks for some")
 }
 
 impl Kind for Meeting {
     type File = MeetingFile;
     type Block = MeetingBlock;
+
+    /// Refuses other seeds for cells of one chain whose marginals or groups belong to all of them.
+    fn settle(plan: Plan) -> Result<Plan> {
+        same_seeds_of_chains(&plan, |cell| of(cell).marginals.is_some() || of(cell).harmonized.is_some())?;
+        Ok(plan)
+    }
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         pairs::prepare(plan, &plan.cells[cell], asked(plan, cell))
@@ -105,10 +116,9 @@ impl Kind for Meeting {
 
     fn parts(plan: &Plan, cell: usize) -> (u64, u64) {
         let (asked, cell) = (asked(plan, cell), &plan.cells[cell]);
-        let marginals = asked.and_then(|asked| asked.marginals);
-        let marginals = marginals.map_or((0, 0), |extent| marginals::parts(extent, cell, &plan.subject));
-        let groups = asked.and_then(|asked| asked.harmonized);
-        let groups = groups.map_or((0, 0), |groups| divergences::parts(groups, cell));
+        let marginals =
+            asked.marginals.map_or((0, 0), |extent| marginals::parts(extent, cell, &plan.subject));
+        let groups = asked.harmonized.map_or((0, 0), |groups| divergences::parts(groups, cell));
         // The progress bar takes all for equal.
         let number = marginals.0 + groups.0;
         let work = [marginals, groups].map(|(number, work)| number.saturating_mul(work));
@@ -172,16 +182,15 @@ impl Sink for MeetingTables<'_> {
         let asked = asked(self.plan, number);
         // Where parts have failed, the others say nothing.
         let complete = |extent: &(u64, u64)| samples.chains() == extent.0;
-        if let Some(extent) = asked.and_then(|asked| asked.marginals).filter(complete) {
+        if let Some(extent) = asked.marginals.filter(complete) {
             let (levels, entries) = marginals::rows(extent, Key(cell.key), samples, &self.plan.subject);
             levels.iter().try_for_each(|row| self.marginals.push(row))?;
             entries.iter().try_for_each(|row| self.entries.push(row))?;
         }
-        let complete = |(_, asked): &(_, Harmonized)| groups.len() as u64 == asked.groups;
-        let harmonized = asked.and_then(|asked| Some((asked, asked.harmonized?)));
-        if let Some((meeting, groups_asked)) = harmonized.filter(complete) {
-            let (seed, cell_key) = (cell.at.seed, meeting.chain_key);
-            let key = TaskKey { seed, cell: cell_key, replicate: 0, role: Role::Group };
+        let complete = |asked: &Groups| groups.len() as u64 == asked.groups;
+        if let Some(groups_asked) = asked.harmonized.filter(complete) {
+            let (seed, chain) = (cell.at.seed, cell.chain.expect("it has a chain"));
+            let key = TaskKey { seed, cell: chain, replicate: 0, role: Role::Group };
             let (bounds, times) = divergences::rows(groups_asked, Key(cell.key), groups, key);
             bounds.iter().try_for_each(|row| self.divergences.push(row))?;
             times.iter().try_for_each(|row| self.divergence_times.push(row))?;

@@ -1,7 +1,7 @@
 //! Bounds on f-divergences without a lag, from groups of chains that share weights.
 
+use super::Groups as Asked;
 use super::times::half_decades;
-use crate::config::Harmonized as Asked;
 use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
 use crate::engine;

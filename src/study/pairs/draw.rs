@@ -2,12 +2,11 @@
 
 use super::divergences;
 use super::marginals::Comparison;
-use super::{Pair, Part};
+use super::{Meetings, Pair, Pairs, Part};
 use crate::catalogue::unsupported;
-use crate::config;
 use crate::coupling::{Meeting as Met, MeetingTimes};
 use crate::engine::{self, Drawn, Prepared, encode};
-use crate::grid::{Cell, Meeting, Plan};
+use crate::grid::{Cell, Plan};
 use crate::kernel::LANES;
 use crate::methods::Chains;
 use crate::rng::{Role, TaskKey, stream};
@@ -21,9 +20,8 @@ use std::ops::Range;
 pub(in crate::study) fn prepare<'a>(
     plan: &'a Plan,
     cell: &'a Cell,
-    meeting: Option<Meeting>,
+    meeting: Meetings,
 ) -> Result<Box<dyn Prepared + 'a>> {
-    let Some(meeting) = meeting else { return Err(refused(cell)) };
     Ok(Box::new(Ready::new(plan, cell, meeting, (cell.at.lag, cell.streams))?))
 }
 
@@ -33,7 +31,7 @@ pub(in crate::study) fn prepare<'a>(
 pub(in crate::study) fn certify(
     plan: &Plan,
     cell: &Cell,
-    pairs: &config::Pairs,
+    pairs: &Pairs,
     range: Range<u64>,
 ) -> Result<Vec<MeetingTimes>> {
     if !cell.at.method.kind().facts().coupled {
@@ -49,13 +47,8 @@ pub(in crate::study) fn certify(
         return Err(Error::Unsupported { method: cell.at.method.name(), what, reason });
     }
     let times = |&lag: &u64| {
-        let meeting = Meeting {
-            chain_key: cell.chain_key(&plan.subject),
-            max_steps: pairs.max_steps,
-            marginals: None,
-            harmonized: None,
-        };
-        let key = cell.meeting_key(Some(lag), &plan.subject);
+        let meeting = Meetings { max_steps: pairs.max_steps, marginals: None, harmonized: None };
+        let key = cell.meeting_key(lag, &plan.subject);
         let ready = Ready::new(plan, cell, meeting, (Some(lag), key))?;
         let mut times = MeetingTimes::new(lag);
         ready.pairs(range.clone(), &mut |_, met| times.push(met.tau))?;
@@ -74,7 +67,7 @@ const AT_A_TIME: u64 = 8 * LANES as u64;
 struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
-    meeting: Meeting,
+    meeting: Meetings,
     /// Of its pairs, if there are any.
     lag: Option<u64>,
     /// Of their streams.
@@ -85,7 +78,12 @@ struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     /// Errors: a method without a chain; pairs or groups are asked for, and no coupling is known.
-    fn new(plan: &'a Plan, cell: &'a Cell, meeting: Meeting, (lag, key): (Option<u64>, u64)) -> Result<Self> {
+    fn new(
+        plan: &'a Plan,
+        cell: &'a Cell,
+        meeting: Meetings,
+        (lag, key): (Option<u64>, u64),
+    ) -> Result<Self> {
         let chains = cell.at.method.chains(&cell.problem(&plan.subject))?;
         if !cell.at.method.kind().facts().coupled && (lag.is_some() || meeting.harmonized.is_some()) {
             return Err(refused(cell));
@@ -127,7 +125,7 @@ impl Prepared for Ready<'_> {
         let start = self.cell.at.method.start();
         let chain = TaskKey {
             seed: self.cell.at.seed,
-            cell: self.meeting.chain_key,
+            cell: self.cell.chain.expect("it has a chain"),
             replicate: 0,
             role: Role::Noise,
         };

@@ -1,11 +1,13 @@
 //! Coupled pairs of chains: drawn by a study of meetings, and by releases that certify their chains.
 
+mod asked;
 pub(in crate::study) mod divergences;
 mod draw;
 mod limits;
 pub(in crate::study) mod marginals;
 mod times;
 
+pub use asked::{Groups, Meetings, Pairs};
 pub use divergences::{DivergenceRow, DivergenceTimesRow};
 pub(in crate::study) use draw::{certify, prepare};
 pub(in crate::study) use limits::Limits;

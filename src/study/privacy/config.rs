@@ -2,13 +2,14 @@
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::wire::{WirePublished, study};
-use crate::config::{Checker, Own, Section};
+use crate::config::{Checker, Section};
 use crate::failure::Result;
 use std::sync::LazyLock;
+use toml::Spanned;
 
 study! {
     /// A study of privacy: everything is computed, nothing drawn.
-    PrivacyFile "privacy" ("String", "Vec<PrivacyBlock>") {
+    PrivacyFile "privacy" ("String", "Vec<PrivacyBlock>"), PrivacyTop {
         /// What the report adds.
         #[serde(default)]
         report: WirePublished,
@@ -42,11 +43,11 @@ impl Section for PrivacyBlock {
         if kind.facts().is_listed { Ok(()) } else { Err(&WANTED) }
     }
 
-    fn replicates(&self, _: &Checker, _: Option<u64>) -> Result<u64> {
-        Ok(1)
+    fn published(top: &PrivacyTop) -> Option<&Spanned<String>> {
+        top.report.published.as_ref()
     }
 
-    fn own(&self, _: &Checker, _: bool) -> Result<Own> {
-        Ok(Own::Nothing)
+    fn replicates(&self, _: &Checker, _: Option<u64>) -> Result<u64> {
+        Ok(1)
     }
 }

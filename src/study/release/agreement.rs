@@ -1,5 +1,6 @@
 //! Whether two methods with the same noise release the same law.
 
+use super::config::recorded;
 use super::rows::{Draw, Rows};
 use crate::diagnostics::Agreement;
 use crate::failure::Result;
@@ -129,7 +130,7 @@ impl Comparisons {
     pub(super) fn new(plan: &Plan) -> Self {
         // Chains that record have no independent releases, and free noise is of another law.
         // Of several master seeds all are compared together.
-        let compared = |cell: &Cell| cell.records == 0 && cell.at.method.keeps_equations() && !cell.seeded;
+        let compared = |cell: &Cell| recorded(cell) == 0 && cell.at.method.keeps_equations() && !cell.seeded;
         let mut members: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| compared(cell)) {
             members.entry(cell.noise()).or_default().push(i);

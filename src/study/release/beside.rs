@@ -1,6 +1,6 @@
 //! A release by somebody else, to print beside our errors entry by entry.
 
-use crate::config::Beside;
+use super::config::{Beside, ReleasePart};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Shape, Subject};
@@ -27,11 +27,12 @@ pub struct BesideRow {
 /// that its rows could stand beside.
 pub(super) fn copy(plan: &Plan) -> Result<Option<(&'static str, Vec<u8>)>> {
     let config = &plan.config;
-    let Some(source) = &config.beside else { return Ok(None) };
+    let asked = ReleasePart::of(config);
+    let Some(source) = &asked.beside else { return Ok(None) };
     let names = match &config.data.shape {
         Shape::Table { entry: Some(names), .. } => names,
         // On a tree it stands beside the answers to the query of its leaves.
-        Shape::Hierarchy { levels } if config.queries.iter().any(|query| query.columns == *levels) => levels,
+        Shape::Hierarchy { levels } if asked.queries.iter().any(|query| query.columns == *levels) => levels,
         shape => {
             let needs = match shape {
                 Shape::Table { .. } => "`data.entry`, the columns that name an entry in both tables",

@@ -1,6 +1,6 @@
 //! What a study of meetings tells of the chains of a study of releases.
 
-use crate::config::Certify;
+use super::config::{Certify, ReleasePart};
 use crate::coupling::MeetingTimes;
 use crate::failure::{Failure, Result};
 use crate::grid::{Cell, Plan};
@@ -60,7 +60,7 @@ pub(super) enum Certificates {
 impl Certificates {
     /// Of the config. Errors: the folder holds no run of a study of meetings; its tables.
     pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
-        match &plan.config.certify {
+        match &ReleasePart::of(&plan.config).certify {
             None => Ok(None),
             Some(Certify::Run(folder)) => Self::read(folder).map(Some),
             Some(Certify::Pairs(_)) => Ok(Some(Self::Own(HashMap::new()))),
@@ -116,7 +116,7 @@ impl Certificates {
             bound_high: None,
             unknown: why,
         };
-        let chain = Key(cell.chain_key(&plan.subject));
+        let chain = Key(cell.chain.expect("it has a chain"));
         let all = match self {
             Self::Run(name, chains) => match chains.get(&chain) {
                 None => return Some(unknown(format!("{name} has no coupled pairs of this chain"))),

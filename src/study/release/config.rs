@@ -1,13 +1,20 @@
 //! The config of a study of releases: what is its own.
 
-use crate::config::wire::{WireCertify, WireKeep, WireReport, study};
-use crate::config::{Checker, Own, Section};
+use crate::config::wire::{Axis, WireKeep, study};
+use crate::config::{CellPart, Checker, Config, ConfigPart, Point, QuerySpec, Section};
 use crate::failure::Result;
+use crate::grid::{Cell, absolute};
+use crate::input::{Asked, DataSource, Keep, Shape, Subject};
+use crate::store::Run;
+use crate::study::pairs::Pairs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toml::Spanned;
+use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
 study! {
     /// A study of releases.
-    ReleaseFile "release" ("Option<String>", "Vec<ReleaseBlock>") {
+    ReleaseFile "release" ("Option<String>", "Vec<ReleaseBlock>"), ReleaseTop {
         /// Replicates of every cell, unless its block says otherwise.
         #[schemars(with = "Option<i64>", range(min = 1))]
         replicates: Option<Spanned<i64>>,
@@ -32,23 +39,271 @@ study! {
     }
 }
 
+/// `[report]`
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WireReport {
+    /// CSV file of published figures to print beside ours, relative to the config file.
+    #[schemars(with = "Option<String>")]
+    pub(super) published: Option<Spanned<String>>,
+    /// A release by somebody else, to print beside our errors entry by entry.
+    pub(super) beside: Option<WireBeside>,
+    /// Folder of a run of a study of meetings on the same chains, relative to the config file: its coupled pairs bound how far the
+    /// releases of the chains are from their law.
+    #[schemars(with = "Option<String>")]
+    pub(super) certify: Option<Spanned<String>>,
+    /// Queries, each a list of columns of the data table: leaves or entries that agree in them are summed, and the errors of each sum
+    /// are summed up over the releases.
+    #[schemars(with = "Option<Vec<Vec<String>>>")]
+    pub(super) queries: Option<Spanned<Vec<Spanned<Vec<String>>>>>,
+}
+
+/// `[certify]`
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WireCertify {
+    /// Coupled pairs of every chain and lag.
+    #[schemars(with = "i64", range(min = 1))]
+    pub(super) pairs: Spanned<i64>,
+    /// Lags of the pairs, in kernel steps.
+    #[schemars(with = "Axis<i64>")]
+    pub(super) lag: Spanned<Axis<i64>>,
+    /// Kernel steps after which a pair is cut short; default 10,000,000.
+    #[schemars(with = "Option<i64>", range(min = 1))]
+    pub(super) max_steps: Option<Spanned<i64>>,
+}
+
+/// `[report.beside]`
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WireBeside {
+    /// CSV file with the columns that name an entry, relative to the config file.
+    #[schemars(with = "String")]
+    pub(super) table: Spanned<String>,
+    /// Its column of confidential counts.
+    pub(super) confidential: String,
+    /// Its column of released counts.
+    pub(super) released: String,
+    /// What it is and how it differs: printed with the table.
+    pub(super) note: String,
+}
+
+/// The part of a config of releases.
+#[derive(Debug, Clone, Default)]
+pub struct ReleasePart {
+    /// Which draws are written out.
+    pub keep_draws: Keep,
+    /// Sums whose errors are summed up group by group.
+    pub queries: Vec<QuerySpec>,
+    /// A release by somebody else to print beside ours.
+    pub beside: Option<Beside>,
+    /// What certifies chains.
+    pub certify: Option<Certify>,
+}
+
+/// A release by somebody else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    /// CSV file.
+    pub table: PathBuf,
+    /// Column of confidential counts.
+    pub confidential: String,
+    /// Column of released counts.
+    pub released: String,
+    /// What it is.
+    pub note: String,
+}
+
+/// What certifies the chains of a study of releases.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Certify {
+    /// The folder of a run of a study of meetings.
+    Run(PathBuf),
+    /// Coupled pairs of its own.
+    Pairs(Pairs),
+}
+
+impl ReleasePart {
+    /// The part of a config of releases; of another study one that asks for nothing.
+    pub(super) fn of(config: &Config) -> &Self {
+        static NOTHING: ReleasePart =
+            ReleasePart { keep_draws: Keep::Nothing, queries: Vec::new(), beside: None, certify: None };
+        config.part.as_own().unwrap_or(&NOTHING)
+    }
+}
+
+impl ConfigPart for ReleasePart {
+    fn queries(&self) -> &[QuerySpec] {
+        &self.queries
+    }
+
+    fn keep(&self) -> &Keep {
+        &self.keep_draws
+    }
+
+    fn key(&self, subject: &Subject, asked: Option<&Asked>) -> Result<String> {
+        let mut text = String::new();
+        if self.keep_draws == Keep::All && matches!(subject, Subject::Table(_)) {
+            text += "keep-draws\n";
+        }
+        // Nodes and groups are named in the results, and their errors are in the journal.
+        if let Some(asked) = asked {
+            text += &format!("asked={}\n", asked.digest);
+        }
+        match &self.certify {
+            None => {}
+            Some(Certify::Run(folder)) => {
+                text += &format!("certified by {}\n", Run::open(folder)?.manifest.config_hash);
+            }
+            Some(Certify::Pairs(pairs)) => text += &format!("certified by {pairs:?}\n"),
+        }
+        Ok(text)
+    }
+
+    fn resolve(&self, document: &mut DocumentMut, data: &DataSource) {
+        match (&self.keep_draws, &data.shape) {
+            (Keep::Nothing, _) => {}
+            (Keep::Levels(kept), Shape::Hierarchy { .. }) => {
+                let names = data.level_names();
+                document["keep-draws"] = value(kept.iter().map(|&level| names[level]).collect::<Array>());
+            }
+            (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
+        }
+        let mut report = Table::new();
+        if !self.queries.is_empty() {
+            let columns =
+                |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
+            report["queries"] = value(self.queries.iter().map(columns).collect::<Array>());
+        }
+        match &self.certify {
+            None => {}
+            Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
+            Some(Certify::Pairs(Pairs { pairs, lag, max_steps })) => {
+                let mut certify = Table::new();
+                certify["pairs"] = value(*pairs as i64);
+                certify["lag"] = value(lag.iter().map(|&lag| lag as i64).collect::<Array>());
+                certify["max-steps"] = value(*max_steps as i64);
+                document["certify"] = Item::Table(certify);
+            }
+        }
+        if let Some(beside) = &self.beside {
+            let mut table = Table::new();
+            table["table"] = value(absolute(&beside.table));
+            table["confidential"] = value(beside.confidential.as_str());
+            table["released"] = value(beside.released.as_str());
+            table["note"] = value(beside.note.as_str());
+            report["beside"] = Item::Table(table);
+        }
+        if !report.is_empty() {
+            let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
+            all.as_table_mut().expect("a table").extend(report);
+        }
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        let beside = self.beside.iter().map(|beside| beside.table.clone());
+        let certify = self.certify.iter().filter_map(|certify| match certify {
+            Certify::Run(folder) => Some(folder.clone()),
+            Certify::Pairs(_) => None,
+        });
+        beside.chain(certify).collect()
+    }
+}
+
+/// Draws recorded of each chain, by entry of the table; 0: the last state only.
+#[derive(Debug)]
+struct Records(u64);
+
+impl Records {
+    fn of(&self, at: &Point) -> u64 {
+        if at.method.is_chain() { self.0 } else { 0 }
+    }
+}
+
+impl CellPart for Records {
+    fn key(&self, at: &Point) -> String {
+        match self.of(at) {
+            0 => String::new(),
+            n => format!(" records={n}"),
+        }
+    }
+
+    fn lines(&self, at: &Point) -> String {
+        match self.of(at) {
+            0 => String::new(),
+            n => format!("records = {n}\n"),
+        }
+    }
+}
+
+/// Draws recorded of each chain of a cell, by entry of the table; 0 for methods without.
+pub(super) fn recorded(cell: &Cell) -> u64 {
+    cell.part.as_own::<Records>().map_or(0, |records| records.of(&cell.at))
+}
+
 impl Section for ReleaseBlock {
     const STUDY: &'static str = "release";
     const LENGTHS: bool = true;
     const REPLICATES: bool = true;
 
+    fn all_replicates(top: &ReleaseTop) -> Option<&Spanned<i64>> {
+        top.replicates.as_ref()
+    }
+
+    fn published(top: &ReleaseTop) -> Option<&Spanned<String>> {
+        top.report.published.as_ref()
+    }
+
+    fn config_part(
+        top: &ReleaseTop,
+        checker: &Checker,
+        data: &DataSource,
+        several: bool,
+    ) -> Result<Arc<dyn ConfigPart>> {
+        let folder = checker.path.parent().unwrap_or(Path::new("."));
+        let report = &top.report;
+        let beside = report.beside.as_ref();
+        checker.one_data_set("beside", beside.map(|beside| &beside.table), several)?;
+        checker.one_data_set("certify", report.certify.as_ref(), several)?;
+        let certify = match (&report.certify, &top.certify) {
+            (Some(path), Some(_)) => {
+                let label = "want it or a [certify] block, not both";
+                return Err(checker.error("certify: given twice", path.span(), label));
+            }
+            (Some(path), None) => Some(Certify::Run(folder.join(path.get_ref()))),
+            (None, None) => None,
+            (None, Some(WireCertify { pairs, lag, max_steps })) => {
+                let pairs = checker.positive_integer("pairs", pairs)?;
+                let (lag, max_steps) = checker.lags(lag, max_steps.as_ref())?;
+                Some(Certify::Pairs(Pairs { pairs, lag, max_steps }))
+            }
+        };
+        let beside = beside.map(|beside| Beside {
+            table: folder.join(beside.table.get_ref()),
+            confidential: beside.confidential.clone(),
+            released: beside.released.clone(),
+            note: beside.note.clone(),
+        });
+        Ok(Arc::new(ReleasePart {
+            keep_draws: checker.keep(top.keep_draws.as_ref(), data)?,
+            queries: checker.queries(report.queries.as_ref(), &data.count)?,
+            beside,
+            certify,
+        }))
+    }
+
     fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
         checker.replicates(self.replicates.as_ref(), top, self.epsilon.span())
     }
 
-    fn own(&self, checker: &Checker, on_table: bool) -> Result<Own> {
-        let Some(records) = &self.records else { return Ok(Own::Records(0)) };
+    fn cell_part(&self, checker: &Checker, on_table: bool) -> Result<Arc<dyn CellPart>> {
+        let Some(records) = &self.records else { return Ok(Arc::new(Records(0))) };
         if !on_table {
             let label = "only releases of a table take it";
             return Err(checker.error("records: not used", records.span(), label));
         }
         let n = *records.get_ref();
         let refused = |_| checker.error(format!("records: got {n}"), records.span(), "want an integer >= 0");
-        u64::try_from(n).map_err(refused).map(Own::Records)
+        Ok(Arc::new(Records(u64::try_from(n).map_err(refused)?)))
     }
 }

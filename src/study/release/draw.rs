@@ -1,12 +1,15 @@
 //! A cell that draws its releases.
 
+use super::config::recorded;
 use crate::Result;
 use crate::grid::{Cell, Plan, refused};
 use crate::methods::Draws;
 
 /// Everything of a cell that does not depend on the replicate. Errors: what its method does not serve.
 pub(super) fn prepare(plan: &Plan, cell: &Cell) -> Result<Box<dyn Draws>> {
-    cell.at.method.prepare(&cell.problem(&plan.subject))
+    let mut problem = cell.problem(&plan.subject);
+    problem.streams.records = recorded(cell);
+    cell.at.method.prepare(&problem)
 }
 
 /// The plan with what mechanisms of one's own say that they pay. Errors: a method of one's own that does not serve a cell.

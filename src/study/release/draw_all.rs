@@ -1,12 +1,13 @@
 //! Every cell of a plan, drawn and kept in memory.
 
-use super::{Release, Rows};
+use super::{Release, ReleasePart, Rows};
 use crate::engine::{self, Drawn, Manner, Sink, decode};
 use crate::failure::Result;
 use crate::grid::Plan;
 use crate::page::counted;
 use crate::study::cells::Paid;
 use crate::study::grid::Gridded;
+use std::sync::Arc;
 
 /// What one cell gave, in memory.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub struct Outcome {
 /// Draws every cell of a plan and keeps the rows in memory. Errors: threads.
 pub fn draw_all(mut plan: Plan, manner: Manner) -> Result<(Plan, Vec<Outcome>)> {
     // Rows alone are kept.
-    plan.config.certify = None;
+    plan.config.part = Arc::new(ReleasePart { certify: None, ..ReleasePart::of(&plan.config).clone() });
     struct Kept(Vec<Outcome>);
     impl Sink for Kept {
         fn rows(&mut self, cell: usize, rows: Drawn) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Single entries of tables: box plots as numbers, and somebody else's errors beside ours.
 
 use super::beside::{BesideRow, read_beside};
+use super::config::recorded;
 use super::rows::Draw;
 use super::traces;
 use crate::diagnostics::{
@@ -130,7 +131,7 @@ impl Entries {
         let row = |values: &mut Vec<f64>, (i, sum): (usize, &Entry)| {
             values.clear();
             values.extend(kept.chunks_exact(sums.len()).map(|draw| draw[i]));
-            let recorded = (cell.records > 0).then(|| Recorded::of(&whole(values, &begins)));
+            let recorded = (recorded(cell) > 0).then(|| Recorded::of(&whole(values, &begins)));
             // The sizes are those of the draws that are kept.
             let size = |ess: Option<f64>| match recorded {
                 None => Some(n),

@@ -33,13 +33,13 @@ pub use nodes::{NodeDrawRow, NodeRow};
 pub use rows::{Draw, Draws as KeptDraws, Rows};
 pub use tails::TailRow;
 
-use self::config::{ReleaseBlock, ReleaseFile};
+pub use self::config::{Beside, Certify, ReleasePart};
+use self::config::{ReleaseBlock, ReleaseFile, recorded};
 pub(super) use self::draw::with_own;
-use crate::config::{Certify, Pairs};
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};
 use crate::failure::Result;
-use crate::grid::{Cell, Plan};
+use crate::grid::{Cell, Plan, same_seeds_of_chains};
 use crate::input::{Keep, KeptNodes};
 use crate::methods::{Draws, Out};
 use crate::page::Page;
@@ -47,7 +47,7 @@ use crate::store::{Run, RunFolder};
 use crate::study::cells::{self, CellRow, FailureRow, Paid, StatementRow, gamma};
 use crate::study::grid::{COUPLED_STEPS, Kind};
 use crate::study::kind::{Study, Tables};
-use crate::study::pairs::certify as certified;
+use crate::study::pairs::{Pairs, certify as certified};
 use crate::study::tell::figures::{Figures, Sample};
 use crate::study::tell::published::Published;
 use crate::study::tell::records::{Named, Records};
@@ -71,7 +71,7 @@ struct Ready<'a> {
 
 /// The pairs that a cell runs: the first with its chain those that certify all of them.
 fn own_pairs<'a>(plan: &'a Plan, cell: &Cell) -> Option<&'a Pairs> {
-    let Some(Certify::Pairs(pairs)) = &plan.config.certify else { return None };
+    let Some(Certify::Pairs(pairs)) = &ReleasePart::of(&plan.config).certify else { return None };
     let first = || plan.cells.iter().find(|other| other.has_chain_of(cell));
     (cell.at.method.is_chain() && first().is_some_and(|first| first.key == cell.key)).then_some(pairs)
 }
@@ -104,6 +104,14 @@ impl Prepared for Ready<'_> {
 impl Kind for Release {
     type File = ReleaseFile;
     type Block = ReleaseBlock;
+
+    /// Refuses other seeds for cells of one chain whose pairs certify all of them.
+    fn settle(plan: Plan) -> Result<Plan> {
+        if let Some(Certify::Pairs(_)) = ReleasePart::of(&plan.config).certify {
+            same_seeds_of_chains(&plan, |cell| cell.at.method.is_chain())?;
+        }
+        Ok(plan)
+    }
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let cell = &plan.cells[cell];
@@ -147,7 +155,7 @@ impl Kind for Release {
     }
 
     fn leaves(plan: &Plan, cell: &Cell) -> Each {
-        let (levels, states) = (plan.subject.levels() as u64, cell.records.max(1));
+        let (levels, states) = (plan.subject.levels() as u64, recorded(cell).max(1));
         let entries = match &plan.subject {
             crate::input::Subject::Hierarchy(_) => 0,
             crate::input::Subject::Table(table) => table.counts.len() as u64,
@@ -156,7 +164,7 @@ impl Kind for Release {
             None => (0, 0),
             Some(asked) => (asked.groups() as u64, asked.nodes.as_ref().map_or(0, KeptNodes::len) as u64),
         };
-        let kept = if plan.config.keep_draws == Keep::All { states } else { 0 };
+        let kept = if ReleasePart::of(&plan.config).keep_draws == Keep::All { states } else { 0 };
         Each {
             work: 0,
             rows: levels + nodes + if entries > 0 { kept } else { 0 },

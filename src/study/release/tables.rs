@@ -5,6 +5,7 @@ use super::answers::Answers;
 use super::certify::Certificates;
 use super::chains::{Chains, convergence};
 use super::components::Components;
+use super::config::{ReleasePart, recorded};
 use super::entries::Entries;
 use super::errors::Level;
 use super::nodes::NodeDraws;
@@ -133,13 +134,13 @@ impl Sink for ReleaseTables<'_> {
         }
         if let Some(of) = &mut self.table {
             for draw in draws.iter() {
-                of.entries.0.push(of.table, draw, cell.records > 0);
+                of.entries.0.push(of.table, draw, recorded(cell) > 0);
                 // The recorded states of a chain are no independent releases.
-                if cell.records == 0 {
+                if recorded(cell) == 0 {
                     of.components.0.push(cell, draw);
                     of.comparisons.0.push(number, draw);
                 }
-                if self.plan.config.keep_draws != Keep::Nothing && !self.plan.pooled {
+                if ReleasePart::of(&self.plan.config).keep_draws != Keep::Nothing && !self.plan.pooled {
                     let file = match &mut of.draws {
                         Some(file) => file,
                         none => none.insert(DrawsFile::begin(self.folder, cell, of.table)?),
