@@ -188,7 +188,7 @@ macro_rules! text_value {
 }
 
 /// The key of a cell, in files 16 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u64);
 
 impl std::fmt::Display for Key {

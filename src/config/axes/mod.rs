@@ -174,6 +174,7 @@ macro_rules! axes {
                 },
                 number: |point| Held::<$value>::held(&point.$axis)?.number(),
                 numbers: |block| block.$axis.as_ref()?.iter().map(Valued::number).collect(),
+                json: |point| Held::<$value>::held(&point.$axis).map_or(serde_json::Value::Null, Valued::json),
                 key: $key,
                 line: $line,
             },
@@ -203,6 +204,8 @@ pub struct AxisRow {
     pub number: fn(&Point) -> Option<u64>,
     /// The same of the values of an `[[exclude]]` block, if it has any and all of them have a number.
     pub numbers: fn(&Exclude) -> Option<Vec<u64>>,
+    /// The value of a cell, for programs; null of one that is not on it.
+    pub json: fn(&Point) -> serde_json::Value,
     /// Its words in the key of a cell.
     pub key: fn(&Point) -> Option<String>,
     /// Its line in a resolved config, on a tree or not.

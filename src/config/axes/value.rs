@@ -4,6 +4,7 @@ use super::super::excluded::ExcludedMethod;
 use super::super::split::SplitSpec;
 use crate::catalogue::{LawKind, Method};
 use crate::privacy::Amount;
+use serde_json::Value as Json;
 
 /// A value of an axis, or of an `[[exclude]]` block.
 pub trait Valued {
@@ -13,6 +14,10 @@ pub trait Valued {
     fn number(&self) -> Option<u64> {
         None
     }
+    /// For programs: numbers as numbers, everything else in words.
+    fn json(&self) -> Json {
+        self.words().into()
+    }
 }
 
 /// The bits of a number; equal ones have the same.
@@ -20,26 +25,32 @@ fn bits(x: f64) -> Option<u64> {
     Some((x + 0.0).to_bits())
 }
 
-/// Words, and a number if there is one.
+/// Words; a number, and what it is for programs, if there is one.
 macro_rules! values {
-    ($($type:ty: $value:ident => $words:expr $(, $number:expr)?;)*) => {
+    ($($type:ty: $value:ident => $words:expr $(, $number:expr, $json:expr)?;)*) => {
         $(impl Valued for $type {
             fn words(&self) -> String {
                 let $value = self;
                 $words
             }
-            $(fn number(&self) -> Option<u64> {
-                let $value = self;
-                $number
-            })?
+            $(
+                fn number(&self) -> Option<u64> {
+                    let $value = self;
+                    $number
+                }
+                fn json(&self) -> Json {
+                    let $value = self;
+                    $json.into()
+                }
+            )?
         })*
     };
 }
 
 values! {
-    Amount: value => value.to_string(), bits(value.loss);
-    f64: value => value.to_string(), bits(*value);
-    u64: value => value.to_string(), Some(*value);
+    Amount: value => value.to_string(), bits(value.loss), value.loss;
+    f64: value => value.to_string(), bits(*value), *value;
+    u64: value => value.to_string(), Some(*value), *value;
     String: value => value.clone();
     LawKind: value => value.name().to_owned();
     SplitSpec: value => value.label();

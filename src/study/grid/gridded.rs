@@ -2,6 +2,7 @@
 
 use super::kind::Kind;
 use super::pooled::PooledTables;
+use crate::config::AXES;
 use crate::engine::{Each, Look, Prepared, Unit, Work};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, resolved};
@@ -148,75 +149,72 @@ impl<K: Kind> Planned for Gridded<K> {
         };
         let pays: Vec<Statement> = plan.cells.iter().map(pays).collect();
         let mut notes = Vec::new();
-        let mut row = |(cell, statement): (&Cell, &Statement)| {
-            let changes = statement.changes().map(|(kind, change)| (kind, change.clone()));
-            let pays = statement_words(&changes, &mut notes);
-            let scales: Vec<String> =
-                cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
-            let sign = if cell.nonnegative { " >= 0" } else { "" };
-            let (name, options) = cell.at.method.title();
-            let data = Some(&config.data_name).filter(|name| !name.is_empty()).cloned();
-            let seed = cell.seeded.then(|| cell.at.seed.to_string());
-            let first = std::iter::once(cell.key_text()).chain(data).chain(seed);
-            let row = [
-                cell.at.law.name().into(),
-                cell.epsilon.to_string(),
-                cell.at.split.label(),
-                scales.join(" "),
-                format!("{name}{sign}"),
-                match cell.at.lag {
-                    Some(lag) => format!("{options} lag={lag}").trim_start().to_owned(),
-                    None => options,
-                },
-                cell.replicates.to_string(),
-            ];
-            let paid = cell.paid.map(|paid| paid.to_string());
-            first.chain(row).chain(paid).chain(pays).collect()
-        };
-        let rows = plan.cells.iter().zip(&pays).map(&mut row).collect();
+        let cells = || plan.cells.iter().zip(&pays);
+        let rows = cells().map(|(cell, pays)| listed(&config.data_name, cell, pays, &mut notes)).collect();
         let mut summary =
             format!("{} on {}", counted(plan.cells.len() as f64, "cell"), plan.subject.summary());
         notes.iter().for_each(|note| summary += &format!("; {note}"));
         if plan.cells.iter().any(|cell| cell.paid.is_none() && statements.is_searched(cell)) {
             summary += "; the run searches for what conditioning on inequalities adds, the plan bounds it";
         }
-        let described = |(cell, statement): (&Cell, &Statement)| {
-            let (epsilon_total, delta_total) = cell.total();
-            json!({
-                "cell": cell.key_text(),
-                "data": config.data_name,
-                "seed": cell.at.seed,
-                "law": cell.at.law.name(),
-                "epsilon": cell.epsilon,
-                "paid": cell.paid.map(|paid| paid.loss),
-                "measure": cell.paid.map(|paid| paid.measure.name()),
-                "delta": cell.at.delta,
-                "sensitivity": cell.at.sensitivity,
-                "split": cell.at.split.label(),
-                "scales": cell.calibration.scales,
-                "method": cell.at.method.name(),
-                "options": cell.at.method.options(),
-                "nonnegative": cell.nonnegative,
-                "lag": cell.at.lag,
-                "replicates": cell.replicates,
-                "epsilon_total": epsilon_total,
-                "delta_total": delta_total,
-                "pays": statement.changes().map(|(kind, change)| (kind.name(), described(change)))
-                    .into_iter()
-                    .collect::<std::collections::BTreeMap<_, _>>(),
-            })
-        };
-        Listing {
-            header,
-            rows,
-            summary,
-            json: json!({
-                "subject": plan.subject.name(),
-                "data_digest": plan.subject.digest(),
-                "cells": plan.cells.iter().zip(&pays).map(described).collect::<Vec<_>>(),
-            }),
-        }
+        let json = json!({
+            "subject": plan.subject.name(),
+            "data_digest": plan.subject.digest(),
+            "cells": cells().map(|(cell, pays)| told(cell, pays)).collect::<Vec<_>>(),
+        });
+        Listing { header, rows, summary, json }
     }
+}
+
+/// The row of a cell in what `plan` prints. `notes`: what is said below all rows.
+fn listed(data: &str, cell: &Cell, pays: &Statement, notes: &mut Vec<String>) -> Vec<String> {
+    let changes = pays.changes().map(|(kind, change)| (kind, change.clone()));
+    let pays = statement_words(&changes, notes);
+    let scales: Vec<String> = cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
+    let sign = if cell.nonnegative { " >= 0" } else { "" };
+    let (name, options) = cell.at.method.title();
+    let data = Some(data).filter(|name| !name.is_empty()).map(str::to_owned);
+    let seed = cell.seeded.then(|| cell.at.seed.to_string());
+    let first = std::iter::once(cell.key_text()).chain(data).chain(seed);
+    let row = [
+        cell.at.law.name().into(),
+        cell.epsilon.to_string(),
+        cell.at.split.label(),
+        scales.join(" "),
+        format!("{name}{sign}"),
+        match cell.at.lag {
+            Some(lag) => format!("{options} lag={lag}").trim_start().to_owned(),
+            None => options,
+        },
+        cell.replicates.to_string(),
+    ];
+    let paid = cell.paid.map(|paid| paid.to_string());
+    first.chain(row).chain(paid).chain(pays).collect()
+}
+
+/// A cell for programs: its place on every axis, and what follows from it.
+fn told(cell: &Cell, pays: &Statement) -> serde_json::Value {
+    let (epsilon_total, delta_total) = cell.total();
+    let pays = pays.changes().map(|(kind, change)| (kind.name().to_owned(), described(change)));
+    let told = json!({
+        "cell": cell.key_text(),
+        "epsilon": cell.epsilon,
+        "paid": cell.paid.map(|paid| paid.loss),
+        "measure": cell.paid.map(|paid| paid.measure.name()),
+        "scales": cell.calibration.scales,
+        "method": cell.at.method.name(),
+        "options": cell.at.method.options(),
+        "nonnegative": cell.nonnegative,
+        "replicates": cell.replicates,
+        "epsilon_total": epsilon_total,
+        "delta_total": delta_total,
+        "pays": serde_json::Map::from_iter(pays),
+    });
+    let axes = AXES.iter().map(|axis| (axis.keys[0].to_owned(), (axis.json)(&cell.at)));
+    let mut all = serde_json::Map::from_iter(axes);
+    // Of budgets and methods it says more than their axes.
+    all.extend(told.as_object().expect("an object").clone());
+    all.into()
 }
 
 /// A noise scale, or that there is none.

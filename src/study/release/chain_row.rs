@@ -1,7 +1,6 @@
 //! One chain of a release: `chains.parquet`.
 
 use crate::diagnostics::mean_ess;
-use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
 
@@ -34,11 +33,16 @@ table! {
 
 impl ChainRow {
     /// Of a chain's steps and the trace of one level, from 1.
-    pub(super) fn of(key: TaskKey, level: u32, (steps, moves): (u64, u64), trace: &[f64]) -> Self {
+    pub(super) fn of(
+        cell: Key,
+        replicate: u64,
+        level: u32,
+        (steps, moves): (u64, u64),
+        trace: &[f64],
+    ) -> Self {
         let (acceptance, records) = (moves as f64 / steps as f64, trace.len() as u64);
         let varies = trace.windows(2).any(|pair| pair[0] != pair[1]);
         let ess = mean_ess(&[trace]).filter(|_| varies);
-        let TaskKey { cell, replicate, .. } = key;
-        Self { cell: Key(cell), level, replicate, steps, moves, acceptance, records, ess }
+        Self { cell, level, replicate, steps, moves, acceptance, records, ess }
     }
 }

@@ -84,7 +84,7 @@ fn parts(pairs: &Pairs, cell: &Cell) -> (u64, u64) {
 
 impl Prepared for Ready<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
-        let mut rows = Rows::asked(self.plan.asked.clone());
+        let mut rows = Rows::of(Key(self.cell.key), self.plan.asked.clone());
         let drawn = self.releases.draw(replicates, &mut Out { crew: &Pool, sink: &mut rows });
         (Drawn::Held(Box::new(rows)), drawn)
     }

@@ -6,7 +6,7 @@ use crate::engine::{Held, encode};
 use crate::input::Asked;
 use crate::law::Errors;
 use crate::methods::{Sink, Sums};
-use crate::rng::TaskKey;
+use crate::table::Key;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -78,6 +78,9 @@ impl Draws {
 /// Rows of a range of replicates.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rows {
+    /// Key of the cell.
+    #[serde(skip)]
+    cell: Key,
     /// One per replicate and level.
     pub errors: Vec<ErrorRow>,
     /// One per chain and level.
@@ -96,9 +99,9 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet of releases of which this is asked.
-    pub(super) fn asked(asked: Option<Arc<Asked>>) -> Self {
-        Self { asked, ..Self::default() }
+    /// No rows yet of a cell, of whose releases this is asked.
+    pub(super) fn of(cell: Key, asked: Option<Arc<Asked>>) -> Self {
+        Self { cell, asked, ..Self::default() }
     }
 
     /// How many replicates gave a release.
@@ -160,8 +163,8 @@ impl Sink for Rows {
         self.asked.is_some()
     }
 
-    fn level(&mut self, key: TaskKey, level: u32, errors: Sums, kept: bool) {
-        self.errors.push(ErrorRow::of(key, level, errors, kept));
+    fn level(&mut self, replicate: u64, level: u32, errors: Sums, kept: bool) {
+        self.errors.push(ErrorRow::of(self.cell, replicate, level, errors, kept));
     }
 
     fn counts(&mut self, replicate: u64, errors: Errors) {
@@ -182,8 +185,8 @@ impl Sink for Rows {
         self.draws.push(Draw { replicate, iteration, errors });
     }
 
-    fn chain(&mut self, key: TaskKey, level: u32, steps: (u64, u64), trace: &[f64]) {
-        self.chains.push(ChainRow::of(key, level, steps, trace));
+    fn chain(&mut self, replicate: u64, level: u32, steps: (u64, u64), trace: &[f64]) {
+        self.chains.push(ChainRow::of(self.cell, replicate, level, steps, trace));
     }
 
     fn traces(&mut self, traces: Vec<Vec<f64>>) {

@@ -116,12 +116,9 @@ impl Sink for ReleaseTables<'_> {
             if let Some(of) = self.table.as_mut().filter(|of| tailed && of.tails.0.len() < NORMS) {
                 of.tails.0.push(row.l2);
             }
-            // Streams do not know of several seeds.
-            let row = ErrorRow { cell: Key(cell.key), ..row };
             self.errors.as_mut().map_or(Ok(()), |file| file.push(&row))?;
         }
         for row in chains {
-            let row = ChainRow { cell: Key(cell.key), ..row };
             self.mixing.0.push(&row);
             self.chains.as_mut().map_or(Ok(()), |file| file.push(&row))?;
         }

@@ -5,7 +5,6 @@ use crate::crew::Crew;
 use crate::error::Result;
 use crate::law::Errors;
 use crate::privacy::Declared;
-use crate::rng::TaskKey;
 use std::ops::Range;
 
 /// Records of one chain's second half.
@@ -19,13 +18,13 @@ pub trait Sink {
     /// [`Sink::counts`].
     fn wants_counts(&self) -> bool;
     /// The errors of a release on one level, from 1, and whether the whole release satisfies the invariant.
-    fn level(&mut self, key: TaskKey, level: u32, errors: Sums, kept: bool);
+    fn level(&mut self, replicate: u64, level: u32, errors: Sums, kept: bool);
     /// The errors of all counts of a release.
     fn counts(&mut self, replicate: u64, errors: Errors);
     /// The errors of all entries of a table: of a release, or of a recorded state of its chain, from 1.
     fn draw(&mut self, replicate: u64, iteration: u64, errors: &[f64]);
     /// A chain on one level, from 1: its steps, those that moved, and the trace of the level's L1 error.
-    fn chain(&mut self, key: TaskKey, level: u32, steps: (u64, u64), trace: &[f64]);
+    fn chain(&mut self, replicate: u64, level: u32, steps: (u64, u64), trace: &[f64]);
     /// The traces of one of the first chains, by level.
     fn traces(&mut self, traces: Vec<Vec<f64>>);
 }
@@ -40,10 +39,10 @@ pub struct Out<'a> {
 
 impl Out<'_> {
     /// A release of a table: its errors, and whether it satisfies the invariant.
-    pub(super) fn release(&mut self, key: TaskKey, errors: &[f64], kept: bool) {
-        self.sink.level(key, 1, Sums::of(errors), kept);
-        self.sink.draw(key.replicate, 1, errors);
-        self.sink.counts(key.replicate, Errors::Reals(errors));
+    pub(super) fn release(&mut self, replicate: u64, errors: &[f64], kept: bool) {
+        self.sink.level(replicate, 1, Sums::of(errors), kept);
+        self.sink.draw(replicate, 1, errors);
+        self.sink.counts(replicate, Errors::Reals(errors));
     }
 }
 

@@ -121,7 +121,7 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
         }
         for (level, own) in (1..).zip(levels) {
             let sums: Sums = own.into_iter().map(|(_, sums)| sums).sum();
-            out.sink.level(key, level, sums, check.is_none());
+            out.sink.level(key.replicate, level, sums, check.is_none());
         }
         out.sink.counts(key.replicate, V::errors(&errors));
         Ok(())

@@ -9,7 +9,7 @@ use crate::imaging::ImageScratch;
 use crate::invariant::{Linear, Region};
 use crate::kernel::{Dispersed, Start};
 use crate::law::{Errors, Law, Sampler, Value};
-use crate::rng::{Role, Stream, TaskKey};
+use crate::rng::{Role, Stream};
 use std::ops::Range;
 
 /// Fills a draw with independent noise.
@@ -68,7 +68,7 @@ impl Table {
     pub(super) fn release<V: Released>(&self, replicate: u64, noise: &[V], out: &mut Out) -> Result<()> {
         self.check(noise)?;
         let errors: Vec<f64> = noise.iter().map(|&z| z.to_f64()).collect();
-        out.sink.level(self.streams.key_of(replicate), 1, Sums::of(&errors), true);
+        out.sink.level(replicate, 1, Sums::of(&errors), true);
         out.sink.counts(replicate, Errors::Reals(&errors));
         if self.streams.records == 0 {
             out.sink.draw(replicate, 1, &errors);
@@ -78,7 +78,7 @@ impl Table {
 
     /// What a draw by proposals took: steps, and parts that were drawn.
     pub(super) fn proposals(&self, replicate: u64, steps: (u64, u64), out: &mut Out) {
-        out.sink.chain(self.streams.key_of(replicate), 1, steps, &[]);
+        out.sink.chain(replicate, 1, steps, &[]);
     }
 
     /// Runs chains from their starts; their last states are the releases, of those that moved. Errors: of the first that fails; those
@@ -125,7 +125,7 @@ impl Table {
             }
             let record = end.record;
             let trace = record.traces.first().map_or(&[][..], |trace| trace);
-            out.sink.chain(self.streams.key_of(replicate), 1, (record.steps, record.moves), trace);
+            out.sink.chain(replicate, 1, (record.steps, record.moves), trace);
             if replicate < TRACED_CHAINS {
                 out.sink.traces(record.traces);
             }
@@ -202,11 +202,10 @@ pub(super) fn moved(
     drawn(problem, table, 0.0, move |table, range, out| {
         let (mut scratch, mut noise) = (ImageScratch::default(), table.zeros::<f64>());
         for replicate in range {
-            let key: TaskKey = table.streams.key_of(replicate);
             let mut rng = table.stream(replicate);
             free(&mut rng, &mut noise);
             let kept = image(table, &mut rng, &mut scratch, &mut noise)?;
-            out.release(key, &noise, kept);
+            out.release(replicate, &noise, kept);
         }
         Ok(())
     })

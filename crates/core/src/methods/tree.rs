@@ -175,7 +175,7 @@ impl<L: TreeNoise> Tree<L> {
         let ChainRecord { steps, moves, traces } = end.record;
         for l in 0..levels {
             let trace = traces.get(l).map_or(&[][..], |trace| trace);
-            out.sink.chain(self.streams.key_of(replicate), l as u32 + 1, (steps, moves), trace);
+            out.sink.chain(replicate, l as u32 + 1, (steps, moves), trace);
         }
         if replicate < TRACED_CHAINS {
             out.sink.traces(traces);
@@ -209,7 +209,7 @@ impl<L: TreeNoise> Tree<L> {
         }
         for l in 0..self.hierarchy.levels() {
             let sums = Sums::of(&errors[self.hierarchy.level_nodes(l)]);
-            out.sink.level(self.streams.key_of(replicate), l as u32 + 1, sums, check.is_ok());
+            out.sink.level(replicate, l as u32 + 1, sums, check.is_ok());
         }
         out.sink.counts(replicate, V::errors(errors));
         Ok(())

@@ -10,7 +10,6 @@ pub(super) use sets::side_by_side;
 use crate::diagnostics::{Estimate, Moments};
 use crate::methods::Sums;
 use crate::page::finite;
-use crate::rng::TaskKey;
 use crate::table;
 use crate::table::Key;
 
@@ -71,11 +70,10 @@ table! {
 
 impl ErrorRow {
     /// Of the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
-    pub(super) fn of(key: TaskKey, level: u32, sums: Sums, kept: bool) -> Self {
+    pub(super) fn of(cell: Key, replicate: u64, level: u32, sums: Sums, kept: bool) -> Self {
         let Sums { nodes, l1, squares, errors } = sums;
         let bias = errors / nodes as f64;
-        let TaskKey { cell, replicate, .. } = key;
-        Self { cell: Key(cell), level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+        Self { cell, level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
     }
 }
 
