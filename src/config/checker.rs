@@ -18,7 +18,7 @@ use toml::Spanned;
 #[derive(Debug)]
 pub struct Checker<'a> {
     pub(crate) path: &'a Path,
-    /// As it was given, and with overrides applied.
+    /// The text as it was given, and with overrides applied.
     pub(crate) given: &'a str,
     /// See `given`.
     pub(crate) text: &'a str,
@@ -26,7 +26,7 @@ pub struct Checker<'a> {
     elsewhere: fn(&str) -> Option<String>,
 }
 
-/// Of a run: with a hash, `.partial` and what else is put behind it, it stays below what file systems allow.
+/// Most bytes of the name of a run: with a hash, `.partial` and what else is put behind it, it stays below what file systems allow.
 const LONGEST_NAME: usize = 100;
 
 /// A value of a config as a message shows it; two that differ are shown differently.

@@ -16,7 +16,7 @@ pub struct Thresholds {
     pub level: f64,
     /// Share of the base's mean within which a difference does not matter.
     pub margin: f64,
-    /// The same for single metrics.
+    /// Margins of single metrics.
     pub margins: std::collections::BTreeMap<String, f64>,
 }
 

@@ -23,7 +23,7 @@ impl SplitSpec {
         }
     }
 
-    /// As the one value of an axis in a config.
+    /// How a config writes it as the one value of the axis.
     pub fn written(&self) -> String {
         match self {
             Self::Shares(shares) => format!("[{shares:?}]"),

@@ -16,7 +16,7 @@ pub type Epsilons = Axis<f64>;
 
 /// What budgets are written as.
 pub trait Budgeted {
-    /// They.
+    /// Their measure and their values.
     fn budgets(&self) -> Budgets<'_>;
 }
 
@@ -40,7 +40,7 @@ pub enum WirePaid {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WireRho {
-    /// They.
+    /// Values of rho.
     pub rho: Axis<f64>,
 }
 

@@ -48,7 +48,7 @@ macro_rules! study {
 }
 pub(crate) use study;
 
-/// The same with the axes that a block may leave out.
+/// What [`study!`] expands to, with the rows of the axes that a block may leave out.
 macro_rules! study_with {
     (
         [$(

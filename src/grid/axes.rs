@@ -25,7 +25,7 @@ pub(super) fn noises(config: &Config, block: &Block) -> Vec<Noise> {
 }
 
 impl Noise {
-    /// The same for every value of an axis; of one that goes with an axis that it is on, for that of its place there.
+    /// This noise with every value of an axis; where that goes with an axis that it is on already, with the value of its place there.
     fn along(self, axis: &AxisRow, block: &Block) -> Vec<Self> {
         if !(axis.has)(&self.point) {
             return vec![self];

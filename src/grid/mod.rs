@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub struct Cell {
     /// Hash of what the cell is: the same in every grid that contains it.
     pub key: u64,
-    /// The same whatever the master seed: with that its streams are made from it.
+    /// Hash of what the cell is, whatever the master seed; its streams are made of it and the seed.
     pub streams: u64,
     /// Key of its chain, whatever the length, and without a lag: what studies of releases and of meetings share; `None` of other methods.
     pub chain: Option<u64>,
@@ -172,7 +172,7 @@ impl Plan {
         Self::on(config, table)
     }
 
-    /// The same on a table that was read. Methods that are not ours are not asked what they promise.
+    /// Expands the grid on a table that was read. Refused: as [`Plan::new`]; methods that are not ours are not asked what they promise.
     pub fn on(config: Config, table: CsvTable) -> Result<Self> {
         let (subject, asked) = subject(&config, table)?;
         let part_key = config.part.key(&subject, asked.as_deref())?;
@@ -221,8 +221,9 @@ impl Plan {
         Ok(Self { config, subject, cells, asked, part_key, pooled: false })
     }
 
-    /// Of a config with several master seeds: a cell for those that differ in nothing else, with the replicates of all
-    /// of them and the key that it has in a config of one seed; and by cell of this plan its place there.
+    /// The plan of a config with several master seeds in which one cell stands for those that differ in nothing else,
+    /// with the replicates of all of them and the key that it has in a config of one seed; and by cell of this plan its
+    /// place there.
     pub fn pooled(&self) -> Option<(Self, Vec<usize>)> {
         if self.config.seeds.len() < 2 {
             return None;

@@ -40,7 +40,7 @@ pub trait Study: Configured {
     fn tables(&self) -> Vec<Declared>;
     /// The pages of some runs of it. Errors: their tables.
     fn pages(&self, runs: &[Named]) -> Result<Page>;
-    /// The same as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
+    /// What the pages tell, as records, table by table; those of the first are what `--format csv` prints. Errors: their tables.
     fn records<'a>(&self, runs: &'a [Named]) -> Result<Vec<Records<'a>>>;
     /// The cells of a run that failed: in words, with their errors. Errors: its tables.
     fn failures(&self, run: &Run) -> Result<Vec<(String, String)>> {

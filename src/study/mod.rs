@@ -107,7 +107,7 @@ pub fn plan(document: Document) -> Result<Box<dyn Planned>> {
     plan_on(document, Vec::new())
 }
 
-/// The same on tables that somebody holds, in the place of the files of its data sets, in their order; where there is
+/// Plans the study of a config on tables that somebody holds, in the place of the files of its data sets, in their order; where there is
 /// none the file is read. Refused: also tables of a study without data.
 pub fn plan_on(document: Document, held: Vec<Option<CsvTable>>) -> Result<Box<dyn Planned>> {
     match document {

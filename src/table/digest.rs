@@ -36,7 +36,7 @@ impl Hasher {
         for (hash, values) in self.columns.iter_mut().zip(columns) {
             let bytes = &mut self.buffer;
             bytes.clear();
-            /// Of every value, in a column with nulls, whether it is there; and its bytes.
+            /// Puts the bytes of every value, in a column with nulls behind a byte that says whether it is there.
             macro_rules! put {
                 ($all:expr, $x:ident => $put:expr) => {
                     match &values.present {

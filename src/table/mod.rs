@@ -88,7 +88,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// As a file has it.
+    /// The column as a file has it.
     pub fn field(&self) -> Field {
         Field { name: self.name.to_owned(), kind: self.kind, optional: self.optional }
     }
@@ -125,7 +125,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Of a record.
+    /// Describes the table of the record type `R`.
     pub fn of<R: Record>() -> Self {
         Self { file: R::FILE, about: R::ABOUT, columns: R::COLUMNS }
     }

@@ -69,8 +69,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The same, row by row, of those that are wanted. Refused: other columns than those of the record, a text that is
-    /// no value of its kind.
+    /// Goes through the wanted rows as records, as long as `each` returns true. Refused: other columns than those of
+    /// the record, a text that is no value of its kind.
     pub fn each<R: Record>(
         &self,
         wanted: impl Fn(&[Values], usize) -> bool,

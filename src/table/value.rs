@@ -29,7 +29,7 @@ pub enum Data {
     Text(Texts),
 }
 
-/// The same for values of every type.
+/// Runs an expression on the values of a column, whatever their type.
 macro_rules! each {
     ($data:expr, $values:ident => $then:expr) => {
         match $data {
@@ -220,7 +220,7 @@ impl Serialize for Key {
     }
 }
 
-/// As batches have it.
+/// Reads the number that batches have.
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         u64::deserialize(deserializer).map(Self)

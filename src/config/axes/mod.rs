@@ -200,9 +200,9 @@ pub struct AxisRow {
     pub leaves_out: fn(&Exclude, &Point) -> bool,
     /// The first value of an `[[exclude]]` block that no block of the grid has, in words.
     pub idle: fn(&Exclude, &[&Axes]) -> Option<String>,
-    /// Of a cell what [`Valued::number`] says.
+    /// The number of a cell's value: see [`Valued::number`].
     pub number: fn(&Point) -> Option<u64>,
-    /// The same of the values of an `[[exclude]]` block, if it has any and all of them have a number.
+    /// The numbers of the values of an `[[exclude]]` block, if it has any and all of them have a number.
     pub numbers: fn(&Exclude) -> Option<Vec<u64>>,
     /// The value of a cell, for programs; null of one that is not on it.
     pub json: fn(&Point) -> serde_json::Value,

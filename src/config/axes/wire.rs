@@ -122,7 +122,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The same of an `[[exclude]]` block, which may name what is not there.
+    /// Reads the optional axes of an `[[exclude]]` block, which may name what is not there.
     fn left_out<A: Optional>(&self, key: &str, axis: &Spanned<Axis<A::Wire>>) -> Result<Vec<A::Value>> {
         let key = format!("exclude.{key}");
         self.axis(&key, axis, |wire, span| A::value(self, &key, wire, span))

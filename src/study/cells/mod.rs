@@ -53,7 +53,7 @@ impl Convergence {
         Self::ALL.into_iter().find(|convergence| convergence.name() == name)
     }
 
-    /// The same beside a certificate: where that says nothing, chains that agree with each other are no excuse.
+    /// The verdict beside a certificate: where that says nothing, chains that agree with each other are no excuse.
     pub(in crate::study) fn certified(self, is_known: bool) -> Self {
         match self {
             Self::Converged if !is_known => Self::Unknown,
@@ -268,7 +268,7 @@ pub struct Paid {
     pub gamma: Option<f64>,
     /// See `gamma`.
     pub known: String,
-    /// Of Gaussian noise on the integers: what conditioning on inequalities multiplies rho with, if that is known.
+    /// What conditioning Gaussian noise of integers on inequalities multiplies rho with, if that is known.
     pub rho_factor: Option<f64>,
     /// Upper limit of the total variation error of a chain's draw, if that is known.
     #[serde(skip)]
@@ -349,7 +349,7 @@ impl<'a> CellTables<'a> {
     }
 }
 
-/// Of every cell of one of several seeds that which stands for all of them. Errors: the tables of the run.
+/// By cell of one of several master seeds the cell that stands for all of them. Errors: the tables of the run.
 pub fn pooled(run: &Run) -> Result<HashMap<Key, Key>> {
     let mut pooled = HashMap::new();
     run.each(|row: CellRow| {

@@ -173,13 +173,13 @@ pub fn statements(run: &Run) -> crate::failure::Result<HashMap<Key, Vec<(ChangeK
 /// Makes the statements of the cells of a plan.
 pub struct Statements<'a> {
     subject: &'a Subject,
-    /// Of a table.
+    /// The statements on a table of counts under an invariant.
     changes: Option<TableChanges>,
     longest: OnceCell<Option<u64>>,
 }
 
 impl<'a> Statements<'a> {
-    /// Of a plan.
+    /// The statements on the data of a plan.
     pub fn new(plan: &'a Plan) -> Self {
         let changes = match &plan.subject {
             Subject::Hierarchy(_) => None,
@@ -196,7 +196,7 @@ impl<'a> Statements<'a> {
         Self { subject: &plan.subject, changes, longest: OnceCell::new() }
     }
 
-    /// Of a cell. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
+    /// What a cell pays. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
         let conditioned = cell.at.method.conditions();
         let standard = match cell.at.law {
@@ -246,13 +246,13 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// The same, with what the run finds about gamma.
+    /// What a cell pays, with what a run finds about gamma.
     pub fn found(&self, cell: &Cell) -> Statement {
         let (gamma, rho_factor) = gamma(cell, self.subject);
         self.of(cell, gamma, rho_factor)
     }
 
-    /// The same before a run: gamma is not searched for, but bounded.
+    /// What a cell pays as far as a plan tells: gamma is not searched for, but bounded.
     pub fn quick(&self, cell: &Cell) -> Statement {
         let longest = || {
             *self.longest.get_or_init(|| match self.subject {

@@ -70,7 +70,7 @@ fn text(settings: &Settings) -> String {
 }
 
 impl Planned {
-    /// Of a config.
+    /// Plans the study of a config.
     fn new(config: WorldsConfig) -> Self {
         let unit = |settings: &Settings| {
             let work = settings.cases.saturating_mul(100_000);

@@ -24,7 +24,8 @@ pub(in crate::study) const COUPLED_STEPS: u64 = 1000;
 pub(in crate::study) struct Gridded<K> {
     pub(in crate::study) plan: Plan,
     units: Vec<Unit>,
-    /// Of several master seeds: see [`Plan::pooled`].
+    /// Where there are several master seeds, the plan of cells that stand for all of them, and by cell its place there:
+    /// see [`Plan::pooled`].
     pooled: Option<(Plan, Vec<usize>)>,
     kind: std::marker::PhantomData<K>,
 }

@@ -23,7 +23,7 @@ pub(in crate::study) trait Kind: Study + Default + Send + 'static {
     }
     /// Everything of a cell that does not depend on the replicate.
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>>;
-    /// As [`Work::objection`].
+    /// Why the rows of a cell are not to be kept, if they are not: see [`Work::objection`](crate::engine::Work::objection).
     fn objection(_: &Plan, _cell: usize, _rows: Look) -> Result<Option<String>> {
         Ok(None)
     }

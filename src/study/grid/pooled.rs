@@ -15,7 +15,8 @@ pub(in crate::study) struct PooledTables<'a, K> {
     /// By cell that which stands for it.
     places: &'a [usize],
     pooled: Box<dyn Tables + 'a>,
-    /// Of the cells of one: replicates before, what was computed once a cell, the first error.
+    /// What the cells that came so far leave to the one that stands for them: their replicates, what was computed once a cell, the first
+    /// error.
     before: u64,
     closing: Vec<u8>,
     error: Option<String>,

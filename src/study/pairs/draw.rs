@@ -68,9 +68,9 @@ struct Ready<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Meetings,
-    /// Of its pairs, if there are any.
+    /// The lag of its pairs, if there are any.
     lag: Option<u64>,
-    /// Of their streams.
+    /// The key of their streams.
     key: u64,
     chains: Box<dyn Chains>,
     comparison: Option<Comparison<'a>>,

@@ -20,7 +20,7 @@ pub(in crate::study) enum Limits {
 }
 
 impl Limits {
-    /// Of a cell with a chain.
+    /// What gives the limits of a cell with a chain.
     pub(in crate::study) fn of(plan: &Plan, cell: &Cell) -> Self {
         // No release or pair has this number.
         let key = TaskKey { seed: cell.at.seed, cell: cell.streams, replicate: u64::MAX, role: Role::Moves };

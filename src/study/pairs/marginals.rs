@@ -95,7 +95,7 @@ const EXACT_WORDS: u64 = 20 * (DRAWS_PER_CHAIN + BATCHES);
 
 /// A comparison that is asked for: chains read at t = 1, 10^0.5, 10, …, and exact draws; their streams belong to the key of the chain.
 pub(in crate::study) struct Comparison<'a> {
-    /// Of the chain.
+    /// What the chain is asked to serve.
     problem: Problem<'a>,
     /// The exact law, made when it is wanted, so that no pair waits for it.
     exact: OnceLock<Result<Conditioned>>,
@@ -127,7 +127,7 @@ fn times(steps: u64) -> Vec<u64> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Of a cell's chain.
+    /// Prepares the comparison of a cell's chain.
     pub(in crate::study) fn new(extent: Extent, cell: &'a Cell, subject: &'a Subject) -> Self {
         let (parts, _) = parts(extent, cell, subject);
         let problem = cell.problem(subject);

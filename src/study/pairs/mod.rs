@@ -24,8 +24,8 @@ pub(in crate::study) type Pair = (u64, Met);
 /// A part of what is computed once a cell.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::study) enum Part {
-    /// Of the comparison of marginals.
+    /// Samples for the comparison of marginals.
     Samples(Samples),
-    /// Of the groups that share weights.
+    /// Groups of chains that share weights.
     Groups(Vec<Group>),
 }

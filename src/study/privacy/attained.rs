@@ -42,7 +42,7 @@ struct Ready<'a> {
     counts: &'a [i64],
     /// Counts that are not known, in order.
     measured: Vec<usize>,
-    /// Of their noise.
+    /// The law of their noise.
     laws: Vec<DoubleGeometric>,
 }
 
@@ -82,7 +82,7 @@ impl Ready<'_> {
         Ok(rows.map(|((paid, step, pairs), change)| self.row(&paid, &step, pairs, change)).collect())
     }
 
-    /// As far out as so many tables go, and no further than noise of any weight.
+    /// How far from the confidential table the listed ones reach: as [`TABLES`] of them go, and no further than noise of any weight.
     fn reach(&self) -> u32 {
         let side = libm::pow(TABLES, 1.0 / self.laws.len() as f64);
         let widest = self.laws.iter().map(|law| law.scale()).fold(0.0, f64::max);

@@ -109,7 +109,7 @@ impl Rows {
         self.errors.iter().filter(|row| row.level == 1).count() as u64
     }
 
-    /// The same with replicates that are counted on from a number.
+    /// The rows with replicates that are counted on from a number.
     pub(super) fn counted_from(mut self, first: u64) -> Self {
         self.errors.iter_mut().for_each(|row| row.replicate += first);
         self.chains.iter_mut().for_each(|row| row.replicate += first);

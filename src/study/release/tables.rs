@@ -78,7 +78,7 @@ struct ReleaseTables<'a> {
     chains: Option<TableFile<'a, ChainRow>>,
     mixing: (Chains, TableFile<'a, MixingRow>),
     certificates: Option<(Certificates, TableFile<'a, CertificateRow>)>,
-    /// Of the cell that is drawn: the pairs that it runs itself.
+    /// The pairs that the cell which is drawn runs itself.
     met: Option<MetTimes>,
     answers: Option<Answers<'a>>,
     nodes: Option<NodeDraws<'a>>,
