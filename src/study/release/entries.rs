@@ -88,6 +88,8 @@ pub(super) struct Entries {
     /// The draws with which chains begin, and the replicate that is recorded.
     begins: Vec<usize>,
     replicate: Option<u64>,
+    /// Where the standard error of a median is read off, of so many independent values; it stays for cells with as many.
+    median: Option<(usize, QuantileError)>,
 }
 
 /// One entry, summed up.
@@ -124,10 +126,13 @@ impl Entries {
 
     /// The rows of a cell, which is forgotten.
     pub(super) fn close(&mut self, cell: &Cell, table: &InvariantTable) -> Vec<EntryRow> {
-        let Self { draws, sums, kept, begins, .. } = std::mem::take(self);
+        let Self { draws, sums, kept, begins, median, .. } = std::mem::take(self);
         let n = draws as f64;
         let independent = (kept.len() / sums.len().max(1)).max(1);
-        let free = QuantileError::new(independent, 0.5, independent as f64);
+        let known = median.filter(|(of, _)| *of == independent);
+        let (_, free) = *self.median.insert(
+            known.unwrap_or_else(|| (independent, QuantileError::new(independent, 0.5, independent as f64))),
+        );
         let row = |values: &mut Vec<f64>, (i, sum): (usize, &Entry)| {
             values.clear();
             values.extend(kept.chunks_exact(sums.len()).map(|draw| draw[i]));

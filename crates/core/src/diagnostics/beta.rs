@@ -5,9 +5,17 @@ use crate::rng::normal_quantile;
 /// `I_x(a, b)`, the distribution function of the beta law, for `0 < x < 1` and `a, b > 0`: the incomplete beta function from its
 /// continued fraction (Lentz's method).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
-    let log_front =
-        libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log1p(-x);
-    let front = libm::exp(log_front);
+    incomplete_beta_over(x, a, b, log_inverse_beta(a, b))
+}
+
+/// `-ln B(a, b)`.
+fn log_inverse_beta(a: f64, b: f64) -> f64 {
+    libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
+}
+
+/// [`incomplete_beta`] with `-ln B(a, b)` given.
+fn incomplete_beta_over(x: f64, a: f64, b: f64, log_inverse_beta: f64) -> f64 {
+    let front = libm::exp(log_inverse_beta + a * libm::log(x) + b * libm::log1p(-x));
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -18,9 +26,10 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 /// The quantile of the beta law: the x with `I_x(a, b) = p`, for `0 < p < 1` and `a, b > 0`, to about 1e-15.
 pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
+    let log_inverse_beta = log_inverse_beta(a, b);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if incomplete_beta(middle, a, b) > p { high = middle } else { low = middle }
+        if incomplete_beta_over(middle, a, b, log_inverse_beta) > p { high = middle } else { low = middle }
     }
     0.5 * (low + high)
 }
