@@ -5,7 +5,7 @@
 mod words;
 
 pub use congenial_core::methods::{
-    Facts, Given, How, IntegerNoise, Kind, LawKind, Method, MethodKind, NONNEGATIVE_KEY, OnLaw, OptionFacts,
-    Place, Projection, RealNoise, TreeNoise, Value, unsupported,
+    Facts, Family, Given, How, IntegerNoise, Kind, LawKind, Method, MethodKind, NONNEGATIVE_KEY, OnLaw,
+    OptionFacts, Place, Projection, RealNoise, TreeNoise, Value, unsupported,
 };
 pub use words::{laws_on, methods_on, served};

@@ -5,7 +5,7 @@ mod excluded;
 mod key;
 mod resolved;
 
-use crate::catalogue::{IntegerNoise, LawKind, Method, OnLaw, Place, RealNoise};
+use crate::catalogue::{IntegerNoise, Method, OnLaw, Place, RealNoise};
 use crate::config::{Block, CellPart, Config, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
 use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
@@ -396,7 +396,7 @@ pub fn calibrate(
 ) -> crate::Result<Calibration> {
     let &Point { law, delta, sensitivity, .. } = at;
     let known = subject.known_levels();
-    if let (LawKind::GeneralizedGaussian, Subject::Table(table)) = (law, subject) {
+    if let (true, Subject::Table(table)) = (law.facts().by_lattice, subject) {
         let shape = shape.get_or_init(|| LatticeShape::of(&table.invariant)).clone()?;
         let calibration = generalized_gaussian(&shape, epsilon, delta.unwrap_or(f64::NAN), sensitivity)?;
         law.on(Makes(calibration.scales[0]))?;
@@ -487,7 +487,7 @@ fn check_scales(config: &Config, excluded: &Excluded, block: &Block) -> Result<(
     }
     for noise in axes::noises(config, block) {
         let of_lattice = matches!(config.data.shape, Shape::Table { .. });
-        if (of_lattice && noise.point.law == LawKind::GeneralizedGaussian)
+        if (of_lattice && noise.point.law.facts().by_lattice)
             || noise.methods(config, excluded, block).is_empty()
         {
             continue;

@@ -1,6 +1,6 @@
 //! Releases against what they must be, computed in other ways.
 
-use crate::catalogue::{LawKind, Projection};
+use crate::catalogue::{Family, LawKind, Projection};
 use crate::diagnostics::{Agreement, Moments};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
@@ -49,12 +49,12 @@ pub fn judge(
 }
 
 fn formula(law: LawKind, scale: f64) -> Formula {
-    match law {
-        LawKind::Laplace => Formula::Laplace(scale),
-        LawKind::Gaussian => Formula::Gaussian(scale),
-        LawKind::DoubleGeometric | LawKind::L1 => Formula::Geometric(scale),
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => Formula::DiscreteGaussian(scale),
-        LawKind::L2 => Formula::Euclidean(scale),
+    match law.family() {
+        Family::Laplace => Formula::Laplace(scale),
+        Family::Gaussian => Formula::Gaussian(scale),
+        Family::DoubleGeometric => Formula::Geometric(scale),
+        Family::DiscreteGaussian => Formula::DiscreteGaussian(scale),
+        Family::Euclidean => Formula::Euclidean(scale),
     }
 }
 

@@ -4,7 +4,7 @@ mod judge;
 pub mod systems;
 mod told;
 
-use crate::catalogue::{LawKind, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
+use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
 use crate::config::{DEFAULT_STUDY, SplitSpec};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::{Kind, Manner, Progress, Watch};
@@ -330,7 +330,7 @@ fn oracles(cell: &Cell) -> Vec<Method> {
     };
     // Least squares moves Gaussian noise to the law that conditions it.
     let squares = |method: &Method| method.projection() == Some(Projection::L2);
-    let is_gaussian = cell.at.law == LawKind::Gaussian;
+    let is_gaussian = cell.at.law.family() == Family::Gaussian;
     let exact = (method.kind() != MethodKind::EXACT).then_some(MethodKind::EXACT);
     let chain = (method.kind() == MethodKind::EXACT).then_some(MethodKind::GIBBS);
     if method.conditions() {

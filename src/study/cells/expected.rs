@@ -1,6 +1,6 @@
 //! What theory says of a cell's releases, where it says something in closed form.
 
-use crate::catalogue::{LawKind, Method, Projection};
+use crate::catalogue::{Family, LawKind, Method, Projection};
 use crate::closed_form::{self, Noise, Operation};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
@@ -9,16 +9,14 @@ use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
 
 /// The noise of one count; `None` for laws that are no product over the counts.
 pub fn noise(law: LawKind, scale: f64) -> Option<Noise> {
-    match law {
-        LawKind::Laplace => Some(Noise::Laplace(scale)),
-        LawKind::Gaussian => Some(Noise::Gaussian(scale)),
-        LawKind::L1 | LawKind::DoubleGeometric => {
-            DoubleGeometric::new(scale).ok().map(|_| Noise::DoubleGeometric(scale))
-        }
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+    match law.family() {
+        Family::Laplace => Some(Noise::Laplace(scale)),
+        Family::Gaussian => Some(Noise::Gaussian(scale)),
+        Family::DoubleGeometric => DoubleGeometric::new(scale).ok().map(|_| Noise::DoubleGeometric(scale)),
+        Family::DiscreteGaussian => {
             DiscreteGaussian::new(scale).ok().map(|law| Noise::Variance(law.variance()))
         }
-        LawKind::L2 => None,
+        Family::Euclidean => None,
     }
 }
 

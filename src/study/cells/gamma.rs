@@ -1,6 +1,6 @@
 //! What conditioning on inequalities adds to what a cell pays: gamma.
 
-use crate::catalogue::LawKind;
+use crate::catalogue::{Family, LawKind};
 use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::invariant::Bounded;
@@ -90,14 +90,14 @@ enum Reason {
 impl Reason {
     /// Every law at every place: none is decided by an arm for the rest.
     fn of(subject: &Subject, law: LawKind) -> Self {
-        match (subject, law) {
-            (_, LawKind::Gaussian) => Self::Normal,
-            (_, LawKind::Laplace) | (Subject::Table(_), LawKind::L2) => Self::Pure,
-            (Subject::Hierarchy(_), LawKind::DoubleGeometric) => Self::Paths,
-            (Subject::Table(_), LawKind::DoubleGeometric | LawKind::L1) => Self::Pairs,
-            (Subject::Table(_), LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian) => Self::Renyi,
-            (Subject::Hierarchy(_), LawKind::DiscreteGaussian) => Self::Open,
-            (Subject::Hierarchy(_), LawKind::L1 | LawKind::L2 | LawKind::GeneralizedGaussian) => Self::NoLaw,
+        match (subject, law.family()) {
+            (_, Family::Gaussian) => Self::Normal,
+            (_, Family::Laplace) | (Subject::Table(_), Family::Euclidean) => Self::Pure,
+            (Subject::Hierarchy(_), Family::DoubleGeometric) => Self::Paths,
+            (Subject::Table(_), Family::DoubleGeometric) => Self::Pairs,
+            (Subject::Table(_), Family::DiscreteGaussian) => Self::Renyi,
+            (Subject::Hierarchy(_), Family::DiscreteGaussian) => Self::Open,
+            (Subject::Hierarchy(_), Family::Euclidean) => Self::NoLaw,
         }
     }
 }
@@ -155,9 +155,9 @@ fn rho_factor(cell: &Cell, table: &InvariantTable) -> Option<f64> {
 fn concentrated(cell: &Cell, ratio: f64) -> f64 {
     let (sigma, delta) = (cell.calibration.scales[0], cell.calibration.delta);
     let rho = 0.5 * (cell.at.sensitivity / sigma) * (cell.at.sensitivity / sigma);
-    let stated = match cell.at.law {
-        LawKind::GeneralizedGaussian => cell.calibration.epsilon,
-        _ => Accountant::Zcdp.epsilon(rho, delta),
+    let stated = match cell.at.law.facts().by_lattice {
+        true => cell.calibration.epsilon,
+        false => Accountant::Zcdp.epsilon(rho, delta),
     };
     (Accountant::Zcdp.epsilon(ratio * rho, delta) / stated - 1.0).max(0.0)
 }

@@ -1,7 +1,7 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
 use super::gamma::{gamma, is_bounded, is_paid, quick_gamma};
-use crate::catalogue::LawKind;
+use crate::catalogue::Family;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
 use crate::privacy::{
@@ -199,21 +199,19 @@ impl<'a> Statements<'a> {
     /// What a cell pays. `gamma`, `rho_factor`: what conditioning on inequalities adds over all pairs of tables.
     pub fn of(&self, cell: &Cell, gamma: Gamma, rho_factor: Option<f64>) -> Statement {
         let conditioned = cell.at.method.conditions();
-        let standard = match cell.at.law {
-            LawKind::L2 => Standard::Euclidean,
-            LawKind::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
-            LawKind::DoubleGeometric | LawKind::L1 => {
-                Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned }
-            }
-            LawKind::Gaussian | LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
+        let standard = match cell.at.law.family() {
+            Family::Euclidean => Standard::Euclidean,
+            Family::Laplace => Standard::Pure { noise: PureNoise::Laplace, conditioned },
+            Family::DoubleGeometric => Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned },
+            Family::Gaussian | Family::DiscreteGaussian => {
                 let (accountant, delta) =
                     cell.at.law.facts().accountant.zip(cell.at.delta).expect("Gaussian laws have a delta");
                 Standard::Concentrated { delta, accountant }
             }
         };
-        let inequalities = match (rho_factor, cell.at.law) {
+        let inequalities = match (rho_factor, cell.at.law.family()) {
             (Some(factor), _) => Inequalities::TimesRho(factor),
-            (None, LawKind::DoubleGeometric | LawKind::L1) if is_paid(cell, self.subject) => {
+            (None, Family::DoubleGeometric) if is_paid(cell, self.subject) => {
                 Inequalities::ByChange { all: gamma }
             }
             _ => Inequalities::Times(gamma),

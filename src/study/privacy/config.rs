@@ -1,6 +1,6 @@
 //! The config of a study of privacy: what is its own.
 
-use crate::catalogue::{LawKind, MethodKind};
+use crate::catalogue::{Family, LawKind, MethodKind};
 use crate::config::wire::{WirePublished, study};
 use crate::config::{Checker, Section};
 use crate::failure::Result;
@@ -25,7 +25,7 @@ impl Section for PrivacyBlock {
     const REPLICATES: bool = false;
 
     fn takes_law(law: LawKind) -> bool {
-        matches!(law, LawKind::DoubleGeometric | LawKind::L1)
+        law.family() == Family::DoubleGeometric
     }
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {

@@ -1,6 +1,6 @@
 //! Tails of the noise's norm under their bounds.
 
-use crate::catalogue::LawKind;
+use crate::catalogue::Family;
 use crate::failure::Result;
 use crate::grid::Cell;
 use crate::page::Page;
@@ -38,7 +38,7 @@ pub(super) const NORMS: usize = 100_000;
 
 /// Whether a cell draws a law whose tail has a bound.
 pub(super) fn bounded(cell: &Cell) -> bool {
-    let law = matches!(cell.at.law, LawKind::L2 | LawKind::GeneralizedGaussian | LawKind::DiscreteGaussian);
+    let law = matches!(cell.at.law.family(), Family::Euclidean | Family::DiscreteGaussian);
     law && cell.at.method.kind().facts().has_tails
 }
 
@@ -48,9 +48,9 @@ pub(super) fn rows(cell: &Cell, tail: &NormTail, mut norms: Vec<f64>) -> Vec<Tai
         return Vec::new();
     }
     let scale = cell.calibration.scales[0];
-    let bound = |t: f64| match cell.at.law {
-        LawKind::L2 => tail.laplace(1.0 / scale, t),
-        _ => tail.gaussian(scale, t),
+    let bound = |t: f64| match cell.at.law.family() == Family::Euclidean {
+        true => tail.laplace(1.0 / scale, t),
+        false => tail.gaussian(scale, t),
     };
     norms.sort_unstable_by(f64::total_cmp);
     let n = norms.len();

@@ -6,23 +6,40 @@ use crate::imaging::SimplexValue;
 use crate::law::{DiscreteGaussian, DoubleGeometric, EuclideanLaplace, Gaussian, Laplace, Law, LineLaw};
 use crate::privacy::Accountant;
 
+/// What noise a law is, whatever its name and its calibration: statements of privacy, closed forms and oracles are of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// A product over the counts, of reals with the density `exp(-|z|/lambda)`.
+    Laplace,
+    /// A product over the counts, of integers with the weight `exp(-|z|/lambda)`.
+    DoubleGeometric,
+    /// A product over the counts, of normal reals.
+    Gaussian,
+    /// A product over the counts, of integers with the weight `exp(-z²/(2 sigma²))`.
+    DiscreteGaussian,
+    /// Integers with the weight `exp(-epsilon ‖z‖₂)`: no product.
+    Euclidean,
+}
+
 /// What is known of a law.
 #[derive(Debug, Clone, Copy)]
 pub struct LawFacts {
     /// The name in configs and results.
     pub name: &'static str,
+    /// What noise it is.
+    pub family: Family,
     /// What it is on the levels of a hierarchy; `None` if it is no law there.
     pub on_trees: Option<&'static str>,
     /// What it is on a table.
     pub on_tables: &'static str,
     /// How an epsilon is read off a rho at a delta, if its privacy is stated with one.
     pub accountant: Option<Accountant>,
-    /// Whether its noise is real-valued.
-    pub continuous: bool,
+    /// Whether the lattice of a table calibrates it, and epsilon is that of its own theorem.
+    pub by_lattice: bool,
 }
 
 macro_rules! laws {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $facts:expr;)*) => {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal of $family:ident, $facts:expr;)*) => {
         /// A noise law by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LawKind { $($(#[$doc])* $kind,)* }
@@ -33,59 +50,66 @@ macro_rules! laws {
 
             /// What is known of it.
             pub fn facts(self) -> &'static LawFacts {
-                const FACTS: &[LawFacts] = &[$(LawFacts { name: $name, ..$facts },)*];
+                const FACTS: &[LawFacts] =
+                    &[$(LawFacts { name: $name, family: Family::$family, ..$facts },)*];
                 &FACTS[self as usize]
             }
         }
     };
 }
 
-const INTEGERS: LawFacts =
-    LawFacts { name: "", on_trees: None, on_tables: "", accountant: None, continuous: false };
-const REALS: LawFacts = LawFacts { continuous: true, ..INTEGERS };
+const NONE: LawFacts = LawFacts {
+    name: "",
+    family: Family::Laplace,
+    on_trees: None,
+    on_tables: "",
+    accountant: None,
+    by_lattice: false,
+};
 
 laws! {
     /// Real noise with the density `exp(-|z|/lambda)`.
-    Laplace = "laplace", LawFacts {
+    Laplace = "laplace" of Laplace, LawFacts {
         on_trees: Some("real, lambda = sensitivity / epsilon"),
         on_tables: "real: `exact` on totals and partitions, and with one or two free dimensions in each component, \
             also with inequalities; `line-gibbs`, `mis`, `rejection` under any invariant; all imaging",
-        ..REALS
+        ..NONE
     };
     /// Integer noise with the weight `exp(-|z|/lambda)`.
-    DoubleGeometric = "double-geometric", LawFacts {
+    DoubleGeometric = "double-geometric" of DoubleGeometric, LawFacts {
         on_trees: Some("integer, lambda = sensitivity / epsilon"),
         on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₁)`",
-        ..INTEGERS
+        ..NONE
     };
     /// Real noise, normal.
-    Gaussian = "gaussian", LawFacts {
+    Gaussian = "gaussian" of Gaussian, LawFacts {
         on_trees: Some("real, with `delta`, calibrated by the exact curve of normal noise"),
         on_tables: "real, with `delta`, calibrated by the exact curve of normal noise: `exact` without inequalities, \
             and with them where they leave one or two free dimensions in each component; `line-gibbs`, `mis`, \
             `rejection` under any invariant; all imaging",
         accountant: Some(Accountant::Normal),
-        ..REALS
+        ..NONE
     };
     /// Integer noise with the weight `exp(-z²/(2 sigma²))`.
-    DiscreteGaussian = "discrete-gaussian", LawFacts {
+    DiscreteGaussian = "discrete-gaussian" of DiscreteGaussian, LawFacts {
         on_trees: Some("integer, with `delta`, calibrated through zero-concentrated privacy"),
         on_tables: "a product, with `delta`, calibrated through zero-concentrated privacy",
         accountant: Some(Accountant::Zcdp),
-        ..INTEGERS
+        ..NONE
     };
     /// Generalised Laplace with the ℓ1 norm, the same law as `double-geometric`.
-    L1 = "l1", LawFacts { on_tables: "the same law as `double-geometric`", ..INTEGERS };
+    L1 = "l1" of DoubleGeometric, LawFacts { on_tables: "the same law as `double-geometric`", ..NONE };
     /// Generalised Laplace with the ℓ2 norm.
-    L2 = "l2", LawFacts {
+    L2 = "l2" of Euclidean, LawFacts {
         on_tables: "generalised Laplace, `exp(-epsilon ‖z‖₂)`: no product over entries",
-        ..INTEGERS
+        ..NONE
     };
     /// Discrete Gaussian, its sigma by the lattice.
-    GeneralizedGaussian = "generalized-gaussian", LawFacts {
+    GeneralizedGaussian = "generalized-gaussian" of DiscreteGaussian, LawFacts {
         on_tables: "discrete Gaussian with sigma(epsilon, delta) of the lattice; `0 < delta < epsilon < 1/e`",
         accountant: Some(Accountant::Zcdp),
-        ..INTEGERS
+        by_lattice: true,
+        ..NONE
     };
 }
 
@@ -116,18 +140,23 @@ pub trait OnLaw: Sized {
 impl LawKind {
     /// Turns the name into the type. Errors: those of what is done.
     pub fn on<T: OnLaw>(self, task: T) -> Result<T::Output> {
-        match self {
-            Self::Laplace => task.reals(Laplace::new),
-            Self::Gaussian => task.reals(Gaussian::new),
-            Self::DoubleGeometric | Self::L1 => task.integers(DoubleGeometric::new),
-            Self::DiscreteGaussian | Self::GeneralizedGaussian => task.integers(DiscreteGaussian::new),
-            Self::L2 => task.euclidean(EuclideanLaplace::new),
+        match self.family() {
+            Family::Laplace => task.reals(Laplace::new),
+            Family::Gaussian => task.reals(Gaussian::new),
+            Family::DoubleGeometric => task.integers(DoubleGeometric::new),
+            Family::DiscreteGaussian => task.integers(DiscreteGaussian::new),
+            Family::Euclidean => task.euclidean(EuclideanLaplace::new),
         }
     }
 
     /// The name in configs and results.
     pub fn name(self) -> &'static str {
         self.facts().name
+    }
+
+    /// What noise it is.
+    pub fn family(self) -> Family {
+        self.facts().family
     }
 
     /// The law of a name.
@@ -147,7 +176,10 @@ impl LawKind {
 
     /// Whether its noise is real-valued.
     pub fn is_continuous(self) -> bool {
-        self.facts().continuous
+        match self.family() {
+            Family::Laplace | Family::Gaussian => true,
+            Family::DoubleGeometric | Family::DiscreteGaussian | Family::Euclidean => false,
+        }
     }
 
     /// Whether it is pure: a bound on the ratio of probabilities, without delta.

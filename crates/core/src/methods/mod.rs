@@ -49,7 +49,7 @@ pub use draws::{Draws, Out, Sink};
 pub use exact::Conditioned;
 pub use facts::{Facts, How, OnTables, OnTrees, Place};
 pub use known_options::NONNEGATIVE_KEY;
-pub use laws::{IntegerNoise, LawFacts, LawKind, Laws, OnLaw, RealNoise, TreeNoise};
+pub use laws::{Family, IntegerNoise, LawFacts, LawKind, Laws, OnLaw, RealNoise, TreeNoise};
 pub use method::{Method, MethodKind};
 pub use options::{Given, Kind, OptionFacts, OptionValue, SolveFor, Value};
 pub use problem::{On, OnTable, OnTree, Problem, Streams};

@@ -1,6 +1,6 @@
 //! Intervals that a release states for its answers: the half width within which an error lies with probability 95 %.
 
-use crate::catalogue::LawKind;
+use crate::catalogue::{Family, LawKind};
 use crate::closed_form::{IntegerNoise, Noise, Operation, Summand, integer_quantile, laplace_quantile};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
@@ -170,16 +170,14 @@ fn of_sum(members: u64, law: LawKind, scale: f64, noise: Noise, normal: bool) ->
         let half = if normal { None } else { integer_quantile(&sum, 1.0 - OUTSIDE) };
         half.map_or_else(|| by_variance(false), |half| Stated::exact(half as f64))
     };
-    match law {
-        LawKind::Gaussian => by_variance(true),
-        LawKind::Laplace if normal => by_variance(false),
-        LawKind::Laplace => Stated::exact(scale * laplace_quantile(members, 1.0 - OUTSIDE)),
-        LawKind::DoubleGeometric | LawKind::L1 => integers(IntegerNoise::DoubleGeometric(scale)),
-        LawKind::DiscreteGaussian | LawKind::GeneralizedGaussian => {
-            integers(IntegerNoise::DiscreteGaussian(scale))
-        }
+    match law.family() {
+        Family::Gaussian => by_variance(true),
+        Family::Laplace if normal => by_variance(false),
+        Family::Laplace => Stated::exact(scale * laplace_quantile(members, 1.0 - OUTSIDE)),
+        Family::DoubleGeometric => integers(IntegerNoise::DoubleGeometric(scale)),
+        Family::DiscreteGaussian => integers(IntegerNoise::DiscreteGaussian(scale)),
         // No product: it has no noise of one count.
-        LawKind::L2 => by_variance(false),
+        Family::Euclidean => by_variance(false),
     }
 }
 
