@@ -7,9 +7,9 @@ use crate::rng::{Rng, Stream};
 /// What a chain leaves behind beside its last state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainRecord {
-    /// Steps made.
+    /// The number of steps made.
     pub steps: u64,
-    /// Steps that changed the state.
+    /// The number of steps that changed the state.
     pub moves: u64,
     /// Recorded statistics, one trace each, from the second half of the chain at equal distances.
     pub traces: Vec<Vec<f64>>,
@@ -18,32 +18,32 @@ pub struct ChainRecord {
 /// A chain on its way.
 #[derive(Debug, Clone)]
 pub struct Chain<S, R> {
-    /// Its state.
+    /// The current state.
     pub state: S,
-    /// The stream of its moves.
+    /// The random stream of the chain's moves.
     pub rng: R,
-    /// Steps that changed the state.
+    /// The number of steps that changed the state.
     pub moves: u64,
 }
 
 /// Where a chain has come to.
 #[derive(Debug)]
 pub(crate) struct End<S> {
-    /// Its last state: of a chain that never moved its start, and no release.
+    /// The last state: for a chain that never moved its start, and no release.
     state: S,
-    /// What it leaves beside.
+    /// What the chain leaves beside its last state.
     pub(crate) record: ChainRecord,
     /// Whether the kernel rejects, and no step changed the state, or an independent part of it.
     stuck: bool,
 }
 
 impl<S> End<S> {
-    /// Its release; `None` if it never moved.
+    /// The release; `None` if the chain never moved.
     pub(crate) fn release(&self) -> Option<&S> {
         (!self.stuck).then_some(&self.state)
     }
 
-    /// Errors: it never moved.
+    /// The last state and the record. Errors: the chain never moved.
     fn moved(self) -> Result<(S, ChainRecord)> {
         match self.stuck {
             true => Err(Error::NeverMoved { steps: self.record.steps }),
@@ -53,7 +53,7 @@ impl<S> End<S> {
 }
 
 impl<S, R: Rng> Chain<S, R> {
-    /// At its start.
+    /// A chain at its start, with the stream of its moves.
     pub fn new(state: S, rng: R) -> Self {
         Self { state, rng, moves: 0 }
     }

@@ -22,21 +22,21 @@ pub enum Noise {
 /// What is done with the noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Operation {
-    /// Nothing.
+    /// Nothing is done: the noise stays free.
     Free,
-    /// Conditioning on the equations.
+    /// The noise is conditioned on the equations.
     Conditioned,
-    /// Least squares.
+    /// The noise is projected by least squares.
     L2,
-    /// The L1 image of [`crate::imaging::LatticeL1`].
+    /// The noise is moved to the L1 image of [`crate::imaging::LatticeL1`].
     L1 {
-        /// Its beta.
+        /// The share beta of the image.
         beta: f64,
     },
 }
 
 impl Noise {
-    /// `Var(z)`.
+    /// The variance `Var(z)` of one value, in counts squared.
     pub fn variance(self) -> f64 {
         match self {
             Self::Laplace(lambda) => 2.0 * lambda * lambda,
@@ -158,6 +158,8 @@ enum Of {
 }
 
 impl EntryOfTotal {
+    /// Finds the law of the first of so many entries.
+    ///
     /// - `lambda`: of the Laplace noise, `2/epsilon` in the first paper.
     ///
     /// `None` for an operation and a number of entries without such a law.
@@ -201,12 +203,12 @@ impl EntryOfTotal {
         (w * a.0 + (1.0 - w) * b.0, w * a.1 + (1.0 - w) * b.1)
     }
 
-    /// `P(z <= x)`.
+    /// The distribution function `P(z <= x)`.
     pub fn cdf(&self, x: f64) -> f64 {
         if x < 0.0 { self.right(-x).0 } else { 1.0 - self.right(x).0 }
     }
 
-    /// The density.
+    /// The density at x.
     pub fn density(&self, x: f64) -> f64 {
         self.right(x.abs()).1
     }

@@ -45,7 +45,7 @@ pub mod pace;
 pub mod privacy;
 pub mod rng;
 
-/// Its example runs.
+/// Holds the README, whose example runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -53,7 +53,8 @@ struct Readme;
 mod against;
 #[cfg(test)]
 extern crate self as congenial_core;
-/// The same source as the crate of oracles, which stands on this one: here its types are those that are tested.
+/// The oracles, compiled into this crate's tests: their crate stands on this one, and here they use the types that are
+/// tested.
 #[cfg(test)]
 #[path = "../../oracle/src/lib.rs"]
 #[allow(dead_code)]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Meter(AtomicU64);
 
 impl Meter {
-    /// From 0 to 1; 0 too where nothing was told.
+    /// The share that is done, from 0 to 1; 0 too where nothing was told.
     pub fn share(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }

@@ -13,18 +13,18 @@ pub enum NoLimit {
     NoPairs,
     /// Some pairs were cut short before they met: nothing tells when they would have.
     CutShort {
-        /// How many.
+        /// The number of pairs that were cut short.
         censored: u64,
-        /// Of so many.
+        /// The number of all pairs.
         pairs: u64,
     },
     /// The lag is shorter than the chain, and too few pairs are still apart to tell how long the slowest are.
     FewApart {
-        /// How many are apart.
+        /// The number of pairs that are still apart.
         apart: u64,
-        /// The lag.
+        /// The lag L.
         lag: u64,
-        /// The steps of the chain.
+        /// The number of steps of the chain.
         t: u64,
     },
 }

@@ -26,17 +26,17 @@ pub struct Weights {
     groups: Vec<Vec<(f64, f64)>>,
 }
 
-/// A bound with its interval.
+/// A bound on a divergence with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     /// The bound with its standard error.
     pub estimate: Estimate,
-    /// Its interval at 95 %.
+    /// The 95 % interval of the bound.
     pub interval: (f64, f64),
 }
 
 impl Harmonized {
-    /// Of groups; the weights are scaled by the largest of all, so that none overflows.
+    /// Puts groups of one kernel together. Weights are scaled by the largest of all, so that none overflows.
     pub fn new(groups: Vec<Group>) -> Self {
         let logs = || groups.iter().map(|group| &group.log_weights);
         let largest = logs().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -54,12 +54,12 @@ impl Harmonized {
         self.groups.iter().filter_map(|group| group.merges.last()).map(|merge| merge.t).max().unwrap_or(0)
     }
 
-    /// Groups in which all chains have met.
+    /// The number of groups in which all chains have met.
     pub fn met(&self) -> u64 {
         self.groups.iter().filter(|group| group.until == u64::MAX).count() as u64
     }
 
-    /// Kernel steps of all groups together.
+    /// The number of kernel steps of all groups together.
     pub fn steps(&self) -> u64 {
         self.groups.iter().map(|group| group.steps).sum()
     }
@@ -135,7 +135,7 @@ impl Weights {
         sum * sum / squares
     }
 
-    /// Chains that move as one are counted once: the number of groups where all have met.
+    /// The number of chains, where those that move as one are counted once: the number of groups where all have met.
     pub fn apart(&self) -> u64 {
         self.groups.iter().map(|group| group.len() as u64).sum()
     }

@@ -5,12 +5,12 @@
 pub struct Estimate {
     /// The mean over replicates.
     pub mean: f64,
-    /// Its standard error, `sd / sqrt(n)`; NaN for a single replicate.
+    /// The standard error of the mean, `sd / sqrt(n)`; NaN for a single replicate.
     pub standard_error: f64,
 }
 
 impl Estimate {
-    /// As tables hold it: without a standard error where none is known.
+    /// Makes an estimate from what tables hold: its standard error is NaN where none is known.
     pub fn new(mean: f64, standard_error: Option<f64>) -> Self {
         Self { mean, standard_error: standard_error.unwrap_or(f64::NAN) }
     }
@@ -33,7 +33,7 @@ impl Moments {
         self.squares += delta * (x - self.mean);
     }
 
-    /// How many values were added.
+    /// The number of values that were added.
     pub fn count(&self) -> u64 {
         self.count
     }

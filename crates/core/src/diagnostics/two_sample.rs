@@ -19,9 +19,9 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
 /// Several statistics of two samples of draws, compared one by one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Draws of both.
+    /// The numbers of draws of both samples.
     pub draws: (u64, u64),
-    /// Statistics that were compared.
+    /// The number of statistics that were compared.
     pub comparisons: u64,
     /// The largest two-sample Kolmogorov-Smirnov distance.
     pub distance: f64,

@@ -9,7 +9,7 @@ use crate::rng::{Rng, exponential, gamma, normal};
 
 /// A continuous law with exact samplers given `A z = 0`, and within inequalities.
 pub trait ContinuousExact: RealLaw {
-    /// How its weight falls.
+    /// Tells how the weight of the law falls from 0.
     fn fall(self) -> Fall;
     /// Prepares a component under equations alone. Errors: one that it does not serve.
     fn component(self, component: &Component) -> Result<RealComponent>;
@@ -104,7 +104,7 @@ impl ContinuousExact for Gaussian {
 }
 
 impl RealComponent {
-    /// Of one component of a [`Hull`]. Errors: one that is not served, with the reason.
+    /// Prepares the sampler of one component of a [`Hull`]. Errors: a component that is not served, with the reason.
     pub(super) fn new<L: ContinuousExact>(law: L, bounded: &Bounded) -> Result<Self> {
         let component = &bounded.component;
         if component.is_fixed()? {
@@ -117,7 +117,7 @@ impl RealComponent {
         }
     }
 
-    /// One draw, into its entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         match &self.0 {
             How::Fixed(entries) => entries.iter().for_each(|&entry| noise[entry as usize] = 0.0),
@@ -166,7 +166,7 @@ impl RealComponent {
 }
 
 impl ContinuousSampler {
-    /// `region`: inequalities on the noise, if any.
+    /// Prepares the sampler. `region`: inequalities on the noise, if any.
     ///
     /// Errors: no free dimension at all; what [`Hull::new`] refuses; a component that no exact sampler serves, with the reason.
     pub fn new<L: ContinuousExact>(law: L, invariant: &Linear, region: Option<&Region>) -> Result<Self> {
@@ -178,7 +178,7 @@ impl ContinuousSampler {
         Ok(Self { components })
     }
 
-    /// One draw, into `noise` (one value per entry).
+    /// Draws once, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         self.components.iter().for_each(|component| component.draw(rng, noise));
     }

@@ -24,7 +24,7 @@ pub struct GaussianTree {
 }
 
 impl GaussianTree {
-    /// `laws`: one per level.
+    /// Prepares the sampler. `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let leaf_variance: Vec<f64> = laws.iter().map(Law::variance).collect();
@@ -52,7 +52,7 @@ impl GaussianTree {
         self.variance.first().copied().unwrap_or(self.leaf_variance[0])
     }
 
-    /// One draw of the noise of all nodes, into `noise` (one value per node).
+    /// Draws the noise of all nodes once, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         noise[0] = self.root_noise(rng);
         for level in 1..self.hierarchy.levels() {

@@ -47,7 +47,7 @@ struct LeafSum {
 }
 
 impl LaplaceTree {
-    /// `laws`: one per level.
+    /// Prepares the sampler. `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
@@ -70,7 +70,7 @@ impl LaplaceTree {
         Ok(Self { hierarchy: hierarchy.clone(), rate, leaves, pivot })
     }
 
-    /// One draw of the noise of all nodes, into `noise` (one value per node). `scratch` is reused from draw to draw.
+    /// Draws the noise of all nodes once, into `noise` (one value per node). `scratch` is reused from draw to draw.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
         if self.hierarchy.nodes() == 1 {
             noise[0] = sign(rng) * exponential(rng) / self.rate[0];

@@ -85,7 +85,8 @@ impl Table {
         Ok(table)
     }
 
-    /// The same with the weights `w(z) e^(tilt z)`; both tails together lose the fraction `cut`.
+    /// An integer law on `floor <= z <= ceiling` with the weights `w(z) e^(tilt z)`; both tails together lose at most
+    /// the fraction `cut`.
     ///
     /// Errors: [`Error::TooLarge`], also where the weights do not fall.
     pub(super) fn tilted<L: Law<Value = i64>>(
@@ -131,7 +132,7 @@ impl Table {
         self.convolve_within(other, TRUNCATION)
     }
 
-    /// The same, of which both tails together lose the fraction `cut`.
+    /// The law of the sum of two independent draws; both tails together lose at most the fraction `cut`.
     pub(super) fn convolve_within(&self, other: &Self, cut: f64) -> Result<Self> {
         let p = convolution(&self.p, &other.p)?;
         let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, cut)?;
@@ -152,7 +153,7 @@ impl Table {
         self.lo..=self.lo + self.p.len() as i64 - 1
     }
 
-    /// `P(z)`; 0 outside the support.
+    /// The probability `P(z)`; 0 outside the support.
     #[inline]
     pub fn at(&self, z: i64) -> f64 {
         self.p.get(z.wrapping_sub(self.lo) as usize).copied().unwrap_or(0.0)
@@ -190,7 +191,7 @@ impl Table {
         self
     }
 
-    /// Mean and variance.
+    /// Mean and variance of the table.
     pub fn moments(&self) -> (f64, f64) {
         let mean: f64 = self.support().zip(&self.p).map(|(z, p)| z as f64 * p).sum();
         let variance =
@@ -198,7 +199,7 @@ impl Table {
         (mean, variance)
     }
 
-    /// One draw, by inversion.
+    /// Draws one value, by inversion.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         let mut rest = open01(rng);
         for (z, p) in self.support().zip(&self.p) {

@@ -43,7 +43,7 @@ const MAX_FREE: usize = 64;
 #[derive(Debug)]
 pub struct Truncated {
     parts: Parts,
-    /// The part of each group and its entries, in the order of the part.
+    /// By group, its part and its entries, in the order of the part.
     groups: Vec<(PartId, Vec<u32>)>,
     /// Point by point: the sums of the groups.
     sums: Vec<i64>,
@@ -53,6 +53,8 @@ pub struct Truncated {
 }
 
 impl Truncated {
+    /// Prepares the sampler of one component.
+    ///
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
     /// tables (bounds that leave 0 alone have one); no bound on the total variation distance below 1e-9.
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
@@ -152,8 +154,8 @@ impl Truncated {
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
-    /// The same with more tables, for many draws: one word then splits a sum. `aliases`: columns that they may take (8
-    /// bytes each).
+    /// Adds alias tables, for many draws: one word then splits a sum. `aliases`: columns that they may take (8 bytes
+    /// each).
     pub fn for_draws(mut self, aliases: usize) -> Self {
         self.parts = std::mem::take(&mut self.parts).with_aliases(aliases);
         self
@@ -169,7 +171,7 @@ impl Truncated {
         self.tv_error
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         let last = self.cumulative.len() - 1;
         let point = if last == 0 {
@@ -196,7 +198,8 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are the same afterwards, but for errors.
+    /// Lists the points. `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are
+    /// the same afterwards, unless an error is returned.
     fn list(
         &mut self,
         basis: &[Vec<(usize, i64)>],

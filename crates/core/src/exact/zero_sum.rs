@@ -31,7 +31,7 @@ pub struct GeometricSum {
 }
 
 impl GeometricSum {
-    /// `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
+    /// Prepares the sampler. `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
     ///
     /// Errors: no part, a support beyond 2^18 values, or a sum of the minus parts whose standard deviation, which a draw
     /// takes steps in proportion to, is beyond 2^22.
@@ -39,10 +39,10 @@ impl GeometricSum {
         Self::tilted(law, n, reach, 0.0, TRUNCATION)
     }
 
-    /// The same with the weights `e^(tilt t)` on the sum in its table, of which both tails together lose the fraction `cut`.
-    /// The parts given their sum are as they were.
+    /// Prepares the sampler with the weights `e^(tilt t)` on the sum in its table, of which both tails together lose at
+    /// most the fraction `cut`. Given their sum, the parts have the law that they have without a tilt.
     ///
-    /// Errors: also a tilt under which the sum has no law, one at or beyond the rate.
+    /// Errors: as [`GeometricSum::new`]; a tilt under which the sum has no law, one at or beyond the rate.
     pub(super) fn tilted(
         law: &DoubleGeometric,
         n: usize,
@@ -147,7 +147,7 @@ impl GeometricSum {
         libm::exp(parts + self.log_g(nearest) + tilt * t as f64 + self.log_scale(tilt))
     }
 
-    /// At most the weights of the sums next to those of the table, which has the given tilt, in its scale.
+    /// At most the weights of the sums next to those of the table, which has the given tilt, in the table's scale.
     pub(super) fn beside(&self, tilt: f64) -> [f64; 2] {
         [self.sum.support().start() - 1, self.sum.support().end() + 1]
             .map(|t| libm::exp(self.log_g(t) + tilt * t as f64 + self.log_scale(tilt)).max(f64::MIN_POSITIVE))
@@ -184,7 +184,7 @@ impl GeometricSum {
         }
     }
 
-    /// `r` given `|t|`.
+    /// Draws `r` given `|t|`.
     #[inline]
     fn small_side<R: Rng + ?Sized>(&self, rng: &mut R, t: u64) -> u64 {
         let ratio = Ratio { n: self.n as f64, square: self.square };

@@ -34,6 +34,8 @@ pub struct BlueDownScratch {
 }
 
 impl BlueDown {
+    /// Prepares releases on a hierarchy.
+    ///
     /// - `variances`: of the noise, one per level, finite and > 0.
     /// - `counts`: the confidential counts, of which only known ones are looked at.
     ///
@@ -42,7 +44,7 @@ impl BlueDown {
         Ok(Self { descent: Descent::new(hierarchy, counts), estimates: L2::new(hierarchy, variances)? })
     }
 
-    /// The release from the noise of all nodes around `counts`, into `out`. `rng` breaks ties.
+    /// Makes the release from the noise of all nodes around `counts`, into `out`. `rng` breaks ties.
     ///
     /// Estimates are linear, so that they are made of the noise alone: large counts cost no digits.
     pub fn release<V: Value, R: Rng + ?Sized>(
@@ -79,7 +81,7 @@ impl BlueDown {
         !self.descent.is_root_known() && is_half(estimates[0])
     }
 
-    /// The estimates that it goes down from.
+    /// The estimates of all nodes from their subtrees, from which it goes down.
     pub fn estimates(&self) -> &L2 {
         &self.estimates
     }
@@ -89,7 +91,8 @@ impl BlueDown {
         self.descent.root(count, noise, rng)
     }
 
-    /// The counts of the children of a piece, into `out`, from those of their parents and their own estimates.
+    /// The counts of the children of a piece, into `out`, from those of their parents and from the children's own
+    /// estimates.
     pub fn below<R: Rng + ?Sized>(
         &self,
         piece: &Piece,

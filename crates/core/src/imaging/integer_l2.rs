@@ -16,7 +16,7 @@ pub struct IntegerL2 {
 }
 
 impl IntegerL2 {
-    /// Errors: as [`LatticeL2::new`] and [`ClosestIntegers::new`].
+    /// Prepares the projection. Errors: as [`LatticeL2::new`] and [`ClosestIntegers::new`].
     pub fn new(invariant: &Linear) -> Result<Self> {
         let l2 = LatticeL2::new(invariant)?;
         let (mut totals, mut others) = (Vec::new(), Vec::new());

@@ -20,6 +20,8 @@ pub struct LatticeL1 {
 }
 
 impl LatticeL1 {
+    /// Prepares the projection.
+    ///
     /// - `beta`: in [0, 1].
     ///
     /// Errors: equations that share entries or have coefficients other than 1; explicit inequalities.

@@ -24,7 +24,8 @@ enum Projection {
 }
 
 impl LatticeL2 {
-    /// Errors: a component of more than [`MAX_DIMENSION`] entries that is neither one total nor a two-way table.
+    /// Prepares the projection. Errors: a component of more than [`MAX_DIMENSION`] entries that is neither one total
+    /// nor a two-way table.
     pub fn new(invariant: &Linear) -> Result<Self> {
         let mut components = Vec::new();
         for component in invariant.components() {

@@ -11,7 +11,7 @@ pub struct LatticeNnl2 {
 }
 
 impl LatticeNnl2 {
-    /// Errors: as [`Nnl2::new`].
+    /// Prepares the projection. Errors: as [`Nnl2::new`].
     pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
         let projected = |bounded: Bounded| {
             let Region { lower, upper, rows } = &bounded.region;

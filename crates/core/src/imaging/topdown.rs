@@ -5,9 +5,9 @@ use super::simplex::{SimplexScratch, SimplexValue};
 use crate::invariant::{Hierarchy, Piece};
 use crate::rng::Rng;
 
-/// From the root down: the root's noisy count is rounded to an integer >= 0, then the children of every
-/// parent are the non-negative least-squares fit to their noisy counts with the parent as their sum,
-/// rounded to the closest integers with that sum ([`SimplexValue::project`]). Known nodes are released as they are, and no other
+/// Non-negative integers from the root down: the root's noisy count is rounded to an integer >= 0, then the children of
+/// every parent are the non-negative least-squares fit to their noisy counts with the parent as their sum, rounded to
+/// the closest integers with that sum ([`SimplexValue::project`]). Known nodes are released as they are, and no other
 /// node gets less than what is known below it.
 ///
 /// The TopDown idea of the 2020 US Census (Abowd et al. 2022) for one histogram of totals: each level
@@ -25,12 +25,12 @@ pub struct TopDownScratch<V> {
 }
 
 impl TopDown {
-    /// For releases on `hierarchy`. `counts`: the confidential counts, of which only known ones are looked at.
+    /// Prepares releases on `hierarchy`. `counts`: the confidential counts, of which only known ones are looked at.
     pub fn new(hierarchy: &Hierarchy, counts: &[i64]) -> Self {
         Self { descent: Descent::new(hierarchy, counts) }
     }
 
-    /// The release from the noisy counts of all nodes, into `out`. `rng` breaks ties.
+    /// Makes the release from the noisy counts of all nodes, into `out`. `rng` breaks ties.
     pub fn release<V: SimplexValue, R: Rng + ?Sized>(
         &self,
         noisy: &[V],
@@ -50,7 +50,8 @@ impl TopDown {
         self.descent.root(0, noisy.to_f64(), rng)
     }
 
-    /// The counts of the children of a piece, into `out`, from those of their parents and their noisy ones.
+    /// The counts of the children of a piece, into `out`, from those of their parents and from the children's noisy
+    /// ones.
     pub fn below<V: SimplexValue, R: Rng + ?Sized>(
         &self,
         piece: &Piece,

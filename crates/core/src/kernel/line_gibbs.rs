@@ -25,7 +25,7 @@ use crate::rng::{Rng, below, open01};
 pub struct LineGibbs<L: LineLaw> {
     hierarchy: Hierarchy,
     tables: L::Tables,
-    /// By level.
+    /// By level, its law.
     laws: Vec<L>,
     /// The leaves that are not known, in depth-first order, component by component: those of a node's component below it are the range
     /// `spans[node]`.
@@ -45,7 +45,7 @@ pub struct LineState<V> {
     line: Line<V>,
 }
 
-/// One move: the leaf (and the leaf that moves against it), and where in the law of the step.
+/// One move: the leaf (and the leaf that moves against it), and the uniform number that places the step in its law.
 #[derive(Debug, Clone)]
 pub struct LineMove {
     leaf: u32,
@@ -54,6 +54,8 @@ pub struct LineMove {
 }
 
 impl<L: LineLaw> LineGibbs<L> {
+    /// Prepares the chain.
+    ///
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
@@ -259,7 +261,7 @@ impl<L: LineLaw> Dispersed for LineGibbs<L> {
         Ok(self.init(&nodes))
     }
 
-    /// Without floors and known nodes, which starts are moved to.
+    /// Weighs starts where there are no floors and no known nodes, into which starts would be moved.
     fn weighted_start<R: Rng + ?Sized>(
         &self,
         start: Start,
@@ -452,7 +454,8 @@ mod tests {
             .collect()
     }
 
-    /// Of both kinds of starts: leaves from the law itself, and a Laplace law that is rounded.
+    /// Weights bound the divergences for both kinds of starts: leaves from the law itself, and a Laplace law that is
+    /// rounded.
     #[test]
     fn weights_bound_the_divergences() {
         let law = DoubleGeometric::new(0.45).unwrap();

@@ -12,7 +12,7 @@ pub const MAX_REDUCED: usize = 160;
 pub enum BasisKind {
     /// The last columns of V in the Smith normal form, as published.
     Smith,
-    /// The same, reduced by LLL.
+    /// The Smith basis, reduced by LLL.
     Reduced,
 }
 
@@ -24,7 +24,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Of the kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
+    /// Finds a basis of the integer kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
     ///
     /// Errors: more than [`super::MAX_DIMENSION`] rows or columns, a reduced basis of more than [`MAX_REDUCED`]
     /// vectors, entries beyond 64 bits.

@@ -11,7 +11,7 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// `sigma`: the standard deviation in counts; refused unless finite, > 0 and <= 2^40.
+    /// Makes the law with the standard deviation `sigma`, in counts; refused unless finite, > 0 and <= 2^40.
     pub fn new(sigma: f64) -> Result<Self> {
         Ok(Self { sigma: positive_scale("gaussian sigma", sigma)? })
     }
@@ -41,7 +41,7 @@ impl Law for Gaussian {
 }
 
 impl LineLaw for Gaussian {
-    /// By level: the precision `1/sigma²`.
+    /// The precision `1/sigma²` of each level.
     type Tables = Vec<f64>;
     fn tables(laws: &[Self]) -> Vec<f64> {
         laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()

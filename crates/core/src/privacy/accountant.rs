@@ -16,17 +16,17 @@ use super::normal_curve;
 /// How an epsilon is read off a rho.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accountant {
-    /// By zero-concentrated privacy.
+    /// By zero-concentrated privacy: what follows from rho-zCDP.
     Zcdp,
-    /// By the curve of normal noise.
+    /// By the curve of normal noise: what follows from `mu = sqrt(2 rho)`.
     Normal,
 }
 
 impl Accountant {
-    /// Both.
+    /// Both accountants.
     pub const ALL: [Self; 2] = [Self::Zcdp, Self::Normal];
 
-    /// The name in results.
+    /// The name of the accountant in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zcdp => "zcdp",
@@ -34,7 +34,7 @@ impl Accountant {
         }
     }
 
-    /// The one of a name.
+    /// The accountant of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|accountant| accountant.name() == name)
     }
@@ -155,7 +155,8 @@ mod tests {
         }
     }
 
-    /// There and back; rising; never above what was used before; the exact curve below what holds for all of one rho.
+    /// Epsilon and rho lead there and back; both rise; epsilon is never above what was used before; the exact curve is
+    /// below what holds for all of one rho.
     #[test]
     fn epsilon_and_rho_are_one_curve() {
         for delta in [0.3, 1e-2, 1e-6, 1e-12, 1e-100] {

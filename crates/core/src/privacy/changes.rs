@@ -26,14 +26,16 @@ const NO_ROOM: &str = "the inequalities leave no room for it";
 /// The changes that are possible in a table: the same for every noise.
 #[derive(Debug, Clone)]
 pub struct TableChanges {
-    /// One record added, or why it cannot be.
+    /// The worst changes by one record added, or why none can be added.
     pub(super) added: Result<Worst, String>,
-    /// One record moved, or why it cannot be.
+    /// The worst changes by one record moved, or why none can be moved.
     pub(super) moved: Result<Worst, String>,
     pub(super) smallest: Smallest,
 }
 
 impl TableChanges {
+    /// Finds the changes that are possible in a table.
+    ///
     /// - `region`: the bounds of the given table's noise.
     /// - `invariants`: the equations in words, for what is impossible.
     /// - `name`: of an entry.

@@ -19,7 +19,7 @@ pub enum Role {
     Moves = 2,
     /// A group of coupled chains: all their starts, then their moves.
     Group = 3,
-    /// The seed of a method of one's own.
+    /// The seed of a method that is not ours.
     Own = 4,
 }
 
