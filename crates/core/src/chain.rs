@@ -145,6 +145,28 @@ pub fn visit_all<K: Kernel>(
 ///
 /// Errors: [`Error::NeverMoved`] if the kernel rejects and no step changed the state (or an independent part of it): such a chain would
 /// release its start. (Refusing Gibbs chains that drew their start again would bias the law.)
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::chain;
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{Dispersed, LatticeMetropolis, Start};
+/// use congenial_core::lattice::BasisKind;
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let law = DoubleGeometric::new(2.0)?;
+/// let kernel = LatticeMetropolis::new(&Linear::margins(2, 3)?, law, 0.3, BasisKind::Reduced)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let start = kernel.start(Start::OverDispersed, &mut rng)?;
+/// // The norm is recorded 100 times over the second half.
+/// let norm = |z: &[i64], put: &mut dyn FnMut(usize, f64)| put(0, z.iter().map(|z| z.abs() as f64).sum());
+/// let (_, record) = chain::run(&kernel, start, 1000, 100, &mut rng, norm)?;
+/// assert_eq!((record.steps, record.traces[0].len()), (1000, 100));
+/// assert!(record.moves > 0 && record.moves < 1000);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub fn run<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
     start: K::State,

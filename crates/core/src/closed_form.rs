@@ -65,6 +65,20 @@ impl Noise {
 ///
 /// Conditioning Laplace noise on one total gives `(2n - 1)/(2(n + 1)) < 1` times the variance of least squares for
 /// every n: the conjecture of "Two views", section 4. `None` for everything else.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::closed_form::{Noise, Operation, variance};
+/// use congenial_core::invariant::Linear;
+///
+/// // Three entries with one total, Laplace noise with lambda 1 (variance 2).
+/// let component = Linear::total(3)?.whole();
+/// let of = |operation| variance(Noise::Laplace(1.0), operation, &component, 1).unwrap();
+/// assert!((of(Operation::L2) - 4.0 / 3.0).abs() < 1e-15);
+/// assert!((of(Operation::Conditioned) - 5.0 / 6.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub fn variance(noise: Noise, operation: Operation, component: &Component, rank: usize) -> Option<f64> {
     let n = component.entries.len() as f64;
     let least_squares = noise.variance() * (n - rank as f64) / n;

@@ -3,6 +3,17 @@
 use std::fmt::{self, Display, Formatter};
 
 /// `D_f(π‖μ) = E_μ f(dπ/dμ)` for a convex f with f(1) = 0.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::Divergence;
+///
+/// // Between the laws (1/2, 1/2) and (1/4, 3/4): E f(ratio) under the second.
+/// let of = |divergence: Divergence| 0.25 * divergence.f(2.0) + 0.75 * divergence.f(2.0 / 3.0);
+/// assert!((of(Divergence::TotalVariation) - 0.25).abs() < 1e-15);
+/// assert!((of(Divergence::ChiSquared) - 1.0 / 3.0).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Divergence {
     /// `f(r) = |r - 1|/2`: the total variation distance, at most 1.

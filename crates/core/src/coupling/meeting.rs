@@ -202,11 +202,22 @@ fn together<K: Coupled<Value: PartialEq>>(
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps
 /// to its target (Biswas, Jacob, Vanetti 2019, Thm. 2.5).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::bound_term;
+///
+/// // A pair with lag 50 that met 120 steps after the lag.
+/// assert_eq!([0, 69, 70, 119, 120].map(|t| bound_term(120, 50, t)), [3, 2, 1, 1, 0]);
+/// ```
 pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
     beyond.saturating_sub(t).div_ceil(lag)
 }
 
 /// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
+///
+/// # Examples
 ///
 /// ```
 /// use congenial_core::coupling::{MeetingTimes, meet};

@@ -12,6 +12,27 @@ use crate::rng::{Rng, below};
 /// `E f(w_0/c)` consistent in the number of chains, not unbiased. Where few chains carry all the weight ([`Weights::effective`]) it is
 /// too low. Where `E f(w_0/c)` is infinite, as that of χ² for starts whose tails are less than half as long as those of the target, it
 /// is finite all the same and says nothing: no sample tells.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::{Divergence, Harmonized, harmonize};
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{LatticeGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let kernel = LatticeGibbs::new(&Linear::margins(2, 3)?, None, DoubleGeometric::new(1.0)?)?;
+/// let group = |replicate| {
+///     let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate, role: Role::Group });
+///     harmonize(&kernel, Start::OverDispersed, 64, 10_000, &mut rng)
+/// };
+/// let all = Harmonized::new((0..20).map(group).collect::<Result<_, _>>()?);
+/// let bound = |t| all.at(t).bound(Divergence::TotalVariation);
+/// // With every step the chains are closer to their law, down to what is left when all have met.
+/// assert!(bound(0) > bound(20) && bound(20) > bound(200));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Harmonized {
     groups: Vec<Group>,

@@ -4,6 +4,15 @@ use std::ops::Range;
 
 /// The quantile `p` of at least one value, interpolated between order statistics at `p (n - 1)` (type 7 of Hyndman and Fan 1996);
 /// the order of the values changes.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::quantile;
+///
+/// let mut values = [4.0, 1.0, 3.0, 2.0];
+/// assert_eq!([0.0, 0.25, 0.5, 1.0].map(|p| quantile(&mut values, p)), [1.0, 1.75, 2.5, 4.0]);
+/// ```
 pub fn quantile(values: &mut [f64], p: f64) -> f64 {
     quantile_within(values, p, &(0..values.len()))
 }

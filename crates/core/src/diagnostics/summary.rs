@@ -17,6 +17,19 @@ impl Estimate {
 }
 
 /// Running mean and variance (Welford 1962).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::Moments;
+///
+/// let mut moments = Moments::default();
+/// [1.0, 2.0, 3.0, 4.0].iter().for_each(|&x| moments.push(x));
+/// let estimate = moments.estimate();
+/// assert_eq!(estimate.mean, 2.5);
+/// // sd² = 5/3, and the standard error is sd/2.
+/// assert!((estimate.standard_error - (5.0f64 / 12.0).sqrt()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     count: u64,

@@ -26,6 +26,23 @@ pub trait ContinuousExact: RealLaw {
 /// | with inequalities | one or two free dimensions: [`FewDimensions`] | the same |
 ///
 /// Draws are exact: their total variation distance to the law is that of rounding alone.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::ContinuousSampler;
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::law::Laplace;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let invariant = Linear::total(4)?;
+/// let sampler = ContinuousSampler::new(Laplace::new(2.0)?, &invariant, None)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0.0; 4];
+/// sampler.draw(&mut rng, &mut noise);
+/// invariant.check_reals(&noise, 0.0)?;
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ContinuousSampler {
     components: Vec<RealComponent>,

@@ -13,6 +13,20 @@ use crate::rng::{Rng, normal};
 /// `V_v = 1 / (1/sigma_v² + 1/Σ_c V_c)` (`sigma_v²` for a leaf, 0 for a known node). Downwards, the children are drawn
 /// independently and the rest of their parent's value is spread over them in proportion to `V_c`.
 /// O(nodes), one normal a node.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::GaussianTree;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::law::Gaussian;
+///
+/// // The sum of two leaves has variance 2, and meets a root of variance 1: 1/(1/1 + 1/2).
+/// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+/// let sampler = GaussianTree::new(&tree, &[Gaussian::new(1.0)?; 2])?;
+/// assert!((sampler.root_variance() - 2.0 / 3.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct GaussianTree {
     hierarchy: Hierarchy,

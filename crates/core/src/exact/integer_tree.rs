@@ -27,6 +27,8 @@ use crate::rng::Rng;
 ///
 /// A draw costs O(nodes + Σ |z|) for the double geometric law and O(nodes · sigma) otherwise.
 ///
+/// # Examples
+///
 /// ```
 /// use congenial_core::exact::{IntegerTree, PartsScratch};
 /// use congenial_core::invariant::Hierarchy;

@@ -21,6 +21,23 @@ use crate::rng::{Rng, exponential, gamma, open01, sign};
 ///
 /// The expected work for the sums is the product of the tries (about `1.3 sqrt(children)`) along a path
 /// above the parents of leaves: right for few levels; O(1) each at the leaves.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::LaplaceTree;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::law::Laplace;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 2, 2])?;
+/// let sampler = LaplaceTree::new(&tree, &[Laplace::new(2.0)?; 3])?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0.0; 7];
+/// sampler.draw(&mut rng, &mut Vec::new(), &mut noise);
+/// tree.check(&noise)?; // to rounding
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LaplaceTree {
     hierarchy: Hierarchy,

@@ -38,6 +38,8 @@ pub trait ExactLattice: LatticeLaw {
 /// | with inequalities | [`Truncated`], for margins [`BoundedMargins`] | the same | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 ///
+/// # Examples
+///
 /// ```
 /// use congenial_core::exact::{LatticeExact, LatticeScratch};
 /// use congenial_core::invariant::Linear;

@@ -21,6 +21,24 @@ pub enum Source {
 ///
 /// Its acceptance is the probability of the event: it is measured before it is used, and refused where fewer than 10
 /// proposals out of 100,000 are kept.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::{LatticeScratch, Rejection, Source};
+/// use congenial_core::invariant::{Inequalities, Linear};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let (invariant, counts) = (Linear::total(3)?, [4, 1, 0]);
+/// let region = Inequalities::nonnegative(3).around(&counts)?;
+/// let sampler = Rejection::new(&invariant, &region, DoubleGeometric::new(1.0)?, Source::Equations)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0; 3];
+/// let proposals = sampler.draw(&mut rng, &mut LatticeScratch::default(), &mut noise);
+/// assert!(proposals >= 1 && invariant.holds(&noise) && region.contains(&noise));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Rejection {
     components: Vec<ComponentRejection>,

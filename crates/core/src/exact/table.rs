@@ -13,6 +13,21 @@ pub(super) const MAX_ENTRIES: usize = 1 << 18;
 ///
 /// All entries are sums and products of positive numbers: relative accuracy near 1e-16 each, in the
 /// tails too.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::Table;
+/// use congenial_core::law::{DoubleGeometric, Law};
+///
+/// let law = DoubleGeometric::new(1.0)?;
+/// let one = Table::of_law(&law, i64::MIN, i64::MAX)?;
+/// let two = one.convolve(&one)?; // the law of the sum of two draws
+/// let (mean, variance) = two.moments();
+/// assert!(mean.abs() < 1e-12 && (variance - 2.0 * law.variance()).abs() < 1e-12);
+/// assert!(two.lost() < 1e-17);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     lo: i64,

@@ -40,6 +40,22 @@ const MAX_FREE: usize = 64;
 ///
 /// Besides the draw this gives the probability of the whole event, [`Truncated::log_mass`]: what conditioning
 /// divides by.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::Truncated;
+/// use congenial_core::invariant::{Linear, Region};
+/// use congenial_core::law::DoubleGeometric;
+///
+/// // Two entries with one total: P(z_1 + z_2 = 0) = (1 - a)(1 + a²)/(1 + a)³.
+/// let law = DoubleGeometric::new(1.7)?;
+/// let part = Region::everything().whole(&Linear::total(2)?);
+/// let a = law.ratio();
+/// let want = (1.0 - a) * (1.0 + a * a) / (1.0 + a).powi(3);
+/// assert!((Truncated::new(&part, &law)?.log_mass().exp() - want).abs() < 1e-14);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Truncated {
     parts: Parts,

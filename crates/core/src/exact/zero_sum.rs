@@ -19,6 +19,22 @@ const MAX_SPREAD: f64 = (1u64 << 22) as f64;
 ///
 /// and are a uniform composition of `r`; the plus parts are a uniform composition of `r + t`. A draw
 /// takes O(n + r) time.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::{GeometricSum, SplitScratch};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let law = DoubleGeometric::new(2.0)?;
+/// let sum = GeometricSum::new(&law, 5, None)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut parts = [0; 5];
+/// sum.split(&mut rng, -3, &mut SplitScratch::default(), &mut parts);
+/// assert_eq!(parts.iter().sum::<i64>(), -3);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct GeometricSum {
     n: usize,

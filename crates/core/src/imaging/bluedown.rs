@@ -18,6 +18,23 @@ use crate::rng::Rng;
 /// Ghazi, Kamath, Manurangsi, Sealfon (2026), Denoising the US Census: Succinct Block Hierarchical Regression (arXiv
 /// 2603.10099), for one count at every node. Without non-negativity and rounding this is [`L2`]. No solver is needed: O(nodes log
 /// children).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::{BlueDown, BlueDownScratch};
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let (tree, counts) = (Hierarchy::from_parents(&[0, 0, 0])?, [9, 4, 5]);
+/// let image = BlueDown::new(&tree, &[1.0, 1.0], &counts)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut out = [0; 3];
+/// // The root's noise 3 counts for 2/3 beside the sum 0 of its children's: 2, of which each child gets half.
+/// image.release(&counts, &[3, 1, -1], &mut rng, &mut BlueDownScratch::default(), &mut out);
+/// assert_eq!(out, [11, 6, 5]);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct BlueDown {
     descent: Descent,

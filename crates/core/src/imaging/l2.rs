@@ -16,6 +16,8 @@ use std::ops::Range;
 /// Hay, Rastogi, Miklau, Suciu (2010), Boosting the accuracy of differentially private histograms
 /// through consistency, with general weights. Known nodes have no noise: they count as measured without variance.
 ///
+/// # Examples
+///
 /// ```
 /// use congenial_core::imaging::L2;
 /// use congenial_core::invariant::Hierarchy;

@@ -12,6 +12,22 @@ use crate::rng::Rng;
 ///
 /// The TopDown idea of the 2020 US Census (Abowd et al. 2022) for one histogram of totals: each level
 /// is fitted to its own measurements alone. No solver is needed.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::{TopDown, TopDownScratch};
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut out = [0; 3];
+/// let noisy = [4, -2, 5]; // the children miss their parent, and one is below 0
+/// TopDown::new(&tree, &[3, 1, 2]).release(&noisy, &mut rng, &mut TopDownScratch::default(), &mut out);
+/// assert_eq!(out, [4, 0, 4]);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct TopDown {
     descent: Descent,

@@ -15,6 +15,23 @@ use std::sync::Arc;
 /// Nodes may be *known* ([`Hierarchy::with_known`]): their counts are released as they are, their noise is 0, and they are not measured.
 /// The tree falls apart below them: a node is the root of a *component* if it is known, or the root of all, and not all its
 /// children are known; the component goes down to the next known nodes, which add nothing to its sums.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Hierarchy;
+///
+/// // A root with two children, of which node 1 has three of its own.
+/// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 1])?;
+/// assert_eq!((tree.nodes(), tree.levels(), tree.children(1)), (6, 3, 3..6));
+/// assert_eq!(tree.leaves(), [2, 3, 4, 5]);
+/// let mut counts = [0, 0, 5, 1, 2, 3];
+/// tree.sum_up(&mut counts);
+/// assert_eq!(counts, [11, 6, 5, 1, 2, 3]);
+/// tree.check(&counts)?;
+/// assert!(tree.check(&[10, 6, 5, 1, 2, 3]).is_err());
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     parent: Arc<[u32]>,
@@ -106,6 +123,19 @@ impl Hierarchy {
     /// `marks`: one per node.
     ///
     /// Errors: another number of marks; nothing is left that is not known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::invariant::Hierarchy;
+    ///
+    /// // With the root's count and that of one of its two children the other's is known, too.
+    /// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1])?;
+    /// let tree = tree.with_known(vec![true, true, false, false, false])?;
+    /// assert!(tree.is_known(2) && tree.is_level_known(1) && !tree.is_known(3));
+    /// assert_eq!(tree.measured(2), 2);
+    /// # Ok::<(), congenial_core::Error>(())
+    /// ```
     pub fn with_known(mut self, mut marks: Vec<bool>) -> Result<Self> {
         if marks.len() != self.nodes() {
             return Err(Error::parameter("known", marks.len(), "one mark per node of the hierarchy"));

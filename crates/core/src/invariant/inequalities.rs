@@ -8,6 +8,20 @@ use std::iter::repeat_n;
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Inequalities;
+///
+/// // No count is released below 0, and the first two sum to at least 4.
+/// let two = Inequalities::rows(vec![(vec![(0, 1), (1, 1)], 4)])?;
+/// let region = Inequalities::nonnegative(3).and(two).around(&[5, 1, 0])?;
+/// assert!(region.contains(&[-3, 1, 0])); // 2, 2, 0
+/// assert!(!region.contains(&[-3, 0, 0])); // 2, 1, 0
+/// assert!(!region.contains(&[0, 0, -1]));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inequalities {
     lower: Lower,

@@ -8,6 +8,21 @@ use std::collections::{HashMap, HashSet};
 ///
 /// Equivalently the noise `z = y - x` lies in the lattice `{z in Z^d : A z = 0}` (Dharangutte, Gao, Gong, Yu,
 /// "Integer subspace differential privacy", Prop. 8). Rows may be dependent.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Linear;
+///
+/// // Both margins of a 2 × 2 table: one dimension of noise is free.
+/// let margins = Linear::margins(2, 2)?;
+/// assert!(margins.holds(&[1, -1, -1, 1]));
+/// assert!(!margins.holds(&[1, -1, 0, 0]));
+/// assert_eq!(margins.component_count(), 1);
+/// // The sums of two groups do not tie their entries together.
+/// assert_eq!(Linear::partition(&[0, 0, 1, 1, 1])?.component_count(), 2);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linear {
     entries: usize,

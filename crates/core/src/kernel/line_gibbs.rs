@@ -21,6 +21,27 @@ use crate::rng::{Rng, below, open01};
 /// there. A leaf that would move against itself is given another partner below the same known node.
 ///
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::chain;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::kernel::{Dispersed, Kernel, LineGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// // No leaf is released below 0.
+/// let (tree, counts) = (Hierarchy::from_parents(&[0, 0, 0, 1, 1])?, [6, 4, 2, 0, 4]);
+/// let kernel = LineGibbs::new(&tree, &[DoubleGeometric::new(1.0)?; 3], Some(&counts))?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let start = kernel.start(Start::OverDispersed, &mut rng)?;
+/// let (last, _) = chain::run(&kernel, start, 50 * kernel.sweep(), 0, &mut rng, |_, _| ())?;
+/// let noise = kernel.position(&last);
+/// tree.check(noise)?;
+/// assert!(tree.leaves().iter().all(|&v| counts[v as usize] + noise[v as usize] >= 0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LineGibbs<L: LineLaw> {
     hierarchy: Hierarchy,

@@ -33,6 +33,26 @@ pub use crate::rng::LANES;
 
 /// One Markov step that leaves the target of the kernel invariant: randomness in, then a deterministic
 /// step. Coupled chains change only how a pair of noises is drawn and call the same `apply` twice.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{Dispersed, Kernel, LatticeGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let margins = Linear::margins(3, 3)?;
+/// let kernel = LatticeGibbs::new(&margins, None, DoubleGeometric::new(2.0)?)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let (mut state, mut noise) = (kernel.start(Start::OverDispersed, &mut rng)?, kernel.noise());
+/// for _ in 0..100 {
+///     kernel.draw(&mut rng, &mut noise); // all randomness of the step
+///     kernel.apply(&mut state, &noise);
+/// }
+/// assert!(margins.holds(kernel.position(&state)));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub trait Kernel {
     /// The numbers that a chain moves on.
     type Value;

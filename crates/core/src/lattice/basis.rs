@@ -17,6 +17,19 @@ pub enum BasisKind {
 }
 
 /// A basis of `{z in Z^d : A z = 0}`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::lattice::{Basis, BasisKind, IntMatrix};
+///
+/// // z_1 + z_2 + z_3 = 0 leaves two dimensions free.
+/// let a = IntMatrix::from_rows(&[vec![1, 1, 1]]).expect("rows of one length");
+/// let basis = Basis::of_kernel(&a, BasisKind::Reduced)?;
+/// assert_eq!(basis.vectors.rows(), 2);
+/// assert!((0..2).all(|i| basis.vectors.row(i).iter().sum::<i64>() == 0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basis {
     /// One basis vector per row.

@@ -9,6 +9,18 @@ use crate::rng::{Rng, geometric, normal_quantile, open01};
 /// variance is a little smaller.
 ///
 /// Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{DiscreteGaussian, Law};
+///
+/// let law = DiscreteGaussian::new(1.0)?; // sigma, in counts
+/// assert_eq!(law.log_weight(3), -4.5);
+/// assert!(law.variance() < 1.0 && law.variance() > 0.999);
+/// assert!(DiscreteGaussian::new(f64::NAN).is_err());
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiscreteGaussian {
     sigma: f64,

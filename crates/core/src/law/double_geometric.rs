@@ -6,6 +6,20 @@ use crate::rng::{Rng, geometric};
 
 /// Double geometric on the integers: `w(z) = a^|z|` with `a = exp(-1/lambda)`, probability
 /// `(1 - a)/(1 + a) w(z)`, variance `2a/(1 - a)²`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{DoubleGeometric, Law};
+///
+/// let law = DoubleGeometric::new(2.0)?; // lambda, in counts
+/// let a = law.ratio();
+/// assert!((a - (-0.5f64).exp()).abs() < 1e-15);
+/// assert!((law.variance() - 2.0 * a / (1.0 - a).powi(2)).abs() < 1e-12);
+/// assert_eq!(law.log_weight(-6), -3.0);
+/// assert!(DoubleGeometric::new(0.0).is_err());
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DoubleGeometric {
     lambda: f64,

@@ -5,6 +5,18 @@ use crate::error::Result;
 use crate::rng::{Rng, normal, normal_cdf, normal_quantile};
 
 /// Gaussian on the reals: `w(z) = exp(-z²/(2 sigma²))`, variance `sigma²`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{Gaussian, Law, RealLaw};
+///
+/// let law = Gaussian::new(2.0)?; // sigma, in counts
+/// assert_eq!((law.variance(), law.log_weight(2.0)), (4.0, -0.5));
+/// // Along (1, 1, 1, 1) four of them are one of half the sigma.
+/// assert!((law.along(&[1.0; 4]).scale() - 1.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gaussian {
     sigma: f64,

@@ -5,6 +5,16 @@ use crate::error::Result;
 use crate::rng::{Rng, exponential, sign};
 
 /// Laplace on the reals: `w(z) = exp(-|z|/lambda)`, density `w / (2 lambda)`, variance `2 lambda²`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{Laplace, Law};
+///
+/// let law = Laplace::new(3.0)?; // lambda, in counts
+/// assert_eq!((law.scale(), law.variance(), law.log_weight(-6.0)), (3.0, 18.0, -2.0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Laplace {
     lambda: f64,

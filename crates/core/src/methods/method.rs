@@ -19,6 +19,20 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 /// A method without its options.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::methods::{LawKind, MethodKind, Place};
+///
+/// let exact = MethodKind::named("exact").expect("a method of ours");
+/// assert!(exact.conditions() && !exact.is_chain());
+/// let method = exact.with(|_| None); // every option at its default
+/// let equations = Place::Table { inequalities: false };
+/// assert!(method.serves(LawKind::DoubleGeometric, equations).is_ok());
+/// // Under inequalities there is no exact sampler of the ℓ2 law here.
+/// assert!(method.serves(LawKind::L2, Place::Table { inequalities: true }).is_err());
+/// ```
 #[derive(Clone, Copy)]
 pub struct MethodKind(pub(super) &'static dyn Erased);
 

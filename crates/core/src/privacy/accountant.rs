@@ -14,6 +14,18 @@
 use super::normal_curve;
 
 /// How an epsilon is read off a rho.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::Accountant;
+///
+/// let (rho, delta) = (0.5, 1e-6f64);
+/// let epsilon = Accountant::Zcdp.epsilon(rho, delta);
+/// assert!(epsilon < rho + 2.0 * (rho * (1.0 / delta).ln()).sqrt()); // Bun, Steinke 2016
+/// assert!(Accountant::Normal.epsilon(rho, delta) < epsilon); // more is known of normal noise
+/// assert!((Accountant::Zcdp.rho(epsilon, delta) / rho - 1.0).abs() < 1e-10);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accountant {
     /// By zero-concentrated privacy: what follows from rho-zCDP.

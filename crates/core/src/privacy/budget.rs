@@ -27,6 +27,20 @@ pub enum Guarantee {
 }
 
 /// A privacy budget.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::{Budget, Guarantee, Split};
+///
+/// // epsilon 1 over two levels, of which the second gets three quarters.
+/// let split = Split::Shares(vec![0.25, 0.75]);
+/// let budget = Budget { epsilon: 1.0, guarantee: Guarantee::Pure, sensitivity: 1.0, split };
+/// let calibration = budget.calibrate(2)?;
+/// assert_eq!(calibration.scales, [4.0, 1.0 / 0.75]); // lambda, in counts
+/// assert_eq!((calibration.epsilon, calibration.delta), (1.0, 0.0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// epsilon > 0, of the whole (or of each level, see [`Split::Each`]).

@@ -318,6 +318,18 @@ pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> 
 /// that join two tables both add up.
 ///
 /// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many entries comes close.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::gamma_bound;
+///
+/// // One total of counts >= 0: a record that moves changes two entries by 1.
+/// let rate = 0.5f64;
+/// let want = (2.0 - (-2.0 * rate).exp()).ln() / (2.0 * rate);
+/// assert!((gamma_bound(rate, 2) - want).abs() < 1e-12);
+/// assert!(gamma_bound(rate, 2) < 1.0); // never more than twice the loss
+/// ```
 pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
     tree_gamma_bound(longest as f64 * rate, rate)
 }

@@ -67,6 +67,18 @@ pub enum Rho {
 const UP: f64 = 1.0 + 1e-13;
 
 /// No mechanism with the pure loss `epsilon` has a larger rho: `epsilon tanh(epsilon/2)`, that of randomised response.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::{PureNoise, rho_bound};
+///
+/// // One count with double geometric noise pays as much as any mechanism of its epsilon, one with Laplace noise less.
+/// let (lambda, epsilon) = (2.0, 0.5f64);
+/// assert!((rho_bound(epsilon) - epsilon * (epsilon / 2.0).tanh()).abs() < 1e-12);
+/// assert_eq!(PureNoise::DoubleGeometric.rho(lambda), rho_bound(epsilon));
+/// assert!(PureNoise::Laplace.rho(lambda) < rho_bound(epsilon));
+/// ```
 pub fn rho_bound(epsilon: f64) -> f64 {
     epsilon * libm::tanh(0.5 * epsilon) * UP
 }

@@ -429,6 +429,22 @@ impl Statement {
     /// - `name`: of a node.
     ///
     /// Errors: not one scale for each level.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::invariant::Hierarchy;
+    /// use congenial_core::privacy::{Gamma, Inequalities, PureNoise, Standard, Statement};
+    ///
+    /// // Two levels with lambda 2 and 4: a record counts once on each, one that moves changes two leaves.
+    /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+    /// let standard = Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned: true };
+    /// let free = Inequalities::Times(Gamma::Proved);
+    /// let pays = Statement::of_tree(&tree, &[2.0, 4.0], standard, free, None, |v| format!("node {v}"))?;
+    /// assert_eq!(pays.added.price().unwrap().epsilon(), Some(0.75)); // 1/2 + 1/4
+    /// assert_eq!(pays.moved.price().unwrap().epsilon(), Some(0.5)); // 2/4
+    /// # Ok::<(), congenial_core::Error>(())
+    /// ```
     pub fn of_tree(
         tree: &Hierarchy,
         scales: &[f64],
