@@ -17,7 +17,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same on one line: ends of lines are written out, too.
+/// Text as a terminal may show it, on one line: as by [`shown`], and ends of lines are written out, too.
 pub fn line(text: &str) -> Cow<'_, str> {
     match shown(text) {
         text if text.contains('\n') => Cow::Owned(text.replace('\n', "\\u{a}")),
@@ -25,8 +25,8 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same in as many bytes, with question marks: for texts in which places are known. A carriage return stays where
-/// it is a part of the end of a line.
+/// Text as a terminal may show it, in as many bytes, with question marks for what is not shown: for texts in which
+/// places are known. A carriage return stays where it is a part of the end of a line.
 pub fn masked(text: &str) -> Cow<'_, str> {
     let ends = |at: usize| text.as_bytes().get(at + 1) == Some(&b'\n');
     let masks = |(at, c): (usize, char)| acts(c) && c != '\t' && !(c == '\r' && ends(at));
@@ -40,8 +40,8 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same as a value of a CSV file that a spreadsheet may open: on one line, and no formula. What begins as one, and is no number, stands
-/// behind an apostrophe.
+/// Text as a value of a CSV file that a spreadsheet may open: on one line as by [`line()`], and no formula. What begins
+/// as one, and is no number, stands behind an apostrophe.
 pub fn field(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
     if formula { Cow::Owned(format!("'{}", line(text))) } else { line(text) }

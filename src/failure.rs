@@ -74,11 +74,11 @@ pub enum Failure {
     /// The run went through, but some cells failed.
     #[error("{failed} of {cells} cells failed; the first: {first}")]
     CellsFailed {
-        /// How many.
+        /// The number of cells that failed.
         failed: usize,
-        /// Of how many.
+        /// The number of all cells.
         cells: usize,
-        /// The first error.
+        /// The first error of a cell.
         first: String,
     },
 }
@@ -100,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// The same as a terminal may show it: without control characters, and with at most 200 characters of a value.
+    /// The failure as a terminal may show it: without control characters, and with at most 200 characters of a value.
     pub fn for_people(self) -> Self {
         // Verdicts and usage may have several lines; what is wrong at a place has one.
         let text = |text: String| cut(&shown(&text));

@@ -30,7 +30,7 @@ fn open_named(path: &Path, tried: &str) -> Result<File> {
     File::open(path).map_err(failed)
 }
 
-/// What is in a folder. Errors: files.
+/// Lists what is in a folder. Errors: files.
 pub(crate) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect);
     entries.map_err(|e| Failure::io(folder, "cannot read", e))
@@ -72,7 +72,7 @@ pub(crate) fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     replace_with(folder, name, |out| out.write_all(content).map_err(failed))
 }
 
-/// The same, piece by piece.
+/// Writes a file as [`replace`] does, piece by piece.
 pub(crate) fn replace_with(
     folder: &Path,
     name: &str,
@@ -85,8 +85,8 @@ pub(crate) fn replace_with(
     synced.and_then(|()| sync_folder(folder)).map_err(|e| Failure::write(&place, e))
 }
 
-/// The same by the path that somebody gave: of a link the file to which it leads is replaced, and what is no file, a
-/// device or a pipe, is written to. Errors: also a path without a name.
+/// Writes a file by the path that somebody gave, as [`replace_with`] does: of a link the file to which it leads is
+/// replaced, and what is no file, a device or a pipe, is written to. Errors: also a path without a name.
 pub(crate) fn replace_at(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let target = fs::canonicalize(path).ok().filter(|_| is_link).unwrap_or_else(|| path.to_owned());
@@ -109,8 +109,8 @@ pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A file of our own, its name from the number of an attempt. Processes on several machines may write the same file at the same
-/// time, some with the same number: none meets another's, nor one that was left behind.
+/// Creates a file of our own, its name from the number of an attempt. Processes on several machines may write the same
+/// file at the same time, some with the same number: none meets another's, nor one that was left behind.
 pub(crate) fn create(folder: &Path, name: impl Fn(u32) -> String) -> std::io::Result<(PathBuf, File)> {
     for attempt in 0u32.. {
         let path = folder.join(name(attempt));
@@ -140,7 +140,7 @@ impl Beside {
         Ok(Self { temporary, file })
     }
 
-    /// Gives it its name.
+    /// Gives the file its name.
     fn name(&mut self, place: &Path) -> std::io::Result<()> {
         fs::rename(&self.temporary, place)?;
         self.temporary.clear();
@@ -172,12 +172,12 @@ impl NewFile {
         Ok(Self { place: place.to_owned(), beside: Beside::new(place)? })
     }
 
-    /// To write to. Errors: the system.
+    /// A handle to write to. Errors: the system.
     pub(crate) fn file(&self) -> Result<File> {
         self.beside.file.try_clone().map_err(|e| Failure::write(&self.place, e))
     }
 
-    /// Gives it its name, after its content is on the disk. Refused: a name that was taken meanwhile.
+    /// Gives the file its name, after its content is on the disk. Refused: a name that was taken meanwhile.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = |e: std::io::Error| Failure::write(&self.place, e);
         self.beside.file.sync_all().map_err(failed)?;
@@ -202,7 +202,7 @@ mod tests {
         names.collect()
     }
 
-    /// Whole under its name, or not there, and nothing is left beside it.
+    /// Files are whole under their names, or not there, and nothing is left beside them.
     #[test]
     fn files_are_whole_or_not_there() {
         let place = tempfile::tempdir().unwrap();

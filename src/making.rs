@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// How a run is made.
 #[derive(Debug)]
 pub struct Making<'a> {
-    /// Where it goes, if not to its usual place.
+    /// The folder of the run, if not its usual place.
     pub out: Option<&'a Path>,
     /// What becomes of what is there.
     pub earlier: Earlier,
@@ -26,25 +26,26 @@ pub struct Making<'a> {
     pub merged: Option<&'a [PathBuf]>,
 }
 
-/// Who makes a run.
+/// The caller that makes a run, as it is told what goes on.
 pub trait Hearer {
-    /// A sentence for people.
+    /// Hears a sentence for people.
     fn hear(&self, line: &str);
-    /// From here on what is drawn stays, and may be taken up again: that of `batches` is there. Errors: those of the hearer end the run.
+    /// Hears that from here on what is drawn stays, and may be taken up again: that of `batches` is there. Errors:
+    /// those of the hearer end the run.
     fn claimed(&self, name: &str, batches: usize) -> Result<()>;
 }
 
-/// A run that is there.
+/// A run that is there, and how it came about.
 #[derive(Debug)]
 pub enum Made {
-    /// It was drawn now.
+    /// The run was drawn now.
     Drawn(PathBuf),
-    /// It was complete before.
+    /// The run was complete before.
     Before(PathBuf, Box<Manifest>),
 }
 
 impl Made {
-    /// Its folder.
+    /// The folder of the run.
     pub fn folder(&self) -> &Path {
         match self {
             Self::Drawn(folder) | Self::Before(folder, _) => folder,
@@ -52,7 +53,7 @@ impl Made {
     }
 }
 
-/// Where a run goes.
+/// The folder where a run goes.
 pub fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
     match out {
         Some(out) => out.to_owned(),
@@ -60,7 +61,7 @@ pub fn target(out: Option<&Path>, name: &str, hash: &str) -> PathBuf {
     }
 }
 
-/// A plan for programs: what is listed of it, with what it is, where its run goes and what that takes.
+/// Describes a plan for programs: what is listed of it, with what it is, where its run goes and what that takes.
 pub fn described(about: &About, listed: Value, expected: &Estimate) -> Value {
     let mut all = listed;
     all["name"] = json!(about.name);
@@ -73,7 +74,7 @@ pub fn described(about: &About, listed: Value, expected: &Estimate) -> Value {
     all
 }
 
-/// Threads: as many as given, or as the machine has cores.
+/// The number of threads: as many as given, or as the machine has cores.
 pub fn threads(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

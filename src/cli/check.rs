@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     sets: Vec<String>,
 }
 
-/// Everything that can be seen without the data.
+/// Checks everything of the configs that can be seen without the data.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for path in &arguments.configs {
         let what = match study::load(path, &arguments.sets)? {

@@ -12,7 +12,8 @@ pub(super) struct Arguments {
     folders: Vec<PathBuf>,
 }
 
-/// A line for each table: name of the run, file, rows, hash of the logical rows. Opening a run has compared its files with the manifest.
+/// Prints a line for each table: name of the run, file, rows, hash of the logical rows. Opening a run has compared its
+/// files with the manifest.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     for folder in &arguments.folders {

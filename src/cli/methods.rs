@@ -8,7 +8,7 @@ use crate::page::listing;
 const WIDTH: usize = 80;
 const NAMES: usize = 24;
 
-/// The laws and methods that a config can name, with options and defaults.
+/// Prints the laws and methods that a config can name, with options and defaults.
 pub(super) fn run() -> Result<()> {
     let places = [
         ("a hierarchy (data.levels)", Place::Tree),
@@ -43,7 +43,7 @@ fn print(title: &str, rows: impl Iterator<Item = (String, Vec<String>)>) -> Resu
     super::print(&(page + "\n"))
 }
 
-/// Lines of at most so many characters, unless a word is longer.
+/// Breaks a text to lines of at most so many characters, unless a word is longer.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -116,8 +116,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(main_with(std::env::args_os()))
 }
 
-/// The same with other arguments, the first of which is the name of the command; what is wrong with them, and what asks
-/// for help, ends the process.
+/// Does what other arguments ask, the first of which is the name of the command, and returns the exit code as [`main`]
+/// does; what is wrong with them, and what asks for help, ends the process.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let verb = Cli::parse_from(arguments).verb;
     // A panic is a bug, and has said so by itself.

@@ -41,11 +41,11 @@ pub(super) struct Arguments {
 /// The law of a row's counts: its probability of a failure.
 enum Failures {
     Same(f64),
-    /// By row of the layout.
+    /// By row of the layout, its own probability.
     Rows(Vec<f64>),
 }
 
-/// Independent negative binomial counts in every entry of every table.
+/// Writes independent negative binomial counts in every entry of every table.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { layout, tables, expand, leaf, limit, size, seed, out, .. } = arguments;
     let layout = CsvTable::read(layout)?;

@@ -10,7 +10,7 @@ pub struct Pods {
     pub image: Word,
     /// Persistent volume claim, which many nodes may write.
     pub claim: Word,
-    /// Where it is mounted.
+    /// Where the claim is mounted.
     pub mount: Word,
 }
 

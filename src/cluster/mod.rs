@@ -47,7 +47,7 @@ impl Job {
         (self.seconds().1 * 3.0 / 60.0).ceil() as u64 + 10
     }
 
-    /// What it is, for the head of a script.
+    /// The job in words, for the head of a script.
     fn words(&self) -> String {
         let (least, most) = self.seconds();
         let tasks = self.tasks.len();
@@ -78,7 +78,7 @@ impl Job {
         self.line_by(quote, arguments)
     }
 
-    /// The same with words that are quoted in another way.
+    /// A command line with words that `quote` quotes.
     fn line_by(&self, quote: impl Fn(&str) -> String, arguments: &[String]) -> String {
         let words = std::iter::once(&self.program.0).chain(arguments);
         words.map(|word| quote(word)).collect::<Vec<_>>().join(" ")

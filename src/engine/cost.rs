@@ -10,21 +10,21 @@ use std::time::Instant;
 /// What one cell takes of one thread, in seconds.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct CellCost {
-    /// Before the first replicate, once in every process.
+    /// Seconds before the first replicate, once in every process.
     pub prepare: f64,
-    /// Each replicate, on average.
+    /// Seconds of each replicate, on average.
     pub replicate: f64,
-    /// Why it cannot be drawn, if it cannot.
+    /// Why the cell cannot be drawn, if it cannot.
     pub error: Option<String>,
 }
 
 impl CellCost {
-    /// All of a cell.
+    /// The seconds of a whole cell.
     pub fn whole(&self, unit: &Unit) -> f64 {
         self.prepare + self.replicate * unit.work() as f64 / unit.each.work.max(1) as f64
     }
 
-    /// Of a batch; of a part by its rough cost beside that of a replicate.
+    /// The seconds of a batch; those of a part follow from its rough cost beside that of a replicate.
     fn of(&self, unit: &Unit, key: BatchKey) -> f64 {
         self.replicate * unit.cost(key) as f64 / unit.each.work.max(1) as f64
     }
@@ -76,9 +76,9 @@ fn measured(work: &dyn Work, cell: usize, unit: &Unit) -> CellCost {
 pub struct Task {
     /// The shard.
     pub shard: Shard,
-    /// Its batches.
+    /// The number of its batches.
     pub batches: usize,
-    /// What it will take, in seconds.
+    /// The seconds that it will take.
     pub seconds: f64,
 }
 
@@ -97,7 +97,7 @@ pub fn tasks(work: &dyn Work, costs: &[CellCost], threads: usize, least: f64, mo
     }
 }
 
-/// So many shards of a plan as tasks.
+/// Divides a plan into so many shards, as tasks.
 pub fn shards(work: &dyn Work, costs: &[CellCost], threads: usize, of: u64) -> Vec<Task> {
     let mut tasks: Vec<(Task, f64, f64)> = (1..=of)
         .map(|number| (Task { shard: Shard { number, of }, batches: 0, seconds: 0.0 }, 0.0, 0.0))

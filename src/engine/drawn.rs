@@ -7,17 +7,17 @@ use std::any::Any;
 
 /// Rows as a study has them in memory.
 pub trait Held: Any + Send {
-    /// Their bytes in memory, roughly.
+    /// The bytes of the rows in memory, roughly.
     fn bytes(&self) -> usize;
-    /// The same rows as a journal keeps them.
+    /// The rows in the encoding in which a journal keeps them.
     fn encode(&self) -> Vec<u8>;
 }
 
 /// Rows of a batch: encoded only if a journal has had them, or the study leaves them so.
 pub enum Drawn {
-    /// In postcard's encoding.
+    /// Rows in postcard's encoding.
     Encoded(Vec<u8>),
-    /// In memory.
+    /// Rows in memory.
     Held(Box<dyn Held>),
 }
 

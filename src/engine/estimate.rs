@@ -12,13 +12,13 @@ use std::path::Path;
 pub struct Estimate {
     /// Rows of all tables, without summaries.
     pub rows: f64,
-    /// Bytes of them on the disk.
+    /// Bytes of all rows on the disk.
     pub disk: f64,
     /// Bytes of rows in memory at the same time.
     pub memory: f64,
-    /// On all threads, if they are cores.
+    /// Seconds on all threads, if they are cores.
     pub seconds: f64,
-    /// Of the costliest replicate, on one thread.
+    /// Seconds of the costliest replicate, on one thread.
     pub longest: f64,
 }
 
@@ -26,7 +26,7 @@ pub struct Estimate {
 /// times too large for some, too small for others.
 const SPEED: f64 = 1e9;
 
-/// Of a plan on so many threads.
+/// Estimates what a plan takes on so many threads.
 pub fn estimate(work: &dyn Work, threads: usize) -> Estimate {
     let mut all = Estimate { rows: 0.0, disk: 0.0, memory: 0.0, seconds: 0.0, longest: 0.0 };
     let mut largest: f64 = 0.0;
@@ -46,7 +46,7 @@ pub fn estimate(work: &dyn Work, threads: usize) -> Estimate {
 }
 
 impl Estimate {
-    /// That of one of so many shards of equal size, which leaves its rows in a journal.
+    /// The estimate for one of so many shards of equal size, which leaves its rows in a journal.
     pub fn shared(self, of: u64) -> Self {
         let of = of.max(1) as f64;
         Self {
@@ -101,7 +101,7 @@ impl Estimate {
     }
 }
 
-/// In words, each behind a semicolon: what can be told.
+/// Writes what can be told, in words behind semicolons.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.written())?;

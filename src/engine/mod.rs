@@ -50,11 +50,11 @@ pub type Look<'a> = &'a dyn Fn(&mut dyn FnMut(&Drawn) -> Result<()>) -> Result<(
 pub struct Unit {
     /// What the cell is, hashed.
     pub key: u64,
-    /// Its replicates.
+    /// The number of its replicates.
     pub replicates: u64,
     /// Replicates of a batch; the last may have fewer.
     pub batch: u64,
-    /// What each of them takes.
+    /// What each replicate takes.
     pub each: Each,
     /// Parts of what is computed once a cell, each kept in the journal: how many, and the rough cost of one in random words.
     pub parts: (u64, u64),
@@ -76,13 +76,13 @@ pub fn share(n: u64, part: u64, parts: u64) -> Range<u64> {
 /// What a replicate takes, roughly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Each {
-    /// Its cost in random words.
+    /// The cost of a replicate in random words.
     pub work: u64,
-    /// Rows that it leaves in tables.
+    /// Rows that the replicate leaves in tables.
     pub rows: u64,
-    /// Bytes of these on the disk.
+    /// Bytes of these rows on the disk.
     pub disk: u64,
-    /// Bytes that it leaves in memory, until they are there.
+    /// Bytes that the replicate leaves in memory, until its rows are there.
     pub memory: u64,
 }
 
@@ -107,7 +107,7 @@ impl Unit {
         Self { key, replicates, batch, each, parts: (0, 0) }
     }
 
-    /// The same with batches of multiples of `together` replicates, which are best drawn together, where there are enough.
+    /// Makes batches multiples of `together` replicates, which are best drawn together, where there are enough.
     pub fn together(mut self, together: u64) -> Self {
         let most = (MOST_BYTES / self.each.memory.max(1)).max(1);
         let batch = self.batch.next_multiple_of(together);
@@ -117,12 +117,12 @@ impl Unit {
         self
     }
 
-    /// Its batches of replicates.
+    /// The number of its batches of replicates.
     fn drawn(&self) -> u64 {
         self.replicates.div_ceil(self.batch)
     }
 
-    /// Its batches and parts, without the closing.
+    /// The number of its batches and parts, without the closing.
     pub fn batches(&self) -> u64 {
         self.drawn() + self.parts.0
     }
@@ -144,13 +144,13 @@ impl Unit {
         each.saturating_mul(end - start)
     }
 
-    /// The cost of all.
+    /// The cost of all its batches in random words.
     fn work(&self) -> u64 {
         let (number, part) = self.parts;
         self.each.work.saturating_mul(self.replicates).saturating_add(part.saturating_mul(number))
     }
 
-    /// All keys of a cell.
+    /// The keys of all its batches.
     fn keys(&self) -> impl Iterator<Item = BatchKey> + '_ {
         (0..=self.batches()).map(|batch| self.batch_key(batch))
     }
@@ -205,14 +205,15 @@ pub trait Watch: Sync + std::fmt::Debug {
 /// One of several processes that share a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// The number of this process, from 1.
     pub number: u64,
-    /// How many there are.
+    /// The number of all processes.
     pub of: u64,
 }
 
 impl Shard {
-    /// Whose batch it is among `of` shards, from 1: by a hash of what it is, so that large cells spread over all of them.
+    /// The number of the shard, from 1 to `of`, that a batch belongs to: by a hash of what the batch is, so that large
+    /// cells spread over all of them.
     fn owner((key, start, _): BatchKey, of: u64) -> u64 {
         let mixed = (key ^ start.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed >> 32) % of + 1
@@ -607,7 +608,7 @@ impl<'a, 's> Engine<'a, 's> {
             || unkept.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds > UNKEPT
     }
 
-    /// With `fail_fast`, what ends the run.
+    /// With `fail_fast`, the error that ends the run.
     fn ends(&self, cell: usize, error: Option<&String>) -> Result<()> {
         match error.filter(|_| self.manner.fail_fast) {
             None => Ok(()),

@@ -20,10 +20,10 @@ const DUE: f64 = 60.0;
 const APART: f64 = 2.0;
 /// Seconds after which it is said what is under way, if that is something else than before.
 const LONG: f64 = 5.0;
-/// Of a kind of which nothing is known: its share of what is known.
+/// What a kind of which nothing is known counts, as a share of all that is known.
 const UNKNOWN: f64 = 0.1;
 
-/// A kind of work.
+/// A kind of work, as it is told of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     /// What is done.
@@ -94,7 +94,7 @@ struct Known {
 }
 
 impl State {
-    /// After so many seconds on so many threads.
+    /// What is known after so many seconds on so many threads.
     fn known(&mut self, kinds: &[Kind], now: f64, threads: usize) -> Known {
         let (mut spent, mut busy, mut rest, mut alone) = (0.0, 0.0, 0.0, 0.0);
         let (mut unknown, mut waited) = (0, 0.0);
@@ -158,7 +158,7 @@ impl Teller {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// A line, or the bar anew; `last`: nothing more comes.
+    /// Writes a line, or draws the bar anew; `last`: nothing more comes.
     fn tell(&self, state: &mut State, now: f64, last: bool) {
         let known = state.known(&self.kinds, now, self.threads);
         let (share, left) = (known.share, known.left(now));
@@ -219,7 +219,7 @@ impl<'a> Progress<'a> {
         Self { manner: *manner, teller: Some((teller, thread.flatten())) }
     }
 
-    /// Does so much of a kind; what it tells of how far it is is heard. `words`: which cell.
+    /// Does so much of a kind, and hears how far it says that it is. `words`: which cell.
     pub(crate) fn doing<T>(
         &self,
         kind: usize,
@@ -248,7 +248,7 @@ impl<'a> Progress<'a> {
         done
     }
 
-    /// So much of a kind needs no doing.
+    /// Counts so much of a kind as done: it needs no doing.
     pub(crate) fn skip(&self, kind: usize, work: u64) {
         if let Some((teller, _)) = &self.teller {
             self.pass(locked(&teller.state), kind, work);

@@ -10,7 +10,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of these values, with a little room on both sides. Values that the scale cannot show are left out.
+    /// The range of these values, with a little room on both sides. Values that the scale cannot show are left out.
     pub(super) fn of(scale: &Scale, values: impl Iterator<Item = f64>) -> Self {
         let log = *scale == Scale::Log;
         if let Scale::Names(names) = scale {

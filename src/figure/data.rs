@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The columns of the data.
 const HEADER: [&str; 8] = ["panel", "series", "x", "y", "low", "high", "whisker_low", "whisker_high"];
 
-/// Mark by mark: columns and rows.
+/// The data of a figure, mark by mark: columns and rows.
 pub fn data(figure: &Figure) -> (Vec<String>, Vec<Vec<String>>) {
     let y = |mark: &Mark| match &figure.y.scale {
         Scale::Names(names) => names.get(mark.y as usize).cloned().unwrap_or_default(),

@@ -11,17 +11,17 @@ pub use svg::{Look, svg};
 /// A figure: panels beside each other that share both axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name among the figures of a report: letters, digits, `-` and `_`, as [`Figure::named`] makes it.
+    /// The name of the figure among those of a report: letters, digits, `-` and `_`, as [`Figure::named`] makes it.
     pub name: String,
-    /// In a few words.
+    /// The title, in a few words.
     pub title: String,
-    /// What is seen, for those who do not see it.
+    /// What is seen in the figure, for those who do not see it.
     pub about: String,
-    /// From left to right.
+    /// The axis from left to right.
     pub x: Axis,
-    /// From the bottom up; names from the top down.
+    /// The axis from the bottom up; names stand from the top down.
     pub y: Axis,
-    /// In their order.
+    /// The panels, in their order.
     pub panels: Vec<Panel>,
 }
 
@@ -37,27 +37,27 @@ impl Figure {
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// What the axis shows, with the unit.
     pub label: String,
-    /// How it shows it.
+    /// How the axis shows it.
     pub scale: Scale,
 }
 
 /// How an axis shows values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
-    /// As they are.
+    /// Shows values as they are.
     Linear,
-    /// Their logarithms; values that have none are left out.
+    /// Shows the logarithms of values; values that have none are left out.
     Log,
-    /// Places 0, 1, … with these names: of the axis y alone.
+    /// Shows places 0, 1, … with these names: on the axis y alone.
     Names(Vec<String>),
 }
 
 /// A part of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What it shows; empty for the only one.
+    /// What the panel shows; empty for the only one.
     pub title: String,
     /// What is drawn in it.
     pub series: Vec<Series>,
@@ -66,22 +66,22 @@ pub struct Panel {
 /// Marks of one kind, with one colour in all panels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// For the legend.
+    /// The name of the series, for the legend.
     pub name: String,
-    /// How they are drawn.
+    /// How the marks are drawn.
     pub kind: Kind,
-    /// What is drawn.
+    /// The marks.
     pub marks: Vec<Mark>,
 }
 
 /// How marks are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A sign for each, with its interval.
+    /// A sign for each mark, with its interval.
     Dots,
-    /// A line through all, with a band.
+    /// A line through all marks, with a band.
     Line,
-    /// Both.
+    /// A line through all marks, and a sign for each.
     DottedLine,
     /// A box from quartile to quartile, the median, and whiskers.
     Boxes,
@@ -90,9 +90,9 @@ pub enum Kind {
 /// A value, with what is known of it. Intervals, quartiles and whiskers lie along x if the axis y has names, along y otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mark {
-    /// Along x.
+    /// The place along x.
     pub x: f64,
-    /// Along y; a place if it has names.
+    /// The place along y; a number of a name if the axis has names.
     pub y: f64,
     /// A 95 % interval, or the quartiles.
     pub interval: Option<(f64, f64)>,
@@ -101,17 +101,17 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// A value alone.
+    /// A mark of a value alone.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None, whiskers: None }
     }
 
-    /// The same with an interval.
+    /// The mark with an interval.
     pub fn within(self, low: f64, high: f64) -> Self {
         Self { interval: Some((low, high)), ..self }
     }
 
-    /// The same with the 95 % interval of an estimate of what is never negative, if its standard error is known.
+    /// The mark with the 95 % interval of an estimate of what is never negative, if its standard error is known.
     pub fn estimated(self, Estimate { mean, standard_error }: Estimate) -> Self {
         let half = 1.96 * standard_error;
         if half > 0.0 { self.within((mean - half).max(0.0), mean + half) } else { self }

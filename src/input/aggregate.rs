@@ -51,7 +51,7 @@ pub fn aggregate(job: &Aggregate) -> Result<Counted> {
 /// Counts by key, and the records without one.
 pub type Counts = (HashMap<String, u64>, u64);
 
-/// The same from a lookup that was read; the records are counted once it has passed.
+/// Joins the counts of the records to a lookup that was read; the records are counted once the lookup has passed.
 pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<Counts>) -> Result<Counted> {
     let key = lookup.column(&job.lookup_key)?;
     let rows = lookup.to_rows();

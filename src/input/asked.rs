@@ -28,13 +28,13 @@ pub struct Asked {
 /// Leaves of a tree, or entries of a table, that agree in some columns are a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The columns.
+    /// The columns whose values make the groups.
     pub columns: Vec<String>,
-    /// By column: its value by group.
+    /// By column, its value in each group.
     pub values: Vec<Names>,
-    /// By group: the confidential count.
+    /// By group, the confidential count.
     pub counts: Vec<i64>,
-    /// What answers it.
+    /// How the query is answered.
     pub answered: Answered,
 }
 
@@ -54,9 +54,9 @@ pub struct KeptNodes {
     pub levels: Vec<usize>,
     /// The nodes of the levels, in the order of `levels`.
     pub nodes: Vec<Range<usize>>,
-    /// By level down to the last of `levels`: the column that names its nodes; of the root `total`.
+    /// By level down to the last of `levels`, the column that names its nodes; for the root `total`.
     pub level_names: Vec<String>,
-    /// The same: the names of its nodes.
+    /// By level down to the last of `levels`, the names of its nodes.
     names: Vec<Names>,
 }
 
@@ -135,7 +135,7 @@ impl Query {
         self
     }
 
-    /// How many groups.
+    /// The number of groups.
     pub fn groups(&self) -> usize {
         self.counts.len()
     }
@@ -204,7 +204,7 @@ impl KeptNodes {
         (&self.names[level][node - tree.level_nodes(level).start], path.join("/"))
     }
 
-    /// How many nodes are kept.
+    /// The number of nodes that are kept.
     pub fn len(&self) -> usize {
         self.nodes.iter().map(|nodes| nodes.len()).sum()
     }
@@ -216,7 +216,7 @@ impl KeptNodes {
 }
 
 impl Asked {
-    /// `None` if nothing is asked.
+    /// Joins what is asked; `None` if nothing is.
     fn new(queries: Vec<Query>, nodes: Option<KeptNodes>) -> Option<Self> {
         if queries.is_empty() && nodes.is_none() {
             return None;
@@ -244,7 +244,7 @@ impl Asked {
         Some(Self { queries, nodes, digest: hex(hash.finalize()) })
     }
 
-    /// Groups of all queries.
+    /// The number of groups of all queries.
     pub fn groups(&self) -> usize {
         self.queries.iter().map(Query::groups).sum()
     }

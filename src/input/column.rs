@@ -104,7 +104,7 @@ impl Column {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the column: nothing more comes.
     pub fn finish(&mut self) {
         if let Self::Coded { names, .. } = self {
             names.index = HashTable::new();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// unless most names of its column are distinct.
 #[derive(Debug, Clone)]
 pub struct CsvTable {
-    /// Where it came from.
+    /// The path that the table came from.
     pub path: PathBuf,
     /// The header.
     pub columns: Vec<String>,
@@ -27,7 +27,7 @@ pub struct CsvTable {
 /// Which columns of a table are kept.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted<'a> {
-    /// Their names; `None` for all.
+    /// The names of the columns; `None` for all.
     columns: Option<HashSet<&'a str>>,
     /// The column of counts, if it is nothing else.
     count: Option<&'a str>,
@@ -62,7 +62,7 @@ impl Lines {
 }
 
 impl<'a> Wanted<'a> {
-    /// These columns, and one of counts.
+    /// Wants these columns, and one of counts.
     pub fn of(columns: impl IntoIterator<Item = &'a str>, count: &'a str) -> Self {
         let mut columns: HashSet<&str> = columns.into_iter().collect();
         let only = Some(count).filter(|count| !columns.contains(count));
@@ -70,7 +70,7 @@ impl<'a> Wanted<'a> {
         Self { columns: Some(columns), count: only }
     }
 
-    /// What a config reads of its table.
+    /// Wants what a config reads of its table.
     pub fn by(source: &'a DataSource) -> Self {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
         columns.extend(source.known.column.as_deref());
@@ -107,7 +107,7 @@ impl<'a> Wanted<'a> {
         Self::of(columns, &source.count)
     }
 
-    /// These columns too.
+    /// Wants these columns, too.
     pub fn and(mut self, more: impl IntoIterator<Item = &'a str>) -> Self {
         if let Some(columns) = &mut self.columns {
             for name in more {
@@ -119,7 +119,7 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// Whether it has a column.
+    /// Whether a column is wanted.
     pub fn takes(&self, name: &str) -> bool {
         self.columns.as_ref().is_none_or(|columns| columns.contains(name))
     }
@@ -143,7 +143,7 @@ impl CsvTable {
         Self::read_wanted(path, &Wanted::default())
     }
 
-    /// The same of some columns.
+    /// Reads the wanted columns of a CSV or parquet file. Refused: as by [`CsvTable::read`].
     pub fn read_wanted(path: &Path, wanted: &Wanted) -> Result<Self> {
         match Source::open(path)? {
             Source::Text(file) => Self::wanted_from_reader(path, file, wanted),
@@ -151,7 +151,7 @@ impl CsvTable {
         }
     }
 
-    /// A CSV file from anywhere; `path` is its name in messages.
+    /// Reads a CSV file from anywhere; `path` is its name in messages.
     ///
     /// Refused: no header, a repeated column, and with their lines quotes that are not closed, text behind a closing
     /// quote, a row of another length or of more than 16 MiB, text that is not UTF-8.
@@ -159,7 +159,8 @@ impl CsvTable {
         Self::wanted_from_reader(path, source, &Wanted::default())
     }
 
-    /// The same of some columns.
+    /// Reads the wanted columns of a CSV file from anywhere; `path` is its name in messages. Refused: as by
+    /// [`CsvTable::from_reader`].
     pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
         let mut rows = Rows::new(path, source)?;
         rows.next()?;
@@ -213,7 +214,7 @@ impl CsvTable {
         Ok(table)
     }
 
-    /// A table of columns in memory: names, and values row by row. `path`: its name in messages.
+    /// Makes a table of columns in memory: names, and values row by row. `path`: its name in messages.
     ///
     /// Refused: no column, a repeated one, columns of different lengths, a value that is missing in one that is wanted.
     pub fn from_columns<T: AsRef<str>>(
@@ -256,7 +257,7 @@ impl CsvTable {
         Ok(Self { path: path.to_owned(), columns, values, rows: 0, lines })
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -298,7 +299,7 @@ impl CsvTable {
         })
     }
 
-    /// The same rows with some columns alone. Refused: a missing column.
+    /// The table with some columns alone. Refused: a missing column.
     pub(super) fn only<'a>(&self, columns: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let Self { path, columns: header, rows, lines, .. } = self;
         let mut values: Vec<Column> = header.iter().map(|_| Column::Skipped).collect();

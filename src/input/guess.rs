@@ -27,20 +27,20 @@ const COUNTS: [&str; 16] = [
 /// Share of all pairs of values from which on two columns cross, where neither tells the other.
 const CROSSED: f64 = 0.5;
 
-/// A guess.
+/// What a table seems to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guess {
     /// The column of the counts.
     pub count: String,
     /// Columns that name a row, coarse to fine.
     pub keys: Vec<String>,
-    /// Whether they are levels of a hierarchy.
+    /// Whether the keys are levels of a hierarchy.
     pub nested: bool,
-    /// Whether all pairs of two columns are there, once.
+    /// Whether all pairs of values of two columns are there, once.
     pub margins: bool,
     /// Columns that say nothing: one value only, the same as another column, or no whole numbers; and why.
     pub left_out: Vec<(String, &'static str)>,
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
 }
 
@@ -125,7 +125,7 @@ impl Guess {
 struct Numbered {
     place: usize,
     numbers: Vec<u32>,
-    /// How many values.
+    /// The number of values.
     values: usize,
 }
 
@@ -172,7 +172,8 @@ mod tests {
         assert_eq!((codes.keys, codes.nested), (vec!["state".to_owned(), "county".to_owned()], true));
     }
 
-    /// As many columns as a file may have: each is compared with all others at once. Pair by pair that would be 200 million.
+    /// Columns may be as many as a file may have: each is compared with all others at once. Pair by pair that would be
+    /// 200 million.
     #[test]
     fn many_columns() {
         let columns = 20_000;

@@ -25,15 +25,15 @@ pub struct HierarchyTable {
 }
 
 impl HierarchyTable {
-    /// Of a table with one row per leaf.
+    /// Builds the hierarchy of a table with one row per leaf.
     ///
-    /// - `levels`: the columns that name a node on each level below the root, coarse to fine. A node is
-    ///   its whole path, so that equal names under different parents are different nodes.
+    /// - `levels`: the columns that name a node on each level below the root, coarse to fine. A node is its whole path,
+    ///   so that equal names under different parents are different nodes.
     /// - `count`: the column of the leaves' counts.
-    ///
-    /// Refused, with file and line: a missing column, an empty name (a leaf without a parent), a
-    /// duplicated leaf, a count that is not an integer >= 0, no row at all, a total beyond 2^53.
     /// - `filter`: rows to take: column and values.
+    ///
+    /// Refused, with file and line: a missing column, an empty name (a leaf without a parent), a duplicated leaf, a
+    /// count that is not an integer >= 0, no row at all, a total beyond 2^53.
     pub fn from_csv(
         table: CsvTable,
         levels: &[String],
@@ -43,7 +43,7 @@ impl HierarchyTable {
         Self::with_rows(table, levels, count, filter, |_, _| Ok(())).map(|(table, ())| table)
     }
 
-    /// The same, and what `rows` makes of the tree and, by row after the filter, its leaf.
+    /// Builds the hierarchy, and returns with it what `rows` makes of the tree and, by row after the filter, its leaf.
     pub(super) fn with_rows<T>(
         table: CsvTable,
         levels: &[String],

@@ -17,17 +17,17 @@ use std::path::Path;
 /// Confidential counts and what every release of them keeps.
 #[derive(Debug, Clone)]
 pub struct InvariantTable {
-    /// By entry: its name, the values of its columns joined by `/`.
+    /// By entry, its name: the values of its columns joined by `/`.
     pub names: Texts,
-    /// By entry.
+    /// By entry, its count.
     pub counts: Vec<i64>,
     /// Entries that are known, ascending: an equation each.
     pub known: Vec<u32>,
-    /// `A`.
+    /// The equations `A y = A x`.
     pub invariant: Linear,
-    /// `B y >= b`.
+    /// The inequalities `B y >= b`.
     pub inequalities: Inequalities,
-    /// The same on the noise.
+    /// The inequalities on the noise.
     pub region: Region,
     /// SHA-256 of the counts, the equations and the inequalities, in hexadecimal.
     pub digest: String,
@@ -62,7 +62,8 @@ impl InvariantTable {
         Self::with_rows(table, source).map(|(table, _)| table)
     }
 
-    /// The same of a table that was filtered, with the row of every entry; nodes of a `hierarchy` have none.
+    /// Builds the table and its invariant, and returns with them the row of every entry after the filter; nodes of a
+    /// `hierarchy` have none.
     pub(super) fn with_rows(
         table: CsvTable,
         source: &DataSource,
@@ -459,7 +460,8 @@ pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
     matrix_from_reader(path, file)
 }
 
-/// The same from anywhere; `path` is its name in messages. Refused: as [`CsvTable::from_reader`]; what is no integer.
+/// Reads a matrix from anywhere; `path` is its name in messages. Refused: as by [`CsvTable::from_reader`]; what is no
+/// integer.
 pub fn matrix_from_reader(path: &Path, source: impl std::io::Read) -> Result<Vec<Vec<i64>>> {
     let mut lines = Rows::new(path, source)?;
     let mut rows = Vec::new();

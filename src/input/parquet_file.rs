@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 /// A data file of either kind.
 pub(super) enum Source {
-    /// CSV.
+    /// A CSV file, with the bytes that were read ahead.
     Text(Chain<Cursor<Vec<u8>>, File>),
-    /// Parquet.
+    /// A parquet file.
     Parquet(File),
 }
 
 impl Source {
-    /// A file that begins with `PAR1` is parquet.
+    /// Opens a data file: one that begins with `PAR1` is parquet.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = files::open(path)?;
         let mut magic = Vec::new();
@@ -50,7 +50,7 @@ impl ParquetFile {
         Ok(Self { path: path.to_owned(), reader, columns })
     }
 
-    /// Rows, by the footer.
+    /// The number of rows, by the footer.
     pub fn rows(&self) -> usize {
         usize::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(usize::MAX)
     }

@@ -197,7 +197,7 @@ impl<'a, R: Read> Rows<'a, R> {
         self.begins
     }
 
-    /// How many fields the row has.
+    /// The number of fields of the row.
     pub fn len(&self) -> usize {
         self.ends.len()
     }

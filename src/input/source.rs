@@ -121,7 +121,7 @@ pub enum InvariantSpec {
 }
 
 impl InvariantSpec {
-    /// In words, if it is of equations.
+    /// The equations in words, if it is of equations.
     fn equation_words(&self) -> Option<String> {
         match self {
             Self::Total => Some("the total".to_owned()),
@@ -149,11 +149,11 @@ pub enum Bound {
 /// Which draws are written out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Keep {
-    /// None.
+    /// No draws.
     #[default]
     Nothing,
-    /// Those of all entries of a table, or of all levels of a tree.
+    /// The draws of all entries of a table, or of all levels of a tree.
     All,
-    /// Those of some levels of a tree, from 0 for the root; in this order, each once.
+    /// The draws of some levels of a tree, from 0 for the root; in this order, each once.
     Levels(Vec<usize>),
 }

@@ -13,7 +13,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// "hierarchy" or "table".
+    /// The kind of subject: "hierarchy" or "table".
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hierarchy(_) => "hierarchy",
@@ -21,7 +21,7 @@ impl Subject {
         }
     }
 
-    /// Levels with a noise scale of their own; a table has one.
+    /// The number of levels with a noise scale of their own; a table has one.
     pub fn levels(&self) -> usize {
         match self {
             Self::Hierarchy(table) => table.hierarchy.levels(),
@@ -29,7 +29,7 @@ impl Subject {
         }
     }
 
-    /// Levels, from the root's, that are known whole and not measured.
+    /// The number of levels, from the root's, that are known whole and not measured.
     pub fn known_levels(&self) -> usize {
         match self {
             Self::Hierarchy(table) => {
@@ -48,7 +48,7 @@ impl Subject {
         }
     }
 
-    /// Counts that are released, all levels together.
+    /// The number of counts that are released, all levels together.
     pub fn nodes(&self) -> usize {
         match self {
             Self::Hierarchy(table) => table.hierarchy.nodes(),
@@ -56,7 +56,7 @@ impl Subject {
         }
     }
 
-    /// Counts of one level, from 0.
+    /// The number of counts of one level, from 0.
     pub fn level_size(&self, level: usize) -> usize {
         match self {
             Self::Hierarchy(table) => table.hierarchy.level_nodes(level).len(),
@@ -72,7 +72,7 @@ impl Subject {
         }
     }
 
-    /// Whether what is kept of it leaves no count below 0.
+    /// Whether what every release keeps leaves no count below 0.
     pub fn implies_nonnegative(&self) -> bool {
         match self {
             Self::Hierarchy(_) => false,
@@ -88,7 +88,7 @@ impl Subject {
         }
     }
 
-    /// In words, for people.
+    /// The subject in words, for people.
     pub fn summary(&self) -> String {
         match self {
             Self::Hierarchy(table) => {

@@ -88,7 +88,7 @@ impl Started {
         Ok(Self { child, mark, gone: false })
     }
 
-    /// Kills it, and all that it has started.
+    /// Kills the program, and all that it has started.
     pub(super) fn kill(&mut self) {
         if !self.gone {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
@@ -97,7 +97,7 @@ impl Started {
         end_marked(&self.mark);
     }
 
-    /// The same; it is gone then.
+    /// Ends the program and all that it has started, and waits for it: it is gone then.
     pub(super) fn end(&mut self) {
         if self.gone {
             return;
@@ -130,8 +130,8 @@ pub fn end_all() {
     end_marked(&mark);
 }
 
-/// The same just before this process exits while threads may still draw: nothing is started any more, and who loses a
-/// program by it waits (`wait_if_ending`).
+/// Ends all programs just before this process exits while threads may still draw: nothing is started any more, and a
+/// thread that loses a program by it waits (`wait_if_ending`).
 pub fn end_for_good() {
     locked(&ALL).ending = true;
     end_all();
@@ -210,7 +210,7 @@ mod tests {
         (started, numbers)
     }
 
-    /// Whatever group or session they are in; others stay.
+    /// What a program has started ends with it, whatever group or session it is in; others stay.
     #[test]
     fn what_a_program_has_started_ends_with_it() {
         if !cfg!(target_os = "linux") {

@@ -27,13 +27,13 @@ struct Shared {
     command: Vec<String>,
     folder: PathBuf,
     timeout: Duration,
-    /// Those that nobody speaks to.
+    /// Programs that nobody speaks to.
     idle: Mutex<Vec<Talk>>,
-    /// By options the words of its first answer to them.
+    /// By options, the words of the first answer to them.
     met: Mutex<BTreeMap<Options, Vec<String>>>,
 }
 
-/// Names and values.
+/// Options: names and values.
 type Options = Vec<(String, String)>;
 
 impl Shared {
@@ -66,8 +66,8 @@ type Key = (u32, Vec<String>, PathBuf, u64, String);
 static PROGRAMS: Mutex<BTreeMap<Key, Arc<Program>>> = Mutex::new(BTreeMap::new());
 
 impl Program {
-    /// A command with its arguments, run in a folder. `timeout`: for each of its answers; `identity`: what else decides
-    /// its releases. The same for the same.
+    /// A command with its arguments, run in a folder; one program for the same ones. `timeout`: for each of its
+    /// answers; `identity`: what else decides its releases.
     pub fn of(command: &[String], folder: &Path, timeout: Duration, identity: &str) -> Arc<Self> {
         let (command, folder) = (command.to_vec(), folder.to_owned());
         // A process that was forked has programs of its own.
@@ -340,7 +340,7 @@ impl Talk {
         watched.late
     }
 
-    /// Ends it; what happened, with its last words.
+    /// Ends the program; says what happened, with its last words.
     fn end(self, why: &str) -> String {
         let late = locked(&self.watched.0).late;
         let why = match late {

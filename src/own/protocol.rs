@@ -80,9 +80,9 @@ pub(super) fn release(out: &mut impl Write, number: u64, seeds: &[u64], counts: 
 
 /// What went wrong with an answer.
 pub(super) enum Wrong {
-    /// It ended, or could not be read.
+    /// The program ended, or could not be read.
     Ended(String),
-    /// It says so.
+    /// The program says itself that something is wrong.
     Said(String),
 }
 

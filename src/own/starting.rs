@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 
-/// The program, and its first arguments, through which others are started, so that they end with this one.
+/// The program that starts others, with its first arguments: started through it, they end with this process.
 static SUPERVISOR: OnceLock<Vec<OsString>> = OnceLock::new();
-/// The hidden verb of it.
+/// The hidden verb of that program.
 pub const VERB: &str = "own-method";
 
 /// From now on programs are started through this one's hidden verb, and end when it ends, however it does.
@@ -20,7 +20,8 @@ pub fn supervise() {
     }
 }
 
-/// The same through a program with its first arguments, which has our hidden verb. The first that is set stays.
+/// From now on programs are started through a program with its first arguments, which has our hidden verb. The first
+/// that is set stays.
 pub fn supervise_by(program: Vec<OsString>) {
     if cfg!(target_os = "linux") && !program.is_empty() {
         let _ = SUPERVISOR.set(program);

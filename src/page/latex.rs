@@ -2,7 +2,7 @@
 
 use super::{Page, Part, Table, shown};
 
-/// A page.
+/// Writes a page in LaTeX.
 pub(super) fn of(page: &Page) -> String {
     let mut out = "% \\usepackage{booktabs}\n\n".to_owned();
     let mut caption = String::new();

@@ -3,7 +3,7 @@
 use super::text::{aligned, widths};
 use super::{Page, Part, Table, shown};
 
-/// A page.
+/// Writes a page in markdown.
 pub(super) fn of(page: &Page) -> String {
     let part = |part: &Part| match part {
         Part::Figure(_) => String::new(),
@@ -42,7 +42,8 @@ fn line(text: &str) -> String {
     out
 }
 
-/// The same in a cell. Behind a backslash another one would not keep a bar from ending it.
+/// Text of a cell, escaped as by [`line()`], in which a bar does not end the cell. Behind a backslash another one would
+/// not keep a bar from ending it.
 fn cell(text: &str) -> String {
     line(text).replace("\\|", "\\&#124;").replace('|', "\\|")
 }

@@ -38,11 +38,11 @@ const TITLES: usize = 8;
 /// A table of words. The first columns say what a row is about, the others what is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// So many columns say what a row is about.
+    /// The number of columns, from the first, that say what a row is about.
     pub keys: usize,
     /// Names of the columns; one may have several lines.
     pub header: Vec<String>,
-    /// Row by row.
+    /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -71,9 +71,9 @@ fn is_number(cell: &str) -> bool {
 pub enum Part {
     /// What the parts behind it are about.
     Heading {
-        /// In a few words.
+        /// The heading, in a few words.
         text: String,
-        /// Whether a reader wants to see it first.
+        /// Whether a reader wants to see the parts behind it first.
         main: bool,
     },
     /// A table.
@@ -91,17 +91,17 @@ pub enum Part {
 pub struct Page(Vec<Part>);
 
 impl Page {
-    /// A page of this heading.
+    /// A page with this heading.
     pub fn headed(heading: impl Into<String>) -> Self {
         Self(vec![Part::Heading { text: heading.into(), main: false }])
     }
 
-    /// The same for what a reader wants to see first.
+    /// A page with this heading, for what a reader wants to see first.
     pub fn main(heading: impl Into<String>) -> Self {
         Self(vec![Part::Heading { text: heading.into(), main: true }])
     }
 
-    /// The same, and a table; `keys` of its columns say what a row is about.
+    /// Adds a table; `keys` of its columns say what a row is about.
     pub fn table<S: Into<String>>(
         mut self,
         keys: usize,
@@ -113,7 +113,8 @@ impl Page {
         self
     }
 
-    /// The same table; what is the same in all of several rows is said once, below it, but for what a row is about.
+    /// Adds a table, in which what is the same in all of several rows is said once, below it, but for what a row is
+    /// about.
     pub fn table_once<S: Into<String>>(
         self,
         keys: usize,
@@ -131,7 +132,7 @@ impl Page {
         self.table(keys, some(&header), rows.iter().map(some).collect()).text(told)
     }
 
-    /// The same, and a paragraph, if there is anything to say.
+    /// Adds a paragraph, if there is anything to say.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
@@ -140,12 +141,12 @@ impl Page {
         self
     }
 
-    /// Whether it says nothing.
+    /// Whether the page says nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The same, and a list, if there is anything to say.
+    /// Adds a list, if there is anything to say.
     pub fn list(mut self, entries: Vec<String>) -> Self {
         if !entries.is_empty() {
             self.0.push(Part::List(entries));
@@ -153,18 +154,18 @@ impl Page {
         self
     }
 
-    /// The same, and a figure.
+    /// Adds a figure.
     pub fn figure(mut self, figure: Figure) -> Self {
         self.0.push(Part::Figure(Box::new(figure)));
         self
     }
 
-    /// Its figures.
+    /// The figures of the page.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.0.iter().filter_map(|part| if let Part::Figure(figure) = part { Some(&**figure) } else { None })
     }
 
-    /// The same; of figures of one name the later ones are numbered.
+    /// Numbers the later ones of figures that have one name.
     pub fn told_apart(mut self) -> Self {
         let mut names: Vec<String> = Vec::new();
         for part in &mut self.0 {
@@ -180,14 +181,14 @@ impl Page {
         self
     }
 
-    /// The same, and another page behind it.
+    /// Adds the parts of another page.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// What a reader wants to see first, with so many rows of tables in all; of the rest the headings. The first table is cut there, others
-    /// are there whole or not. `rest`: what shows all.
+    /// A summary: what a reader wants to see first, with so many rows of tables in all; of the rest the headings. The
+    /// first table is cut there, others are there whole or not. `rest`: what shows all.
     pub fn summary(&self, rows: usize, rest: &str) -> Self {
         let (mut page, mut others, mut left) = (Self::default(), Vec::new(), rows);
         for section in self.0.chunk_by(|_, next| !matches!(next, Part::Heading { .. })) {
@@ -229,22 +230,22 @@ impl Page {
         page.text(behind).list(others)
     }
 
-    /// Its parts.
+    /// The parts of the page.
     pub fn parts(&self) -> &[Part] {
         &self.0
     }
 
-    /// For a terminal of so many columns: no line but a word that has no place to break it is longer.
+    /// The page for a terminal of so many columns: no line but a word that has no place to break it is longer.
     pub fn to_text(&self, width: usize) -> String {
         text::of(self, width)
     }
 
-    /// The tables for a paper.
+    /// The tables of the page in LaTeX, for a paper.
     pub fn to_latex(&self) -> String {
         latex::of(self)
     }
 
-    /// As markdown, in which nothing of others is a tag or a link.
+    /// The page in markdown, in which nothing of others is a tag or a link.
     pub fn to_markdown(&self) -> String {
         markdown::of(self)
     }

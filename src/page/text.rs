@@ -18,7 +18,7 @@ pub fn terminal() -> usize {
     }
 }
 
-/// A page.
+/// Writes a page for a terminal.
 pub(super) fn of(page: &Page, width: usize) -> String {
     let entry = |text: &String| broken(&line(&format!("- {text}")), width, "  ") + "\n";
     let part = |part: &Part| match part {

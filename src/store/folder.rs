@@ -35,21 +35,22 @@ pub struct RunFolder {
 /// Whether a run has to be made.
 #[derive(Debug)]
 pub enum Claim {
-    /// The folder is ours to fill.
+    /// The folder has to be filled by this process.
     New(Box<RunFolder>),
-    /// It holds the complete run of this very config.
+    /// The folder holds the complete run of this very config.
     Complete(Box<Manifest>),
 }
 
 /// What becomes of what earlier processes have left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Earlier {
-    /// Nothing may be left.
+    /// Nothing of earlier processes may be there.
     #[default]
     Refused,
-    /// It is taken up.
+    /// What is there is taken up.
     Resumed,
-    /// It is taken up, but for parts that failed: those are made again, also in a run that is complete otherwise.
+    /// What is there is taken up, but for parts that failed: those are made again, also in a run that is complete
+    /// otherwise.
     Retried,
 }
 
@@ -290,7 +291,7 @@ impl RunFolder {
         Ok(file)
     }
 
-    /// A declared table: begins it, or goes on with it.
+    /// Begins a declared table, or goes on with it.
     pub fn table<R: Record>(&self) -> Result<TableFile<'_, R>> {
         let mut open = locked(&self.open);
         let file = match open.get(R::FILE) {
@@ -355,7 +356,7 @@ impl RunFolder {
         Ok(self)
     }
 
-    /// What is done already.
+    /// The journal of what is done already.
     pub fn journal(&self) -> &Journal {
         self.journal.as_ref().expect("it is removed by the commit alone")
     }

@@ -29,7 +29,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of a run by this tool.
+    /// The identity of a run by this tool.
     pub fn new(config_hash: &str, data_digest: &str) -> Self {
         let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("CONGENIAL_GIT_COMMIT"));
         Self {
@@ -81,7 +81,7 @@ pub struct Journal {
 /// The log of this process.
 #[derive(Debug, Default)]
 struct Log {
-    /// Not before something is written.
+    /// The file of the log; none before something is written.
     file: Option<File>,
     number: usize,
     /// Bytes in the file, all of them whole records.
@@ -124,7 +124,7 @@ impl Journal {
         Self::open_for(partial, identity, String::new())
     }
 
-    /// The same for one of many shards, which reads what it has left itself: no other has its batches.
+    /// Opens the journal for one of many shards, which reads what it has left itself: no other has its batches.
     pub fn of_shard(partial: &Path, identity: &Identity, shard: u64, of: u64) -> Result<Self> {
         Self::open_for(partial, identity, format!("shard-{shard}-of-{of}-"))
     }
@@ -253,7 +253,7 @@ impl Journal {
         replace(&self.folder, &format!("shard-{shard}-of-{of}.begun"), b"")
     }
 
-    /// Whether nothing but its identity is here.
+    /// Whether the journal holds nothing but its identity.
     pub fn is_untouched(&self) -> bool {
         let is_identity =
             |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == IDENTITY);
@@ -290,12 +290,12 @@ impl Journal {
         replace(folder, name, content)
     }
 
-    /// Where a batch of an earlier process is.
+    /// The place of a batch of an earlier process.
     pub fn find(&self, key: BatchKey) -> Option<Spot> {
         self.index.get(&key).copied()
     }
 
-    /// Batches of earlier processes.
+    /// The number of batches of earlier processes.
     pub fn batches(&self) -> usize {
         self.index.len()
     }
@@ -475,7 +475,7 @@ fn batch(record: &[u8]) -> Batch {
     Batch { rows: rows.to_vec(), error }
 }
 
-/// In the order of their names. Errors: files.
+/// The logs of a journal, in the order of their names. Errors: files.
 fn logs_in(journal: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     let mut logs = Vec::new();
     for file in files::listed(journal)? {
@@ -573,7 +573,7 @@ mod tests {
         assert_eq!(open().batches(), 2);
     }
 
-    /// Those before it stay.
+    /// Records before one that was cut stay.
     #[test]
     fn a_record_that_was_cut_is_none() {
         let kept = Kept::new();
@@ -601,7 +601,8 @@ mod tests {
         }
     }
 
-    /// With a magic word that is cut in two by what is read at once.
+    /// Records behind one that is long beyond measure are found again, with a magic word that is cut in two by what is
+    /// read at once.
     #[test]
     fn what_stands_behind_a_record_long_beyond_measure_is_found_again() {
         let kept = Kept::new();
@@ -631,7 +632,7 @@ mod tests {
         }
     }
 
-    /// The same records under another identity.
+    /// Records under another identity do not count.
     #[test]
     fn records_of_another_run_do_not_count() {
         let kept = Kept::new();

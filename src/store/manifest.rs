@@ -85,7 +85,7 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct DataSet {
-    /// Its name in the config.
+    /// The name of the data set in the config.
     pub name: String,
     pub data: String,
     pub data_digest: String,
@@ -98,14 +98,14 @@ pub struct DataSet {
 /// A file of a run, byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDigest {
-    /// Its bytes.
+    /// The number of bytes of the file.
     pub bytes: u64,
-    /// SHA-256 of them, in hexadecimal.
+    /// SHA-256 of the bytes, in hexadecimal.
     pub sha256: String,
 }
 
 impl FileDigest {
-    /// That of a file as it is on the disk. Errors: as `files::open`.
+    /// The digest of a file as it is on the disk. Errors: as `files::open`.
     pub fn of(path: &Path) -> Result<Self> {
         let (mut file, mut hash) = (files::open(path)?, Sha256::new());
         let (mut buffer, mut bytes) = (vec![0; 1 << 18], 0);
@@ -124,13 +124,13 @@ impl FileDigest {
 /// A shard that came to its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardRecord {
-    /// Which one, from 1.
+    /// The number of the shard, from 1.
     pub shard: u64,
-    /// Of how many.
+    /// The number of all shards.
     pub of: u64,
-    /// Batches that were its own.
+    /// The number of batches that were its own.
     pub batches: usize,
-    /// The process.
+    /// The process that drew them.
     #[serde(flatten)]
     pub process: Process,
 }
@@ -149,9 +149,9 @@ pub struct Lattice {
 pub struct About {
     /// Name of the run.
     pub name: String,
-    /// The study.
+    /// The kind of study.
     pub study: &'static str,
-    /// Its subject.
+    /// The kind of subject of the study.
     pub subject: &'static str,
     /// Hash of the config.
     pub config_hash: String,
@@ -163,9 +163,9 @@ pub struct About {
     pub lattice: Option<Lattice>,
     /// Names of the levels of a hierarchy.
     pub levels: Vec<String>,
-    /// The data, and what every release keeps, in words.
+    /// The data in words.
     pub data: String,
-    /// See `data`.
+    /// What every release keeps, in words.
     pub invariant: String,
     /// Counts of a release.
     pub counts: usize,
@@ -197,7 +197,7 @@ impl Manifest {
         }
     }
 
-    /// The same of one of its data sets; all of it if it has none of this name.
+    /// The manifest with what it says of one of its data sets; all of it if it has none of this name.
     pub fn of_data(&self, name: &str) -> Self {
         let one = self.clone();
         match self.data_sets.iter().find(|set| set.name == name).cloned() {

@@ -10,15 +10,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub struct Process {
     /// Name of the machine.
     pub host: String,
-    /// What its processor calls itself; empty if unknown.
+    /// The name that the processor has for itself; empty if unknown.
     pub cpu: String,
     /// What the processor can do beyond its architecture's least, as far as it matters to speed. No number depends on it.
     pub cpu_features: Vec<String>,
     /// Threads of the pool.
     pub threads: usize,
-    /// Start and end by the machine's clock, UTC.
+    /// The start by the machine's clock, UTC.
     pub started: String,
-    /// See `started`. A clock that was set back may put it before the start; `seconds` does not know of that.
+    /// The end by the machine's clock, UTC. A clock that was set back may put it before the start; `seconds` does not
+    /// know of that.
     pub finished: String,
     /// Wall-clock time by a clock that nobody sets.
     pub seconds: f64,
@@ -36,17 +37,17 @@ pub struct Started {
 }
 
 impl Started {
-    /// Begins now.
+    /// Notes that the process begins now.
     pub fn now(threads: usize) -> Self {
         Self { threads, at: SystemTime::now(), clock: Instant::now() }
     }
 
-    /// Seconds since then.
+    /// The seconds since it began.
     pub fn seconds(&self) -> f64 {
         self.clock.elapsed().as_secs_f64()
     }
 
-    /// Ends now.
+    /// Notes that the process ends now.
     pub fn end(self) -> Process {
         let host = of_the_kernel("/proc/sys/kernel/hostname").or_else(|| std::env::var("HOSTNAME").ok());
         let cpu = of_the_kernel("/proc/cpuinfo").and_then(|text| {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 pub struct Run {
     /// The folder.
     pub folder: PathBuf,
-    /// Its manifest.
+    /// The manifest of the run.
     pub manifest: Manifest,
-    /// What of its tables is read; all if nothing is said.
+    /// What of the run's tables is read; all if nothing is said.
     view: Option<View>,
 }
 
@@ -72,12 +72,13 @@ impl Run {
         Self { folder: self.folder.clone(), manifest: self.manifest.of_data(data), view }
     }
 
-    /// Where a file of the run is; `None` if the manifest lists none of this name: what it does not list, no hash covers.
+    /// The path of a file of the run; `None` if the manifest lists none of this name: what it does not list, no hash
+    /// covers.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.manifest.files.contains_key(name).then(|| self.folder.join(name))
     }
 
-    /// The same of a file that every run has. Errors: the manifest does not list it.
+    /// The path of a file that every run has. Errors: the manifest does not list it.
     pub fn path(&self, name: &str) -> Result<PathBuf> {
         self.file(name).ok_or_else(|| Failure::data(&self.folder, format!("the run has no file `{name}`")))
     }
@@ -92,7 +93,8 @@ impl Run {
         self.while_true(|row| each(row).map(|()| true))
     }
 
-    /// The same, as long as `each` returns true.
+    /// Goes through the rows of a table as long as `each` returns true; through none if the run has no such table.
+    /// Errors: the file, and of `each`.
     pub fn while_true<R: Record>(&self, each: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let Some(path) = self.file(R::FILE).filter(|_| self.has::<R>()) else { return Ok(()) };
         let reader = Reader::open(&path)?;

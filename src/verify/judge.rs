@@ -58,7 +58,8 @@ fn formula(law: LawKind, scale: f64) -> Formula {
     }
 }
 
-/// By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which discrete laws keep.
+/// Compares a sample with a law by the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which
+/// discrete laws keep.
 fn against_law(what: String, values: &[f64], law: &Distribution) -> Comparison {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
@@ -67,14 +68,14 @@ fn against_law(what: String, values: &[f64], law: &Distribution) -> Comparison {
     Comparison { what, p, figure: format!("KS {distance:.4}") }
 }
 
-/// One statistic of two samples.
+/// Compares one statistic of two samples.
 fn against_draws(what: String, a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> Comparison {
     let Agreement { distance, p, .. } = Agreement::of(&[sorted(a)], &[sorted(b)]);
     Comparison { what, p, figure: format!("KS {distance:.4} of two samples") }
 }
 
-/// A mean against its value, by Bernstein's inequality for terms within `width` standard deviations of their mean; `slack`:
-/// relative error of the value; `unit`: the least that a value differs from 0 by, 0 for reals.
+/// Compares a mean with its value, by Bernstein's inequality for terms within `width` standard deviations of their
+/// mean; `slack`: relative error of the value; `unit`: the least that a value differs from 0 by, 0 for reals.
 fn against_mean(
     what: String,
     values: impl Iterator<Item = f64>,
@@ -100,7 +101,7 @@ fn samplers(laws: &[Formula]) -> Result<Vec<Sampler>, String> {
     all.ok_or_else(|| "its law is too wide to be drawn from a table, or no product".into())
 }
 
-/// Of the noise of one node, by its formula.
+/// The variance of the noise of one node, by its formula.
 fn variance(law: Formula) -> f64 {
     match law {
         Formula::Laplace(scale) => 2.0 * scale * scale,

@@ -22,27 +22,27 @@ pub use told::TOLD;
 /// What was found of one method under one law.
 #[derive(Debug)]
 pub struct Checked {
-    /// The cell of the grid that stands for it: the first.
+    /// The cell of the grid that stands for the method and the law: the first.
     pub cell: Cell,
-    /// Releases that were drawn.
+    /// The number of releases that were drawn.
     pub releases: u64,
-    /// Of those, how many keep the invariant; `None` for a method that does not promise it.
+    /// The number of these releases that keep the invariant; `None` for a method that does not promise it.
     pub kept: Option<u64>,
-    /// What it was compared with.
+    /// What the releases were compared with.
     pub oracle: Oracle,
-    /// The same method, law and scales against laws that are computed in full: on the config's own counts where that is
-    /// possible, and on small systems of the same kind.
+    /// Comparisons of the same method, law and scales with laws that are computed in full: on the config's own counts
+    /// where that is possible, and on small systems of the same kind.
     pub computed: Vec<OnSystem>,
-    /// Why it could not be drawn.
+    /// Why the method could not be drawn.
     pub error: Option<String>,
 }
 
 /// What was found on one system.
 #[derive(Debug)]
 pub struct OnSystem {
-    /// The system.
+    /// The name of the system.
     pub name: String,
-    /// Comparisons of its releases with the law computed another way; why there are none.
+    /// Comparisons of its releases with the law computed another way, or why there are none.
     pub comparisons: std::result::Result<Vec<Comparison>, String>,
     /// What must not happen on a system that is served: a broken invariant, a panic.
     pub broken: Option<String>,
@@ -55,7 +55,7 @@ impl OnSystem {
         all.iter().map(|one| one.p).min_by(f64::total_cmp).map(|p| (p * all.len() as f64).min(1.0))
     }
 
-    /// Of an outcome of a cell on a subject; `steps`: of the oracle's work.
+    /// Compares an outcome of a cell on a subject. `steps`: of the oracle's work.
     pub fn new(name: &str, cell: &Cell, subject: &Subject, outcome: &Outcome, steps: u64) -> Self {
         let broken = |error: &&String| {
             error.contains("violates its invariant") || error.contains("a bug of congenial")
@@ -75,21 +75,21 @@ impl OnSystem {
     }
 }
 
-/// What is to be said of a method.
+/// The verdict on a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// It agrees with everything that it was compared with.
+    /// The method agrees with everything that it was compared with.
     Fine,
-    /// It keeps what it promises; nothing tells whether its law is right.
+    /// The method keeps what it promises; nothing tells whether its law is right.
     NotCompared,
-    /// Something speaks against it.
+    /// Something speaks against the method.
     Wrong,
 }
 
 /// Another way to the same law.
 #[derive(Debug)]
 pub enum Oracle {
-    /// There is none here: why.
+    /// There is no oracle here, for this reason.
     None(String),
     /// Draws by another method.
     Method(String, Agreement),
@@ -103,7 +103,7 @@ pub enum Oracle {
 pub const LEVEL: f64 = 1e-6;
 
 impl Checked {
-    /// What is to be said of the method.
+    /// The verdict on the method.
     pub fn finding(&self) -> Finding {
         let agrees = match &self.oracle {
             Oracle::None(_) => None,
@@ -126,7 +126,7 @@ impl Checked {
 
 /// Releases of a method that draws at once, and of a chain.
 const RELEASES: [u64; 2] = [1000, 100];
-/// Of those, how many are drawn again by a method that is not ours.
+/// The number of these releases that a method which is not ours draws again.
 const AGAIN: u64 = 37;
 
 /// Checks a plan. Coupled chains are checked as chains of `SWEEPS` sweeps or `STEPS` steps.
@@ -272,7 +272,7 @@ impl Watch for Stage<'_> {
     }
 }
 
-/// Of so many comparisons, one after the other.
+/// Tells how many of so many comparisons are done, one after the other.
 fn progress<'a>(title: &'static str, words: &'static str, total: usize, manner: &Manner<'a>) -> Progress<'a> {
     Progress::new(title, vec![Kind { words, total: total as u64, shared: false }], manner)
 }

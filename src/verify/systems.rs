@@ -12,16 +12,16 @@ use std::path::Path;
 /// A config and its table, as they would be read from files.
 #[derive(Debug, Clone)]
 pub struct System {
-    /// What it is, for people.
+    /// What the system is, for people.
     pub name: String,
-    /// TOML.
+    /// The config, in TOML.
     pub config: String,
-    /// CSV.
+    /// The table, in CSV.
     pub table: String,
 }
 
 impl System {
-    /// The plan. Errors: what a config is refused for.
+    /// Plans the system. Errors: what a config is refused for.
     pub fn plan(&self) -> Result<Plan> {
         match study::read(Path::new("system.toml"), &self.config, &[])? {
             Document::Grid(mut configs) => {
@@ -107,7 +107,7 @@ fn pick<'a, T>(rng: &mut Stream, from: &'a [T]) -> &'a T {
     &from[below(rng, from.len() as u64) as usize]
 }
 
-/// Between the bounds, evenly on a logarithmic scale.
+/// A random number between the bounds, evenly on a logarithmic scale.
 fn spread(rng: &mut Stream, low: f64, high: f64) -> f64 {
     low * libm::exp(open01(rng) * libm::log(high / low))
 }

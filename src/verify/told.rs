@@ -17,7 +17,7 @@ pub const TOLD: [&str; 10] = [
 ];
 
 impl Checked {
-    /// In words, in the order of [`TOLD`].
+    /// What was found in words, in the order of [`TOLD`].
     pub fn told(&self) -> [String; 10] {
         let (oracle, p) = match &self.oracle {
             Oracle::None(_) => ("-".to_owned(), "-".to_owned()),

@@ -57,7 +57,7 @@ fn chain<K: Dispersed<Value = i64>>(
     effective
 }
 
-/// The same problem by the interior-point solver, from the numbers to the solution.
+/// Solves the least squares of the simplex by the interior-point solver, from the numbers to the solution.
 fn interior(u: &[f64], lower: &[f64], rows: &[Vec<u32>]) -> Vec<f64> {
     let n = u.len();
     let (mut places, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());

@@ -68,7 +68,7 @@ fn margins() -> Linear {
     Linear::margins(4, 4).expect("a table")
 }
 
-/// After a first run.
+/// Runs once before it is counted, in which scratch space grows.
 fn again(mut run: impl FnMut() + 'static) -> Run {
     run();
     Box::new(run)
@@ -89,7 +89,7 @@ fn sample<L: Law>(law: L) -> Run {
     repeat(MANY, move |rng| sampler.draw(rng))
 }
 
-/// Without a table.
+/// Draws without a table.
 fn sample_wide<L: Law>(law: L) -> Run {
     repeat(MANY, move |rng| law.sample(rng))
 }

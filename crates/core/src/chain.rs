@@ -7,9 +7,9 @@ use crate::rng::{Rng, Stream};
 /// What a chain leaves behind beside its last state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainRecord {
-    /// Steps made.
+    /// The number of steps made.
     pub steps: u64,
-    /// Steps that changed the state.
+    /// The number of steps that changed the state.
     pub moves: u64,
     /// Recorded statistics, one trace each, from the second half of the chain at equal distances.
     pub traces: Vec<Vec<f64>>,
@@ -18,32 +18,32 @@ pub struct ChainRecord {
 /// A chain on its way.
 #[derive(Debug, Clone)]
 pub struct Chain<S, R> {
-    /// Its state.
+    /// The current state.
     pub state: S,
-    /// The stream of its moves.
+    /// The random stream of the chain's moves.
     pub rng: R,
-    /// Steps that changed the state.
+    /// The number of steps that changed the state.
     pub moves: u64,
 }
 
 /// Where a chain has come to.
 #[derive(Debug)]
 pub(crate) struct End<S> {
-    /// Its last state: of a chain that never moved its start, and no release.
+    /// The last state: for a chain that never moved its start, and no release.
     state: S,
-    /// What it leaves beside.
+    /// What the chain leaves beside its last state.
     pub(crate) record: ChainRecord,
     /// Whether the kernel rejects, and no step changed the state, or an independent part of it.
     stuck: bool,
 }
 
 impl<S> End<S> {
-    /// Its release; `None` if it never moved.
+    /// The release; `None` if the chain never moved.
     pub(crate) fn release(&self) -> Option<&S> {
         (!self.stuck).then_some(&self.state)
     }
 
-    /// Errors: it never moved.
+    /// The last state and the record. Errors: the chain never moved.
     fn moved(self) -> Result<(S, ChainRecord)> {
         match self.stuck {
             true => Err(Error::NeverMoved { steps: self.record.steps }),
@@ -53,7 +53,7 @@ impl<S> End<S> {
 }
 
 impl<S, R: Rng> Chain<S, R> {
-    /// At its start.
+    /// A chain at its start, with the stream of its moves.
     pub fn new(state: S, rng: R) -> Self {
         Self { state, rng, moves: 0 }
     }
@@ -145,6 +145,28 @@ pub fn visit_all<K: Kernel>(
 ///
 /// Errors: [`Error::NeverMoved`] if the kernel rejects and no step changed the state (or an independent part of it): such a chain would
 /// release its start. (Refusing Gibbs chains that drew their start again would bias the law.)
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::chain;
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{Dispersed, LatticeMetropolis, Start};
+/// use congenial_core::lattice::BasisKind;
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let law = DoubleGeometric::new(2.0)?;
+/// let kernel = LatticeMetropolis::new(&Linear::margins(2, 3)?, law, 0.3, BasisKind::Reduced)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let start = kernel.start(Start::OverDispersed, &mut rng)?;
+/// // The norm is recorded 100 times over the second half.
+/// let norm = |z: &[i64], put: &mut dyn FnMut(usize, f64)| put(0, z.iter().map(|z| z.abs() as f64).sum());
+/// let (_, record) = chain::run(&kernel, start, 1000, 100, &mut rng, norm)?;
+/// assert_eq!((record.steps, record.traces[0].len()), (1000, 100));
+/// assert!(record.moves > 0 && record.moves < 1000);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub fn run<K: Kernel, R: Rng + ?Sized>(
     kernel: &K,
     start: K::State,

@@ -22,21 +22,21 @@ pub enum Noise {
 /// What is done with the noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Operation {
-    /// Nothing.
+    /// Nothing is done: the noise stays free.
     Free,
-    /// Conditioning on the equations.
+    /// The noise is conditioned on the equations.
     Conditioned,
-    /// Least squares.
+    /// The noise is projected by least squares.
     L2,
-    /// The L1 image of [`crate::imaging::LatticeL1`].
+    /// The noise is moved to the L1 image of [`crate::imaging::LatticeL1`].
     L1 {
-        /// Its beta.
+        /// The share beta of the image.
         beta: f64,
     },
 }
 
 impl Noise {
-    /// `Var(z)`.
+    /// The variance `Var(z)` of one value, in counts squared.
     pub fn variance(self) -> f64 {
         match self {
             Self::Laplace(lambda) => 2.0 * lambda * lambda,
@@ -65,6 +65,20 @@ impl Noise {
 ///
 /// Conditioning Laplace noise on one total gives `(2n - 1)/(2(n + 1)) < 1` times the variance of least squares for
 /// every n: the conjecture of "Two views", section 4. `None` for everything else.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::closed_form::{Noise, Operation, variance};
+/// use congenial_core::invariant::Linear;
+///
+/// // Three entries with one total, Laplace noise with lambda 1 (variance 2).
+/// let component = Linear::total(3)?.whole();
+/// let of = |operation| variance(Noise::Laplace(1.0), operation, &component, 1).unwrap();
+/// assert!((of(Operation::L2) - 4.0 / 3.0).abs() < 1e-15);
+/// assert!((of(Operation::Conditioned) - 5.0 / 6.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub fn variance(noise: Noise, operation: Operation, component: &Component, rank: usize) -> Option<f64> {
     let n = component.entries.len() as f64;
     let least_squares = noise.variance() * (n - rank as f64) / n;
@@ -158,6 +172,8 @@ enum Of {
 }
 
 impl EntryOfTotal {
+    /// Finds the law of the first of so many entries.
+    ///
     /// - `lambda`: of the Laplace noise, `2/epsilon` in the first paper.
     ///
     /// `None` for an operation and a number of entries without such a law.
@@ -201,12 +217,12 @@ impl EntryOfTotal {
         (w * a.0 + (1.0 - w) * b.0, w * a.1 + (1.0 - w) * b.1)
     }
 
-    /// `P(z <= x)`.
+    /// The distribution function `P(z <= x)`.
     pub fn cdf(&self, x: f64) -> f64 {
         if x < 0.0 { self.right(-x).0 } else { 1.0 - self.right(x).0 }
     }
 
-    /// The density.
+    /// The density at x.
     pub fn density(&self, x: f64) -> f64 {
         self.right(x.abs()).1
     }

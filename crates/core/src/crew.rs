@@ -9,7 +9,7 @@ pub trait Crew: Sync {
     fn run(&self, number: usize, work: &(dyn Fn(Range<usize>) + Sync));
 }
 
-/// The thread that asks.
+/// A crew of one: the thread that asks does all tasks itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Alone;
 
@@ -20,7 +20,7 @@ impl Crew for Alone {
 }
 
 impl dyn Crew + '_ {
-    /// The results of all tasks, in their order. `work` is given a scratch that tasks before it may have used.
+    /// Does all tasks, and gives their results in order. `work` is given a scratch that tasks before it may have used.
     pub fn each<T: Send, S: Default, R: Send>(
         &self,
         tasks: Vec<T>,

@@ -43,19 +43,19 @@ pub enum Error {
     TooLarge {
         /// The table.
         what: String,
-        /// Its size; 10^18 says that or more.
+        /// The size of the table; 10^18 says that or more.
         needed: u64,
         /// The limit.
         limit: u64,
         /// What is counted.
         unit: &'static str,
     },
-    /// The same of a method in whose place another serves.
+    /// The method does not serve this, and another one does.
     #[error("{why}; `{instead}` serves it")]
     Instead {
-        /// Why the method does not.
+        /// Why the method does not serve it.
         why: Box<Error>,
-        /// The one that does.
+        /// The method that serves it.
         instead: &'static str,
     },
     /// A Markov chain made no move: its last state is its first.
@@ -72,7 +72,7 @@ pub enum Error {
     InvariantViolated {
         /// The equation that fails, or the node whose children do not sum to it or that is negative.
         place: String,
-        /// By how much.
+        /// By how much the equation or the node fails.
         residual: String,
     },
     /// A method of one's own failed.
@@ -89,17 +89,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// A value outside its range: its name, the value, and what is wanted.
+    /// Makes the error of a value outside its range: its name, the value, and what is wanted.
     pub fn parameter(name: &'static str, got: impl ToString, want: &'static str) -> Self {
         Self::Parameter { name, got: got.to_string(), want }
     }
 
-    /// A release that breaks its invariant: where, and by how much.
+    /// Makes the error of a release that breaks its invariant: where, and by how much.
     pub(crate) fn violated(place: impl ToString, residual: impl ToString) -> Self {
         Self::InvariantViolated { place: place.to_string(), residual: residual.to_string() }
     }
 
-    /// There is no noise but 0.
+    /// Makes the error of an invariant that leaves no noise but 0.
     pub(crate) fn no_free_dimension() -> Self {
         Self::Invariant("no free dimension: the invariant fixes every entry".into())
     }

@@ -8,11 +8,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The share of a computation that is done.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::pace::{self, Meter};
+/// use std::sync::Arc;
+///
+/// let meter = Arc::new(Meter::default());
+/// // The second of two parts is half done.
+/// pace::lend(&meter, || pace::part(1, 2, || pace::at(1.0, 2.0)));
+/// assert_eq!(meter.share(), 0.75);
+/// ```
 #[derive(Debug, Default)]
 pub struct Meter(AtomicU64);
 
 impl Meter {
-    /// From 0 to 1; 0 too where nothing was told.
+    /// The share that is done, from 0 to 1; 0 too where nothing was told.
     pub fn share(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }

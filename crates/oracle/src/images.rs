@@ -304,8 +304,8 @@ pub fn tree_l2(tree: &Hierarchy, u: &[f64], variances: &[f64]) -> Vec<f64> {
     least_squares(tree, 0, u, variances)
 }
 
-/// From the root down: the closest non-negative numbers in least squares with the parent's released sum, then the closest
-/// integers. Errors of a release of `counts` under noise u; families of at most six children.
+/// Goes from the root down: the closest non-negative numbers in least squares with the parent's released sum, then the
+/// closest integers. Errors of a release of `counts` under noise u; families of at most six children.
 pub fn topdown<R: Rng + ?Sized>(rng: &mut R, tree: &Hierarchy, counts: &[i64], u: &[f64]) -> Vec<f64> {
     let noisy: Vec<f64> = u.iter().zip(counts).map(|(z, &x)| x as f64 + z).collect();
     descent(rng, tree, counts, &noisy, &vec![1.0; tree.nodes()])
@@ -338,8 +338,8 @@ pub fn estimate_variances(tree: &Hierarchy, variances: &[f64]) -> Vec<f64> {
     (0..tree.nodes()).map(of).collect()
 }
 
-/// The same as [`topdown`] from the least-squares estimate of every node from its own subtree, weighted by the inverse of its variance
-/// `spread` ([`estimate_variances`]).
+/// Goes down as [`topdown`] does, from the least-squares estimate of every node from its own subtree, weighted by the
+/// inverse of its variance `spread` ([`estimate_variances`]). Errors of a release of `counts` under noise u.
 pub fn bluedown<R: Rng + ?Sized>(
     rng: &mut R,
     tree: &Hierarchy,

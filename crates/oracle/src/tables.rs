@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 /// What the noise of a table is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableLaw {
-    /// By entry.
+    /// By entry, the law of its noise.
     pub entries: Vec<Distribution>,
-    /// `Σ |z|` over all entries.
+    /// The law of the norm `Σ |z|` over all entries.
     pub norm: Distribution,
 }
 

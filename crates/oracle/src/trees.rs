@@ -7,11 +7,11 @@ use std::collections::HashMap;
 /// What the noise of a tree is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeLaw {
-    /// The root's noise.
+    /// The law of the root's noise.
     pub root: Distribution,
-    /// By level: mean of `Σ |z|`.
+    /// By level, the mean of `Σ |z|`.
     pub absolute: Vec<f64>,
-    /// By level: mean of `Σ z²`.
+    /// By level, the mean of `Σ z²`.
     pub squares: Vec<f64>,
 }
 

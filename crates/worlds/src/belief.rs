@@ -21,7 +21,7 @@ impl Event {
     pub fn all(worlds: usize) -> Self {
         Self::of(0..worlds)
     }
-    /// Is the world in the set?
+    /// Tells whether the world is in the set.
     pub fn contains(self, world: usize) -> bool {
         world < MOST_WORLDS && self.0 >> world & 1 == 1
     }
@@ -33,7 +33,7 @@ impl Event {
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// How many worlds.
+    /// The number of worlds in the set.
     pub fn size(self) -> usize {
         self.0.count_ones() as usize
     }

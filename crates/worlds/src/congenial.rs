@@ -276,7 +276,8 @@ mod tests {
         }
     }
 
-    /// Of two bins, every level: beside the double geometric law of twice the rate, which is theirs given the total.
+    /// Two bins have the level of the mechanism alone and, given their total, that of the double geometric law of twice
+    /// the rate, which is theirs then.
     #[test]
     fn two_bins_given_their_total() {
         for epsilon in [1e-6, 0.1, 1.0, 10.0] {

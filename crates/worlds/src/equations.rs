@@ -39,10 +39,10 @@ fn level(log_weights: &[[f64; 2]], sums: [f64; 2]) -> f64 {
     log_weights.iter().map(|[first, second]| (first - second - shift).abs()).fold(0.0, f64::max)
 }
 
-/// As many equations as entries but one, all integer: the solutions are the multiples of one vector `g`. The true values
-/// are `steps[0] g` and `steps[1] g` from a common origin, the noise is as private as `epsilon` for this pair. Beyond
-/// the window every weight is `a^|g|` times the one before, so the ends are geometric series and the log ratio of
-/// the weights is constant.
+/// Two true values on the solutions of integer equations, one fewer than there are entries: the solutions are the
+/// multiples of one vector `g`. The true values are `steps[0] g` and `steps[1] g` from a common origin, the noise is as
+/// private as `epsilon` for this pair. Beyond the window every weight is `a^|g|` times the one before, so the ends are
+/// geometric series and the log ratio of the weights is constant.
 fn along_a_vector(g: &[i64], origin: &[i64], steps: [i64; 2], epsilon: f64) -> Pair {
     let length: i64 = g.iter().map(|g| g.abs()).sum();
     let rate = epsilon / ((steps[0] - steps[1]).abs() * length) as f64;

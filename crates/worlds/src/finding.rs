@@ -14,10 +14,10 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Both, in the order of the rows of Table 1.
+    /// Both operators, in the order of the rows of Table 1.
     pub const ALL: [Self; 2] = [Self::Conditioning, Self::Imaging];
 
-    /// The name in a table.
+    /// The name of the operator in a table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Conditioning => "conditioning",
@@ -39,7 +39,7 @@ impl Operator {
 pub enum Property {
     /// The changed mechanism is as private as the mechanism, for any event.
     PrivacyPreserving,
-    /// The same for an event given by linear equations and additive noise.
+    /// The changed mechanism is as private as the mechanism, for an event given by linear equations and additive noise.
     PrivacyPreservingLinear,
     /// A function of the changed mechanism is as private as the changed mechanism.
     Postprocessing,
@@ -51,7 +51,7 @@ pub enum Property {
     Mixture,
     /// The changed belief is the closest one that is sure of the event.
     Minimum,
-    /// Not a column.
+    /// The statement stands beside the columns of Table 1.
     Other,
 }
 
@@ -67,7 +67,7 @@ impl Property {
         Self::Minimum,
     ];
 
-    /// The name in a table.
+    /// The name of the property in a table.
     pub fn name(self) -> &'static str {
         match self {
             Self::PrivacyPreserving => "privacy preserving",
@@ -95,7 +95,7 @@ pub struct Finding {
     pub claim: bool,
     /// What was found: `worst <= tolerance`.
     pub holds: bool,
-    /// Examples that were tried.
+    /// The number of examples that were tried.
     pub cases: u64,
     /// The largest deviation from the statement, negative when there is always room: the error of a tick, the size of
     /// the counterexample of a cross.
@@ -107,7 +107,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Does the computation agree with the claim?
+    /// Tells whether the computation agrees with the claim.
     pub fn agrees(&self) -> bool {
         self.claim == self.holds
     }
@@ -135,7 +135,7 @@ impl Tally {
         Self { cases: 0, worst: f64::NEG_INFINITY, place: String::new() }
     }
 
-    /// One more example. A deviation that is no number counts as infinite.
+    /// Takes in one more example. A deviation that is no number counts as infinite.
     pub fn see(&mut self, deviation: f64, place: impl FnOnce() -> String) {
         let deviation = if deviation.is_nan() { f64::INFINITY } else { deviation };
         self.cases += 1;

@@ -27,7 +27,7 @@ impl Mechanism {
         Ok(Self { beliefs, neighbours })
     }
 
-    /// All pairs of datasets are neighbours.
+    /// Makes a mechanism in which all pairs of datasets are neighbours.
     pub fn all_neighbours(beliefs: Vec<Belief>) -> Result<Self> {
         let pairs = (0..beliefs.len()).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
         Self::new(beliefs, pairs)
@@ -96,7 +96,7 @@ impl Mechanism {
         Self::new((0..datasets).map(law).collect::<Result<_>>()?, neighbours)
     }
 
-    /// Both mechanisms on the same dataset, with independent randomness.
+    /// Runs both mechanisms on the same dataset, with independent randomness.
     pub fn product(&self, other: &Self) -> Result<Self> {
         let pairs = self.beliefs.iter().zip(&other.beliefs).map(|(p, q)| p.product(q));
         Self::new(pairs.collect::<Result<_>>()?, self.neighbours.clone())

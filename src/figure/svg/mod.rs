@@ -6,14 +6,14 @@ use super::{Figure, Kind, Scale};
 use crate::page::shown;
 use std::fmt::Write;
 
-/// Sizes.
+/// The sizes of a figure and its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// Of the whole, in pixels.
+    /// The width of the whole figure, in pixels.
     pub width: f64,
-    /// Of a panel, in pixels; with names on the axis y it follows from them.
+    /// The height of a panel, in pixels; with names on the axis y it follows from them.
     pub height: f64,
-    /// Of letters, in pixels.
+    /// The size of letters, in pixels.
     pub font: f64,
 }
 
@@ -38,7 +38,7 @@ const DASHES: [&str; 4] = ["none", "6 3", "2 3", "8 3 2 3"];
 /// Panels beside each other at most.
 const ACROSS: usize = 3;
 
-/// A figure.
+/// Draws a figure as SVG.
 pub fn svg(figure: &Figure, look: Look) -> String {
     let names = series_names(figure);
     let place = Layout::of(figure, look, &names);
@@ -115,9 +115,9 @@ struct Layout {
     left: f64,
     top: f64,
     bottom: f64,
-    /// Of a panel with its margins.
+    /// Width and height of a panel with its margins.
     step: (f64, f64),
-    /// Of a panel.
+    /// Width and height of a panel.
     panel: (f64, f64),
     across: usize,
     height: f64,
@@ -267,7 +267,7 @@ fn short(x: f64) -> String {
     if text == "-0" { "0".into() } else { text.to_owned() }
 }
 
-/// Roughly, of most fonts.
+/// The width of a text, roughly, in most fonts.
 fn text_width(text: &str, font: f64) -> f64 {
     0.56 * font * text.chars().count() as f64
 }

@@ -1,4 +1,5 @@
-//! A panel of a figure: its frame with the axes, and the marks in it. Each sign says by its `title` what it shows, for who points at it.
+//! A panel of a figure: its frame with the axes, and the marks in it. Each sign has a `title` that says what it shows,
+//! for readers who point at it.
 
 use super::super::axis::{Range, words};
 use super::super::{Figure, Kind, Mark, Panel, Scale, Series};

@@ -9,7 +9,7 @@ pub struct Summand {
     pub weight: u64,
     /// How many independent values there are.
     pub count: u64,
-    /// Their law.
+    /// The law of each value.
     pub law: IntegerNoise,
 }
 
@@ -30,7 +30,7 @@ const BEYOND: f64 = 1e-12;
 const SLACK: f64 = 1e-10;
 
 impl IntegerNoise {
-    /// `4a/(1 - a)²`, `a = e^(-1/lambda)`.
+    /// The factor `4a/(1 - a)²` of the characteristic function, `a = e^(-1/lambda)`.
     fn spread(lambda: f64) -> f64 {
         let sinh = libm::sinh(0.5 / lambda);
         1.0 / (sinh * sinh)
@@ -91,7 +91,7 @@ impl IntegerNoise {
         }
     }
 
-    /// At least its variance.
+    /// An upper bound on the variance of one value.
     fn variance(self) -> f64 {
         match self {
             Self::DoubleGeometric(lambda) => 0.5 * Self::spread(lambda),

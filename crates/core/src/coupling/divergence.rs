@@ -3,6 +3,17 @@
 use std::fmt::{self, Display, Formatter};
 
 /// `D_f(π‖μ) = E_μ f(dπ/dμ)` for a convex f with f(1) = 0.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::Divergence;
+///
+/// // Between the laws (1/2, 1/2) and (1/4, 3/4): E f(ratio) under the second.
+/// let of = |divergence: Divergence| 0.25 * divergence.f(2.0) + 0.75 * divergence.f(2.0 / 3.0);
+/// assert!((of(Divergence::TotalVariation) - 0.25).abs() < 1e-15);
+/// assert!((of(Divergence::ChiSquared) - 1.0 / 3.0).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Divergence {
     /// `f(r) = |r - 1|/2`: the total variation distance, at most 1.
@@ -16,11 +27,11 @@ pub enum Divergence {
 }
 
 impl Divergence {
-    /// All of them.
+    /// All divergences, in the order in which results list them.
     pub const ALL: [Self; 4] =
         [Self::TotalVariation, Self::ChiSquared, Self::KullbackLeibler, Self::HellingerSquared];
 
-    /// The name in results.
+    /// The name of the divergence in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::TotalVariation => "tv",
@@ -30,12 +41,12 @@ impl Divergence {
         }
     }
 
-    /// The divergence of a name.
+    /// The divergence of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|divergence| divergence.name() == name)
     }
 
-    /// `f(ratio)`, for a ratio >= 0.
+    /// The function `f(ratio)` of the divergence, for a ratio >= 0.
     pub fn f(self, ratio: f64) -> f64 {
         match self {
             Self::TotalVariation => 0.5 * (ratio - 1.0).abs(),
@@ -60,7 +71,7 @@ impl Display for Divergence {
 mod tests {
     use super::*;
 
-    /// Of the laws (1/2, 1/2) and (1/4, 3/4), by hand.
+    /// Divergences of the laws (1/2, 1/2) and (1/4, 3/4) are those by hand.
     #[test]
     fn of_two_coins() {
         let of = |divergence: Divergence| 0.25 * divergence.f(2.0) + 0.75 * divergence.f(2.0 / 3.0);

@@ -32,11 +32,11 @@ pub struct Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Merge {
-    /// The time.
+    /// The steps after which both chains met.
     pub t: u64,
-    /// Number of the chain that stands for both.
+    /// The number of the chain that stands for both.
     pub into: u32,
-    /// Number of the chain that joins it.
+    /// The number of the chain that joins it.
     pub from: u32,
 }
 
@@ -146,7 +146,7 @@ where
         }
     }
 
-    /// One step of every chain; those that meet become free together.
+    /// Makes one step of every chain; those that meet become free together.
     fn step<R: Rng>(&mut self, rng: &mut R) {
         let Self { kernel, states, noise: (a, b), merges, .. } = self;
         self.t += 1;
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// By the transition matrix, of which there is a formula.
+    /// Chains of a group keep their law and their weights: by the transition matrix, of which there is a formula.
     #[test]
     fn chains_of_a_group_keep_their_law() {
         let (target, proposal) = (normed(2.0 / LAMBDA), normed(RATE));

@@ -13,18 +13,18 @@ pub enum NoLimit {
     NoPairs,
     /// Some pairs were cut short before they met: nothing tells when they would have.
     CutShort {
-        /// How many.
+        /// The number of pairs that were cut short.
         censored: u64,
-        /// Of so many.
+        /// The number of all pairs.
         pairs: u64,
     },
     /// The lag is shorter than the chain, and too few pairs are still apart to tell how long the slowest are.
     FewApart {
-        /// How many are apart.
+        /// The number of pairs that are still apart.
         apart: u64,
-        /// The lag.
+        /// The lag L.
         lag: u64,
-        /// The steps of the chain.
+        /// The number of steps of the chain.
         t: u64,
     },
 }
@@ -66,6 +66,20 @@ impl MeetingTimes {
     /// least `t`. Then a pair that was not seen counts once, unless it takes more than twice the steps of the chain.
     ///
     /// Errors: see [`NoLimit`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::coupling::MeetingTimes;
+    ///
+    /// // Of 100 pairs with lag 50 none is apart after 50 steps: at most 1 - 0.05^(1/100), with probability 95 %.
+    /// let mut times = MeetingTimes::new(50);
+    /// (0..100).for_each(|pair| times.push(Some(50 + pair % 7)));
+    /// let limit = times.limit(50, 0.05).expect("all pairs met");
+    /// assert!((limit - (1.0 - 0.05f64.powf(0.01))).abs() < 1e-12);
+    /// times.push(None); // a pair that was cut short
+    /// assert!(times.limit(50, 0.05).is_err());
+    /// ```
     pub fn limit(&self, t: u64, alpha: f64) -> std::result::Result<f64, NoLimit> {
         let (n, censored, apart, lag) = (self.met(), self.censored(), self.apart(t), self.lag());
         let Some(longest) = self.longest() else {

@@ -10,7 +10,7 @@ use crate::kernel::{Coupled, LANES, Pairs, Start};
 use crate::rng::{Rng, Stream, below};
 use std::collections::BTreeMap;
 
-/// One coupled pair.
+/// The outcome of one coupled pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Meeting {
@@ -20,7 +20,7 @@ pub struct Meeting {
     pub lag: u64,
     /// Kernel steps of both chains together.
     pub steps: u64,
-    /// How many of them changed the state.
+    /// The number of these steps that changed the state.
     pub moves: u64,
 }
 
@@ -51,7 +51,7 @@ where
     Ok(couple(kernel, states, lag, max_steps, rng))
 }
 
-/// The same from two states, which are independent draws of one law.
+/// Couples two chains as [`meet`] does, from two states, which are independent draws of one law.
 pub fn couple<K, R>(
     kernel: &K,
     (x, y): (K::State, K::State),
@@ -127,7 +127,7 @@ impl<S, R: Rng> Pair<S, R> {
         kernel.position(&self.x) == kernel.position(&self.y)
     }
 
-    /// Until it meets, after one step at least, or X has made `max_steps`.
+    /// Runs the pair until it meets, after one step at least, or X has made `max_steps`.
     fn run<K: Coupled<State = S, Value: PartialEq>>(&mut self, kernel: &K, max_steps: u64) {
         let (mut a, mut b) = (kernel.noise(), kernel.noise());
         while self.t < max_steps {
@@ -202,11 +202,22 @@ fn together<K: Coupled<Value: PartialEq>>(
 
 /// `max(0, ceil((τ - L - t)/L))`: its mean bounds the total variation distance of the chain's law after `t` steps
 /// to its target (Biswas, Jacob, Vanetti 2019, Thm. 2.5).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::bound_term;
+///
+/// // A pair with lag 50 that met 120 steps after the lag.
+/// assert_eq!([0, 69, 70, 119, 120].map(|t| bound_term(120, 50, t)), [3, 2, 1, 1, 0]);
+/// ```
 pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
     beyond.saturating_sub(t).div_ceil(lag)
 }
 
 /// Meeting times of many pairs of one lag: how many pairs met `τ - L` steps after the lag.
+///
+/// # Examples
 ///
 /// ```
 /// use congenial_core::coupling::{MeetingTimes, meet};
@@ -232,18 +243,18 @@ pub fn bound_term(beyond: u64, lag: u64, t: u64) -> u64 {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MeetingTimes {
     lag: u64,
-    /// By `τ - L`.
+    /// By `τ - L`, the number of pairs that met.
     met: BTreeMap<u64, u64>,
     censored: u64,
 }
 
 impl MeetingTimes {
-    /// No pairs yet; `lag` >= 1.
+    /// Holds no pairs yet; `lag` >= 1.
     pub fn new(lag: u64) -> Self {
         Self { lag: lag.max(1), met: BTreeMap::new(), censored: 0 }
     }
 
-    /// L.
+    /// The lag L of all pairs.
     pub fn lag(&self) -> u64 {
         self.lag
     }
@@ -262,17 +273,17 @@ impl MeetingTimes {
         self.censored += other.censored;
     }
 
-    /// Pairs that met.
+    /// The number of pairs that met.
     pub fn met(&self) -> u64 {
         self.met.values().sum()
     }
 
-    /// Pairs that were cut short.
+    /// The number of pairs that were cut short.
     pub fn censored(&self) -> u64 {
         self.censored
     }
 
-    /// A bound exists where every pair met.
+    /// Whether there is a bound: every pair met.
     pub fn is_bounded(&self) -> bool {
         self.censored == 0 && !self.met.is_empty()
     }
@@ -291,8 +302,8 @@ impl MeetingTimes {
         })
     }
 
-    /// Mean of the bound after `t` steps over the pairs that met, with its standard error. It may exceed 1, where it says
-    /// nothing; where a pair was cut short it is none.
+    /// The mean of the bound after `t` steps over the pairs that met, with its standard error. It may exceed 1, where
+    /// it says nothing; where a pair was cut short it is no bound.
     pub fn bound(&self, t: u64) -> Estimate {
         let terms =
             || self.met.iter().map(|(&beyond, &pairs)| (bound_term(beyond, self.lag, t), pairs as f64));
@@ -314,7 +325,7 @@ impl MeetingTimes {
         sum as f64 / self.met() as f64
     }
 
-    /// Pairs that are still apart `t` steps after the lag, those that were cut short included.
+    /// The number of pairs that are still apart `t` steps after the lag, those that were cut short included.
     pub fn apart(&self, t: u64) -> u64 {
         self.met.range(t.saturating_add(1)..).map(|(_, pairs)| pairs).sum::<u64>() + self.censored
     }

@@ -12,6 +12,27 @@ use crate::rng::{Rng, below};
 /// `E f(w_0/c)` consistent in the number of chains, not unbiased. Where few chains carry all the weight ([`Weights::effective`]) it is
 /// too low. Where `E f(w_0/c)` is infinite, as that of χ² for starts whose tails are less than half as long as those of the target, it
 /// is finite all the same and says nothing: no sample tells.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::coupling::{Divergence, Harmonized, harmonize};
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{LatticeGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let kernel = LatticeGibbs::new(&Linear::margins(2, 3)?, None, DoubleGeometric::new(1.0)?)?;
+/// let group = |replicate| {
+///     let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate, role: Role::Group });
+///     harmonize(&kernel, Start::OverDispersed, 64, 10_000, &mut rng)
+/// };
+/// let all = Harmonized::new((0..20).map(group).collect::<Result<_, _>>()?);
+/// let bound = |t| all.at(t).bound(Divergence::TotalVariation);
+/// // With every step the chains are closer to their law, down to what is left when all have met.
+/// assert!(bound(0) > bound(20) && bound(20) > bound(200));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Harmonized {
     groups: Vec<Group>,
@@ -26,17 +47,17 @@ pub struct Weights {
     groups: Vec<Vec<(f64, f64)>>,
 }
 
-/// A bound with its interval.
+/// A bound on a divergence with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     /// The bound with its standard error.
     pub estimate: Estimate,
-    /// Its interval at 95 %.
+    /// The 95 % interval of the bound.
     pub interval: (f64, f64),
 }
 
 impl Harmonized {
-    /// Of groups; the weights are scaled by the largest of all, so that none overflows.
+    /// Puts groups of one kernel together. Weights are scaled by the largest of all, so that none overflows.
     pub fn new(groups: Vec<Group>) -> Self {
         let logs = || groups.iter().map(|group| &group.log_weights);
         let largest = logs().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -54,12 +75,12 @@ impl Harmonized {
         self.groups.iter().filter_map(|group| group.merges.last()).map(|merge| merge.t).max().unwrap_or(0)
     }
 
-    /// Groups in which all chains have met.
+    /// The number of groups in which all chains have met.
     pub fn met(&self) -> u64 {
         self.groups.iter().filter(|group| group.until == u64::MAX).count() as u64
     }
 
-    /// Kernel steps of all groups together.
+    /// The number of kernel steps of all groups together.
     pub fn steps(&self) -> u64 {
         self.groups.iter().map(|group| group.steps).sum()
     }
@@ -135,7 +156,7 @@ impl Weights {
         sum * sum / squares
     }
 
-    /// Chains that move as one are counted once: the number of groups where all have met.
+    /// The number of chains, where those that move as one are counted once: the number of groups where all have met.
     pub fn apart(&self) -> u64 {
         self.groups.iter().map(|group| group.len() as u64).sum()
     }

@@ -4,11 +4,20 @@ use std::ops::Range;
 
 /// The quantile `p` of at least one value, interpolated between order statistics at `p (n - 1)` (type 7 of Hyndman and Fan 1996);
 /// the order of the values changes.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::quantile;
+///
+/// let mut values = [4.0, 1.0, 3.0, 2.0];
+/// assert_eq!([0.0, 0.25, 0.5, 1.0].map(|p| quantile(&mut values, p)), [1.0, 1.75, 2.5, 4.0]);
+/// ```
 pub fn quantile(values: &mut [f64], p: f64) -> f64 {
     quantile_within(values, p, &(0..values.len()))
 }
 
-/// The same where it is known to lie in a range of the values in order, which is at its place.
+/// The quantile `p` of values of which those in `range`, by order, are at their places, and among which it lies.
 fn quantile_within(values: &mut [f64], p: f64, range: &Range<usize>) -> f64 {
     let at = p * (values.len() - 1) as f64;
     let nth = at as usize - range.start;
@@ -33,8 +42,8 @@ pub struct BoxPlot {
 }
 
 impl BoxPlot {
-    /// Of at least one value; their order changes. Quantiles are interpolated between order statistics at `p (n - 1)`
-    /// (type 7 of Hyndman and Fan 1996).
+    /// Sums up at least one value; their order changes. Quantiles are interpolated between order statistics at
+    /// `p (n - 1)` (type 7 of Hyndman and Fan 1996).
     pub fn of(values: &mut [f64]) -> Self {
         let n = values.len();
         let median = quantile(values, 0.5);
@@ -71,7 +80,7 @@ mod tests {
         assert_eq!(BoxPlot::of(&mut [1.0, 2.0]).q1, 1.25);
     }
 
-    /// The same by sorting, for samples of every small size, with ties.
+    /// Box plots are those by sorting, for samples of every small size, with ties.
     #[test]
     fn boxes_of_sorted_values() {
         let mut rng = test_stream(5);

@@ -5,11 +5,11 @@ use super::Estimate;
 /// Two errors at one place, above 0, both estimated independently.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// The place, above 0.
+    /// The place of both errors, above 0.
     pub at: f64,
-    /// Of the first curve.
+    /// The error of the first curve.
     pub first: Estimate,
-    /// Of the second.
+    /// The error of the second curve.
     pub second: Estimate,
 }
 
@@ -22,8 +22,8 @@ impl Pair {
         (ratio, libm::hypot(relative(self.first), relative(self.second)))
     }
 
-    /// Which is smaller, if they are more than `z` standard errors of their ratio apart (where one is 0: of their
-    /// difference); else, and where an error is not known, 0.
+    /// Tells which error is smaller, if they are more than `z` standard errors of their ratio apart (where one is 0: of
+    /// their difference): -1 for the first, 1 for the second; else, and where an error is not known, 0.
     pub fn sign(&self, z: f64) -> i8 {
         let (a, b) = (self.first, self.second);
         let (apart, error) = match a.mean > 0.0 && b.mean > 0.0 {
@@ -42,11 +42,12 @@ impl Pair {
 /// Where two curves cross.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// The place, with its standard error: NaN where a straight line tells none between `low` and `high`.
+    /// The place where they cross, with its standard error: NaN where a straight line tells none between `low` and
+    /// `high`.
     pub at: Estimate,
-    /// The last place at which one of them is smaller.
+    /// The last place at which one of the curves is smaller.
     pub low: f64,
-    /// The first place at which the other is.
+    /// The first place at which the other curve is smaller.
     pub high: f64,
     /// Whether the first curve is the smaller one at `low`.
     pub first_is_lower_before: bool,

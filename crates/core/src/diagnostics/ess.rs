@@ -13,6 +13,20 @@ use crate::fourier::autocorrelations;
 ///
 /// - `chains`: at least one, of the same number of draws, >= 4; values that do not vary count one by one.
 /// - `None` for anything else.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::mean_ess;
+/// use congenial_core::rng::{Role, TaskKey, normal, stream};
+///
+/// // x' = x/2 + e: tau = (1 + 1/2)/(1 - 1/2) = 3.
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let mut x = 0.0;
+/// let chain: Vec<f64> = std::iter::repeat_with(|| { x = 0.5 * x + normal(&mut rng); x }).take(30_000).collect();
+/// let ess = mean_ess(&[&chain]).unwrap();
+/// assert!((ess / 10_000.0 - 1.0).abs() < 0.1);
+/// ```
 pub fn mean_ess(chains: &[&[f64]]) -> Option<f64> {
     Split::of(chains).map(|split| ess(&split))
 }

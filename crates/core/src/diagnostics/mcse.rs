@@ -29,7 +29,8 @@ pub struct QuantileError {
 }
 
 impl QuantileError {
-    /// For the quantile `p`, `0 < p < 1`, of `n >= 1` values that are together worth `ess` independent ones.
+    /// Finds the places for the quantile `p`, `0 < p < 1`, of `n >= 1` values that are together worth `ess` independent
+    /// ones.
     pub fn new(n: usize, p: f64, ess: f64) -> Self {
         let last = (n - 1) as f64;
         // Φ(-1) and Φ(1), to the digits in use.
@@ -38,7 +39,7 @@ impl QuantileError {
         Self { low: libm::floor(low).max(0.0) as usize, high: libm::ceil(high).min(last) as usize }
     }
 
-    /// The standard error, of so many values; their order changes.
+    /// The standard error of the quantile, read off the `n` values; their order changes.
     pub fn of(self, values: &mut [f64]) -> f64 {
         let mut at = |place: usize| *values.select_nth_unstable_by(place, f64::total_cmp).1;
         (at(self.high) - at(self.low)) / 2.0

@@ -13,6 +13,22 @@ use super::split::Split;
 ///   in different places.
 ///
 /// Vehtari, Gelman, Simpson, Carpenter, Bürkner (2021), Rank-normalization, folding, and localization.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::rank_normalised_split_rhat;
+/// use congenial_core::rng::{Role, TaskKey, normal, stream};
+///
+/// let chain = |replicate, mean: f64| -> Vec<f64> {
+///     let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate, role: Role::Moves });
+///     (0..1000).map(|_| mean + normal(&mut rng)).collect()
+/// };
+/// let (a, b, far) = (chain(0, 0.0), chain(1, 0.0), chain(2, 3.0));
+/// assert!(rank_normalised_split_rhat(&[&a, &b]).unwrap() < 1.01);
+/// assert!(rank_normalised_split_rhat(&[&a, &far]).unwrap() > 1.5);
+/// assert_eq!(rank_normalised_split_rhat(&[&a]), None);
+/// ```
 pub fn rank_normalised_split_rhat(chains: &[&[f64]]) -> Option<f64> {
     let split = Split::of(chains).filter(|_| chains.len() > 1)?;
     let bulk = rhat(&split.scores())?;

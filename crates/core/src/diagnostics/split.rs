@@ -5,9 +5,9 @@ use crate::rng::normal_quantile;
 /// Chains that are equally long, one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct Split {
-    /// All values.
+    /// The values of all halves, one after the other.
     pub values: Vec<f64>,
-    /// Of each chain, >= 2.
+    /// The number of values of each half, >= 2.
     pub length: usize,
 }
 
@@ -18,7 +18,7 @@ impl Split {
         Self::map(chains, |x| x)
     }
 
-    /// The same of a function of the values.
+    /// Halves of chains with `f` applied to each value; `None` as [`Split::of`] says.
     pub fn map(chains: &[&[f64]], f: impl Fn(f64) -> f64) -> Option<Self> {
         let draws = chains.first()?.len();
         if draws < 4 || chains.iter().any(|chain| chain.len() != draws || chain.iter().any(|x| x.is_nan())) {
@@ -29,7 +29,7 @@ impl Split {
         Some(Self { values: halves.map(|&x| f(x)).collect(), length })
     }
 
-    /// Chain by chain.
+    /// The halves, each a chain.
     pub fn chains(&self) -> std::slice::ChunksExact<'_, f64> {
         self.values.chunks_exact(self.length)
     }

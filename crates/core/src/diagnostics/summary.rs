@@ -5,18 +5,31 @@
 pub struct Estimate {
     /// The mean over replicates.
     pub mean: f64,
-    /// Its standard error, `sd / sqrt(n)`; NaN for a single replicate.
+    /// The standard error of the mean, `sd / sqrt(n)`; NaN for a single replicate.
     pub standard_error: f64,
 }
 
 impl Estimate {
-    /// As tables hold it: without a standard error where none is known.
+    /// Makes an estimate from what tables hold: its standard error is NaN where none is known.
     pub fn new(mean: f64, standard_error: Option<f64>) -> Self {
         Self { mean, standard_error: standard_error.unwrap_or(f64::NAN) }
     }
 }
 
 /// Running mean and variance (Welford 1962).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::Moments;
+///
+/// let mut moments = Moments::default();
+/// [1.0, 2.0, 3.0, 4.0].iter().for_each(|&x| moments.push(x));
+/// let estimate = moments.estimate();
+/// assert_eq!(estimate.mean, 2.5);
+/// // sd² = 5/3, and the standard error is sd/2.
+/// assert!((estimate.standard_error - (5.0f64 / 12.0).sqrt()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -33,7 +46,7 @@ impl Moments {
         self.squares += delta * (x - self.mean);
     }
 
-    /// How many values were added.
+    /// The number of values that were added.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,6 +1,15 @@
 //! Whether two samples are of one law.
 
 /// The largest difference of two empirical distribution functions, of samples that are sorted.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::diagnostics::kolmogorov_smirnov;
+///
+/// assert_eq!(kolmogorov_smirnov(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]), 0.5);
+/// assert_eq!(kolmogorov_smirnov(&[1.0, 2.0], &[1.0, 2.0]), 0.0);
+/// ```
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     let (mut i, mut j, mut largest) = (0, 0, 0.0f64);
     while i < a.len() && j < b.len() {
@@ -19,9 +28,9 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
 /// Several statistics of two samples of draws, compared one by one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Draws of both.
+    /// The numbers of draws of both samples.
     pub draws: (u64, u64),
-    /// Statistics that were compared.
+    /// The number of statistics that were compared.
     pub comparisons: u64,
     /// The largest two-sample Kolmogorov-Smirnov distance.
     pub distance: f64,

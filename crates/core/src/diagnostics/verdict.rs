@@ -20,7 +20,8 @@ pub struct Mixing {
 }
 
 impl Mixing {
-    /// Of at least two chains of the same number of draws, >= 4. `None` for others, and where nothing varies.
+    /// Diagnoses at least two chains of the same number of draws, >= 4. `None` for other input, and where nothing
+    /// varies.
     pub fn of(chains: &[&[f64]]) -> Option<Self> {
         let rhat = rank_normalised_split_rhat(chains)?;
         Some(Self { rhat, bulk: bulk_ess(chains)?, tail: tail_ess(chains)? })

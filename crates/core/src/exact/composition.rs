@@ -7,6 +7,18 @@ use crate::rng::{Rng, below};
 ///
 /// A composition is a row of `total` stars and `n - 1` bars. With few stars a part the row is walked
 /// through, O(n + total); with many, the places of the bars are drawn and sorted, O(n log n).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::composition::uniform;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut parts = [0; 4];
+/// uniform(&mut rng, 10, &mut parts, &mut Vec::new());
+/// assert!(parts.iter().sum::<i64>() == 10 && parts.iter().all(|&part| part >= 0));
+/// ```
 #[inline]
 pub fn uniform<R: Rng + ?Sized>(rng: &mut R, total: u64, parts: &mut [i64], bars: &mut Vec<u64>) {
     debug_assert!(!parts.is_empty());

@@ -9,7 +9,7 @@ use crate::rng::{Rng, exponential, gamma, normal};
 
 /// A continuous law with exact samplers given `A z = 0`, and within inequalities.
 pub trait ContinuousExact: RealLaw {
-    /// How its weight falls.
+    /// Tells how the weight of the law falls from 0.
     fn fall(self) -> Fall;
     /// Prepares a component under equations alone. Errors: one that it does not serve.
     fn component(self, component: &Component) -> Result<RealComponent>;
@@ -26,6 +26,23 @@ pub trait ContinuousExact: RealLaw {
 /// | with inequalities | one or two free dimensions: [`FewDimensions`] | the same |
 ///
 /// Draws are exact: their total variation distance to the law is that of rounding alone.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::ContinuousSampler;
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::law::Laplace;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let invariant = Linear::total(4)?;
+/// let sampler = ContinuousSampler::new(Laplace::new(2.0)?, &invariant, None)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0.0; 4];
+/// sampler.draw(&mut rng, &mut noise);
+/// invariant.check_reals(&noise, 0.0)?;
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ContinuousSampler {
     components: Vec<RealComponent>,
@@ -104,7 +121,7 @@ impl ContinuousExact for Gaussian {
 }
 
 impl RealComponent {
-    /// Of one component of a [`Hull`]. Errors: one that is not served, with the reason.
+    /// Prepares the sampler of one component of a [`Hull`]. Errors: a component that is not served, with the reason.
     pub(super) fn new<L: ContinuousExact>(law: L, bounded: &Bounded) -> Result<Self> {
         let component = &bounded.component;
         if component.is_fixed()? {
@@ -117,7 +134,7 @@ impl RealComponent {
         }
     }
 
-    /// One draw, into its entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         match &self.0 {
             How::Fixed(entries) => entries.iter().for_each(|&entry| noise[entry as usize] = 0.0),
@@ -166,7 +183,7 @@ impl RealComponent {
 }
 
 impl ContinuousSampler {
-    /// `region`: inequalities on the noise, if any.
+    /// Prepares the sampler. `region`: inequalities on the noise, if any.
     ///
     /// Errors: no free dimension at all; what [`Hull::new`] refuses; a component that no exact sampler serves, with the reason.
     pub fn new<L: ContinuousExact>(law: L, invariant: &Linear, region: Option<&Region>) -> Result<Self> {
@@ -178,7 +195,7 @@ impl ContinuousSampler {
         Ok(Self { components })
     }
 
-    /// One draw, into `noise` (one value per entry).
+    /// Draws once, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         self.components.iter().for_each(|component| component.draw(rng, noise));
     }

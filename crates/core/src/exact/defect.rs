@@ -51,7 +51,7 @@ pub(super) struct Cut {
 }
 
 impl Defect {
-    /// Of a table of `law` with the weights `w(z) e^(tilt z)` on `floor <= z <= ceiling`.
+    /// The defect of a table of `law` with the weights `w(z) e^(tilt z)` on `floor <= z <= ceiling`.
     pub(super) fn of_law<L: Law<Value = i64>>(
         table: &Table,
         law: &L,
@@ -71,13 +71,14 @@ impl Defect {
         Self { missing: vec![0.0; table.entries().len()], tails: [tail(lo, -1, floor), tail(hi, 1, ceiling)] }
     }
 
-    /// Of a sum of free terms that goes on beyond its table, of which `missing(t)` may be wrong at t; `next`: at most its
-    /// values beside the table.
+    /// The defect of a sum of free terms that goes on beyond its table: `missing(t)` bounds what may be wrong at t;
+    /// `next`: at most the sum's values beside the table.
     pub(super) fn of_sum(table: &Table, missing: impl Fn(i64) -> f64, next: [f64; 2]) -> Self {
         Self::beside(table, table.support().map(missing).collect(), next)
     }
 
-    /// `next`: at most m at the integers next to the table; more is known from log-concavity.
+    /// The defect by `missing`, entry by entry, and `next`: at most m at the integers next to the table; more is known
+    /// from log-concavity.
     fn beside(table: &Table, missing: Vec<f64>, next: [f64; 2]) -> Self {
         let p = table.entries();
         let tail = |side: usize| {
@@ -224,7 +225,7 @@ impl Defect {
         if share < 1.0 { share } else { 1.0 }
     }
 
-    /// The same given one value of the table.
+    /// An upper bound on the share of `m(z)` that the table lacks at its value `z`, at most 1.
     pub(super) fn share_at(&self, table: &Table, z: i64) -> f64 {
         let share = self.missing[(z - table.support().start()) as usize] / table.at(z);
         if share < 1.0 { share } else { 1.0 }

@@ -26,7 +26,7 @@ pub struct Within {
 }
 
 impl Entry {
-    /// The entry's law if nothing bounds it, else that within `lower <= z <= upper`. Errors: as [`Table::of_law`].
+    /// Prepares the entry's law, within `lower <= z <= upper` where something bounds it. Errors: as [`Table::of_law`].
     pub(super) fn new<L: Law<Value = i64>>(
         law: &L,
         (lower, upper): (i64, i64),
@@ -40,7 +40,7 @@ impl Entry {
         Ok(Self::Within(Within { lo, alias: Alias::new(table.entries()), lost }))
     }
 
-    /// One draw.
+    /// Draws one value.
     #[inline]
     pub(super) fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         match self {

@@ -24,18 +24,18 @@ use std::collections::HashMap;
 /// Leaves whose floor cuts nothing of their table have changes below [`LeafFloors::error`], given as 0.
 #[derive(Debug, Clone)]
 pub struct LeafFloors {
-    /// `ln c(x)`, as [`IntegerTree::log_mass`].
+    /// The logarithm of the mass, `ln c(x)`, as [`IntegerTree::log_mass`].
     pub log_mass: f64,
-    /// By node, of leaves: `ln c(x + e_i) - ln c(x) >= 0`; 0 elsewhere.
+    /// By node, for leaves: `ln c(x + e_i) - ln c(x) >= 0`; 0 elsewhere.
     pub more: Vec<f64>,
-    /// By node, of leaves with a count above 0: `ln c(x - e_i) - ln c(x) <= 0`; 0 elsewhere.
+    /// By node, for leaves with a count above 0: `ln c(x - e_i) - ln c(x) <= 0`; 0 elsewhere.
     pub less: Vec<f64>,
     /// Bound on the share of the law that the tables lack.
     pub error: f64,
 }
 
 impl LeafFloors {
-    /// Around the table `counts` (by node; those of leaves are read).
+    /// Computes the changes around the table `counts` (by node; those of leaves are read).
     ///
     /// Errors: as [`IntegerTree::new`].
     pub fn new<L: IntegerLaw>(hierarchy: &Hierarchy, laws: &[L], counts: &[i64]) -> Result<Self> {

@@ -13,8 +13,8 @@ const MAX_STEPS: f64 = 1e13;
 const MAX_BYTES: f64 = (1u64 << 36) as f64;
 /// Standard deviations that hold all but 1e-18 of a normal law.
 const NORMAL: f64 = 17.6;
-/// Those that the table of a sum without bounds on both sides has at least: half of a normal law has 14.6, a sum of
-/// many terms nearly as many as a normal law.
+/// Standard deviations that the table of a sum without bounds on both sides has at least: half of a normal law has
+/// 14.6, a sum of many terms nearly as many as a normal law.
 const LEAST: f64 = 14.5;
 const LEAST_OF_MANY: f64 = 16.5;
 const MANY: usize = 64;
@@ -28,7 +28,7 @@ pub(super) struct Sizes {
     bytes: f64,
 }
 
-/// Of a table: its entries, roughly, its variance, and the terms that it is a sum of.
+/// The size of a table: its entries, roughly, its variance, and the number of terms that it is a sum of.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     entries: f64,

@@ -13,6 +13,20 @@ use crate::rng::{Rng, normal};
 /// `V_v = 1 / (1/sigma_v² + 1/Σ_c V_c)` (`sigma_v²` for a leaf, 0 for a known node). Downwards, the children are drawn
 /// independently and the rest of their parent's value is spread over them in proportion to `V_c`.
 /// O(nodes), one normal a node.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::GaussianTree;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::law::Gaussian;
+///
+/// // The sum of two leaves has variance 2, and meets a root of variance 1: 1/(1/1 + 1/2).
+/// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+/// let sampler = GaussianTree::new(&tree, &[Gaussian::new(1.0)?; 2])?;
+/// assert!((sampler.root_variance() - 2.0 / 3.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct GaussianTree {
     hierarchy: Hierarchy,
@@ -24,7 +38,7 @@ pub struct GaussianTree {
 }
 
 impl GaussianTree {
-    /// `laws`: one per level.
+    /// Prepares the sampler. `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Gaussian]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let leaf_variance: Vec<f64> = laws.iter().map(Law::variance).collect();
@@ -52,7 +66,7 @@ impl GaussianTree {
         self.variance.first().copied().unwrap_or(self.leaf_variance[0])
     }
 
-    /// One draw of the noise of all nodes, into `noise` (one value per node).
+    /// Draws the noise of all nodes once, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         noise[0] = self.root_noise(rng);
         for level in 1..self.hierarchy.levels() {

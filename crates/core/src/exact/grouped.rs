@@ -53,7 +53,7 @@ pub struct GroupedScratch {
 }
 
 impl Grouped {
-    /// `component`: the equations (entries are written to their places in the whole table).
+    /// Prepares the sampler of one component (its entries are written to their places in the whole table).
     ///
     /// Errors: [`Error::TooLarge`] where the tables need more than 2^25 entries.
     pub fn new(component: &Component, law: &DoubleGeometric) -> Result<Self> {
@@ -131,7 +131,7 @@ impl Grouped {
         Ok(grouped)
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut GroupedScratch, noise: &mut [i64]) {
         while !self.attempt(rng, scratch, noise) {}
     }

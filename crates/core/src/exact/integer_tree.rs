@@ -27,6 +27,8 @@ use crate::rng::Rng;
 ///
 /// A draw costs O(nodes + Σ |z|) for the double geometric law and O(nodes · sigma) otherwise.
 ///
+/// # Examples
+///
 /// ```
 /// use congenial_core::exact::{IntegerTree, PartsScratch};
 /// use congenial_core::invariant::Hierarchy;
@@ -62,9 +64,9 @@ pub struct IntegerTree {
 
 /// What the upward pass knows by node and draws do not need.
 pub(super) struct Pass {
-    /// Its part as a term of its parent's sum.
+    /// By node: its part as a term of its parent's sum.
     pub(super) unit: Vec<PartId>,
-    /// Of its children's tables; `None`: all 0.
+    /// By node: the tilt of its children's tables; `None`: all tilts are 0.
     pub(super) tilts: Option<Vec<f64>>,
 }
 
@@ -83,7 +85,7 @@ struct Walked {
     known: Vec<PartId>,
 }
 
-/// The upward pass. `tilts`: by node, of its children's tables.
+/// Makes the parts of all nodes, from the leaves upwards. `tilts`: by node, of its children's tables.
 fn walk<L: IntegerLaw, A: Arena>(
     hierarchy: &Hierarchy,
     laws: &[L],
@@ -157,6 +159,8 @@ fn foreseen<L: IntegerLaw>(
 }
 
 impl IntegerTree {
+    /// Prepares the sampler.
+    ///
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative (it is enough that no leaf
     ///   is), else `None`.
@@ -167,13 +171,13 @@ impl IntegerTree {
         Ok(Self::with_pass(hierarchy, laws, counts)?.0)
     }
 
-    /// The same with alias tables of 2 MB, for many draws: most sums are then split by one word.
+    /// Adds alias tables of 2 MB, for many draws: most sums are then split by one word.
     pub fn for_draws(mut self) -> Self {
         self.parts = std::mem::take(&mut self.parts).with_aliases(MAX_ALIASES);
         self
     }
 
-    /// The same with what the upward pass knew by node.
+    /// Prepares the sampler, and returns with it what the upward pass knew by node.
     pub(super) fn with_pass<L: IntegerLaw>(
         hierarchy: &Hierarchy,
         laws: &[L],
@@ -219,7 +223,7 @@ impl IntegerTree {
         Err(refusal.expect("one of the attempts was made"))
     }
 
-    /// `tilts`: by node, of its children's tables.
+    /// Builds the sampler with given tilts. `tilts`: by node, of its children's tables.
     fn build<L: IntegerLaw>(
         hierarchy: &Hierarchy,
         laws: &[L],
@@ -274,7 +278,7 @@ impl IntegerTree {
         self.root.map(|root| self.parts.table(root))
     }
 
-    /// One draw of the noise of all nodes, into `noise` (one value per node).
+    /// Draws the noise of all nodes once, into `noise` (one value per node).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         noise[0] = self.root_noise(rng);
         for level in 1..self.hierarchy.levels() {

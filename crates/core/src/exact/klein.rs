@@ -112,6 +112,8 @@ impl Planes {
 }
 
 impl Klein {
+    /// Prepares the sampler of one component.
+    ///
     /// Errors: no free dimension; a lattice that [`basis`] refuses to reduce; a sigma so small that fewer than
     /// one draw in 10^5 might be kept.
     pub fn new(component: &Component, law: &DiscreteGaussian) -> Result<Self> {
@@ -133,7 +135,7 @@ impl Klein {
         self.planes.lengths.iter().map(worst).product()
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, centres: &mut Vec<f64>, noise: &mut [i64]) {
         loop {
             let kept = self.planes.draw(rng, self.sigma, centres, noise, |width| gaussian_sum(0.0, width));
@@ -145,6 +147,8 @@ impl Klein {
 }
 
 impl EuclideanKlein {
+    /// Prepares the sampler of one component.
+    ///
     /// Errors: no free dimension; a lattice that [`basis`] refuses to reduce; an epsilon so large that fewer than
     /// one draw in 10^5 would be kept.
     pub fn new(component: &Component, law: &EuclideanLaplace) -> Result<Self> {
@@ -189,7 +193,7 @@ impl EuclideanKlein {
         Ok(sampler)
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, centres: &mut Vec<f64>, noise: &mut [i64]) {
         loop {
             let target = open01(rng) * self.shapes[self.shapes.len() - 1];

@@ -21,6 +21,23 @@ use crate::rng::{Rng, exponential, gamma, open01, sign};
 ///
 /// The expected work for the sums is the product of the tries (about `1.3 sqrt(children)`) along a path
 /// above the parents of leaves: right for few levels; O(1) each at the leaves.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::LaplaceTree;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::law::Laplace;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 2, 2])?;
+/// let sampler = LaplaceTree::new(&tree, &[Laplace::new(2.0)?; 3])?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0.0; 7];
+/// sampler.draw(&mut rng, &mut Vec::new(), &mut noise);
+/// tree.check(&noise)?; // to rounding
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LaplaceTree {
     hierarchy: Hierarchy,
@@ -47,7 +64,7 @@ struct LeafSum {
 }
 
 impl LaplaceTree {
-    /// `laws`: one per level.
+    /// Prepares the sampler. `laws`: one per level.
     pub fn new(hierarchy: &Hierarchy, laws: &[Laplace]) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         let rate: Vec<f64> = laws.iter().map(|law| 1.0 / law.scale()).collect();
@@ -70,7 +87,7 @@ impl LaplaceTree {
         Ok(Self { hierarchy: hierarchy.clone(), rate, leaves, pivot })
     }
 
-    /// One draw of the noise of all nodes, into `noise` (one value per node). `scratch` is reused from draw to draw.
+    /// Draws the noise of all nodes once, into `noise` (one value per node). `scratch` is reused from draw to draw.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
         if self.hierarchy.nodes() == 1 {
             noise[0] = sign(rng) * exponential(rng) / self.rate[0];

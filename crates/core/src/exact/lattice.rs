@@ -22,7 +22,7 @@ pub trait ExactLattice: LatticeLaw {
     ///
     /// Errors: a law that is no product over entries; see [`Truncated::new`].
     fn bounded(self, bounded: &Bounded, aliases: usize) -> Result<ComponentSampler>;
-    /// The law of one entry within bounds, or without. Errors: as [`ExactLattice::bounded`].
+    /// Prepares the law of one entry, within bounds or without. Errors: as [`ExactLattice::bounded`].
     fn entry(self, bounds: (i64, i64)) -> Result<Entry>;
 }
 
@@ -37,6 +37,8 @@ pub trait ExactLattice: LatticeLaw {
 /// | too large for these, with entries equal up to sign | a total of 2 × 2 × n tables with all two-way margins, and the like | [`Klein`] | [`EuclideanKlein`] |
 /// | with inequalities | [`Truncated`], for margins [`BoundedMargins`] | the same | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
+///
+/// # Examples
 ///
 /// ```
 /// use congenial_core::exact::{LatticeExact, LatticeScratch};
@@ -93,7 +95,7 @@ pub struct TiedExact {
 }
 
 impl TiedExact {
-    /// `None`: nothing is tied, or the groups are served no better.
+    /// Prepares the sampler of the groups; `None`: nothing is tied, or the groups are served no better.
     fn new(component: &Component, law: DoubleGeometric) -> Option<Self> {
         let tied = component.tied()?;
         let law = DoubleGeometric::new(Law::scale(&law) / tied.size() as f64).ok()?;
@@ -173,7 +175,8 @@ impl ExactLattice for EuclideanLaplace {
     }
 }
 
-/// Points that are listed, or a two-way table with bounds of its entries, which has too many soon, by rows; whatever serves.
+/// Prepares the points that are listed or, for a two-way table with bounds of its entries, which has too many soon,
+/// proposals by rows; whatever serves.
 fn within<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<ComponentSampler> {
     let listed = || {
         let sampler = Truncated::new(bounded, &law)?.for_draws(aliases);
@@ -192,7 +195,8 @@ fn within<L: IntegerLaw>(bounded: &Bounded, law: L, aliases: usize) -> Result<Co
 /// Free dimensions of a table with margins up to which its points are listed: a draw then takes less.
 const LISTED: usize = 3;
 
-/// Where no sampler of equations serves, that of a hierarchy if they are one. Errors: of the first.
+/// Prepares the sampler of a hierarchy where no sampler of equations serves and they are one. Errors: those of the
+/// first.
 fn or_tree<L: IntegerLaw>(
     first: Result<ComponentSampler>,
     bounded: &Bounded,
@@ -222,7 +226,7 @@ fn no_product() -> Error {
 const MAX_ALIASES: usize = 1 << 21;
 
 impl LatticeExact {
-    /// `region`: inequalities on the noise, if any.
+    /// Prepares the sampler. `region`: inequalities on the noise, if any.
     ///
     /// Errors: no free dimension at all; a component that no exact sampler serves, with the limit it exceeds.
     pub fn new<L: ExactLattice>(invariant: &Linear, region: Option<&Region>, law: L) -> Result<Self> {
@@ -252,7 +256,7 @@ impl LatticeExact {
         Ok(Self { samplers, tv_error })
     }
 
-    /// One draw, into `noise` (one value per entry).
+    /// Draws once, into `noise` (one value per entry).
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) {
         for sampler in &self.samplers {
             sampler.draw(rng, scratch, noise);
@@ -266,7 +270,7 @@ impl LatticeExact {
     }
 }
 
-/// Entries that nothing ties to others: those with the same bounds share their law.
+/// The laws of entries that nothing ties to others: those with the same bounds share one.
 pub(super) struct Alone<L> {
     law: L,
     made: HashMap<(i64, i64), Arc<Entry>>,
@@ -287,7 +291,7 @@ impl<L: ExactLattice> Alone<L> {
 }
 
 impl ComponentSampler {
-    /// The sampler of one component of the equations.
+    /// Prepares the sampler of one component of the equations.
     pub(super) fn new<L: ExactLattice>(component: &Component, alone: &mut Alone<L>) -> Result<Self> {
         if L::FACTORISES && component.rows.is_empty() {
             return alone.sampler(component.entries[0], (NO_LOWER, NO_UPPER));

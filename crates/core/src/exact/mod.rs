@@ -60,31 +60,31 @@ use crate::rng::Rng;
 
 /// An exact sampler of the noise of all nodes of a hierarchy, conditioned on its sums.
 pub trait TreeSampler: Send + Sync {
-    /// The numbers drawn.
+    /// The type of the numbers drawn.
     type Value;
     /// Space for one draw, reused from draw to draw.
     type Scratch: Default;
-    /// The sampler by pieces.
+    /// The sampler by pieces, if [`TreeSampler::downwards`] has one.
     type Downwards: DownwardSampler<Value = Self::Value>;
-    /// One draw, into `noise` (one value per node).
+    /// Draws the noise of all nodes once, into `noise` (one value per node).
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Self::Scratch, noise: &mut [Self::Value]);
     /// Total variation distance that truncation may cause (see the sampler); rounding is not counted.
     fn tv_error(&self) -> f64;
-    /// The same sampler from the root down, piece by piece; `None` if it cannot.
+    /// The sampler from the root down, piece by piece; `None` if it cannot draw so.
     fn downwards(&self) -> Option<&Self::Downwards>;
 }
 
 /// A sampler that draws children given their parents.
 pub trait DownwardSampler: Send + Sync {
-    /// The numbers drawn.
+    /// The type of the numbers drawn.
     type Value;
     /// Space for one draw, reused from draw to draw.
     type Scratch: Default;
-    /// Whether sums hold but for rounding.
+    /// Whether sums hold up to rounding only.
     const ROUNDS: bool;
-    /// One draw of the root's noise.
+    /// Draws the root's noise.
     fn root_noise<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
-    /// The noise of the children of a piece given that of its parents.
+    /// Draws the noise of the children of a piece given that of its parents.
     fn below<R: Rng + ?Sized>(
         &self,
         piece: &Piece,
@@ -97,9 +97,9 @@ pub trait DownwardSampler: Send + Sync {
 
 /// A law with an exact sampler on hierarchies.
 pub trait TreeLaw: Law {
-    /// The sampler.
+    /// The sampler of this law.
     type Exact: TreeSampler<Value = Self::Value>;
-    /// Prepares it. `counts`: the confidential counts if releases must not be negative.
+    /// Prepares the sampler. `counts`: the confidential counts if releases must not be negative.
     ///
     /// Errors: a continuous law with non-negativity, for which no exact sampler is known here; what the
     /// sampler itself refuses.
@@ -139,7 +139,7 @@ impl TreeSampler for IntegerTree {
 impl TreeSampler for LaplaceTree {
     type Value = f64;
     type Scratch = Vec<f64>;
-    /// Sums are drawn from below: there is none.
+    /// Stands in for none: sums are drawn from below, and [`TreeSampler::downwards`] gives nothing.
     type Downwards = GaussianTree;
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut Vec<f64>, noise: &mut [f64]) {
         LaplaceTree::draw(self, rng, scratch, noise);

@@ -61,7 +61,7 @@ struct Likely {
     rows: AliasRows,
 }
 
-/// Whether a table is that of an even law, but for rounding.
+/// Whether a table is that of an even law, up to rounding.
 fn is_even(table: &Table) -> bool {
     let p = table.entries();
     *table.support().start() == -table.support().end()
@@ -197,7 +197,7 @@ impl Parts {
         self.fill_nodes(id, sum, order, rng, scratch, &mut Nodes { first: 0, noise });
     }
 
-    /// The same into the nodes `order`.
+    /// Draws the terms of a part given their sum, into the nodes `order`.
     pub(super) fn fill_nodes<R: Rng + ?Sized>(
         &self,
         id: PartId,
@@ -290,7 +290,7 @@ impl Parts {
         self.search(part, split, sum, rng)
     }
 
-    /// The same without alias tables.
+    /// The sum of the left half of a part, by a search from its likeliest value on, without alias tables.
     #[inline(never)]
     fn search<R: Rng + ?Sized>(&self, part: PartId, split: &Split, sum: i64, rng: &mut R) -> i64 {
         let &Split { left, right, slope, means, .. } = split;
@@ -317,9 +317,9 @@ pub(super) struct Builder<'a, L, A = Tables> {
 /// How tables are made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
-    /// How they are cut.
+    /// How tables are cut.
     pub(super) cut: Cut,
-    /// Whether what they lack is to be known.
+    /// Whether it is to be known what tables lack.
     pub(super) certified: bool,
 }
 
@@ -334,7 +334,7 @@ pub(super) trait Arena {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     parts: Parts,
-    /// What they lack, if that is to be known, by part.
+    /// By part, what its table lacks, if that is to be known.
     defects: Vec<Defect>,
     /// Multiplications of convolutions so far, and how many are expected, if that is known.
     steps: f64,
@@ -358,7 +358,7 @@ pub(super) fn steps(left: f64, right: f64, how: How) -> f64 {
 /// Terms of a sum that nothing is likely to bound: all of one level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FreeTerms<'a> {
-    /// Their level.
+    /// The level of all terms.
     pub(super) level: usize,
     /// The largest sum that will be asked for, if all terms are such.
     pub(super) reach: Option<u64>,
@@ -369,18 +369,18 @@ pub(super) struct FreeTerms<'a> {
 }
 
 impl<'a, L: IntegerLaw> Builder<'a, L> {
-    /// `laws`: by level.
+    /// A builder of parts. `laws`: by level.
     pub(super) fn new(laws: &'a [L]) -> Self {
         Self::with_tails(laws, TRUNCATION)
     }
 
-    /// The same, with what every table lacks known value by value. `expected`: multiplications, if that is known.
+    /// A builder that knows value by value what every table lacks. `expected`: multiplications, if that is known.
     pub(super) fn certified(laws: &'a [L], cut: Cut, expected: Option<f64>) -> Self {
         let arena = Tables { expected, ..Tables::default() };
         Self::on(laws, How { cut, certified: true }, arena)
     }
 
-    /// The same with other tails, of which [`Table::lost`] tells alone.
+    /// A builder of tables with other tails; what they lack is told by [`Table::lost`] alone.
     pub(super) fn with_tails(laws: &'a [L], tails: f64) -> Self {
         let cut = Cut { tails, sound_ends: false };
         Self::on(laws, How { cut, certified: false }, Tables::default())
@@ -401,7 +401,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
         self.arena.defects.get(part as usize).map_or(table.lost(), |defect| defect.share(table))
     }
 
-    /// The same for a part given that its sum is 0.
+    /// An upper bound on the total variation distance to a part's law given that its sum is 0.
     ///
     /// Without bounds the law is symmetric and unimodal: what was cut has at most its share given 0. Errors: 0 was cut.
     pub(super) fn lacking_at_zero(&self, part: PartId) -> Result<f64> {
@@ -414,7 +414,7 @@ impl<'a, L: IntegerLaw> Builder<'a, L> {
 }
 
 impl<'a, L: IntegerLaw, A: Arena> Builder<'a, L, A> {
-    /// Keeps parts in an arena that is empty.
+    /// A builder that keeps parts in an arena that is empty.
     pub(super) fn on(laws: &'a [L], how: How, arena: A) -> Self {
         Self { laws, depths: HashMap::new(), arena, known: HashMap::new(), how }
     }

@@ -10,9 +10,9 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 /// A real law by how its weight falls from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fall {
-    /// As `exp(-‖z‖₁/lambda)`.
+    /// The weight falls as `exp(-‖z‖₁/lambda)`.
     Laplace(Laplace),
-    /// As `exp(-‖z‖₂²/(2 sigma²))`.
+    /// The weight falls as `exp(-‖z‖₂²/(2 sigma²))`.
     Gaussian(Gaussian),
 }
 
@@ -34,7 +34,7 @@ pub enum Fall {
 #[derive(Debug)]
 pub struct FewDimensions {
     entries: Vec<u32>,
-    /// By entry: its coefficients on the free dimensions.
+    /// By entry, its coefficients on the free dimensions.
     coefficients: Vec<[f64; 2]>,
     region: Region,
     fall: Fall,
@@ -62,7 +62,7 @@ enum Piece {
 
 /// The exponent at the wall up to which a triangle is the envelope (Laplace).
 const NEAR: f64 = 2.0;
-/// The same in standard deviations (Gaussian).
+/// The distance of the wall up to which a triangle is the envelope, in standard deviations (Gaussian).
 const NEAR_SIGMAS: f64 = 1.5;
 
 /// Why more free dimensions are refused.
@@ -81,7 +81,7 @@ pub(super) fn free_dimensions(bounded: &Bounded) -> Result<usize> {
 }
 
 impl FewDimensions {
-    /// `bounded`: a component of a [`crate::invariant::Hull`].
+    /// Prepares the sampler of one component of a [`crate::invariant::Hull`].
     ///
     /// Errors: more than two free dimensions, or none.
     pub fn new(bounded: &Bounded, fall: Fall) -> Result<Self> {
@@ -140,8 +140,8 @@ impl FewDimensions {
         Ok(Self { entries: component.entries.clone(), coefficients, region, fall, shape })
     }
 
-    /// One draw, into its entries of `noise`. Equations hold to rounding; bounds by entry exactly, and rows
-    /// as they are computed in floating point.
+    /// Draws once, into the component's entries of `noise`. Equations hold to rounding; bounds by entry exactly, and
+    /// rows as they are computed in floating point.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) {
         loop {
             let x = match &self.shape {

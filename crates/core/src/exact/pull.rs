@@ -299,7 +299,8 @@ pub(super) fn moments<L: IntegerLaw>(law: &L, floor: i64, tilt: f64) -> (f64, f6
     }
 }
 
-/// The same for a double geometric law: of what is at least 0, and of what is below.
+/// Mean and variance of one double geometric term `z >= floor` with the weights `e^(tilt z - rate |z|)`, put together
+/// from those of what is at least 0 and of what is below.
 fn geometric_moments(rate: f64, floor: i64, tilt: f64) -> (f64, f64) {
     let up = tilt - rate;
     let one_minus = -libm::expm1(up);

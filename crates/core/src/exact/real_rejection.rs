@@ -35,6 +35,8 @@ enum Proposal {
 }
 
 impl<L: ContinuousExact> RealRejection<L> {
+    /// Prepares the sampler, and measures its acceptance.
+    ///
     /// Errors: no free dimension; equations that no exact sampler serves (from [`Source::Equations`]); a
     /// system beyond 128 bits (from [`Source::Unconstrained`]); an acceptance too small to be measured.
     pub fn new(invariant: &Linear, region: &Region, law: L, source: Source) -> Result<Self> {
@@ -77,7 +79,7 @@ impl<L: ContinuousExact> RealRejection<L> {
         Ok(rejection)
     }
 
-    /// One draw, into `noise` (one value per entry); returns the proposals that it took, all components together.
+    /// Draws once, into `noise` (one value per entry); returns the proposals that it took, all components together.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut [f64]) -> u64 {
         noise.fill(0.0);
         let (mut z, mut tries) = (Vec::new(), 0u64);
@@ -91,7 +93,7 @@ impl<L: ContinuousExact> RealRejection<L> {
         tries
     }
 
-    /// Components, each accepted by itself: as many proposals are kept in every draw.
+    /// The number of components, each of which is accepted by itself: every draw keeps as many proposals.
     pub fn component_count(&self) -> u64 {
         self.components.len() as u64
     }
@@ -152,7 +154,7 @@ mod tests {
             .collect()
     }
 
-    /// From both sources against quadrature; every draw satisfies everything.
+    /// Draws from both sources have the law of quadrature; every draw satisfies everything.
     #[test]
     fn draws_have_the_law_of_quadrature() {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {

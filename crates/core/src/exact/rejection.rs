@@ -9,9 +9,9 @@ use crate::rng::{Rng, Role, TaskKey, stream};
 /// What the proposals of [`Rejection`] satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Nothing: the unconstrained mechanism.
+    /// They satisfy nothing: they are draws of the unconstrained mechanism.
     Unconstrained,
-    /// The equations: the mechanism conditioned on them, drawn exactly.
+    /// They satisfy the equations: they are exact draws of the mechanism conditioned on them.
     Equations,
 }
 
@@ -21,6 +21,24 @@ pub enum Source {
 ///
 /// Its acceptance is the probability of the event: it is measured before it is used, and refused where fewer than 10
 /// proposals out of 100,000 are kept.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::{LatticeScratch, Rejection, Source};
+/// use congenial_core::invariant::{Inequalities, Linear};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let (invariant, counts) = (Linear::total(3)?, [4, 1, 0]);
+/// let region = Inequalities::nonnegative(3).around(&counts)?;
+/// let sampler = Rejection::new(&invariant, &region, DoubleGeometric::new(1.0)?, Source::Equations)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut noise = [0; 3];
+/// let proposals = sampler.draw(&mut rng, &mut LatticeScratch::default(), &mut noise);
+/// assert!(proposals >= 1 && invariant.holds(&noise) && region.contains(&noise));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Rejection {
     components: Vec<ComponentRejection>,
@@ -30,7 +48,7 @@ pub struct Rejection {
 struct ComponentRejection {
     samplers: Vec<ComponentSampler>,
     bounded: Bounded,
-    /// Estimated from the trials.
+    /// The acceptance as estimated from the trials.
     acceptance: f64,
 }
 
@@ -40,6 +58,8 @@ pub(super) const TRIALS: u64 = 100_000;
 pub(super) const KEPT: u64 = 10;
 
 impl Rejection {
+    /// Prepares the sampler, and measures its acceptance.
+    ///
     /// Errors: a law that is no product over entries (from [`Source::Unconstrained`]), equations that no exact sampler
     /// serves (from [`Source::Equations`]), an acceptance too small to be measured.
     pub fn new<L: ExactLattice>(invariant: &Linear, region: &Region, law: L, source: Source) -> Result<Self> {
@@ -96,7 +116,7 @@ impl Rejection {
         Ok(Self { components })
     }
 
-    /// One draw, into `noise` (one value per entry); returns the proposals that it took, all components together.
+    /// Draws once, into `noise` (one value per entry); returns the proposals that it took, all components together.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut LatticeScratch, noise: &mut [i64]) -> u64 {
         let one = |component: &ComponentRejection| {
             component.attempt(u64::MAX, rng, scratch, noise).unwrap_or(u64::MAX)
@@ -104,7 +124,7 @@ impl Rejection {
         self.components.iter().map(one).fold(0, u64::saturating_add)
     }
 
-    /// Estimate of the total variation distance of a draw to the law: that of the proposals, over the acceptance.
+    /// An estimate of the total variation distance of a draw to the law: that of the proposals, over the acceptance.
     pub fn tv_error(&self) -> f64 {
         let error = |component: &ComponentRejection| {
             component.samplers.iter().map(ComponentSampler::tv_error).sum::<f64>() / component.acceptance
@@ -112,7 +132,7 @@ impl Rejection {
         self.components.iter().map(error).sum::<f64>().min(1.0)
     }
 
-    /// Components, each accepted by itself: as many proposals are kept in every draw.
+    /// The number of components, each of which is accepted by itself: every draw keeps as many proposals.
     pub fn component_count(&self) -> u64 {
         self.components.len() as u64
     }

@@ -13,6 +13,21 @@ pub(super) const MAX_ENTRIES: usize = 1 << 18;
 ///
 /// All entries are sums and products of positive numbers: relative accuracy near 1e-16 each, in the
 /// tails too.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::Table;
+/// use congenial_core::law::{DoubleGeometric, Law};
+///
+/// let law = DoubleGeometric::new(1.0)?;
+/// let one = Table::of_law(&law, i64::MIN, i64::MAX)?;
+/// let two = one.convolve(&one)?; // the law of the sum of two draws
+/// let (mean, variance) = two.moments();
+/// assert!(mean.abs() < 1e-12 && (variance - 2.0 * law.variance()).abs() < 1e-12);
+/// assert!(two.lost() < 1e-17);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     lo: i64,
@@ -85,7 +100,8 @@ impl Table {
         Ok(table)
     }
 
-    /// The same with the weights `w(z) e^(tilt z)`; both tails together lose the fraction `cut`.
+    /// An integer law on `floor <= z <= ceiling` with the weights `w(z) e^(tilt z)`; both tails together lose at most
+    /// the fraction `cut`.
     ///
     /// Errors: [`Error::TooLarge`], also where the weights do not fall.
     pub(super) fn tilted<L: Law<Value = i64>>(
@@ -131,7 +147,7 @@ impl Table {
         self.convolve_within(other, TRUNCATION)
     }
 
-    /// The same, of which both tails together lose the fraction `cut`.
+    /// The law of the sum of two independent draws; both tails together lose at most the fraction `cut`.
     pub(super) fn convolve_within(&self, other: &Self, cut: f64) -> Result<Self> {
         let p = convolution(&self.p, &other.p)?;
         let mut table = Self::from_weights(self.lo + other.lo, p, self.lost + other.lost, cut)?;
@@ -152,7 +168,7 @@ impl Table {
         self.lo..=self.lo + self.p.len() as i64 - 1
     }
 
-    /// `P(z)`; 0 outside the support.
+    /// The probability `P(z)`; 0 outside the support.
     #[inline]
     pub fn at(&self, z: i64) -> f64 {
         self.p.get(z.wrapping_sub(self.lo) as usize).copied().unwrap_or(0.0)
@@ -190,7 +206,7 @@ impl Table {
         self
     }
 
-    /// Mean and variance.
+    /// Mean and variance of the table.
     pub fn moments(&self) -> (f64, f64) {
         let mean: f64 = self.support().zip(&self.p).map(|(z, p)| z as f64 * p).sum();
         let variance =
@@ -198,7 +214,7 @@ impl Table {
         (mean, variance)
     }
 
-    /// One draw, by inversion.
+    /// Draws one value, by inversion.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         let mut rest = open01(rng);
         for (z, p) in self.support().zip(&self.p) {

@@ -94,7 +94,7 @@ pub(super) fn tilts<L: IntegerLaw>(
     Ok(by_group(&tau))
 }
 
-/// Of tilts.
+/// Tilts are multiples of one over this.
 const GRAIN: f64 = (1u64 << 30) as f64;
 
 /// Means and covariances of the equations under tilted weights.

@@ -40,10 +40,26 @@ const MAX_FREE: usize = 64;
 ///
 /// Besides the draw this gives the probability of the whole event, [`Truncated::log_mass`]: what conditioning
 /// divides by.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::Truncated;
+/// use congenial_core::invariant::{Linear, Region};
+/// use congenial_core::law::DoubleGeometric;
+///
+/// // Two entries with one total: P(z_1 + z_2 = 0) = (1 - a)(1 + a²)/(1 + a)³.
+/// let law = DoubleGeometric::new(1.7)?;
+/// let part = Region::everything().whole(&Linear::total(2)?);
+/// let a = law.ratio();
+/// let want = (1.0 - a) * (1.0 + a * a) / (1.0 + a).powi(3);
+/// assert!((Truncated::new(&part, &law)?.log_mass().exp() - want).abs() < 1e-14);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Truncated {
     parts: Parts,
-    /// The part of each group and its entries, in the order of the part.
+    /// By group, its part and its entries, in the order of the part.
     groups: Vec<(PartId, Vec<u32>)>,
     /// Point by point: the sums of the groups.
     sums: Vec<i64>,
@@ -53,6 +69,8 @@ pub struct Truncated {
 }
 
 impl Truncated {
+    /// Prepares the sampler of one component.
+    ///
     /// Errors: [`Error::TooLarge`] for more than 2^21 points, or a table beyond its limit; no point at all within the
     /// tables (bounds that leave 0 alone have one); no bound on the total variation distance below 1e-9.
     pub fn new<L: IntegerLaw>(bounded: &Bounded, law: &L) -> Result<Self> {
@@ -152,8 +170,8 @@ impl Truncated {
         Ok(Self { parts, groups, sums, cumulative, log_mass, tv_error })
     }
 
-    /// The same with more tables, for many draws: one word then splits a sum. `aliases`: columns that they may take (8
-    /// bytes each).
+    /// Adds alias tables, for many draws: one word then splits a sum. `aliases`: columns that they may take (8 bytes
+    /// each).
     pub fn for_draws(mut self, aliases: usize) -> Self {
         self.parts = std::mem::take(&mut self.parts).with_aliases(aliases);
         self
@@ -169,7 +187,7 @@ impl Truncated {
         self.tv_error
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut PartsScratch, noise: &mut [i64]) {
         let last = self.cumulative.len() - 1;
         let point = if last == 0 {
@@ -196,7 +214,8 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are the same afterwards, but for errors.
+    /// Lists the points. `sums`: what the basis vectors before `i` add up to; final up to the pivot of `i`. They are
+    /// the same afterwards, unless an error is returned.
     fn list(
         &mut self,
         basis: &[Vec<(usize, i64)>],

@@ -19,6 +19,22 @@ const MAX_SPREAD: f64 = (1u64 << 22) as f64;
 ///
 /// and are a uniform composition of `r`; the plus parts are a uniform composition of `r + t`. A draw
 /// takes O(n + r) time.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::exact::{GeometricSum, SplitScratch};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let law = DoubleGeometric::new(2.0)?;
+/// let sum = GeometricSum::new(&law, 5, None)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut parts = [0; 5];
+/// sum.split(&mut rng, -3, &mut SplitScratch::default(), &mut parts);
+/// assert_eq!(parts.iter().sum::<i64>(), -3);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct GeometricSum {
     n: usize,
@@ -31,7 +47,7 @@ pub struct GeometricSum {
 }
 
 impl GeometricSum {
-    /// `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
+    /// Prepares the sampler. `reach`: the largest `|t|` that will be asked for; `None` for all that the sum takes.
     ///
     /// Errors: no part, a support beyond 2^18 values, or a sum of the minus parts whose standard deviation, which a draw
     /// takes steps in proportion to, is beyond 2^22.
@@ -39,10 +55,10 @@ impl GeometricSum {
         Self::tilted(law, n, reach, 0.0, TRUNCATION)
     }
 
-    /// The same with the weights `e^(tilt t)` on the sum in its table, of which both tails together lose the fraction `cut`.
-    /// The parts given their sum are as they were.
+    /// Prepares the sampler with the weights `e^(tilt t)` on the sum in its table, of which both tails together lose at
+    /// most the fraction `cut`. Given their sum, the parts have the law that they have without a tilt.
     ///
-    /// Errors: also a tilt under which the sum has no law, one at or beyond the rate.
+    /// Errors: as [`GeometricSum::new`]; a tilt under which the sum has no law, one at or beyond the rate.
     pub(super) fn tilted(
         law: &DoubleGeometric,
         n: usize,
@@ -147,7 +163,7 @@ impl GeometricSum {
         libm::exp(parts + self.log_g(nearest) + tilt * t as f64 + self.log_scale(tilt))
     }
 
-    /// At most the weights of the sums next to those of the table, which has the given tilt, in its scale.
+    /// At most the weights of the sums next to those of the table, which has the given tilt, in the table's scale.
     pub(super) fn beside(&self, tilt: f64) -> [f64; 2] {
         [self.sum.support().start() - 1, self.sum.support().end() + 1]
             .map(|t| libm::exp(self.log_g(t) + tilt * t as f64 + self.log_scale(tilt)).max(f64::MIN_POSITIVE))
@@ -184,7 +200,7 @@ impl GeometricSum {
         }
     }
 
-    /// `r` given `|t|`.
+    /// Draws `r` given `|t|`.
     #[inline]
     fn small_side<R: Rng + ?Sized>(&self, rng: &mut R, t: u64) -> u64 {
         let ratio = Ratio { n: self.n as f64, square: self.square };

@@ -18,6 +18,23 @@ use crate::rng::Rng;
 /// Ghazi, Kamath, Manurangsi, Sealfon (2026), Denoising the US Census: Succinct Block Hierarchical Regression (arXiv
 /// 2603.10099), for one count at every node. Without non-negativity and rounding this is [`L2`]. No solver is needed: O(nodes log
 /// children).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::{BlueDown, BlueDownScratch};
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let (tree, counts) = (Hierarchy::from_parents(&[0, 0, 0])?, [9, 4, 5]);
+/// let image = BlueDown::new(&tree, &[1.0, 1.0], &counts)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut out = [0; 3];
+/// // The root's noise 3 counts for 2/3 beside the sum 0 of its children's: 2, of which each child gets half.
+/// image.release(&counts, &[3, 1, -1], &mut rng, &mut BlueDownScratch::default(), &mut out);
+/// assert_eq!(out, [11, 6, 5]);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct BlueDown {
     descent: Descent,
@@ -34,6 +51,8 @@ pub struct BlueDownScratch {
 }
 
 impl BlueDown {
+    /// Prepares releases on a hierarchy.
+    ///
     /// - `variances`: of the noise, one per level, finite and > 0.
     /// - `counts`: the confidential counts, of which only known ones are looked at.
     ///
@@ -42,7 +61,7 @@ impl BlueDown {
         Ok(Self { descent: Descent::new(hierarchy, counts), estimates: L2::new(hierarchy, variances)? })
     }
 
-    /// The release from the noise of all nodes around `counts`, into `out`. `rng` breaks ties.
+    /// Makes the release from the noise of all nodes around `counts`, into `out`. `rng` breaks ties.
     ///
     /// Estimates are linear, so that they are made of the noise alone: large counts cost no digits.
     pub fn release<V: Value, R: Rng + ?Sized>(
@@ -79,7 +98,7 @@ impl BlueDown {
         !self.descent.is_root_known() && is_half(estimates[0])
     }
 
-    /// The estimates that it goes down from.
+    /// The estimates of all nodes from their subtrees, from which it goes down.
     pub fn estimates(&self) -> &L2 {
         &self.estimates
     }
@@ -89,7 +108,8 @@ impl BlueDown {
         self.descent.root(count, noise, rng)
     }
 
-    /// The counts of the children of a piece, into `out`, from those of their parents and their own estimates.
+    /// The counts of the children of a piece, into `out`, from those of their parents and from the children's own
+    /// estimates.
     pub fn below<R: Rng + ?Sized>(
         &self,
         piece: &Piece,

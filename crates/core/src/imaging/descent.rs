@@ -22,7 +22,7 @@ pub(super) struct Family<V> {
 }
 
 impl Descent {
-    /// `counts`: the confidential counts, of which only known ones are looked at.
+    /// Prepares a descent. `counts`: the confidential counts, of which only known ones are looked at.
     pub(super) fn new(hierarchy: &Hierarchy, counts: &[i64]) -> Self {
         let mut least = Vec::new();
         if hierarchy.has_known() {
@@ -35,7 +35,7 @@ impl Descent {
         Self { hierarchy: hierarchy.clone(), least }
     }
 
-    /// The release, into `out`.
+    /// Makes the release, into `out`.
     ///
     /// - `root`: its count, of [`Descent::root`].
     /// - `noisy`: by node.
@@ -56,7 +56,8 @@ impl Descent {
         }
     }
 
-    /// The root's count: that of [`closest`] to `count + noise`, at least what is known below it and 0; if it is known, as it is.
+    /// The root's count: that of [`closest`] to `count + noise`, at least what is known below it and 0. A known count
+    /// stays.
     ///
     /// The noise alone is rounded: its law, and which halves there are, do not depend on the count.
     pub(super) fn root<R: Rng + ?Sized>(&self, count: i64, noise: f64, rng: &mut R) -> i64 {

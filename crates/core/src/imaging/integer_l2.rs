@@ -7,6 +7,23 @@ use crate::invariant::{Linear, Region};
 use crate::rng::{Rng, below};
 
 /// [`LatticeL2`], then the integers that are closest to it in L1.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::{ClosestScratch, IntegerL2};
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let image = IntegerL2::new(&Linear::total(3)?)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Noise });
+/// let mut out = [0; 3];
+/// // Least squares gives 11/3, -1/3 and -10/3; the unit left over goes to one of the entries.
+/// image.round(&mut rng, &mut ClosestScratch::default(), &[5.0, 1.0, -2.0], &mut out)?;
+/// assert_eq!(out.iter().sum::<i64>(), 0);
+/// assert!(out[0] == 3 || out[0] == 4);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct IntegerL2 {
     l2: LatticeL2,
@@ -16,7 +33,7 @@ pub struct IntegerL2 {
 }
 
 impl IntegerL2 {
-    /// Errors: as [`LatticeL2::new`] and [`ClosestIntegers::new`].
+    /// Prepares the projection. Errors: as [`LatticeL2::new`] and [`ClosestIntegers::new`].
     pub fn new(invariant: &Linear) -> Result<Self> {
         let l2 = LatticeL2::new(invariant)?;
         let (mut totals, mut others) = (Vec::new(), Vec::new());

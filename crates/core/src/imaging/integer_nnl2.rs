@@ -18,14 +18,14 @@ pub struct IntegerNnl2 {
 /// Space for one image, reused from call to call.
 #[derive(Debug, Default)]
 pub struct ImageScratch {
-    /// Of least squares.
+    /// Space for least squares.
     pub nnl2: Nnl2Scratch,
-    /// Of the closest integers.
+    /// Space for the closest integers.
     pub closest: ClosestScratch,
 }
 
 impl IntegerNnl2 {
-    /// Errors: as [`Nnl2::new`] and [`ClosestIntegers::new`].
+    /// Prepares the projection. Errors: as [`Nnl2::new`] and [`ClosestIntegers::new`].
     pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for bounded in region.components(invariant) {

@@ -16,6 +16,8 @@ use std::ops::Range;
 /// Hay, Rastogi, Miklau, Suciu (2010), Boosting the accuracy of differentially private histograms
 /// through consistency, with general weights. Known nodes have no noise: they count as measured without variance.
 ///
+/// # Examples
+///
 /// ```
 /// use congenial_core::imaging::L2;
 /// use congenial_core::invariant::Hierarchy;
@@ -30,16 +32,16 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct L2 {
     hierarchy: Hierarchy,
-    /// By level: variance of the noise.
+    /// By level: the variance of the noise.
     own: Vec<f64>,
-    /// By node up to the last that has children or is known: variance of the combined value, 0 where it is known; for a parent
-    /// also the sum over its children.
+    /// By node up to the last that has children or is known: the variance of the combined value, 0 where it is known;
+    /// for a parent also the sum over its children.
     combined: Vec<f64>,
     below: Vec<f64>,
 }
 
 impl L2 {
-    /// `variances`: of the noise, one per level, finite and > 0.
+    /// Prepares the projection. `variances`: of the noise, one per level, finite and > 0.
     pub fn new(hierarchy: &Hierarchy, variances: &[f64]) -> Result<Self> {
         hierarchy.check_one_per_level("variances", variances.len())?;
         if let Some(bad) = variances.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
@@ -77,12 +79,13 @@ impl L2 {
         self.hierarchy.sum_up_noise(noise);
     }
 
-    /// Downwards: from the estimates of the children of a piece to their projections, given those of their parents.
+    /// Goes one level down: from the estimates of the children of a piece to their projections, given those of their
+    /// parents.
     pub fn spread(&self, piece: &Piece, above: &[f64], estimates: &mut [f64]) {
         self.spread_rest(piece, above, estimates, |_, family| f64::sum(family));
     }
 
-    /// The same where something tells what the estimates of a node's children sum to.
+    /// Spreads as [`L2::spread`] does, where `sum` tells what the estimates of a node's children sum to.
     #[inline]
     fn spread_rest(
         &self,
@@ -109,9 +112,9 @@ impl L2 {
         }
     }
 
-    /// Upwards: replaces the noise of every node by that of the best linear unbiased estimate of its count from its own subtree,
-    /// `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c` ([`L2::variance`]).
-    /// `keep`: gets every node with children and what their estimates sum to.
+    /// Goes all the way up: replaces the noise of every node by that of the best linear unbiased estimate of its count
+    /// from its own subtree, `v̂ = V_v (y_v / σ_v² + Σ_c ĉ / Σ_c V_c)`, `1 / V_v = 1 / σ_v² + 1 / Σ_c V_c`
+    /// ([`L2::variance`]). `keep`: gets every node with children and what their estimates sum to.
     #[inline]
     pub(super) fn combine(&self, noise: &mut [f64], keep: impl FnMut(usize, f64)) {
         let known = (0..self.combined.len()).filter(|&v| self.hierarchy.is_known(v));
@@ -119,7 +122,7 @@ impl L2 {
         self.gather_levels(1..self.hierarchy.levels(), noise, keep);
     }
 
-    /// The same of the parents of some levels, the last first.
+    /// Goes up over some levels, the last first: replaces the noise of the parents of each by that of their estimates.
     fn gather_levels(&self, levels: Range<usize>, noise: &mut [f64], mut keep: impl FnMut(usize, f64)) {
         for level in levels.rev() {
             let (piece, above, below) = self.hierarchy.split_level(level, noise);
@@ -127,7 +130,8 @@ impl L2 {
         }
     }
 
-    /// The same of the parents of a piece, from their noise and the estimates of their children.
+    /// Goes one level up: replaces the noise of the parents of a piece by that of their estimates, which follow from it
+    /// and from the estimates of their children.
     #[inline]
     fn gather(&self, piece: &Piece, noise: &mut [f64], estimates: &[f64], mut keep: impl FnMut(usize, f64)) {
         let own = self.own[piece.level - 1];
@@ -142,8 +146,8 @@ impl L2 {
         }
     }
 
-    /// The estimates of all nodes above the last level of a tree without known nodes, from their noise, in its place. `last`: the noise of
-    /// the children of a piece of the last level.
+    /// Replaces the noise of all nodes above the last level of a tree without known nodes by that of their estimates.
+    /// `last`: the noise of the children of a piece of the last level.
     pub fn estimate(
         &self,
         pieces: &Pieces,

@@ -13,6 +13,20 @@ use crate::invariant::{Bounded, Linear, Region};
 /// take by the same shares. For two entries without bounds this is the family `u~ = beta u_1 - (1 - beta) u_2` of Gong and
 /// Meng, "Congenial differential privacy", section 4 (there with `u_2` for `-u_2`, which has the same law); with
 /// Lap(2/epsilon) noise it is `epsilon / (2 max(beta, 1 - beta))`-private.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::LatticeL1;
+/// use congenial_core::invariant::{Linear, Region};
+///
+/// // The sum is 3 too large: 3/4 of it is taken from the first entry, 1/4 from the other.
+/// let image = LatticeL1::new(&Linear::total(2)?, &Region::everything(), 0.25)?;
+/// let mut noise = [2.0, 1.0];
+/// image.project(&mut noise);
+/// assert_eq!(noise, [-0.25, 0.25]);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LatticeL1 {
     components: Vec<Bounded>,
@@ -20,6 +34,8 @@ pub struct LatticeL1 {
 }
 
 impl LatticeL1 {
+    /// Prepares the projection.
+    ///
     /// - `beta`: in [0, 1].
     ///
     /// Errors: equations that share entries or have coefficients other than 1; explicit inequalities.

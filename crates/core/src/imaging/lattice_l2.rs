@@ -6,6 +6,19 @@ use crate::lattice::{MAX_DIMENSION, orthonormal};
 
 /// Projects noise onto `{z : A z = 0}` in least squares, `z - Aᵀ(AAᵀ)⁻¹ A z`, component by component: acts on the
 /// noise alone, since the confidential counts satisfy the invariant. Dependent rows are dropped.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::LatticeL2;
+/// use congenial_core::invariant::Linear;
+///
+/// // Under one total every entry gives up the mean.
+/// let mut noise = [5.0, 1.0, 0.0];
+/// LatticeL2::new(&Linear::total(3)?)?.project(&mut noise);
+/// assert_eq!(noise, [3.0, -1.0, -2.0]);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LatticeL2 {
     components: Vec<Projection>,
@@ -24,7 +37,8 @@ enum Projection {
 }
 
 impl LatticeL2 {
-    /// Errors: a component of more than [`MAX_DIMENSION`] entries that is neither one total nor a two-way table.
+    /// Prepares the projection. Errors: a component of more than [`MAX_DIMENSION`] entries that is neither one total
+    /// nor a two-way table.
     pub fn new(invariant: &Linear) -> Result<Self> {
         let mut components = Vec::new();
         for component in invariant.components() {

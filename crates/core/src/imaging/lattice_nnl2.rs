@@ -5,13 +5,29 @@ use crate::error::Result;
 use crate::invariant::{Bounded, Linear, Region};
 
 /// [`Nnl2`] for every component.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::imaging::{LatticeNnl2, Nnl2Scratch};
+/// use congenial_core::invariant::{Inequalities, Linear};
+///
+/// // Counts 1, 4, 0 with one total, of which none is released below 0.
+/// let region = Inequalities::nonnegative(3).around(&[1, 4, 0])?;
+/// let image = LatticeNnl2::new(&Linear::total(3)?, &region)?;
+/// let mut noise = [-3.0, 2.0, 1.0];
+/// image.project(&mut Nnl2Scratch::default(), &mut noise)?;
+/// assert_eq!(noise, [-1.0, 1.0, 0.0]); // released: 0, 5, 0
+/// image.check(&noise)?;
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LatticeNnl2 {
     components: Vec<(Bounded, Nnl2)>,
 }
 
 impl LatticeNnl2 {
-    /// Errors: as [`Nnl2::new`].
+    /// Prepares the projection. Errors: as [`Nnl2::new`].
     pub fn new(invariant: &Linear, region: &Region) -> Result<Self> {
         let projected = |bounded: Bounded| {
             let Region { lower, upper, rows } = &bounded.region;

@@ -9,7 +9,7 @@ const MOST_DENSE: usize = 1 << 22;
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) nodes: usize,
-    /// By unknown: from where to where.
+    /// By unknown, the nodes that it flows from and to.
     pub(super) ends: Vec<(u32, u32)>,
     /// Unknowns by node, in `edges` from `first[node]`.
     pub(super) first: Vec<usize>,
@@ -31,7 +31,7 @@ impl Network {
         Self::plain(rows, unknowns).or_else(|| Self::plain(&reduced(rows, unknowns)?, unknowns))
     }
 
-    /// The same of the rows as given alone.
+    /// The network of the rows exactly as they are given; `None` if they are none.
     pub(super) fn plain(rows: &[Row], unknowns: usize) -> Option<Self> {
         let mut columns: Vec<[Option<(usize, bool)>; 2]> = vec![[None; 2]; unknowns];
         for (i, row) in rows.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Network {
     }
 }
 
-/// Rows of the same lattice that are shorter. `None`: too large to tell.
+/// Finds rows of the same lattice that are shorter. `None`: too large to tell.
 fn reduced(rows: &[Row], unknowns: usize) -> Option<Vec<Row>> {
     if rows.len().checked_mul(unknowns)? > MOST_DENSE {
         return None;

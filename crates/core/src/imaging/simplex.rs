@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 /// Space for one projection, reused from call to call.
 #[derive(Debug, Clone, Default)]
 pub struct SimplexScratch<V> {
-    /// Those above the threshold.
+    /// The values above the threshold.
     values: Vec<V>,
     shares: Shares,
 }
@@ -115,8 +115,8 @@ impl SimplexValue for f64 {
     }
 }
 
-/// Of integers whose sums do not overflow and a total > 0: the floor of the theta with `Σ max(0, value - theta) =
-/// total`, and of those above it their sum less the total, and how many.
+/// Finds the theta with `Σ max(0, value - theta) = total`: its floor; and of the values above it their sum less the
+/// total, and how many they are. For integers whose sums do not overflow, and a total > 0.
 ///
 /// theta = excess / count. From all values on, what lies at or below theta is left out until nothing does: theta only
 /// rises, and few rounds are needed (Michelot 1986). An integer is above theta where it is above its floor.
@@ -137,7 +137,7 @@ fn threshold(values: &[i64], total: i64) -> (i64, i64, i64) {
     }
 }
 
-/// The same of any integers.
+/// Finds theta as [`threshold`] does, for any integers. `above`: scratch space for the values above theta.
 fn wide_threshold(noisy: &[i64], total: i64, above: &mut Vec<i64>) -> (i128, i128, i128) {
     above.clear();
     above.extend_from_slice(noisy);
@@ -169,9 +169,10 @@ pub(super) struct WeightedScratch {
     shares: Shares,
 }
 
-/// The same as [`SimplexValue::project`] with weights: the point of `{y >= 0, Σ y = total}` with the least
-/// `Σ (y_i - noisy_i)² / variance_i`, `y_i = max(0, noisy_i - theta variance_i)`, then the integers with the same sum that are closest to
-/// that in L1. Fractional parts that differ by less than 2^-32 tie; ties are broken uniformly at random.
+/// Projects as [`SimplexValue::project`] does, with weights: the point of `{y >= 0, Σ y = total}` with the least
+/// `Σ (y_i - noisy_i)² / variance_i`, `y_i = max(0, noisy_i - theta variance_i)`, then the integers with the same sum
+/// that are closest to that in L1. Fractional parts that differ by less than 2^-32 tie; ties are broken uniformly at
+/// random.
 ///
 /// - `noisy`, `variances`: at least one; variances > 0. `total` >= 0. Nearly O(n).
 pub(super) fn project_weighted<R: Rng + ?Sized>(
@@ -248,7 +249,7 @@ fn nearest(x: f64) -> f64 {
     (x + SHIFT) - SHIFT
 }
 
-/// The same of one within 0 and 2^51, as an integer.
+/// The nearest integer to a number from 0 to 2^51, ties to even, as an integer.
 fn whole(x: f64) -> u64 {
     (x + SHIFT).to_bits() - SHIFT.to_bits()
 }
@@ -316,8 +317,8 @@ fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: i64) -> f64 {
     }
 }
 
-/// The same of what the largest sum to, from one sort. Values at theta itself count or not as rounding has it, and so
-/// does its last bit: of integers, where such values are common, it is always this one.
+/// Finds theta from one sort, by the largest values alone. Values at theta itself count or not as rounding has it, and
+/// so does its last bit: for integers, where such values are common, it is always this one.
 fn theta_by_sort(noisy: &[f64], variances: &[f64], total: i64) -> f64 {
     let mut ranks: Vec<(f64, usize)> = noisy.iter().zip(variances).map(|(y, v)| y / v).zip(0..).collect();
     ranks.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -332,10 +333,10 @@ fn theta_by_sort(noisy: &[f64], variances: &[f64], total: i64) -> f64 {
     excess / spread
 }
 
-/// The same bits without the sort for integers of one variance, whose sums are exact in any order. `None`: they are
-/// many or large, or a value lies at theta.
+/// Finds the theta of [`theta_by_sort`], bit for bit, without the sort, for integers of one variance, whose sums are
+/// exact in any order. `None`: they are many or large, or a value lies at theta.
 ///
-/// `sums`: of the variance, kept from call to call.
+/// `sums`: multiples of the variance, kept from call to call.
 fn theta_of_integers(
     noisy: &[f64],
     variance: f64,
@@ -369,8 +370,8 @@ fn theta_of_integers(
     Some(excess / sums[count as usize])
 }
 
-/// Of the values above `excess / spread` times their variance: their sum, that of their variances, and that of theirs
-/// and of those at it. All variances are 1 where there are none. In lanes.
+/// Sums over the values above `excess / spread` times their variance: of the values, and of their variances; and the
+/// sum of the variances of those and of the values at it. All variances are 1 where there are none. In lanes.
 #[inline]
 fn above(values: &[f64], variances: Option<&[f64]>, excess: f64, spread: f64) -> [f64; 3] {
     let mut lanes = [[0.0; 4]; 3];
@@ -495,7 +496,7 @@ mod tests {
         crate::testing::assert_frequencies(low.map(|count| (count, 1.0 / 3.0)), 30_000);
     }
 
-    /// Of reals it is the same number to rounding, with variances and without.
+    /// For reals, theta without a sort is that of the sort up to rounding, with variances and without.
     #[test]
     fn theta_of_reals_needs_no_sort() {
         let mut rng = test_stream(5);

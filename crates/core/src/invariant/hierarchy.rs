@@ -15,6 +15,23 @@ use std::sync::Arc;
 /// Nodes may be *known* ([`Hierarchy::with_known`]): their counts are released as they are, their noise is 0, and they are not measured.
 /// The tree falls apart below them: a node is the root of a *component* if it is known, or the root of all, and not all its
 /// children are known; the component goes down to the next known nodes, which add nothing to its sums.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Hierarchy;
+///
+/// // A root with two children, of which node 1 has three of its own.
+/// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1, 1])?;
+/// assert_eq!((tree.nodes(), tree.levels(), tree.children(1)), (6, 3, 3..6));
+/// assert_eq!(tree.leaves(), [2, 3, 4, 5]);
+/// let mut counts = [0, 0, 5, 1, 2, 3];
+/// tree.sum_up(&mut counts);
+/// assert_eq!(counts, [11, 6, 5, 1, 2, 3]);
+/// tree.check(&counts)?;
+/// assert!(tree.check(&[10, 6, 5, 1, 2, 3]).is_err());
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     parent: Arc<[u32]>,
@@ -24,14 +41,14 @@ pub struct Hierarchy {
     /// Nodes of level `l`: `first_of_level[l]..first_of_level[l + 1]`.
     first_of_level: Arc<[u32]>,
     leaves: Arc<[u32]>,
-    /// All other nodes, downwards.
+    /// The nodes that are no leaves, from the last level up.
     internal: Arc<[u32]>,
-    /// By node; empty if none is known.
+    /// By node, whether it is known; empty if none is.
     known: Arc<[bool]>,
 }
 
 impl Hierarchy {
-    /// `parents[v]` is the parent of node `v`; the root is node 0 with `parents[0] = 0`.
+    /// Makes a tree: `parents[v]` is the parent of node `v`; the root is node 0 with `parents[0] = 0`.
     ///
     /// Refused: no node at all, a parent that does not come before its child, an order that is not
     /// breadth first (parents must not decrease).
@@ -49,7 +66,7 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// The same as [`Hierarchy::from_parents`].
+    /// Makes a tree from parents as 32-bit numbers, as [`Hierarchy::from_parents`] does.
     pub fn from_numbers(parents: Vec<u32>) -> Result<Self> {
         let n = parents.len();
         Self::check_nodes(n)?;
@@ -100,12 +117,25 @@ impl Hierarchy {
         })
     }
 
-    /// The same tree with known counts, and with those that follow: a parent of known children, and the last child of a known
-    /// parent whose other children are known.
+    /// Marks counts as known, and with them those that follow: a parent of known children, and the last child of a
+    /// known parent whose other children are known.
     ///
     /// `marks`: one per node.
     ///
     /// Errors: another number of marks; nothing is left that is not known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::invariant::Hierarchy;
+    ///
+    /// // With the root's count and that of one of its two children the other's is known, too.
+    /// let tree = Hierarchy::from_parents(&[0, 0, 0, 1, 1])?;
+    /// let tree = tree.with_known(vec![true, true, false, false, false])?;
+    /// assert!(tree.is_known(2) && tree.is_level_known(1) && !tree.is_known(3));
+    /// assert_eq!(tree.measured(2), 2);
+    /// # Ok::<(), congenial_core::Error>(())
+    /// ```
     pub fn with_known(mut self, mut marks: Vec<bool>) -> Result<Self> {
         if marks.len() != self.nodes() {
             return Err(Error::parameter("known", marks.len(), "one mark per node of the hierarchy"));
@@ -147,7 +177,7 @@ impl Hierarchy {
         self.level_nodes(l).all(|v| self.is_known(v))
     }
 
-    /// Nodes of a level that are not known.
+    /// The number of nodes of a level that are not known.
     pub fn measured(&self, l: usize) -> usize {
         self.level_nodes(l).filter(|&v| !self.is_known(v)).count()
     }
@@ -157,12 +187,12 @@ impl Hierarchy {
         self.children(v).filter(|&c| !self.is_known(c))
     }
 
-    /// Number of nodes, all levels together: the dimension of a release.
+    /// The number of nodes, all levels together: the dimension of a release.
     pub fn nodes(&self) -> usize {
         self.parent.len()
     }
 
-    /// Number of levels, the root's included.
+    /// The number of levels, the root's included.
     pub fn levels(&self) -> usize {
         self.first_of_level.len() - 1
     }
@@ -186,7 +216,8 @@ impl Hierarchy {
         Piece { level: l, number: 0, parents: self.level_nodes(l - 1), children: self.level_nodes(l) }
     }
 
-    /// The same, and of the values of all nodes those of the parents and of the children.
+    /// The nodes of level `l` from 1 with their parents, as one piece; and, out of the values of all nodes, those of
+    /// the parents and those of the children.
     #[inline]
     pub(crate) fn split_level<'a, V>(
         &self,
@@ -234,7 +265,7 @@ impl Hierarchy {
         self.inner_end().max(known)
     }
 
-    /// The leaves, upwards.
+    /// The leaves, by ascending number.
     pub fn leaves(&self) -> &[u32] {
         &self.leaves
     }
@@ -262,8 +293,8 @@ impl Hierarchy {
         }
     }
 
-    /// The same as [`Hierarchy::sum_up`] of noise that sums to 0 below known nodes but for rounding, which one leaf
-    /// takes: known nodes have none.
+    /// Sets every parent to the sum of its children as [`Hierarchy::sum_up`] does, and known nodes to 0. The noise
+    /// below a known node sums to 0 but for rounding, which one leaf takes.
     #[inline]
     pub fn sum_up_noise<V: Value>(&self, noise: &mut [V]) {
         if !self.has_known() {
@@ -297,8 +328,8 @@ impl Hierarchy {
         self.check_rounded(values, |v| values[v].to_f64().abs())
     }
 
-    /// The same of a release: confidential counts, in which every parent is the sum of its children, plus noise in which it
-    /// is that of theirs as they stand. A count and its noise may nearly cancel: the rounding of their sum, and of sums of
+    /// Checks a release, counts plus noise: that every parent is the sum of its children. The counts satisfy that, and
+    /// the noise does as it stands. A count and its noise may nearly cancel: the rounding of their sum, and of sums of
     /// noise, is measured by both and not by what is released.
     ///
     /// Errors: as [`Hierarchy::check`].
@@ -306,7 +337,8 @@ impl Hierarchy {
         self.check_rounded(released, |v| added(counts[v], noise[v]))
     }
 
-    /// The same of the parents of a piece, where counts plus noise are released. `above`: noise of the parents; `below`: of the children.
+    /// Checks the parents of a piece, where counts plus noise are released, as [`Hierarchy::check_release`] does.
+    /// `above`: noise of the parents; `below`: of the children.
     ///
     /// Errors: as [`Hierarchy::check`].
     pub fn check_piece<V: Value>(
@@ -333,7 +365,8 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// `added`: by node, the absolute values of what was added up to give it.
+    /// Checks that every parent is the sum of its children, to the rounding of what was added up. `added`: by node, the
+    /// absolute values of that.
     fn check_rounded<V: Value>(&self, values: &[V], added: impl Fn(usize) -> f64) -> Result<()> {
         for v in (0..self.nodes()).filter(|&v| !self.is_leaf(v)) {
             let mut sum = V::default();
@@ -371,7 +404,7 @@ impl Hierarchy {
     }
 }
 
-/// The absolute values of what is added up to give a released count.
+/// The sum of the absolute values of what is added up to give a released count.
 fn added<V: Value>(count: i64, noise: V) -> f64 {
     count.unsigned_abs() as f64 + noise.to_f64().abs()
 }

@@ -8,21 +8,36 @@ use std::iter::repeat_n;
 
 /// What every release `y` must satisfy beside its equations: `lower <= y <= upper` entry by entry and rows `b·y >= c`
 /// (Gong, Meng, "Congenial differential privacy under mandated disclosure", section 2.3).
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Inequalities;
+///
+/// // No count is released below 0, and the first two sum to at least 4.
+/// let two = Inequalities::rows(vec![(vec![(0, 1), (1, 1)], 4)])?;
+/// let region = Inequalities::nonnegative(3).and(two).around(&[5, 1, 0])?;
+/// assert!(region.contains(&[-3, 1, 0])); // 2, 2, 0
+/// assert!(!region.contains(&[-3, 0, 0])); // 2, 1, 0
+/// assert!(!region.contains(&[0, 0, -1]));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inequalities {
     lower: Lower,
     upper: Upper,
-    /// Coefficients and the least value.
+    /// The explicit rows: coefficients and least values.
     rows: Vec<(Row, i64)>,
 }
 
 impl Inequalities {
-    /// `y >= 0` on `entries` entries.
+    /// The inequalities `y >= 0` on `entries` entries.
     pub fn nonnegative(entries: usize) -> Self {
         Self { lower: repeat_n(0, entries).collect(), ..Self::default() }
     }
 
-    /// Bounds by entry. Errors: lists of different lengths, a lower bound above its upper bound, a bound beyond 2^53.
+    /// Bounds of single entries. Errors: lists of different lengths, a lower bound above its upper bound, a bound
+    /// beyond 2^53.
     pub fn bounds(lower: Vec<i64>, upper: Vec<i64>) -> Result<Self> {
         if lower.len() != upper.len() {
             let message = format!("{} lower and {} upper bounds", lower.len(), upper.len());
@@ -45,7 +60,7 @@ impl Inequalities {
         }
     }
 
-    /// Rows `b·y >= c`. Rows of zeros that hold are dropped, as those of equations are.
+    /// Explicit rows `b·y >= c`. Rows of zeros that hold are dropped, as those of equations are.
     ///
     /// Errors: a row of zeros that cannot hold, or two coefficients for one entry; a coefficient beyond 2^31; no row that ties
     /// any entry.
@@ -75,7 +90,7 @@ impl Inequalities {
         Ok(Self { rows, ..Self::default() })
     }
 
-    /// Both.
+    /// Joins two sets of inequalities: a release must satisfy both.
     pub fn and(mut self, other: Self) -> Self {
         fn join<const NONE: i64>(mine: &mut Side<NONE>, theirs: &Side<NONE>, tighter: fn(i64, i64) -> i64) {
             for (entry, &bound) in theirs.bounds().iter().enumerate() {
@@ -88,7 +103,7 @@ impl Inequalities {
         self
     }
 
-    /// Whether nothing is asked for.
+    /// Whether there are no inequalities.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.lower.is_open() && self.upper.is_open()
     }
@@ -133,7 +148,7 @@ impl Inequalities {
         })
     }
 
-    /// The same on the noise `z = y - x`.
+    /// The inequalities on the noise `z = y - x` around the counts x.
     ///
     /// Errors: counts that do not satisfy them; the first that fails is named (entries and inequalities from 1).
     pub fn around(&self, counts: &[i64]) -> Result<Region> {
@@ -182,25 +197,25 @@ impl Inequalities {
 /// The noise that keeps a release within its [`Inequalities`]; it contains 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Region {
-    /// At most 0.
+    /// Lower bounds of the noise by entry, at most 0.
     pub lower: Lower,
-    /// At least 0.
+    /// Upper bounds of the noise by entry, at least 0.
     pub upper: Upper,
-    /// Coefficients and the least value, at most 0.
+    /// Explicit rows: coefficients and the least value, which is at most 0.
     pub rows: Vec<(Row, i64)>,
 }
 
 /// Entries that neither an equation nor an inequality ties to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounded {
-    /// Entries and equations.
+    /// The entries and their equations.
     pub component: Component,
-    /// What bounds them, on the renumbered entries.
+    /// What bounds the noise of the entries, on their new numbers.
     pub region: Region,
 }
 
 impl Region {
-    /// No bound at all.
+    /// The region that is not bounded at all.
     pub fn everything() -> Self {
         Self::default()
     }
@@ -210,7 +225,7 @@ impl Region {
         self.rows.is_empty() && self.lower.is_open() && self.upper.is_open()
     }
 
-    /// Whether 0 is all there is, of so many entries.
+    /// Whether the region holds no noise of so many entries but 0.
     pub fn is_point(&self, entries: usize) -> bool {
         (0..entries).all(|entry| self.lower[entry] == 0 && self.upper[entry] == 0)
     }
@@ -279,8 +294,8 @@ impl Region {
             && self.rows.iter().all(|(row, least)| value(row, noise) >= i128::from(*least))
     }
 
-    /// The steps `t` for which `z + t b` stays inside, for `z` inside and `b` given by its non-zero coefficients: first and
-    /// last, [`NO_LOWER`] and [`NO_UPPER`] where nothing stops it. Contains 0.
+    /// The steps `t` for which `z + t b` stays inside, for `z` inside and `b` given by its non-zero coefficients: first
+    /// and last, [`NO_LOWER`] and [`NO_UPPER`] where nothing stops it. The range contains 0.
     #[inline]
     pub fn interval(&self, b: &[(u32, i32)], z: &[i64]) -> (i64, i64) {
         let (mut first, mut last) = (NO_LOWER, NO_UPPER);
@@ -312,7 +327,7 @@ impl Region {
         (first, last)
     }
 
-    /// `Σ` over all bounds and rows of how far `noise` is outside.
+    /// The sum over all bounds and rows of how far `noise` is outside.
     pub fn violation(&self, noise: &[i64]) -> i128 {
         let each = |(i, &z): (usize, &i64)| outside(i128::from(z), self.lower[i], self.upper[i]);
         let entries: i128 = noise.iter().enumerate().map(each).sum();
@@ -400,7 +415,7 @@ impl Region {
         all
     }
 
-    /// Everything as one component: for laws that do not factorise.
+    /// Equations and inequalities as one component: for laws that do not factorise.
     pub fn whole(&self, equations: &Linear) -> Bounded {
         Bounded { component: equations.whole(), region: self.clone() }
     }
@@ -415,15 +430,15 @@ impl Region {
 }
 
 impl Bounded {
-    /// Entries grouped by equal column of `A` and of the explicit rows together: only the sums of the groups meet
-    /// either. With the groups' columns in both.
+    /// Entries grouped by equal column of `A` and of the explicit rows together, each group with its column in both:
+    /// only the sums of the groups meet either.
     pub fn equal_columns(&self) -> Vec<(Row, Vec<u32>)> {
         let rows =
             self.component.rows.iter().chain(self.region.rows.iter().map(|(row, _)| row)).cloned().collect();
         Component { rows, ..self.component.clone() }.equal_columns()
     }
 
-    /// Of such columns: the equations and the explicit rows as dense matrices.
+    /// The equations and the explicit rows as dense matrices with the given columns.
     pub(crate) fn matrices<'a>(
         &self,
         columns: impl ExactSizeIterator<Item = &'a Row> + Clone,

@@ -8,6 +8,21 @@ use std::collections::{HashMap, HashSet};
 ///
 /// Equivalently the noise `z = y - x` lies in the lattice `{z in Z^d : A z = 0}` (Dharangutte, Gao, Gong, Yu,
 /// "Integer subspace differential privacy", Prop. 8). Rows may be dependent.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Linear;
+///
+/// // Both margins of a 2 × 2 table: one dimension of noise is free.
+/// let margins = Linear::margins(2, 2)?;
+/// assert!(margins.holds(&[1, -1, -1, 1]));
+/// assert!(!margins.holds(&[1, -1, 0, 0]));
+/// assert_eq!(margins.component_count(), 1);
+/// // The sums of two groups do not tie their entries together.
+/// assert_eq!(Linear::partition(&[0, 0, 1, 1, 1])?.component_count(), 2);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linear {
     entries: usize,
@@ -41,18 +56,18 @@ fn check_entries(entries: usize) -> Result<()> {
 }
 
 impl Linear {
-    /// No equation: every entry is free.
+    /// The invariant without an equation: every entry is free.
     pub fn none(entries: usize) -> Self {
         Self { entries, rows: Vec::new(), margins: None }
     }
 
-    /// The sum of all entries is kept. Errors: no entry, more than can be numbered.
+    /// The invariant that keeps the sum of all entries. Errors: no entry, more than can be numbered.
     pub fn total(entries: usize) -> Result<Self> {
         check_entries(entries)?;
         Self::new(entries, vec![(0..entries as u32).map(|c| (c, 1)).collect()], None)
     }
 
-    /// The sum of every group is kept; `groups`: the group of each entry.
+    /// The invariant that keeps the sum of every group; `groups`: the group of each entry.
     pub fn partition(groups: &[usize]) -> Result<Self> {
         let mut rows: Vec<Row> = Vec::new();
         let mut row_of: HashMap<usize, usize> = HashMap::new();
@@ -66,7 +81,8 @@ impl Linear {
         Self::new(groups.len(), rows, None)
     }
 
-    /// Both margins of a two-way table are kept; entries row by row. Errors: no entry, more than can be numbered.
+    /// The invariant that keeps both margins of a two-way table; entries row by row. Errors: no entry, more than can be
+    /// numbered.
     pub fn margins(rows: usize, columns: usize) -> Result<Self> {
         check_entries(rows.saturating_mul(columns))?;
         let entry = |i: usize, j: usize| ((i * columns + j) as u32, 1);
@@ -75,7 +91,7 @@ impl Linear {
         Self::new(rows * columns, by_row.chain(by_column).collect(), Some((rows, columns)))
     }
 
-    /// The sum over every listed set of entries is kept.
+    /// The invariant that keeps the sum over every listed set of entries.
     ///
     /// Errors: an empty set, an entry twice in a set or out of range.
     pub fn subsets(entries: usize, sets: &[Vec<usize>]) -> Result<Self> {
@@ -101,7 +117,7 @@ impl Linear {
         Self::new(entries, rows, None)
     }
 
-    /// Explicit coefficients, k × d.
+    /// The invariant with explicit coefficients, k × d.
     pub fn matrix(a: &IntMatrix) -> Result<Self> {
         let sparse = |row: &[i64]| -> Row {
             row.iter().enumerate().filter(|(_, a)| **a != 0).map(|(entry, &a)| (entry as u32, a)).collect()
@@ -109,7 +125,7 @@ impl Linear {
         Self::new(a.columns(), (0..a.rows()).map(|i| sparse(a.row(i))).collect(), None)
     }
 
-    /// Equations by their non-zero coefficients; rows without any are dropped.
+    /// The invariant with equations given by their non-zero coefficients; rows without any are dropped.
     ///
     /// Errors: no equation is left, an entry out of range, a coefficient of more than 2^31 in size.
     pub fn from_rows(entries: usize, rows: Vec<Row>) -> Result<Self> {
@@ -144,7 +160,7 @@ impl Linear {
         Ok(Self { entries, rows, margins })
     }
 
-    /// The equations of both, on the larger of the two tables: entries have the same numbers in both.
+    /// Joins the equations of two invariants, on the larger of the two tables: entries have the same numbers in both.
     pub fn and(mut self, other: Self) -> Self {
         let total = |row: &Row| row.len() == self.entries && row.iter().all(|&(_, a)| a == 1);
         // Margins imply the total.
@@ -166,7 +182,8 @@ impl Linear {
         self
     }
 
-    /// The equations with some entries known: their noise is 0, an equation each, and the others go on without them.
+    /// Adds an equation for each of some entries that are known: their noise is 0, and the other equations go on
+    /// without them.
     ///
     /// Errors: an entry out of range.
     pub fn with_known(&self, known: &[u32]) -> Result<Self> {
@@ -179,12 +196,12 @@ impl Linear {
         Self::new(self.entries, rows.collect(), None)
     }
 
-    /// d, the number of entries.
+    /// The number d of entries.
     pub fn entries(&self) -> usize {
         self.entries
     }
 
-    /// The equations.
+    /// The equations, each by its non-zero coefficients.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -236,12 +253,12 @@ impl Linear {
         connected(self.entries, &rows).into_iter().map(recognised).collect()
     }
 
-    /// How many connected components there are.
+    /// The number of connected components.
     pub fn component_count(&self) -> usize {
         if self.margins.is_some() { 1 } else { self.components().len() }
     }
 
-    /// Everything as one component: for laws that do not factorise.
+    /// All entries and equations as one component: for laws that do not factorise.
     pub fn whole(&self) -> Component {
         Component {
             entries: (0..self.entries as u32).collect(),
@@ -321,8 +338,8 @@ pub(super) fn connected(entries: usize, rows: &[&Row]) -> Vec<(Component, Vec<us
 }
 
 impl Component {
-    /// Of equations on entries that they number from 0. If they are the margins of a two-way table row by row, in
-    /// whatever order, they are put into the order of [`two_way`].
+    /// Makes a component of equations on entries, which they number from 0. If they are the margins of a two-way table
+    /// row by row, in whatever order, they are put into the order of [`two_way`].
     pub(super) fn of(entries: Vec<u32>, mut rows: Vec<Row>) -> Self {
         let runs = |row: &Row| row.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
         let mut sorted = rows.clone();
@@ -350,18 +367,18 @@ impl Component {
         matches!(&self.rows[..], [row] if row.len() == self.entries.len() && row.iter().all(|&(_, a)| a == 1))
     }
 
-    /// Its different columns alone: the same rank, and as a rule far fewer.
+    /// The equations with each different column once: the same rank, and as a rule far fewer columns.
     pub fn distinct_columns(&self) -> IntMatrix {
         let groups = self.equal_columns();
         IntMatrix::from_columns(0..self.rows.len(), groups.iter().map(|(column, _)| column))
     }
 
-    /// The first of its equations that are independent. Errors: as [`independent_rows`].
+    /// The numbers of the first equations that are independent. Errors: as [`independent_rows`].
     pub fn independent_rows(&self) -> Result<Vec<usize>> {
         independent_rows(&self.distinct_columns())
     }
 
-    /// Whether its equations leave its entries no other noise than 0. Errors: coefficients beyond 64 bits.
+    /// Whether the equations leave the entries no other noise than 0. Errors: coefficients beyond 64 bits.
     pub fn is_fixed(&self) -> Result<bool> {
         if self.rows.is_empty() {
             return Ok(false);

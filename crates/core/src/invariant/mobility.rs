@@ -50,8 +50,9 @@ pub(crate) fn listed(bounded: &Bounded, vectors: &[Sparse], looks: &mut usize) -
     Some(mobile.into_iter().map(|mobile| f64::from(mobile) / points.len() as f64).collect())
 }
 
-/// The same for one vector that fits ([`Bounded::fits`]), as far as bounds tell without a list: what it would be for a step of
-/// +1 if every point of the box of the bounds that everything implies were in the region, `Π (1 - |b_i|/(width_i + 1))`; above 0.
+/// Estimates from bounds alone what [`listed`] counts, for one vector that fits ([`Bounded::fits`]): the share for a
+/// step of +1 if every point of the box of the bounds that everything implies were in the region,
+/// `Π (1 - |b_i|/(width_i + 1))`; above 0.
 ///
 /// `within`: the region's [`Bounded::narrowed`].
 pub(crate) fn estimated(within: &Region, vector: &[(u32, i32)]) -> f64 {
@@ -74,8 +75,8 @@ mod tests {
     use crate::kernel::fuzz::systems::{points, table};
     use crate::testing::test_stream;
 
-    /// On random systems whose points are listed another way: the moves connect them; shares are the shares; what could move
-    /// fits, and has an estimate above 0.
+    /// On random systems whose points are listed another way, the moves connect them; shares are the shares; what could
+    /// move fits, and has an estimate above 0.
     #[test]
     fn nothing_that_can_move_is_left_out() {
         let mut rng = test_stream(92);

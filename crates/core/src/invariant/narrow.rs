@@ -13,14 +13,14 @@ const MOST_ROWS: usize = 64;
 const MOST_PASSES: usize = 16;
 
 impl Bounded {
-    /// The same region with the bounds that the equations imply: `a_i z_i = -Σ a_j z_j` over the other entries.
+    /// The region with tighter bounds, which the equations imply: `a_i z_i = -Σ a_j z_j` over the other entries.
     pub fn tightened(&self) -> Region {
         let mut region = self.region.clone();
         narrow(&mut region, &self.component.rows, &[], PASSES);
         region
     }
 
-    /// The same region with the bounds that the equations and the explicit rows imply; `None` if they leave nothing.
+    /// The region with tighter bounds, which the equations and the explicit rows imply; `None` if they leave nothing.
     pub(crate) fn narrowed(&self) -> Option<Region> {
         let mut region = self.region.clone();
         let rows = std::mem::take(&mut region.rows);
@@ -29,8 +29,9 @@ impl Bounded {
         some.then_some(region)
     }
 
-    /// The same points by fewer constraints: entries that can only be 0 are left out, and so are explicit rows (of the first 64) that the
-    /// bounds of entries imply; what is then tied no more is parted. The entries left out have no noise.
+    /// Describes the same points by fewer constraints: entries that can only be 0 are left out, and so are explicit
+    /// rows (of the first 64) that the bounds of entries imply; what is then tied no more is parted. The entries left
+    /// out have no noise.
     ///
     /// For regions that contain 0, as every [`Region`] of a table does.
     pub(crate) fn reduced(&self) -> Vec<Self> {
@@ -57,7 +58,7 @@ impl Bounded {
         lowest.is_some_and(|lowest| lowest >= i128::from(least))
     }
 
-    /// On some of its entries, the others being 0.
+    /// Restricts the component to some of its entries, the others being 0.
     fn on(&self, entries: &[u32], equations: &[Row], rows: &[(Row, i64)]) -> Self {
         let kept = |row: &Row| -> Row {
             let place = |&(entry, a): &(u32, i64)| entries.binary_search(&entry).ok().map(|i| (i as u32, a));
@@ -79,7 +80,7 @@ impl Bounded {
         }
     }
 
-    /// By what equations and explicit rows tie together.
+    /// Parts the component into what equations and explicit rows tie together.
     fn parted(&self) -> Vec<Self> {
         let (equations, rows) = (&self.component.rows, &self.region.rows);
         let all: Vec<&Row> = equations.iter().chain(rows.iter().map(|(row, _)| row)).collect();

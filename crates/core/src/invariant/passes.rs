@@ -3,7 +3,7 @@
 use super::{Piece, Pieces};
 use crate::crew::Crew;
 
-/// Values of nodes from the root down: those of the children of every piece from its parents'.
+/// Computes the values of nodes from the root down: those of the children of every piece from its parents'.
 ///
 /// - `values`: of all nodes above the last level, or of all; the root's is there.
 /// - `below`: of a piece and the values of its parents, those of its children.
@@ -44,7 +44,8 @@ pub fn downwards<V: Copy + Default + Send + Sync, S: Default, R: Send>(
     })
 }
 
-/// The levels between the first and the last from below, after [`downwards`]: `seen` of every piece, level by level.
+/// Goes over the levels between the first and the last from below, after [`downwards`]: `seen` of every piece, level by
+/// level.
 pub fn upwards<V: Send + Sync, R: Send>(
     pieces: &Pieces,
     crew: &dyn Crew,

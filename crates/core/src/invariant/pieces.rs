@@ -9,16 +9,16 @@ use std::ops::Range;
 pub struct Piece {
     /// The level of the children; 0 = root.
     pub level: usize,
-    /// Its number in the level, from 0.
+    /// The number of the piece in the level, from 0.
     pub number: usize,
-    /// The nodes.
+    /// The consecutive nodes whose children are drawn.
     pub parents: Range<usize>,
-    /// Their children.
+    /// The children of all parents, which are consecutive too.
     pub children: Range<usize>,
 }
 
 impl Piece {
-    /// Its stream in a task.
+    /// The random stream of the piece in a task.
     pub fn stream(&self, key: TaskKey) -> Stream {
         piece_stream(key, self.level as u32, self.number as u32)
     }
@@ -68,7 +68,7 @@ impl Pieces {
         &self.levels[level - 1]
     }
 
-    /// The levels, the root's included.
+    /// The number of levels, the root's included.
     pub fn levels(&self) -> usize {
         self.levels.len() + 1
     }

@@ -52,13 +52,13 @@ impl<const NONE: i64> Side<NONE> {
         }
     }
 
-    /// The bounds of the first entries, so many.
+    /// The bounds of so many first entries.
     pub fn of(&self, entries: usize) -> Vec<i64> {
         (0..entries).map(|entry| self[entry]).collect()
     }
 }
 
-/// By entry.
+/// Collects the bounds of the entries in order.
 impl<const NONE: i64> FromIterator<i64> for Side<NONE> {
     fn from_iter<I: IntoIterator<Item = i64>>(bounds: I) -> Self {
         let mut side = Self::default();

@@ -10,29 +10,29 @@ use crate::lattice::{Echelon, Row, adjugate, real_value};
 pub(crate) struct Solved {
     /// Entries that may be anything.
     pub(crate) free: Vec<u32>,
-    /// Entries that are solved for.
+    /// The entries that are solved for.
     pub(crate) dependent: Vec<u32>,
     /// By independent equation: its coefficients on the free entries.
     pub(crate) rows: Vec<Row>,
     /// `det` times the inverse of the equations on the dependent entries, row by row.
     pub(crate) adjugate: Vec<Vec<i128>>,
-    /// Their determinant.
+    /// The determinant of the equations on the dependent entries.
     pub(crate) det: i128,
-    /// The same in one step, where all coefficients are integers.
+    /// The dependent entries as integer combinations of the free ones, where all coefficients are integers.
     pub(crate) whole: Option<Whole>,
 }
 
 /// `-M⁻¹ A_free` where all of it are integers.
 #[derive(Debug)]
 pub(crate) struct Whole {
-    /// By dependent entry: coefficients on the free ones.
+    /// By dependent entry, its coefficients on the free ones.
     pub(crate) rows: Vec<Row>,
     /// `Σ |z_free|` up to which no sum leaves 64 bits.
     pub(crate) room: u64,
 }
 
 impl Whole {
-    /// `None` where a coefficient is no integer of 64 bits.
+    /// Finds the integer coefficients; `None` where one is no integer of 64 bits.
     fn new(free: &[u32], rows: &[Row], adjugate: &[Vec<i128>], det: i128) -> Option<Self> {
         let coefficient = |inverse: &[i128], entry: u32| {
             let mut times_det = 0i128;
@@ -78,8 +78,8 @@ fn overflow() -> Error {
 }
 
 impl Solved {
-    /// `dependent`: the entries of the table that are solved for (from 0); `None` for the last ones whose
-    /// columns are independent.
+    /// Solves the equations. `dependent`: the entries of the table that are solved for (from 0); `None` for the last
+    /// ones whose columns are independent.
     ///
     /// Errors: dependent entries whose columns are dependent or too few, a system beyond 128 bits.
     pub(crate) fn new(component: &Component, dependent: Option<&[usize]>) -> Result<Self> {
@@ -93,7 +93,8 @@ impl Solved {
         }
     }
 
-    /// Solved for the entries with independent columns that stand first in `order`: every entry of the table (from 0), once.
+    /// Solves the equations for the entries with independent columns that stand first in `order`: every entry of the
+    /// table (from 0), once.
     ///
     /// Errors: another order; a system beyond 128 bits.
     pub(crate) fn in_order(component: &Component, order: &[usize]) -> Result<Self> {
@@ -112,7 +113,8 @@ impl Solved {
         Self::of(component, &candidates, false)
     }
 
-    /// `all`: whether every candidate must be solved for, or as many as are independent.
+    /// Solves the equations for some of the candidates. `all`: whether every candidate must be solved for, or as many
+    /// as are independent.
     fn of(component: &Component, candidates: &[u32], all: bool) -> Result<Self> {
         let n = component.entries.len() as u32;
         if component.rows.is_empty() {

@@ -11,14 +11,14 @@ use std::ops::Neg;
 pub struct Tied {
     /// The equations of the groups, each by its first entry.
     pub equations: Linear,
-    /// By group its entries, numbered in the table, and whether each has the sign of the first.
+    /// The entries of each group, numbered in the table, and whether each has the sign of the first.
     pub groups: Vec<Vec<(u32, bool)>>,
-    /// Entries that are 0.
+    /// The entries that are 0.
     pub zeros: Vec<u32>,
 }
 
 impl Tied {
-    /// How many entries each group has.
+    /// The number of entries of each group.
     pub fn size(&self) -> usize {
         self.groups[0].len()
     }

@@ -5,9 +5,10 @@ use super::{Bounded, Component, Hierarchy, NO_LOWER};
 /// A hierarchy among the entries of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeOfEntries {
-    /// The tree.
+    /// The tree of the entries.
     pub hierarchy: Hierarchy,
-    /// By node, the entry of the component (renumbered from 0). The root has none where its count is known: then from node 1 on.
+    /// The entry of the component (renumbered from 0) at each node. The root has none where its count is known: then
+    /// from node 1 on.
     pub entries: Vec<u32>,
 }
 

@@ -85,11 +85,11 @@ fn sparse(vectors: &IntMatrix, entries: &[u32]) -> Result<Vec<Sparse>> {
 /// of vectors that generate the lattice.
 #[derive(Debug, Clone)]
 pub(crate) enum Moves {
-    /// A vector of the list, with these odds.
+    /// A vector of the list, drawn with these odds.
     Listed(Vec<Sparse>, Odds),
-    /// `e_i - e_j`.
+    /// A difference `e_i - e_j` of two of the entries.
     Pairs(Vec<u32>),
-    /// 2 × 2 swaps of a two-way table, entries row by row.
+    /// A 2 × 2 swap of a two-way table, entries row by row.
     Swaps { entries: Vec<u32>, rows: usize, columns: usize },
     /// Two entries of one group of equal columns; or a short vector of the group sums, each group represented
     /// by one of its entries: each dimension of a group and each vector alike, and then the vectors with these
@@ -109,7 +109,7 @@ impl Moves {
         }
     }
 
-    /// Errors: as [`basis`] with a reduced basis (of the group sums).
+    /// The moves of a component under equations alone. Errors: as [`basis`] with a reduced basis (of the group sums).
     pub fn of(component: &Component) -> Result<Self> {
         let entries = &component.entries;
         if component.rows.is_empty() {

@@ -22,9 +22,9 @@ pub struct HierarchicalMh<L: Law> {
     hierarchy: Hierarchy,
     laws: Vec<L>,
     proposal: f64,
-    /// Its rounded steps by a table, for integers and steps of a few counts.
+    /// Rounded steps by a table, for integers and steps of a few counts.
     rounded: Option<Packed>,
-    /// What bounds leaves, and what bounds sums: their nodes.
+    /// Nodes with bounds: first leaves, then sums.
     leaves: Vec<(u32, NodeBounds<L::Value>)>,
     sums: Vec<(u32, NodeBounds<L::Value>)>,
     known: KnownSums,
@@ -49,6 +49,8 @@ pub struct MhNoise<V> {
 }
 
 impl<L: Law> HierarchicalMh<L> {
+    /// Prepares the chain of releases without bounds, or of releases that are not negative.
+    ///
     /// - `laws`: one per level.
     /// - `proposal`: standard deviation of the normal step, in counts, > 0.
     /// - `counts`: the confidential counts if releases must not be negative.
@@ -64,8 +66,9 @@ impl<L: Law> HierarchicalMh<L> {
         Self::within(hierarchy, laws, proposal, bounds.as_deref().unwrap_or_default())
     }
 
-    /// The same with the noise of every node v within `bounds[v]`: the law is `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <=
-    /// upper_v)`, and a proposal outside is rejected. Chains must start within the bounds.
+    /// Prepares the chain with the noise of every node v within `bounds[v]`: the law is
+    /// `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <= upper_v)`, and a proposal outside is rejected. Chains must start within
+    /// the bounds.
     ///
     /// `bounds`: in counts of noise, one per node; none at all for no inequality.
     ///

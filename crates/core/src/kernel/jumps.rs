@@ -30,7 +30,7 @@ const TABLED: i32 = 24;
 const TABLED_REACH: usize = 512;
 
 impl Jumps {
-    /// Errors: `a` outside (0, 0.9999].
+    /// Builds the tables. Errors: `a` outside (0, 0.9999].
     pub fn new(a: f64) -> Result<Self> {
         if !(a > 0.0 && a <= 0.9999) {
             return Err(Error::parameter("a", a, "a number in (0, 0.9999]"));
@@ -50,13 +50,13 @@ impl Jumps {
         Ok(Self { law, powers, below, reach, scale, residuals })
     }
 
-    /// `P(e)`.
+    /// The probability `P(e)` of a jump.
     #[cfg(test)]
     pub fn p(&self, e: i32) -> f64 {
         self.law.p(e)
     }
 
-    /// Independent jumps.
+    /// Fills `jumps` with independent jumps.
     #[inline]
     pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, jumps: &mut [i32]) {
         self.law.fill(rng, jumps, |jump, e| *jump = e);
@@ -92,18 +92,18 @@ impl Jumps {
         if bits < keep { joint } else { other }
     }
 
-    /// For jumps of chains side by side.
+    /// What chains side by side draw their jumps from; `None` where jumps do not fit into 16 bits.
     pub fn lanes(&self) -> Option<PackedLanes<'_>> {
         PackedLanes::new(&self.law)
     }
 
-    /// For those of coupled pairs; `None` where these have no tables.
+    /// What coupled pairs side by side draw their jumps from; `None` where these have no tables.
     pub fn pair_lanes(&self) -> Option<PairLanes<'_>> {
         let law = self.lanes().filter(|_| self.is_near(0))?;
         Some(PairLanes { law, residuals: self.residuals.lanes() })
     }
 
-    /// As [`Jumps::pair`] in every lane.
+    /// Draws jumps of a coupled pair in every lane: as [`Jumps::pair`] from the lane's stream.
     #[inline(always)]
     pub fn pairs(
         &self,
@@ -178,7 +178,7 @@ impl Jumps {
         self.reject(rng, apart)
     }
 
-    /// From the residual by rejection: a jump that the other law would not have kept.
+    /// Draws from the residual by rejection: a jump that the other law would not have kept.
     fn reject<R: Rng + ?Sized>(&self, rng: &mut R, apart: i32) -> i32 {
         loop {
             let other = self.law.with_bits(rng).0;

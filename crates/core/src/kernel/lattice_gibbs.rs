@@ -36,7 +36,7 @@ pub struct LatticeGibbs<L: LatticeLaw> {
     entries: usize,
     /// Where chains start: a basis of the lattice.
     basis: Vec<Sparse>,
-    /// By component.
+    /// By component, its moves.
     moves: Vec<Moves>,
     /// Components, each as often as it has moves in a sweep.
     owners: Vec<u32>,
@@ -47,7 +47,7 @@ pub struct LatticeGibbs<L: LatticeLaw> {
 /// Inequalities.
 #[derive(Debug)]
 struct Bounds {
-    /// Beside the entries that are left out.
+    /// The inequalities, without the entries that are left out.
     region: Region,
     /// By component: moves that lead into the region from anywhere, those included that cannot move in it.
     into: Vec<Moves>,
@@ -62,7 +62,7 @@ pub struct LatticeGibbsState {
     line: Line<i64>,
 }
 
-/// One move: the vector, and where in the law of the step.
+/// One move: the vector, and the uniform number that places the step in its law.
 #[derive(Debug, Clone)]
 pub struct LatticeMove {
     vector: Sparse,
@@ -70,7 +70,7 @@ pub struct LatticeMove {
 }
 
 impl<L: LatticeLaw> LatticeGibbs<L> {
-    /// `region`: inequalities on the noise, if any.
+    /// Prepares the chain. `region`: inequalities on the noise, if any.
     ///
     /// Errors: no free dimension; a lattice whose basis is refused by [`crate::invariant::basis`]; a scale for
     /// which sums of squares could overflow; inequalities under which no connecting moves are known.
@@ -78,7 +78,7 @@ impl<L: LatticeLaw> LatticeGibbs<L> {
         Self::looking(invariant, region, law, MOST_LOOKS)
     }
 
-    /// `looks`: at points and vectors, for [`Moves::mobile`].
+    /// Prepares the chain with so many `looks` at points and vectors, for [`Moves::mobile`].
     pub(super) fn looking(
         invariant: &Linear,
         region: Option<&Region>,
@@ -148,7 +148,7 @@ impl<L: LatticeLaw> Kernel for LatticeGibbs<L> {
     type Noise = LatticeMove;
     const REJECTS: bool = false;
 
-    /// `position`: a point of the lattice.
+    /// Makes the state at `position`, a point of the lattice.
     fn init(&self, position: &[i64]) -> LatticeGibbsState {
         let sum = position.iter().map(|&z| L::part(z)).sum();
         LatticeGibbsState { z: position.to_vec(), sum, line: Line::default() }
@@ -224,7 +224,7 @@ const SWEEPS_TO_REGION: u64 = 2000;
 const PLATEAU: i64 = 64;
 
 impl<L: LatticeLaw> LatticeGibbs<L> {
-    /// Of the coordinates of a start.
+    /// The scale of the double geometric coordinates of a start.
     fn start_scale(&self, start: Start) -> f64 {
         let wide = self.law.start_scale(self.entries);
         if start == Start::OverDispersed { wide } else { 0.5 * wide }
@@ -278,7 +278,7 @@ impl<L: LatticeLaw> Coupled for LatticeGibbs<L> {
     }
 }
 
-/// One of the vectors of a component.
+/// Chooses one of the vectors of a component.
 #[inline]
 pub(super) fn choose<R: Rng + ?Sized>(moves: &Moves, rng: &mut R, vector: &mut Sparse) {
     match moves {
@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    /// With and without inequalities.
+    /// The bound lies above the distance, with inequalities and without.
     #[test]
     fn bound_lies_above_the_distance() {
         let law = DoubleGeometric::new(0.5).unwrap();
@@ -440,7 +440,8 @@ mod tests {
         }
     }
 
-    /// Of starts of both widths, whose coordinates are the entries of the lower right corner.
+    /// Weights bound the divergences for starts of both widths, whose coordinates are the entries of the lower right
+    /// corner.
     #[test]
     fn weights_bound_the_divergences() {
         let (law, invariant) = (DoubleGeometric::new(0.5).unwrap(), Linear::margins(2, 3).unwrap());

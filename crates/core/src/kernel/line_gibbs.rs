@@ -21,11 +21,32 @@ use crate::rng::{Rng, below, open01};
 /// there. A leaf that would move against itself is given another partner below the same known node.
 ///
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::chain;
+/// use congenial_core::invariant::Hierarchy;
+/// use congenial_core::kernel::{Dispersed, Kernel, LineGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// // No leaf is released below 0.
+/// let (tree, counts) = (Hierarchy::from_parents(&[0, 0, 0, 1, 1])?, [6, 4, 2, 0, 4]);
+/// let kernel = LineGibbs::new(&tree, &[DoubleGeometric::new(1.0)?; 3], Some(&counts))?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let start = kernel.start(Start::OverDispersed, &mut rng)?;
+/// let (last, _) = chain::run(&kernel, start, 50 * kernel.sweep(), 0, &mut rng, |_, _| ())?;
+/// let noise = kernel.position(&last);
+/// tree.check(noise)?;
+/// assert!(tree.leaves().iter().all(|&v| counts[v as usize] + noise[v as usize] >= 0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LineGibbs<L: LineLaw> {
     hierarchy: Hierarchy,
     tables: L::Tables,
-    /// By level.
+    /// By level, its law.
     laws: Vec<L>,
     /// The leaves that are not known, in depth-first order, component by component: those of a node's component below it are the range
     /// `spans[node]`.
@@ -45,7 +66,7 @@ pub struct LineState<V> {
     line: Line<V>,
 }
 
-/// One move: the leaf (and the leaf that moves against it), and where in the law of the step.
+/// One move: the leaf (and the leaf that moves against it), and the uniform number that places the step in its law.
 #[derive(Debug, Clone)]
 pub struct LineMove {
     leaf: u32,
@@ -54,6 +75,8 @@ pub struct LineMove {
 }
 
 impl<L: LineLaw> LineGibbs<L> {
+    /// Prepares the chain.
+    ///
     /// - `laws`: one per level.
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], counts: Option<&[i64]>) -> Result<Self> {
@@ -259,7 +282,7 @@ impl<L: LineLaw> Dispersed for LineGibbs<L> {
         Ok(self.init(&nodes))
     }
 
-    /// Without floors and known nodes, which starts are moved to.
+    /// Weighs starts where there are no floors and no known nodes, into which starts would be moved.
     fn weighted_start<R: Rng + ?Sized>(
         &self,
         start: Start,
@@ -452,7 +475,8 @@ mod tests {
             .collect()
     }
 
-    /// Of both kinds of starts: leaves from the law itself, and a Laplace law that is rounded.
+    /// Weights bound the divergences for both kinds of starts: leaves from the law itself, and a Laplace law that is
+    /// rounded.
     #[test]
     fn weights_bound_the_divergences() {
         let law = DoubleGeometric::new(0.45).unwrap();

@@ -25,7 +25,7 @@ use crate::rng::{Rng, below, open01};
 #[derive(Debug)]
 pub struct MetropolizedIndependence<L: LatticeLaw> {
     law: L,
-    /// ε~.
+    /// The inverse scale ε~ of the proposals.
     rate: f64,
     proposal: Tabled<DoubleGeometric>,
     entries: usize,
@@ -92,7 +92,7 @@ pub struct IndependenceNoise {
 /// How fast chains of [`MetropolizedIndependence`] forget where they began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forgetting {
-    /// Of each component, at most the share of proposals that its heaviest state accepts.
+    /// By component: at most the share of proposals that its heaviest state accepts.
     accepted: Vec<f64>,
 }
 
@@ -114,6 +114,8 @@ const PROPOSALS: u64 = 200_000;
 pub(super) const STARTS: u64 = 1 << 22;
 
 impl<L: LatticeLaw> MetropolizedIndependence<L> {
+    /// Prepares the chain.
+    ///
     /// - `rate`: ε~, the inverse scale of the proposals, > 0.
     /// - `dependent`: the entries that are solved for, as many as there are independent equations (from 0); `None` for the
     ///   last ones whose columns are independent.
@@ -185,7 +187,8 @@ impl<L: LatticeLaw> MetropolizedIndependence<L> {
         Some(Forgetting { accepted })
     }
 
-    /// The same of one component, from so many proposals.
+    /// A lower limit of the share of proposals that the heaviest state of one component accepts, from so many
+    /// proposals, with probability `1 - alpha`; `None` where nothing bounds its weight.
     fn accepted<R: Rng + ?Sized>(
         &self,
         component: usize,
@@ -251,7 +254,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
     type Noise = IndependenceNoise;
     const REJECTS: bool = true;
 
-    /// `position`: a point that satisfies everything.
+    /// Makes the state at `position`, a point that satisfies everything.
     fn init(&self, position: &[i64]) -> IndependenceState {
         let weight = |own: &ComponentProposal| {
             let z = |entry: u32| position[own.bounded.component.entries[entry as usize] as usize];
@@ -306,7 +309,7 @@ impl<L: LatticeLaw> Kernel for MetropolizedIndependence<L> {
 }
 
 impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
-    /// The first proposal of each component that satisfies everything, wherever a start is asked for.
+    /// Finds the first proposal of each component that satisfies everything, wherever a start is asked for.
     fn start<R: Rng + ?Sized>(&self, _: Start, rng: &mut R) -> Result<IndependenceState> {
         let mut z = vec![0; self.entries];
         let mut noise = self.noise();
@@ -330,7 +333,8 @@ impl<L: LatticeLaw> Dispersed for MetropolizedIndependence<L> {
         Ok(self.init(&z))
     }
 
-    /// Under inequalities too: a first proposal that satisfies everything has the law of proposals given that it does.
+    /// Weighs starts under inequalities too: a first proposal that satisfies everything has the law of proposals given
+    /// that it does.
     fn weighted_start<R: Rng + ?Sized>(
         &self,
         start: Start,

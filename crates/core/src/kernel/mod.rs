@@ -33,6 +33,26 @@ pub use crate::rng::LANES;
 
 /// One Markov step that leaves the target of the kernel invariant: randomness in, then a deterministic
 /// step. Coupled chains change only how a pair of noises is drawn and call the same `apply` twice.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::Linear;
+/// use congenial_core::kernel::{Dispersed, Kernel, LatticeGibbs, Start};
+/// use congenial_core::law::DoubleGeometric;
+/// use congenial_core::rng::{Role, TaskKey, stream};
+///
+/// let margins = Linear::margins(3, 3)?;
+/// let kernel = LatticeGibbs::new(&margins, None, DoubleGeometric::new(2.0)?)?;
+/// let mut rng = stream(TaskKey { seed: 1, cell: 0, replicate: 0, role: Role::Moves });
+/// let (mut state, mut noise) = (kernel.start(Start::OverDispersed, &mut rng)?, kernel.noise());
+/// for _ in 0..100 {
+///     kernel.draw(&mut rng, &mut noise); // all randomness of the step
+///     kernel.apply(&mut state, &noise);
+/// }
+/// assert!(margins.holds(kernel.position(&state)));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 pub trait Kernel {
     /// The numbers that a chain moves on.
     type Value;
@@ -49,7 +69,7 @@ pub trait Kernel {
     fn noise(&self) -> Self::Noise;
     /// Draws the random inputs of the next step.
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut Self::Noise);
-    /// Makes the step; whether the state changed. No randomness, no allocation.
+    /// Makes the step; tells whether the state changed. No randomness, no allocation.
     fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool;
     /// The current noise of all nodes.
     fn position<'a>(&self, state: &'a Self::State) -> &'a [Self::Value];
@@ -70,7 +90,7 @@ pub trait Kernel {
 ///
 /// A lane holds states of a limited size. One that grows beyond has left: it is taken out, and goes on alone.
 pub trait Lanes<K: Kernel> {
-    /// Puts a chain into a lane. Whether it fits; if not, the lane stays what it was.
+    /// Puts a chain into a lane, and tells whether it fits; if not, the lane stays what it was.
     fn load(&mut self, lane: usize, state: &K::State, rng: &Stream) -> bool;
     /// Makes so many steps in all lanes, or fewer, the last of which a lane has left with; returns how many.
     fn run(&mut self, steps: u64) -> u64;
@@ -82,17 +102,20 @@ pub trait Lanes<K: Kernel> {
     fn take(&mut self, lane: usize) -> (K::State, Stream, u64);
 }
 
-/// The same of coupled pairs of chains.
+/// [`LANES`] coupled pairs of chains that step side by side, one pair a lane, each exactly as it would alone with its
+/// stream.
+///
+/// A pair whose states grow beyond what a lane holds has left: it is taken out, and goes on alone.
 pub trait Pairs<K: Kernel> {
-    /// As [`Lanes::load`].
+    /// Puts a pair of chains into a lane, and tells whether both fit; if not, the lane stays what it was.
     fn load(&mut self, lane: usize, states: (&K::State, &K::State), rng: &Stream) -> bool;
     /// Makes so many steps in all lanes, or fewer, the last of which a loaded pair has met or left with; returns how many.
     fn run(&mut self, steps: u64) -> u64;
     /// Whether the pair of a lane has met.
     fn has_met(&self, lane: usize) -> bool;
-    /// Whether one of its chains has left.
+    /// Whether a chain of the lane's pair has left.
     fn has_left(&self, lane: usize) -> bool;
-    /// As [`Lanes::take`], with the moves of both.
+    /// Takes a pair out: both states, its stream, and how many steps of both chains changed a state.
     fn take(&mut self, lane: usize) -> ((K::State, K::State), Stream, u64);
 }
 
@@ -103,7 +126,8 @@ pub enum Start {
     /// standard deviation that the law gives a free entry or a leaf. On a lattice the coordinates are those of a basis.
     #[default]
     OverDispersed,
-    /// As wide as the law's own noise: of the leaves of a tree the law itself, on a lattice double geometric coordinates.
+    /// As wide as the law's own noise: leaves of a tree have the law itself; on a lattice the coordinates are double
+    /// geometric.
     FreeNoise,
     /// What the paper of the chain proposes.
     Published,
@@ -111,14 +135,14 @@ pub enum Start {
 
 /// A kernel on a lattice, or on the reals that equations leave free, with starts of its own.
 pub trait Dispersed: Kernel {
-    /// A start, moved into the region of the inequalities where there is one.
+    /// Draws a start, moved into the region of the inequalities where there is one.
     ///
     /// Errors: no start within the region was found.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State>;
 
-    /// The same start from the same stream, with `ln π~ - ln μ~`: the logarithm of the target over that of the law of starts, each
-    /// up to a constant that does not depend on the start. `None` where no such formula is known, as for starts that are moved into
-    /// a region, and then nothing is drawn.
+    /// Draws the start of [`Dispersed::start`] from the same stream, with `ln π~ - ln μ~`: the logarithm of the target
+    /// over that of the law of starts, each up to a constant that does not depend on the start. `None` where no such
+    /// formula is known, as for starts that are moved into a region, and then nothing is drawn.
     ///
     /// Errors: as [`Dispersed::start`].
     fn weighted_start<R: Rng + ?Sized>(&self, _: Start, _: &mut R) -> Result<Option<(Self::State, f64)>> {

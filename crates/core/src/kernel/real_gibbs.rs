@@ -32,7 +32,7 @@ pub struct RealGibbs<L: RealLaw> {
     entries: usize,
     /// Where chains start: a basis of the kernel.
     basis: Vec<Sparse>,
-    /// By component.
+    /// By component, its moves.
     moves: Vec<Moves>,
     /// By entry: its component, if there are several.
     owners: Vec<u32>,
@@ -44,13 +44,13 @@ pub struct RealGibbs<L: RealLaw> {
 /// State of [`RealGibbs`].
 #[derive(Debug, Clone)]
 pub struct RealGibbsState {
-    /// In units.
+    /// The values in units.
     units: Vec<i64>,
     z: Vec<f64>,
     line: Line<f64>,
 }
 
-/// One move: the vector, and where in the law of the step.
+/// One move: the vector, and the uniform number that places the step in its law.
 #[derive(Debug, Clone)]
 pub struct RealMove {
     vector: Sparse,
@@ -65,7 +65,7 @@ const MAX_COEFFICIENT: u32 = 1 << 10;
 const LEAST_SCALE: f64 = 1e-200;
 
 impl<L: RealLaw> RealGibbs<L> {
-    /// `region`: inequalities on the noise, if any.
+    /// Prepares the chain. `region`: inequalities on the noise, if any.
     ///
     /// Errors: no free dimension; what [`Hull::new`] and [`crate::invariant::basis`] refuse; a vector with a
     /// coefficient beyond 2^10; a scale below 1e-200.
@@ -153,7 +153,7 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
     type Noise = RealMove;
     const REJECTS: bool = false;
 
-    /// `position`: a point that satisfies everything, in multiples of the unit (integers are).
+    /// Makes the state at `position`, a point that satisfies everything, in multiples of the unit (integers are).
     fn init(&self, position: &[f64]) -> RealGibbsState {
         self.state(position.iter().map(|z| libm::rint(z / self.unit) as i64).collect())
     }

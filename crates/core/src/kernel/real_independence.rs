@@ -55,6 +55,8 @@ pub struct RealProposal {
 }
 
 impl<L: Law<Value = f64>> RealIndependence<L> {
+    /// Prepares the chain.
+    ///
     /// - `rate`: ε~, the inverse scale of the proposals, > 0.
     /// - `order`: every entry (from 0), once: those with independent columns that stand first are solved for; `None` for the last ones.
     ///
@@ -128,7 +130,7 @@ impl<L: Law<Value = f64>> Kernel for RealIndependence<L> {
     type Noise = RealProposal;
     const REJECTS: bool = true;
 
-    /// `position`: a point that satisfies everything.
+    /// Makes the state at `position`, a point that satisfies everything.
     fn init(&self, position: &[f64]) -> RealIndependenceState {
         let weight = |(bounded, solved): &(Bounded, Solved)| {
             let own: Vec<f64> =
@@ -181,7 +183,7 @@ impl<L: Law<Value = f64>> Kernel for RealIndependence<L> {
 }
 
 impl<L: Law<Value = f64>> Dispersed for RealIndependence<L> {
-    /// The first proposal of each component that satisfies everything, wherever a start is asked for.
+    /// Finds the first proposal of each component that satisfies everything, wherever a start is asked for.
     fn start<R: Rng + ?Sized>(&self, _: Start, rng: &mut R) -> Result<RealIndependenceState> {
         let mut z = vec![0.0; self.entries];
         let mut noise = self.noise();
@@ -232,8 +234,8 @@ mod tests {
             .collect()
     }
 
-    /// Against quadrature, with proposals that are wider and narrower than the law; every state satisfies
-    /// everything.
+    /// Chains have the law of quadrature, with proposals that are wider and narrower than the law; every state
+    /// satisfies everything.
     #[test]
     fn chains_have_the_law_of_quadrature() {
         for (i, [(equations, region), plain]) in bounded_reals().into_iter().enumerate() {

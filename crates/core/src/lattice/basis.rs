@@ -12,11 +12,24 @@ pub const MAX_REDUCED: usize = 160;
 pub enum BasisKind {
     /// The last columns of V in the Smith normal form, as published.
     Smith,
-    /// The same, reduced by LLL.
+    /// The Smith basis, reduced by LLL.
     Reduced,
 }
 
 /// A basis of `{z in Z^d : A z = 0}`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::lattice::{Basis, BasisKind, IntMatrix};
+///
+/// // z_1 + z_2 + z_3 = 0 leaves two dimensions free.
+/// let a = IntMatrix::from_rows(&[vec![1, 1, 1]]).expect("rows of one length");
+/// let basis = Basis::of_kernel(&a, BasisKind::Reduced)?;
+/// assert_eq!(basis.vectors.rows(), 2);
+/// assert!((0..2).all(|i| basis.vectors.row(i).iter().sum::<i64>() == 0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basis {
     /// One basis vector per row.
@@ -24,7 +37,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Of the kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
+    /// Finds a basis of the integer kernel of `a` (k × d, dependent rows allowed); empty if there is no free dimension.
     ///
     /// Errors: more than [`super::MAX_DIMENSION`] rows or columns, a reduced basis of more than [`MAX_REDUCED`]
     /// vectors, entries beyond 64 bits.

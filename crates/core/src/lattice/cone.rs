@@ -4,7 +4,8 @@ use super::elimination::clear;
 use super::exact::Exact;
 use super::matrix::IntMatrix;
 
-/// Of the cone `{s : R s = 0, s_j >= 0 where j is signed}`: the signed coordinates that are 0 everywhere on it.
+/// Tells of each coordinate whether it is signed and 0 everywhere on the cone
+/// `{s : R s = 0, s_j >= 0 where j is signed}`.
 ///
 /// - `relations`: R, one relation per row.
 /// - `signed`: by column; the other coordinates may be anything.
@@ -63,7 +64,8 @@ fn run<T: Exact>(relations: &IntMatrix, signed: &[bool]) -> Option<Vec<bool>> {
 }
 
 impl<T: Exact> Tableau<T> {
-    /// Coordinates without a sign are solved for first: their relations then bind nothing. `None`: overflow.
+    /// Builds the tableau. Coordinates without a sign are solved for first: their relations then bind nothing. `None`:
+    /// overflow.
     fn new(relations: &IntMatrix, signed: &[bool]) -> Option<Self> {
         let mut open: Vec<Vec<T>> =
             (0..relations.rows()).map(|i| relations.row(i).iter().map(|&x| T::of(x)).collect()).collect();
@@ -84,8 +86,7 @@ impl<T: Exact> Tableau<T> {
         Some(tableau)
     }
 
-    /// Sign of the change of the coordinate that row `i` is solved for when coordinate `k`, not solved for,
-    /// rises.
+    /// The sign of the change of the coordinate that row `i` is solved for when coordinate `k`, not solved for, rises.
     fn along(&self, i: usize, k: usize) -> i32 {
         let (own, other) = (&self.rows[i][self.basic[i]], &self.rows[i][k]);
         if other.is_zero() || k == self.basic[i] {

@@ -21,7 +21,7 @@ pub(crate) fn check_dimension(size: usize) -> Result<()> {
     })
 }
 
-/// Indices of the first rows that are linearly independent: as many as the rank.
+/// The indices of the first rows that are linearly independent: as many as the rank.
 ///
 /// Errors: more than [`MAX_DIMENSION`] rows or columns.
 pub fn independent_rows(a: &IntMatrix) -> Result<Vec<usize>> {

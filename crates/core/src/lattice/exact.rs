@@ -17,7 +17,7 @@ pub(crate) trait Exact: Clone + PartialEq {
     fn neg(&self) -> Option<Self>;
     fn add(&self, other: &Self) -> Option<Self>;
     fn mul(&self, other: &Self) -> Option<Self>;
-    /// Rounded towards minus infinity; the divisor is > 0.
+    /// The quotient, rounded towards minus infinity; the divisor is > 0.
     fn div_floor(&self, divisor: &Self) -> Option<Self>;
     /// What [`Exact::div_floor`] leaves, >= 0; the divisor is > 0.
     fn rem(&self, divisor: &Self) -> Option<Self> {
@@ -30,7 +30,7 @@ pub(crate) trait Exact: Clone + PartialEq {
     fn minus(&self, q: &Self, other: &Self) -> Option<Self> {
         self.add(&q.mul(other)?.neg()?)
     }
-    /// To the nearest integer; the divisor is > 0.
+    /// The quotient, rounded to the nearest integer; the divisor is > 0.
     fn div_round(&self, divisor: &Self) -> Option<Self> {
         self.add(self)?.add(divisor)?.div_floor(&divisor.add(divisor)?)
     }

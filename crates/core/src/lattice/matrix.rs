@@ -12,7 +12,7 @@ pub struct IntMatrix {
 }
 
 impl IntMatrix {
-    /// All zero.
+    /// Makes a matrix of zeros.
     pub fn zero(rows: usize, columns: usize) -> Self {
         Self { rows, columns, entries: vec![0; rows * columns] }
     }
@@ -21,7 +21,7 @@ impl IntMatrix {
         Self::from_entries(n, n, (0..n * n).map(|i| i64::from(i % (n + 1) == 0)).collect())
     }
 
-    /// Some of the rows that sparse columns have.
+    /// Makes a matrix of some of the rows that sparse columns have.
     pub(crate) fn from_columns<'a>(
         rows: Range<usize>,
         columns: impl ExactSizeIterator<Item = &'a Row>,
@@ -35,7 +35,7 @@ impl IntMatrix {
         matrix
     }
 
-    /// Sparse vectors as rows; `entries`: what the columns stand for, ascending.
+    /// Makes a matrix with sparse vectors as rows; `entries`: what the columns stand for, ascending.
     pub(crate) fn from_vectors(vectors: &[Sparse], entries: &[u32]) -> Self {
         let mut matrix = Self::zero(vectors.len(), entries.len());
         for (i, vector) in vectors.iter().enumerate() {
@@ -47,13 +47,13 @@ impl IntMatrix {
         matrix
     }
 
-    /// Some of the rows.
+    /// The matrix of the rows with these numbers.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
         let entries = rows.iter().flat_map(|&i| self.row(i)).copied().collect();
         Self::from_entries(rows.len(), self.columns, entries)
     }
 
-    /// From rows of equal length; `None` if they are not.
+    /// Makes a matrix of rows of equal length; `None` if they are not.
     pub fn from_rows(rows: &[Vec<i64>]) -> Option<Self> {
         let columns = rows.first().map_or(0, Vec::len);
         let even = rows.iter().all(|row| row.len() == columns);
@@ -65,17 +65,17 @@ impl IntMatrix {
         Self { rows, columns, entries }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// One row.
+    /// Row `i`, from 0.
     pub fn row(&self, i: usize) -> &[i64] {
         &self.entries[i * self.columns..(i + 1) * self.columns]
     }

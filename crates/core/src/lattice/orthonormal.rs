@@ -25,7 +25,7 @@ pub(crate) fn orthogonal(basis: &IntMatrix) -> (Vec<Vec<f64>>, Vec<f64>) {
     (vectors, squares)
 }
 
-/// The same vectors, of length 1.
+/// The Gram-Schmidt vectors of the rows, scaled to length 1.
 pub(crate) fn orthonormal(basis: &IntMatrix) -> Vec<Vec<f64>> {
     let (mut vectors, squares) = orthogonal(basis);
     for (vector, square) in vectors.iter_mut().zip(squares) {
@@ -48,7 +48,7 @@ impl Factored {
         self.triangle.clear();
     }
 
-    /// Adds a row if more than `least` of its length is outside the span of those before; whether it is.
+    /// Adds a row if more than `least` of its length is outside the span of those before; tells whether it did.
     pub(crate) fn add(&mut self, mut row: Vec<f64>, least: f64) -> bool {
         let mut along = self.remove_span(&mut row);
         let left = libm::sqrt(dot(&row, &row));
@@ -62,7 +62,7 @@ impl Factored {
         new
     }
 
-    /// Subtracts what lies in the span of the rows, twice against rounding; its coordinates on the vectors.
+    /// Subtracts what lies in the span of the rows, twice against rounding; returns its coordinates on the vectors.
     pub(crate) fn remove_span(&self, rest: &mut [f64]) -> Vec<f64> {
         let mut along = vec![0.0; self.vectors.len()];
         for _ in 0..2 {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// Nodes of a block.
+/// Nodes of a block's quadrature rule.
 const NODES: usize = 12;
 /// Blocks of this length and longer are summed by nodes, shorter ones point by point.
 const SHORT: i64 = 1 << FIRST;
@@ -51,9 +51,9 @@ fn rule(m: f64) -> Rule {
 /// The weight on one side of the mode, by the distance from it.
 struct Side<F> {
     weight: F,
-    /// The largest distance.
+    /// The largest distance from the mode on this side.
     reach: i64,
-    /// Of a block: a power of 2.
+    /// The length of the longest block, a power of 2.
     longest: i64,
 }
 

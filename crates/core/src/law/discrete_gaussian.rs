@@ -9,13 +9,25 @@ use crate::rng::{Rng, geometric, normal_quantile, open01};
 /// variance is a little smaller.
 ///
 /// Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{DiscreteGaussian, Law};
+///
+/// let law = DiscreteGaussian::new(1.0)?; // sigma, in counts
+/// assert_eq!(law.log_weight(3), -4.5);
+/// assert!(law.variance() < 1.0 && law.variance() > 0.999);
+/// assert!(DiscreteGaussian::new(f64::NAN).is_err());
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiscreteGaussian {
     sigma: f64,
 }
 
 impl DiscreteGaussian {
-    /// `sigma`: in counts; refused unless finite, > 0 and <= 2^40.
+    /// Makes the law with the parameter `sigma`, in counts; refused unless finite, > 0 and <= 2^40.
     pub fn new(sigma: f64) -> Result<Self> {
         Ok(Self { sigma: positive_scale("discrete-gaussian sigma", sigma)? })
     }
@@ -32,7 +44,7 @@ impl Law for DiscreteGaussian {
         -0.5 * x * x
     }
 
-    /// Rejection from the double geometric with scale `t = floor(sigma) + 1` (Algorithm 3 of the source).
+    /// Draws by rejection from the double geometric with scale `t = floor(sigma) + 1` (Algorithm 3 of the source).
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {
         let t = libm::floor(self.sigma) + 1.0;
         let proposal = DoubleGeometric::with_scale(t);
@@ -50,7 +62,7 @@ impl Law for DiscreteGaussian {
         Tabled::new(*self)
     }
 
-    /// Summed over the support, to rounding.
+    /// The mean of `z²`, summed over the support to rounding; for a sigma above 8 it is `sigma²`.
     fn variance(&self) -> f64 {
         if self.sigma > 8.0 {
             // The lattice correction is of order exp(-2 pi² sigma²).
@@ -71,7 +83,7 @@ impl IntegerLaw for DiscreteGaussian {
     fn as_double_geometric(&self) -> Option<DoubleGeometric> {
         None
     }
-    /// Summed until nothing is added.
+    /// Sums the weights from `from` on until nothing is added.
     fn tail(&self, from: i64) -> f64 {
         let weight = |z: i64| libm::exp(self.log_weight(z));
         let last = (from..).find(|&z| weight(z) <= 1e-18 * weight(from)).expect("the weights fall");
@@ -90,7 +102,7 @@ impl IntegerLaw for DiscreteGaussian {
 }
 
 impl LineLaw for DiscreteGaussian {
-    /// By level: the precision `1/sigma²`.
+    /// The precision `1/sigma²` of each level.
     type Tables = Vec<f64>;
     fn tables(laws: &[Self]) -> Vec<f64> {
         laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()
@@ -149,8 +161,8 @@ pub(super) fn quantile((centre, rest): (i64, f64), sd: f64, (first, last): (i64,
 /// Standard deviation from which sums are taken by blocks.
 const SUMMED: f64 = 16.0;
 
-/// The same by its distribution function, summed from the mode to both sides until nothing is added, then
-/// inverted: O(sd).
+/// The `u`-quantile of `p(t) ∝ exp(-(t - mean)²/(2 sd²))` on `lo <= t <= hi`, by its distribution function: summed from
+/// the mode to both sides until nothing is added, then inverted. O(sd).
 fn summed(mean: f64, sd: f64, lo: i64, hi: i64, u: f64) -> i64 {
     let mode = (libm::rint(mean) as i64).clamp(lo, hi);
     let right = || Outward::new(mode, mean, sd, hi, 1);

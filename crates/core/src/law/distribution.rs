@@ -5,7 +5,7 @@ use super::{DiscreteGaussian, DoubleGeometric, Gaussian, IntegerLaw, Laplace, La
 use rand::Rng;
 use rand::distr::Distribution;
 
-/// One draw of the law, as [`Law::sample`] makes it.
+/// Draws the law once, as [`Law::sample`] does.
 macro_rules! distributions {
     ($($law:ty),*) => {
         $(impl Distribution<<$law as Law>::Value> for $law {
@@ -19,7 +19,7 @@ macro_rules! distributions {
 
 distributions!(Laplace, Gaussian, DoubleGeometric, DiscreteGaussian);
 
-/// One draw of the law, as [`Sampler::draw`] makes it.
+/// Draws the law once, as [`Sampler::draw`] does.
 impl<L: IntegerLaw> Distribution<i64> for Tabled<L> {
     #[inline]
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> i64 {

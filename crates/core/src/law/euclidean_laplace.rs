@@ -11,12 +11,12 @@ pub struct EuclideanLaplace {
 }
 
 impl EuclideanLaplace {
-    /// `scale` = 1/epsilon, in counts; refused unless finite, > 0 and <= 2^40.
+    /// Makes the law with `scale` = 1/epsilon, in counts; refused unless finite, > 0 and <= 2^40.
     pub fn new(scale: f64) -> Result<Self> {
         Ok(Self { rate: 1.0 / positive_scale("l2 scale", scale)? })
     }
 
-    /// epsilon.
+    /// The rate epsilon = 1/scale.
     pub fn rate(&self) -> f64 {
         self.rate
     }

@@ -5,13 +5,25 @@ use crate::error::Result;
 use crate::rng::{Rng, normal, normal_cdf, normal_quantile};
 
 /// Gaussian on the reals: `w(z) = exp(-z²/(2 sigma²))`, variance `sigma²`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{Gaussian, Law, RealLaw};
+///
+/// let law = Gaussian::new(2.0)?; // sigma, in counts
+/// assert_eq!((law.variance(), law.log_weight(2.0)), (4.0, -0.5));
+/// // Along (1, 1, 1, 1) four of them are one of half the sigma.
+/// assert!((law.along(&[1.0; 4]).scale() - 1.0).abs() < 1e-15);
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gaussian {
     sigma: f64,
 }
 
 impl Gaussian {
-    /// `sigma`: the standard deviation in counts; refused unless finite, > 0 and <= 2^40.
+    /// Makes the law with the standard deviation `sigma`, in counts; refused unless finite, > 0 and <= 2^40.
     pub fn new(sigma: f64) -> Result<Self> {
         Ok(Self { sigma: positive_scale("gaussian sigma", sigma)? })
     }
@@ -41,7 +53,7 @@ impl Law for Gaussian {
 }
 
 impl LineLaw for Gaussian {
-    /// By level: the precision `1/sigma²`.
+    /// The precision `1/sigma²` of each level.
     type Tables = Vec<f64>;
     fn tables(laws: &[Self]) -> Vec<f64> {
         laws.iter().map(|law| 1.0 / (law.sigma * law.sigma)).collect()

@@ -131,8 +131,8 @@ fn few_free<const K: usize>(
     pieces.quantile(&equal.growth[K], &equal.inverse_fall[K], u)
 }
 
-/// The same draw for a few terms, by tables alone; `None` where a table ends, a weight underflows or a
-/// slope is too small for the difference of its ends.
+/// Draws along a line of `K` terms by tables alone; `None` where a table ends, a weight underflows or a slope is too
+/// small for the difference of its ends.
 #[inline]
 fn few_terms<const K: usize>(
     tables: &PowerTables,
@@ -276,7 +276,7 @@ fn powers_above(q: f64, y: f64) -> i64 {
     count
 }
 
-/// The draw for any number of terms and any scales.
+/// Draws along a line of any number of terms with any scales.
 fn any_terms(tables: &[Powers], line: &mut Line<i64>, lo: i64, hi: i64, u: f64) -> i64 {
     line.sort_breaks();
     let Line { terms, nodes, weights, masses, .. } = line;
@@ -336,7 +336,7 @@ struct Growth {
     q: f64,
     /// The steepest slope of the line: the yardstick of rounding.
     steepest: f64,
-    /// Breaks already passed.
+    /// The number of breaks already passed.
     passed: usize,
 }
 
@@ -363,7 +363,7 @@ impl Growth {
         self
     }
 
-    /// The rates cancel: the slope is rounding.
+    /// Whether the rates cancel, so that the slope is rounding.
     #[inline]
     fn is_flat(&self) -> bool {
         self.slope.abs() < 1e-13 * self.steepest
@@ -374,7 +374,7 @@ impl Growth {
         if self.slope.abs() > 1e-3 { 1.0 - self.q } else { -libm::expm1(self.slope) }
     }
 
-    /// `Σ w(t)` over `left <= t < right`, from the weights at both ends.
+    /// The mass `Σ w(t)` over `left <= t < right`, from the weights at both ends.
     #[inline]
     fn mass(&self, at_left: f64, at_right: f64, left: i64, right: i64) -> f64 {
         if self.slope.abs() > 1e-3 {
@@ -406,7 +406,7 @@ fn product(tables: &[Powers], terms: &[Term<i64>], t: i64) -> f64 {
     weight
 }
 
-/// The same draw from the nodes of `line` with logarithms of weights and masses, for rates of any size.
+/// Draws from the pieces between the nodes of `line`, with logarithms of weights and masses: for rates of any size.
 #[cold]
 fn by_logarithms(tables: &[Powers], line: &mut Line<i64>, u: f64) -> i64 {
     let Line { terms, nodes, slopes, weights, masses } = line;

@@ -5,13 +5,23 @@ use crate::error::Result;
 use crate::rng::{Rng, exponential, sign};
 
 /// Laplace on the reals: `w(z) = exp(-|z|/lambda)`, density `w / (2 lambda)`, variance `2 lambda²`.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::law::{Laplace, Law};
+///
+/// let law = Laplace::new(3.0)?; // lambda, in counts
+/// assert_eq!((law.scale(), law.variance(), law.log_weight(-6.0)), (3.0, 18.0, -2.0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Laplace {
     lambda: f64,
 }
 
 impl Laplace {
-    /// `lambda`: the scale in counts; refused unless finite, > 0 and <= 2^40.
+    /// Makes the law with the scale `lambda`, in counts; refused unless finite, > 0 and <= 2^40.
     pub fn new(lambda: f64) -> Result<Self> {
         Ok(Self { lambda: positive_scale("laplace scale", lambda)? })
     }
@@ -91,7 +101,8 @@ impl RealLaw for Laplace {
     }
 }
 
-/// The same draw for a few terms; `None` where rates nearly cancel, so that a difference of weights would lose digits.
+/// Draws along a line of `K` terms; `None` where rates nearly cancel, so that a difference of weights would lose
+/// digits.
 #[inline]
 fn few_terms<const K: usize>(
     tables: &RateTables,
@@ -122,12 +133,12 @@ fn few_terms<const K: usize>(
 struct Slopes {
     slopes: [f64; FEW + 1],
     inverses: [f64; FEW + 1],
-    /// After how many breaks it stops rising.
+    /// The number of breaks after which the log-density stops rising.
     mode: usize,
 }
 
 impl Slopes {
-    /// Of breaks with the same rate.
+    /// Slopes between `K` breaks that all have the rate `rate`.
     #[inline]
     fn equal<const K: usize>(rate: f64) -> Self {
         let (multiple, inverse) = (|k: usize| K as f64 - 2.0 * k as f64, 1.0 / rate);
@@ -138,7 +149,7 @@ impl Slopes {
         }
     }
 
-    /// Of sorted breaks with their rates.
+    /// Slopes between sorted breaks, each given by its place and its rate; `None` where rates nearly cancel.
     fn between<const K: usize>(breaks: &[(f64, f64); K]) -> Option<Self> {
         let mut slopes = [0.0; FEW + 1];
         slopes[0] = breaks.iter().map(|(_, rate)| rate).sum();
@@ -228,7 +239,7 @@ fn quantile<const K: usize>(
     t.clamp(nodes[k], nodes[k + 1])
 }
 
-/// The same draw for any number of terms and any rates.
+/// Draws along a line of any number of terms with any rates.
 fn any_terms(rates: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
     line.sort_breaks();
     let Line { terms, nodes, slopes, weights, masses } = line;
@@ -289,7 +300,7 @@ impl Piece {
         if self.slope == 0.0 { 0.0 } else { self.slope.abs() * (self.right - self.left) }
     }
 
-    /// The integral, from the weights at both ends.
+    /// The integral over the piece, from the weights at both ends.
     #[inline]
     fn mass(&self, at_left: f64, at_right: f64, steepest: f64) -> f64 {
         let slope = self.slope.abs();

@@ -19,24 +19,25 @@ pub trait LatticeLaw: Copy + Debug + PartialEq + Send + Sync + 'static {
     type Tables: Send + Sync + Debug;
     /// The scale parameter, in counts.
     fn scale(&self) -> f64;
-    /// `|z|` or `z²`: the latter unless the law says otherwise, here and in the next two.
+    /// What one value adds to the statistic: `|z|` or `z²`. It is `z²` unless the law says otherwise, here and in the
+    /// next two.
     #[inline]
     fn part(z: i64) -> i64 {
         z * z
     }
-    /// The same of a value within ±2^13.
+    /// What a value within ±2^13 adds to the statistic: [`LatticeLaw::part`] in 32 bits.
     #[inline]
     fn part_of_small(z: i16) -> i32 {
         i32::from(z) * i32::from(z)
     }
-    /// The largest sum of parts that says that every value lies within ±bound.
+    /// The largest statistic by which every value must lie within ±`bound`.
     #[inline]
     fn most_within(bound: i64) -> i64 {
         bound * bound
     }
-    /// `-ln q` up to a constant, of the sum of the parts; 0 at 0, increasing.
+    /// `-ln q` up to a constant, as a function of the statistic; 0 at 0, increasing.
     fn energy(&self, sum: i64) -> f64;
-    /// Builds the tables.
+    /// Builds the tables that line draws look up.
     fn tables(&self) -> Self::Tables;
     /// The `u`-quantile of `p(t) ∝ q(z + t b)` over the integers `first <= t <= last`, with `b` given by its non-zero
     /// coefficients.
@@ -111,7 +112,7 @@ impl LatticeLaw for DoubleGeometric {
         <Self as LineLaw>::tables(&[*self])
     }
 
-    /// Closed form where all coefficients of `b` are ±1, else by search: O(lambda).
+    /// Draws in closed form where all coefficients of `b` are ±1, else by search: O(lambda).
     #[inline]
     fn line(
         &self,
@@ -186,7 +187,7 @@ const TABLED: usize = 1 << 17;
 
 impl LatticeLaw for EuclideanLaplace {
     const FACTORISES: bool = false;
-    /// The norm is near d/epsilon, an entry near its share of it.
+    /// Takes the norm to be near d/epsilon, and an entry to be near its share of it.
     fn start_scale(&self, entries: usize) -> f64 {
         libm::sqrt(2.0 * (entries as f64 + 1.0)) / self.rate()
     }
@@ -206,7 +207,7 @@ impl LatticeLaw for EuclideanLaplace {
         NormTables { weights, quantiles: NormQuantiles::tables() }
     }
 
-    /// From the quantile of the continuous law along the line where that decides, else by search: O(norm).
+    /// Draws from the quantile of the continuous law along the line where that decides, else by search: O(norm).
     #[inline]
     fn line(
         &self,
@@ -238,7 +239,7 @@ struct Form {
 }
 
 impl Form {
-    /// The same from another place on.
+    /// The form with its steps counted from the place `t`.
     fn from(self, t: i64) -> Self {
         Self { product: self.product + t * self.square, least: self.at(t), ..self }
     }

@@ -59,28 +59,28 @@ pub trait Law: Copy + Debug + PartialEq + Send + Sync + 'static {
     fn scale(&self) -> f64;
     /// `ln w(z)`, with `w(0) = 1`.
     fn log_weight(&self, z: Self::Value) -> f64;
-    /// `Σ ln w(z)`.
+    /// `Σ ln w(z)` over the values.
     #[inline]
     fn log_weights(&self, values: &[Self::Value]) -> f64 {
         values.iter().map(|&z| self.log_weight(z)).sum()
     }
-    /// One draw without a table.
+    /// Draws one value without a table.
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Self::Value;
     /// What makes many draws: [`Tabled`] for laws on the integers, the law itself for others.
     type Sampler: Sampler<Self::Value>;
-    /// Prepares many draws.
+    /// Prepares a sampler for many draws.
     fn sampler(&self) -> Self::Sampler;
-    /// `Var(z)`, in counts squared.
+    /// The variance `Var(z)`, in counts squared.
     fn variance(&self) -> f64;
 }
 
 /// Independent draws of a law.
 pub trait Sampler<V>: Clone + Debug + Send + Sync + 'static {
-    /// One draw.
+    /// Draws one value.
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> V;
 }
 
-/// A law that is drawn without a table.
+/// A continuous law is its own sampler: it is drawn without a table.
 impl<L: Law<Value = f64>> Sampler<f64> for L {
     #[inline]
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
@@ -139,7 +139,7 @@ fn sort<const K: usize, T: Copy, V: PartialOrd>(values: &mut [T; K], key: impl F
 
 /// A law whose product over several terms can be drawn exactly along a line.
 pub trait LineLaw: Law {
-    /// What is computed once for all levels.
+    /// What is computed once for the laws of all levels.
     type Tables: Send + Sync + Debug;
     /// Builds the tables for the laws of all levels.
     fn tables(laws: &[Self]) -> Self::Tables;
@@ -159,8 +159,8 @@ pub trait LineLaw: Law {
 
 /// A law on the reals that keeps its kind along a direction.
 pub trait RealLaw: LineLaw<Value = f64> {
-    /// The law of `t` with the weight `Π_i w(c_i t)`, with the coefficients c not all 0: lambda over their sum without signs, sigma
-    /// over the root of their sum of squares.
+    /// The law of `t` with the weight `Π_i w(c_i t)`, for coefficients c that are not all 0: lambda over the sum of
+    /// their absolute values, or sigma over the root of their sum of squares.
     fn along(self, coefficients: &[f64]) -> Self;
 }
 

@@ -19,9 +19,9 @@ pub(super) struct NormQuantiles {
     ratios: Vec<[f64; COLUMNS]>,
 }
 
-/// Least κ.
+/// The least κ of the table.
 pub(super) const LEAST_KAPPA: f64 = 0.25;
-/// Largest |z|.
+/// The largest |z| of the table.
 pub(super) const REACH: f64 = 6.0;
 /// Bound of the relative error of y (the tests compare it with quadrature: there is room for a factor of 1.9).
 #[inline]
@@ -76,7 +76,7 @@ impl NormQuantiles {
         ratios
     }
 
-    /// `y` for κ >= [`LEAST_KAPPA`] and |z| <= [`REACH`].
+    /// The quantile y for κ >= [`LEAST_KAPPA`] and |z| <= [`REACH`].
     #[inline]
     pub fn quantile(&self, z: f64, kappa: f64) -> f64 {
         let (i, across) = cubic(1.0 / (STEP_W * (1.0 + kappa)));
@@ -114,7 +114,8 @@ impl Density {
         libm::exp(-0.5 * square) * (self.kappa + 0.5 * square) / libm::sqrt(self.kappa + 0.25 * square)
     }
 
-    /// Its integral between two points that are no further apart than a panel: Gauss and Legendre with five points.
+    /// The integral of the density between two points that are no further apart than a panel: Gauss and Legendre with
+    /// five points.
     fn between(&self, from: f64, to: f64) -> f64 {
         const POINTS: [(f64, f64); 3] = [
             (0.0, 0.568_888_888_888_888_9),
@@ -129,7 +130,7 @@ impl Density {
         half * (sum + POINTS[0].1 * self.at(middle))
     }
 
-    /// The integrals above the ends of the panels.
+    /// The integrals of the density above the ends of the panels.
     fn tails(&self) -> Vec<f64> {
         let mut tails = vec![0.0; PANELS + 1];
         for j in (0..PANELS).rev() {
@@ -138,7 +139,7 @@ impl Density {
         tails
     }
 
-    /// Where the integral above is `tail`, by Newton's method from `start`.
+    /// Finds where the integral above is `tail`, by Newton's method from `start`.
     fn quantile(&self, tails: &[f64], tail: f64, start: f64) -> f64 {
         let mut y = start;
         for _ in 0..4 {
@@ -154,7 +155,8 @@ impl Density {
 mod tests {
     use super::*;
 
-    /// The law below the interpolated quantile, by quadrature, is that of the normal: between the points of the grid.
+    /// Below the interpolated quantile the law has the mass of the normal, by quadrature between the points of the
+    /// grid.
     #[test]
     fn interpolation_is_within_its_error() {
         let table = NormQuantiles::tables();

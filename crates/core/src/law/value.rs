@@ -3,12 +3,12 @@
 use std::fmt::{Debug, Display};
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-/// Errors of counts, of one kind or the other.
+/// Errors of counts: all integers, or all reals.
 #[derive(Debug, Clone, Copy)]
 pub enum Errors<'a> {
-    /// Integers.
+    /// Errors that are integers.
     Integers(&'a [i64]),
-    /// Reals.
+    /// Errors that are reals.
     Reals(&'a [f64]),
 }
 
@@ -33,17 +33,17 @@ pub trait Value:
     const MIN_BOUND: Self;
     /// Stands for "no upper bound".
     const MAX_BOUND: Self;
-    /// Whether all are integers.
+    /// Whether values of this type are integers.
     const WHOLE: bool;
-    /// Some of them, as what they are.
+    /// Wraps values of this type as [`Errors`] of their kind.
     fn errors(values: &[Self]) -> Errors<'_>;
-    /// As a real number.
+    /// Converts the value to a real number.
     fn to_f64(self) -> f64;
-    /// An exact count as a value.
+    /// Converts an exact count to a value.
     fn from_count(count: i64) -> Self;
     /// The closest value to a real number (itself, or the rounded integer).
     fn nearest(x: f64) -> Self;
-    /// Their sum, in their order.
+    /// Sums values in their order.
     fn sum(values: &[Self]) -> Self;
     /// Whether `total` is the sum of `terms` parts: exactly for integers; for reals to the rounding of such a sum, `(terms +
     /// 2) 2^-52 magnitude`, where `magnitude` adds up the absolute values of whatever was summed to give the parts and the

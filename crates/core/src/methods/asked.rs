@@ -14,7 +14,7 @@ const OPTIONS: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     facts: &'static Facts,
-    /// In the order of [`Facts::options`].
+    /// The values of the options, in the order of [`Facts::options`].
     values: [Option<Value>; OPTIONS],
 }
 
@@ -25,7 +25,7 @@ impl PartialEq for Asked {
 }
 
 impl Asked {
-    /// With these values.
+    /// A method with these values of its options.
     pub(super) fn new(facts: &'static Facts, value: impl Fn(&'static OptionFacts) -> Option<Value>) -> Self {
         assert!(facts.options.len() <= OPTIONS, "{} has too many options", facts.name);
         let mut values = [None; OPTIONS];
@@ -40,13 +40,13 @@ impl Asked {
         self.facts
     }
 
-    /// Its options that have a value.
+    /// The options that have a value, with their values.
     pub fn values(&self) -> Vec<(&'static OptionFacts, Value)> {
         let all = self.facts.options.iter().zip(self.values);
         all.filter_map(|(option, value)| Some((*option, value?))).collect()
     }
 
-    /// The value of one of its options.
+    /// The value of one of the options.
     pub(super) fn get<T: OptionValue>(&self, option: &OptionFacts) -> T {
         T::read(self.value(option.key))
     }
@@ -56,17 +56,17 @@ impl Asked {
         place.and_then(|place| self.values[place])
     }
 
-    /// What it stands for, if it is not one of ours.
+    /// The method that this stands for, if it is not one of ours.
     pub fn own(&self) -> Option<Own> {
         self.facts.options.iter().find_map(|option| OptionValue::read(self.value(option.key)))
     }
 
-    /// The name in configs and results.
+    /// The name of the method in configs and results.
     pub fn name(&self) -> &'static str {
         self.facts.name
     }
 
-    /// Whether it promises that every release is >= 0 (on hierarchies; on tables the invariant says it).
+    /// Whether the method promises that every release is >= 0 (on hierarchies; on tables the invariant says it).
     pub fn nonnegative(&self) -> bool {
         let given = |(option, value): &(&OptionFacts, Value)| {
             option.key == NONNEGATIVE_KEY && *value == Value::Flag(true)
@@ -76,50 +76,50 @@ impl Asked {
             || self.values().iter().any(given)
     }
 
-    /// Of a method of one's own: what it promised.
+    /// What a method that is not ours has promised; `None` for one of ours.
     fn promises(&self) -> Option<Promises> {
         self.facts.is_own.then(|| self.own().map_or(Promises::default(), Own::promises))
     }
 
-    /// Whether it runs a Markov chain.
+    /// Whether the method runs a Markov chain.
     pub fn is_chain(&self) -> bool {
         self.facts.how == How::Chain
     }
 
-    /// Where its chain begins.
+    /// Where the method's chain begins.
     pub fn start(&self) -> Start {
         Start::read(self.value(START))
     }
 
-    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    /// Whether the method conditions on the invariant; else it moves free noise to it, or leaves it.
     pub fn conditions(&self) -> bool {
         self.facts.conditions()
     }
 
-    /// Whether it promises the equations.
+    /// Whether the method promises the equations.
     pub fn keeps_equations(&self) -> bool {
         self.promises().map_or(self.facts.how != How::Free, |promises| promises.invariant)
     }
 
-    /// Whether it keeps inequalities of a table; else it keeps equations only, or nothing.
+    /// Whether the method keeps inequalities of a table; else it keeps equations only, or nothing.
     pub fn keeps_inequalities(&self) -> bool {
         let some = |on: &OnTables| LawKind::ALL.iter().any(|law| (on.inequalities.has)(*law));
         let ours = || self.facts.on_tables.as_ref().is_some_and(some);
         self.keeps_equations() && self.promises().map_or_else(ours, |promises| promises.inequalities)
     }
 
-    /// Whether its releases are integers if the noise is.
+    /// Whether the method's releases are integers if the noise is.
     pub fn keeps_integers(&self) -> bool {
         self.promises().map_or(self.facts.integers, |promises| promises.integers)
     }
 
-    /// Whether its releases are integers under a law: it keeps the noise's, or ends with a rounding.
+    /// Whether the method's releases are integers under a law: it keeps the noise's, or ends with a rounding.
     pub fn releases_integers(&self, law: LawKind) -> bool {
         let promised = self.promises().is_some_and(|promises| promises.integers);
         self.facts.rounds || promised || (self.keeps_integers() && !law.is_continuous())
     }
 
-    /// Length of its chain, in sweeps or steps: `None` if it runs none, or until chains meet.
+    /// The length of the method's chain, in sweeps or steps: `None` if it runs none, or until chains meet.
     pub fn length(&self) -> Option<u64> {
         self.values().into_iter().find_map(|(option, value)| match value {
             Value::Count(n) if option.length => Some(n),
@@ -127,7 +127,7 @@ impl Asked {
         })
     }
 
-    /// The name, of a method of one's own that which it has there; and the options, as people read them.
+    /// The name (for a method that is not ours the name that it has there) and the options, as people read them.
     pub fn title(&self) -> (&str, String) {
         match self.own() {
             Some(own) => Own::named(own.words()),
@@ -135,7 +135,7 @@ impl Asked {
         }
     }
 
-    /// The name with the options.
+    /// The name with the options, as it stands in results.
     pub fn words(&self) -> String {
         let (name, options) = self.title();
         format!("{name} {options}").trim_end().to_owned()

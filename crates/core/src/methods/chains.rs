@@ -8,11 +8,11 @@ use crate::rng::Stream;
 
 /// Runs chains of one kernel on integer noise.
 pub trait Chains: Send + Sync {
-    /// Chains that are best run together.
+    /// The number of chains that are best run together.
     fn together(&self) -> usize;
 
-    /// Chains, each from a start of the first of its streams by steps of the second: `seen` is given the number of the
-    /// chain and its state at each of these times, which rise. Errors: no start.
+    /// Runs chains, each from a start of the first of its streams by steps of the second: `seen` is given the number of
+    /// the chain and its state at each of these times, which rise. Errors: no start.
     fn visit(
         &self,
         start: Start,
@@ -21,8 +21,8 @@ pub trait Chains: Send + Sync {
         seen: &mut dyn FnMut(usize, &[i64]),
     ) -> Result<()>;
 
-    /// Coupled pairs with a lag, each by a stream of its starts and one of its steps, cut after so many steps: see [`meet_all`]. `None`: no
-    /// coupling is known.
+    /// Runs coupled pairs with a lag, each by a stream of its starts and one of its steps, cut after so many steps: see
+    /// [`meet_all`]. `None`: no coupling is known.
     fn meet(
         &self,
         lag: u64,
@@ -31,11 +31,11 @@ pub trait Chains: Send + Sync {
         streams: Vec<(Stream, Stream)>,
     ) -> Option<Vec<Result<Meeting>>>;
 
-    /// A group of chains that share weights: see [`harmonize()`]. `None`: no coupling is known.
+    /// Runs a group of chains that share weights: see [`harmonize()`]. `None`: no coupling is known.
     fn group(&self, start: Start, chains: u64, steps: u64, rng: &mut Stream) -> Option<Result<Group>>;
 }
 
-/// What a coupling serves.
+/// The functions that a coupling of the kernel serves.
 struct Coupling<K> {
     #[allow(clippy::type_complexity)]
     meet: fn(&K, u64, u64, Start, Vec<(Stream, Stream)>) -> Vec<Result<Meeting>>,
@@ -47,7 +47,7 @@ struct Of<K> {
     coupling: Option<Coupling<K>>,
 }
 
-/// Of a kernel with a coupling.
+/// Wraps a kernel with a coupling.
 pub(super) fn coupled<K>(kernel: K) -> Box<dyn Chains>
 where
     K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
@@ -56,7 +56,7 @@ where
     Box::new(Of { kernel, coupling })
 }
 
-/// Of a kernel without one.
+/// Wraps a kernel without a coupling.
 pub(super) fn alone<K>(kernel: K) -> Box<dyn Chains>
 where
     K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,

@@ -23,7 +23,7 @@ pub(super) fn projected<'a>(project: impl Fn(&mut [f64]) -> Result<()> + Send + 
     })
 }
 
-/// Variances of double geometric noise, by level.
+/// The variances of double geometric noise, by level.
 pub(super) fn variances(calibration: &Calibration) -> Result<Vec<f64>> {
     calibration.laws(|scale| Ok(DoubleGeometric::new(scale)?.variance())).collect()
 }

@@ -17,7 +17,7 @@ use crate::rng::Stream;
 
 /// A method. What it does not serve it does not define: then it is refused.
 pub trait Define: Sync + 'static {
-    /// What is known of it.
+    /// What is known of the method.
     fn facts(&self) -> &'static Facts;
 
     /// The laws that it serves with its options, of those that it serves somewhere.
@@ -25,32 +25,32 @@ pub trait Define: Sync + 'static {
         laws
     }
 
-    /// What it does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
+    /// What the method does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
     fn projection(&self, _: &Asked) -> Option<Projection> {
         None
     }
 
-    /// On a tree, with noise of the laws `tree` has.
+    /// Prepares releases on a tree, with noise of the laws that `tree` has.
     fn on_tree<L: TreeNoise>(&self, problem: &Problem, _: Tree<L>) -> Result<Box<dyn Draws>> {
         Err(problem.unsupported("a hierarchy"))
     }
 
-    /// Conditioning of integer noise on a table.
+    /// Prepares conditioning of integer noise on a table.
     fn on_integers<L: ExactLattice>(&self, problem: &Problem, _: OnTable, _: L) -> Result<Box<dyn Draws>> {
         Err(problem.unsupported("a table"))
     }
 
-    /// Conditioning of real noise on a table.
+    /// Prepares conditioning of real noise on a table.
     fn on_reals<L: RealNoise>(&self, problem: &Problem, _: OnTable, _: L) -> Result<Box<dyn Draws>> {
         Err(problem.unsupported("real noise"))
     }
 
-    /// What it makes of free noise on a table, with its variance.
+    /// Prepares what the method makes of free noise on a table, given with its variance.
     fn on_free(&self, problem: &Problem, _: OnTable, _: Free, _: f64) -> Result<Box<dyn Draws>> {
         Err(problem.unsupported("free noise"))
     }
 
-    /// Its chain on a tree, alone and in pairs. `counts`: where no leaf may be negative.
+    /// The method's chain on a tree, alone and in pairs. `counts`: where no leaf may be negative.
     fn chain_on_tree<L: IntegerNoise>(
         &self,
         problem: &Problem,
@@ -61,7 +61,7 @@ pub trait Define: Sync + 'static {
         Err(problem.unsupported("a study of meetings"))
     }
 
-    /// Its chain on a table, alone and in pairs.
+    /// The method's chain on a table, alone and in pairs.
     fn chain_on_table<L: ExactLattice>(
         &self,
         problem: &Problem,
@@ -71,8 +71,8 @@ pub trait Define: Sync + 'static {
         Err(problem.unsupported("a study of meetings"))
     }
 
-    /// What bounds the distance of its chain on a table to its law, whatever its pairs show, if [`Facts::forgets`] says
-    /// so; `None`: nothing. See [`crate::kernel::MetropolizedIndependence::forgetting`].
+    /// What bounds the distance of the method's chain on a table to its law, whatever its pairs show, if
+    /// [`Facts::forgets`] says so; `None`: nothing. See [`crate::kernel::MetropolizedIndependence::forgetting`].
     fn forgetting<L: ExactLattice>(
         &self,
         _: &Problem,
@@ -84,7 +84,7 @@ pub trait Define: Sync + 'static {
         Ok(None)
     }
 
-    /// All that it can release, for every noise of double geometric law.
+    /// All that the method can release, for every noise of double geometric law.
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
         Err(problem.unsupported("a study of privacy"))
     }

@@ -17,28 +17,29 @@ pub trait Sink {
     /// Whether the errors of all counts are wanted of every release of a tree: else those of its last level may be missing in
     /// [`Sink::counts`].
     fn wants_counts(&self) -> bool;
-    /// The errors of a release on one level, from 1, and whether the whole release satisfies the invariant.
+    /// Takes the errors of a release on one level, from 1, and whether the whole release satisfies the invariant.
     fn level(&mut self, replicate: u64, level: u32, errors: Sums, kept: bool);
-    /// The errors of all counts of a release.
+    /// Takes the errors of all counts of a release.
     fn counts(&mut self, replicate: u64, errors: Errors);
-    /// The errors of all entries of a table: of a release, or of a recorded state of its chain, from 1.
+    /// Takes the errors of all entries of a table: of a release, or of a recorded state of its chain, from 1.
     fn draw(&mut self, replicate: u64, iteration: u64, errors: &[f64]);
-    /// A chain on one level, from 1: its steps, those that moved, and the trace of the level's L1 error.
+    /// Takes what a chain left on one level, from 1: its steps, those that moved, and the trace of the level's L1
+    /// error.
     fn chain(&mut self, replicate: u64, level: u32, steps: (u64, u64), trace: &[f64]);
-    /// The traces of one of the first chains, by level.
+    /// Takes the traces of one of the first chains, by level.
     fn traces(&mut self, traces: Vec<Vec<f64>>);
 }
 
 /// Where releases go, and who helps to draw one.
 pub struct Out<'a> {
-    /// Does the parts of one release of a large tree.
+    /// The threads that do the parts of one release of a large tree.
     pub crew: &'a dyn Crew,
-    /// Takes up what is drawn.
+    /// Where releases go.
     pub sink: &'a mut dyn Sink,
 }
 
 impl Out<'_> {
-    /// A release of a table: its errors, and whether it satisfies the invariant.
+    /// Hands on a release of a table: its errors, and whether it satisfies the invariant.
     pub(super) fn release(&mut self, replicate: u64, errors: &[f64], kept: bool) {
         self.sink.level(replicate, 1, Sums::of(errors), kept);
         self.sink.draw(replicate, 1, errors);
@@ -52,10 +53,10 @@ pub trait Draws: Send + Sync {
     /// drawn; those before it were handed on.
     fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()>;
 
-    /// Total variation error of a draw that the sampler itself states; NaN if unknown.
+    /// The total variation error of a draw, as the sampler itself states it; NaN if unknown.
     fn tv_error(&self) -> f64;
 
-    /// What a mechanism of one's own says that it pays.
+    /// What a mechanism that is not ours says that it pays.
     fn pays(&self) -> Option<Declared> {
         None
     }

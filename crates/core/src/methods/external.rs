@@ -20,7 +20,7 @@ use crate::rng::{Rng, Role, TaskKey, stream};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A method of one's own.
+/// Methods that are not ours.
 pub(super) struct External;
 
 static OWN: OptionFacts = option("own", "the method", Kind::Own);
@@ -95,7 +95,7 @@ fn table(table: OnTable) -> Structure {
     }
 }
 
-/// A method for a problem. Errors: it does not serve it.
+/// Prepares a method for a problem. Errors: it does not serve it.
 fn ready(
     own: Own,
     problem: &Problem,
@@ -124,7 +124,7 @@ fn seed(key: TaskKey, replicate: u64) -> u64 {
     stream(TaskKey { replicate, role: Role::Own, ..key }).next_u64()
 }
 
-/// What a method released, as integers. Errors: what is none.
+/// Reads what a method released as integers. Errors: what is none.
 fn integers(released: &[f64]) -> Result<Vec<i64>> {
     finite(released)?;
     let whole = |(i, &x): (usize, &f64)| match x == x.trunc() && x.abs() <= WHOLE {
@@ -134,7 +134,7 @@ fn integers(released: &[f64]) -> Result<Vec<i64>> {
     released.iter().enumerate().map(whole).collect()
 }
 
-/// Errors: what is no number.
+/// Checks that all that was released is finite. Errors: what is no number.
 fn finite(released: &[f64]) -> Result<()> {
     match released.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
@@ -164,7 +164,7 @@ fn summed(tree: &Hierarchy, released: &[f64], errors: &mut [f64]) -> Result<()> 
     Ok(())
 }
 
-/// On a table, with free noise and its variance.
+/// Prepares a method on a table, with free noise and its variance.
 fn on_table(own: Own, problem: &Problem, subject: OnTable, free: Free, variance: f64) -> Result<OwnTable> {
     let mut variances = vec![variance; subject.counts.len()];
     subject.known.iter().for_each(|&entry| variances[entry as usize] = 0.0);
@@ -190,7 +190,7 @@ struct OwnTable {
     known: Vec<u32>,
     invariant: Linear,
     region: Region,
-    /// Of the cell, and of its noise.
+    /// The key of the cell's streams and, below, that of its noise.
     key: TaskKey,
     noise: TaskKey,
 }
@@ -229,7 +229,7 @@ impl Draws for OwnTable {
 }
 
 impl OwnTable {
-    /// Makes errors of what was released; whether it keeps the invariant. Errors: a promise that is broken.
+    /// Turns what was released into its errors; tells whether it keeps the invariant. Errors: a promise that is broken.
     fn check(&self, released: &mut [f64], widest: f64) -> Result<bool> {
         let promises = self.promises;
         finite(released)?;
@@ -267,7 +267,7 @@ struct OwnTree<L: TreeNoise> {
 }
 
 impl<L: TreeNoise> OwnTree<L> {
-    /// Errors: it does not serve the problem.
+    /// Prepares a method on a tree. Errors: it does not serve the problem.
     fn new(own: Own, problem: &Problem, tree: Tree<L>) -> Result<Self> {
         let hierarchy = &tree.hierarchy;
         let mut variances = vec![0.0; hierarchy.nodes()];
@@ -279,7 +279,8 @@ impl<L: TreeNoise> OwnTree<L> {
         Ok(Self { tree, releases, promises: own.promises() })
     }
 
-    /// What it is given of some replicates, one behind the other: noisy counts, or of a mechanism the confidential ones.
+    /// What the method is given of some replicates, one behind the other: noisy counts or, if it is a mechanism, the
+    /// confidential ones.
     fn given(&self, batch: Range<u64>, crew: &dyn Crew) -> Vec<f64> {
         let (tree, mut noise) = (&self.tree, self.tree.zeros());
         let mut given = Vec::with_capacity(noise.len() * (batch.end - batch.start) as usize);

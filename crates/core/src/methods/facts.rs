@@ -7,42 +7,44 @@ use crate::exact::NO_CONTINUOUS_FLOORS;
 /// What is known of a method.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// The name in configs and results.
+    /// The name of the method in configs and results.
     pub name: &'static str,
-    /// How it comes to a release.
+    /// How the method comes to a release.
     pub how: How,
-    /// Its options, in the order of its cells: the first changes slowest.
+    /// The method's options, in the order of its cells: the first changes slowest.
     pub options: &'static [&'static OptionFacts],
-    /// What it does on the nodes of a hierarchy, and under which laws.
+    /// What the method does on the nodes of a hierarchy, and under which laws.
     pub on_trees: Option<OnTrees>,
-    /// What it does on the entries of a table, and under which laws.
+    /// What the method does on the entries of a table, and under which laws.
     pub on_tables: Option<OnTables>,
-    /// Whether its releases are integers if the noise is.
+    /// Whether the method's releases are integers if the noise is.
     pub integers: bool,
-    /// Whether it ends with a rounding: its releases are integers under every law.
+    /// Whether the method ends with a rounding: its releases are integers under every law.
     pub rounds: bool,
-    /// Whether all its releases on trees are >= 0; else an option may promise it.
+    /// Whether all the method's releases on trees are >= 0; else an option may promise it.
     pub nonnegative: bool,
-    /// Whether two of its chains can be coupled.
+    /// Whether two chains of the method can be coupled.
     pub coupled: bool,
     /// Whether the law of a chain's start is known under inequalities, too: else starts are moved into them.
     pub starts_within: bool,
-    /// Whether something bounds the distance of its chain to its law, whatever its pairs show ([`super::Method::forgetting`]).
+    /// Whether something bounds the distance of the method's chain to its law, whatever its pairs show
+    /// ([`super::Method::forgetting`]).
     pub forgets: bool,
-    /// Whether the norms of its releases are set against the bound of their law's tail.
+    /// Whether the norms of the releases are set against the bound of their law's tail.
     pub has_tails: bool,
-    /// Whether what it pays can be listed on a few counts: conditioning by its law, imaging by its choices ([`super::Method::choices`]).
+    /// Whether what the method pays can be listed on a few counts: conditioning by its law, imaging by its choices
+    /// ([`super::Method::choices`]).
     pub is_listed: bool,
-    /// Whether it stands for methods that are not ours.
+    /// Whether the method stands for those that are not ours.
     pub is_own: bool,
-    /// Replicates that are best drawn together.
+    /// The number of replicates that are best drawn together.
     pub together: u64,
     /// Rough cost of a replicate in random words a count (of a chain: and a step), for batches and the progress bar alone.
     pub words: u64,
 }
 
 impl Facts {
-    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    /// Whether the method conditions on the invariant; else it moves free noise to it, or leaves it.
     pub fn conditions(&self) -> bool {
         matches!(self.how, How::Conditioning | How::Chain)
     }
@@ -51,20 +53,20 @@ impl Facts {
 /// How a method comes to a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Free noise: it keeps no invariant.
+    /// The method leaves the noise free: it keeps no invariant.
     Free,
-    /// It draws the noise given the invariant, at once.
+    /// The method draws the noise given the invariant, at once.
     Conditioning,
-    /// The same, by a Markov chain.
+    /// The method draws the noise given the invariant by a Markov chain.
     Chain,
-    /// It draws the noise freely and moves the result to the closest point that keeps the invariant.
+    /// The method draws the noise freely and moves the result to the closest point that keeps the invariant.
     Imaging,
 }
 
 /// What a method does on the nodes of a hierarchy.
 #[derive(Debug, Clone, Copy)]
 pub struct OnTrees {
-    /// In words.
+    /// What the method does, in words.
     pub what: &'static str,
     /// The laws that it serves.
     pub laws: Laws,
@@ -75,7 +77,7 @@ pub struct OnTrees {
 /// What a method does on the entries of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct OnTables {
-    /// In words.
+    /// What the method does, in words.
     pub what: &'static str,
     /// The laws that it serves under equations.
     pub laws: Laws,

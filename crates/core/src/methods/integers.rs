@@ -10,9 +10,9 @@ use crate::law::EuclideanLaplace;
 pub(super) trait OnIntegers: Sized {
     /// The result.
     type Output;
-    /// On a tree, with a law for each level.
+    /// Does it on a tree, with a law for each level.
     fn tree<L: IntegerNoise>(self, tree: OnTree, laws: &[L]) -> Result<Self::Output>;
-    /// On a table.
+    /// Does it on a table.
     fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output>;
 }
 

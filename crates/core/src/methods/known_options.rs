@@ -2,22 +2,22 @@
 
 use super::options::{Kind, OptionFacts};
 
-/// An option of this key.
+/// An option with this key, meaning and kind of values.
 pub(super) const fn option(key: &'static str, meaning: &'static str, kind: Kind) -> OptionFacts {
     OptionFacts { key, meaning, kind, length: false, is_silent: false }
 }
 
-/// One whose default, a name, is no part of what a cell is.
+/// An option whose default, a name, is no part of what a cell is.
 pub(super) const fn silent(key: &'static str, meaning: &'static str, kind: Kind) -> OptionFacts {
     OptionFacts { is_silent: true, ..option(key, meaning, kind) }
 }
 
-/// The length of a chain.
+/// The option of the length of a chain.
 pub(super) const fn length(key: &'static str, meaning: &'static str, default: u64) -> OptionFacts {
     OptionFacts { key, meaning, kind: Kind::Count(default), length: true, is_silent: false }
 }
 
-/// Finite numbers above 0; by default what the method knows better.
+/// Values that are finite numbers above 0; by default what the method knows better.
 pub(super) const POSITIVE: Kind =
     Kind::Number { above: 0.0, closed: false, most: f64::INFINITY, default: None };
 

@@ -28,9 +28,9 @@ pub struct LawFacts {
     pub name: &'static str,
     /// What noise it is.
     pub family: Family,
-    /// What it is on the levels of a hierarchy; `None` if it is no law there.
+    /// What the law is on the levels of a hierarchy; `None` if it is no law there.
     pub on_trees: Option<&'static str>,
-    /// What it is on a table.
+    /// What the law is on a table.
     pub on_tables: &'static str,
     /// How an epsilon is read off a rho at a delta, if its privacy is stated with one.
     pub accountant: Option<Accountant>,
@@ -48,7 +48,7 @@ macro_rules! laws {
             /// Every law.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
 
-            /// What is known of it.
+            /// What is known of the law.
             pub fn facts(self) -> &'static LawFacts {
                 const FACTS: &[LawFacts] =
                     &[$(LawFacts { name: $name, family: Family::$family, ..$facts },)*];
@@ -127,18 +127,18 @@ impl<L: LineLaw + TreeLaw<Value: SimplexValue>> TreeNoise for L {}
 
 /// What is done with a law once its type is known. `law`: makes it from its scale.
 pub trait OnLaw: Sized {
-    /// The result.
+    /// The result of the task.
     type Output;
-    /// With a product on the integers.
+    /// Does the task for a law on the integers that is a product over counts.
     fn integers<L: IntegerNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output>;
-    /// With a product on the reals.
+    /// Does the task for a law on the reals that is a product over counts.
     fn reals<L: RealNoise>(self, law: fn(f64) -> Result<L>) -> Result<Self::Output>;
-    /// With the law of the ℓ2 norm, which is no product.
+    /// Does the task for the law of the ℓ2 norm, which is no product.
     fn euclidean(self, law: fn(f64) -> Result<EuclideanLaplace>) -> Result<Self::Output>;
 }
 
 impl LawKind {
-    /// Turns the name into the type. Errors: those of what is done.
+    /// Turns the name into the type, and does a task with it. Errors: those of the task.
     pub fn on<T: OnLaw>(self, task: T) -> Result<T::Output> {
         match self.family() {
             Family::Laplace => task.reals(Laplace::new),
@@ -149,7 +149,7 @@ impl LawKind {
         }
     }
 
-    /// The name in configs and results.
+    /// The name of the law in configs and results.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
@@ -159,12 +159,12 @@ impl LawKind {
         self.facts().family
     }
 
-    /// The law of a name.
+    /// The law of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|law| law.name() == name)
     }
 
-    /// Whether its privacy is stated with a delta.
+    /// Whether the law's privacy is stated with a delta.
     pub fn needs_delta(self) -> bool {
         self.facts().accountant.is_some()
     }
@@ -174,7 +174,7 @@ impl LawKind {
         self.facts().on_trees.is_some()
     }
 
-    /// Whether its noise is real-valued.
+    /// Whether the law's noise is real-valued.
     pub fn is_continuous(self) -> bool {
         match self.family() {
             Family::Laplace | Family::Gaussian => true,
@@ -182,7 +182,7 @@ impl LawKind {
         }
     }
 
-    /// Whether it is pure: a bound on the ratio of probabilities, without delta.
+    /// Whether the law is pure: it bounds the ratio of probabilities, without delta.
     pub fn is_pure(self) -> bool {
         !self.needs_delta()
     }
@@ -191,9 +191,9 @@ impl LawKind {
 /// The laws that a method serves somewhere, and why not the others.
 #[derive(Clone, Copy)]
 pub struct Laws {
-    /// Whether a law is among them.
+    /// Whether a law is among those that are served.
     pub has: fn(LawKind) -> bool,
-    /// Why another is not.
+    /// Why another law is not served.
     pub why: fn(LawKind) -> String,
 }
 

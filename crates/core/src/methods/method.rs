@@ -19,6 +19,20 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 /// A method without its options.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::methods::{LawKind, MethodKind, Place};
+///
+/// let exact = MethodKind::named("exact").expect("a method of ours");
+/// assert!(exact.conditions() && !exact.is_chain());
+/// let method = exact.with(|_| None); // every option at its default
+/// let equations = Place::Table { inequalities: false };
+/// assert!(method.serves(LawKind::DoubleGeometric, equations).is_ok());
+/// // Under inequalities there is no exact sampler of the ℓ2 law here.
+/// assert!(method.serves(LawKind::L2, Place::Table { inequalities: true }).is_err());
+/// ```
 #[derive(Clone, Copy)]
 pub struct MethodKind(pub(super) &'static dyn Erased);
 
@@ -43,7 +57,7 @@ impl fmt::Debug for MethodKind {
 }
 
 impl MethodKind {
-    /// What is known of it.
+    /// What is known of the method.
     pub fn facts(self) -> &'static Facts {
         self.0.facts()
     }
@@ -53,22 +67,22 @@ impl MethodKind {
         Method { kind: self, asked: Asked::new(self.facts(), value) }
     }
 
-    /// The name in configs and results.
+    /// The name of the method in configs and results.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// The method of a name.
+    /// The method of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().chain([Self::OWN]).find(|kind| kind.name() == name)
     }
 
-    /// Whether it runs a Markov chain.
+    /// Whether the method runs a Markov chain.
     pub fn is_chain(self) -> bool {
         self.facts().how == How::Chain
     }
 
-    /// Whether it conditions on the invariant; else it moves free noise to it, or leaves it.
+    /// Whether the method conditions on the invariant; else it moves free noise to it, or leaves it.
     pub fn conditions(self) -> bool {
         self.facts().conditions()
     }
@@ -78,12 +92,12 @@ impl MethodKind {
         self.facts().is_own
     }
 
-    /// Whether it leaves free noise as it is.
+    /// Whether the method leaves free noise as it is.
     pub fn is_free(self) -> bool {
         self.facts().how == How::Free
     }
 
-    /// Whether it serves some law at a place. Errors: why not.
+    /// Whether the method serves some law at a place. Errors: why not.
     pub fn somewhere(self, place: Place) -> Result<(), &'static str> {
         match (place, self.facts()) {
             (Place::Tree, Facts { on_trees: None, .. }) => {
@@ -113,13 +127,13 @@ impl Deref for Method {
 }
 
 impl Method {
-    /// A method of one's own.
+    /// A method that is not ours, as a value.
     pub fn of_own(own: Own) -> Self {
         MethodKind::OWN.with(|_| Some(Value::Own(own)))
     }
 
-    /// With which other method it shares its noise: one of one's own with free noise, and so with all others; `None` if
-    /// its streams are its own.
+    /// The other method with which it shares its noise: a method that is not ours with free noise, and so with all
+    /// others; `None` if its streams are its own.
     pub fn noise_like(&self) -> Option<Self> {
         self.facts().is_own.then(|| MethodKind::FREE.with(|_| None))
     }
@@ -129,7 +143,7 @@ impl Method {
         self.kind
     }
 
-    /// What it does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
+    /// What the method does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
     pub fn projection(&self) -> Option<Projection> {
         self.kind.0.projection(&self.asked)
     }
@@ -145,7 +159,7 @@ impl Method {
         self.kind.with(|option| self.value(option.key).or_else(|| open(option)))
     }
 
-    /// Whether it serves a law at a place; what needs tables or bases is left to the sampler. Errors: why not.
+    /// Whether the method serves a law at a place; what needs tables or bases is left to the sampler. Errors: why not.
     pub fn serves(&self, law: LawKind, place: Place) -> Result<(), String> {
         self.kind().somewhere(place)?;
         let Facts { on_trees, on_tables, .. } = self.facts();
@@ -160,7 +174,7 @@ impl Method {
         if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
     }
 
-    /// Everything of a problem that does not depend on the replicate. Errors: what the method does not serve.
+    /// Prepares everything of a problem that does not depend on the replicate. Errors: what the method does not serve.
     pub fn prepare(&self, problem: &Problem) -> Outcome<Box<dyn Draws>> {
         self.kind.0.prepare(problem)
     }

@@ -10,13 +10,14 @@ use std::fmt;
 /// What is known of an option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionFacts {
-    /// The key in configs.
+    /// The key of the option in configs.
     pub key: &'static str,
-    /// What it is, in a few words.
+    /// What the option is, in a few words.
     pub meaning: &'static str,
-    /// Its values.
+    /// The values that the option takes.
     pub kind: Kind,
-    /// Whether it is the length of a chain: an option of releases, not of coupled chains, which run until they meet.
+    /// Whether the option is the length of a chain: an option of releases, not of coupled chains, which run until they
+    /// meet.
     pub length: bool,
     /// Whether a name that is its default is no part of what a cell is.
     pub is_silent: bool,
@@ -42,22 +43,22 @@ pub enum Kind {
     },
     /// One of these names, the default first.
     Name(&'static [&'static str]),
-    /// A method of one's own with all that belongs to it; none by default.
+    /// A method that is not ours with all that belongs to it; none by default.
     Own,
 }
 
 /// A value of an option.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// Of a flag.
+    /// The value of a flag.
     Flag(bool),
-    /// Of a count.
+    /// The value of a count.
     Count(u64),
-    /// Of a number.
+    /// The value of a number.
     Number(f64),
-    /// A name.
+    /// The value of a name.
     Name(&'static str),
-    /// A method of one's own.
+    /// A method that is not ours.
     Own(Own),
 }
 
@@ -164,7 +165,7 @@ impl fmt::Display for Given {
 
 /// A type of values of an option.
 pub trait OptionValue: Copy {
-    /// From the value; without one, or of a kind that the option does not have, the type's own default.
+    /// Reads the value; without one, or with one of a kind that the option does not have, gives the type's own default.
     fn read(value: Option<Value>) -> Self;
 }
 

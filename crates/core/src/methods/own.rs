@@ -10,28 +10,29 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The kind of these methods in configs and results.
+/// The kind of methods that are not ours in configs and results.
 pub const EXTERNAL: &str = "external";
 
 /// What a method promises of every release. What it promises is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Promises {
-    /// Integers, if the noise is or not.
+    /// It promises integers, whether the noise is integer or not.
     pub integers: bool,
-    /// The equations of the invariant.
+    /// It promises the equations of the invariant.
     pub invariant: bool,
-    /// Its inequalities, on tables.
+    /// It promises the inequalities of the invariant, on tables.
     pub inequalities: bool,
-    /// No count below 0, on trees.
+    /// It promises that no count is below 0, on trees.
     pub nonnegative: bool,
-    /// No promise about releases: it draws noise of its own, is given confidential counts, and says what it pays for every cell.
+    /// It promises nothing of releases: it draws noise of its own, is given confidential counts, and says what it pays
+    /// for every cell.
     pub mechanism: bool,
 }
 
 impl Promises {
     const NAMES: [&'static str; 5] = ["integers", "invariant", "inequalities", "nonnegative", "mechanism"];
 
-    /// Those of some names. Errors: a name that is none.
+    /// Reads promises from their names. Errors: a name of none.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut promises = Self::default();
         for name in names {
@@ -53,14 +54,14 @@ impl Promises {
 pub enum Structure {
     /// All nodes of a tree, each the sum of its children.
     Tree {
-        /// By node its parent; of the root, which comes first, 0.
+        /// By node, its parent; 0 for the root, which comes first.
         parents: Vec<i64>,
-        /// By level the first of its nodes, and the number of all.
+        /// By level, the first of its nodes; behind them the number of all nodes.
         levels: Vec<i64>,
     },
     /// The entries of a table under equations `A y = b` and inequalities `B y >= c`.
     Table {
-        /// How many entries.
+        /// The number of entries.
         entries: usize,
         /// The equations: entries and coefficients of each, and what they give.
         equations: Vec<(Vec<(u32, i64)>, i64)>,
@@ -70,7 +71,7 @@ pub enum Structure {
 }
 
 impl Structure {
-    /// Counts of a release.
+    /// The number of counts of a release.
     pub fn counts(&self) -> usize {
         match self {
             Self::Tree { parents, .. } => parents.len(),
@@ -88,29 +89,30 @@ pub struct Task {
     pub law: &'static str,
     /// The budget as given.
     pub epsilon: f64,
-    /// By count the variance of its noise; 0 of one that is known.
+    /// By count, the variance of its noise; 0 for one that is known.
     pub variances: Vec<f64>,
     /// The method's options: names and values.
     pub options: Vec<(String, String)>,
 }
 
-/// A method of one's own.
+/// A method that is not ours: implement it, and [`register`] it for configs.
 pub trait OwnMethod: Send + Sync {
-    /// What it promises with these options: names and values. Errors: why it cannot be used with them.
+    /// Tells what the method promises with these options: names and values. Errors: why it cannot be used with them.
     fn promises(&self, options: &[(String, String)]) -> Result<Promises, String>;
-    /// Everything of a cell that does not depend on the replicate. Errors: why it does not serve it.
+    /// Prepares everything of a cell that does not depend on the replicate. Errors: why the method does not serve it.
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String>;
-    /// What else than its name and options decides its releases: a part of what a cell is, so that a method that was
-    /// changed is another. No blanks, commas or equals signs.
+    /// Tells what else than its name and options decides the method's releases: a part of what a cell is, so that a
+    /// method that was changed is another. No blanks, commas or equals signs.
     fn identity(&self) -> String {
         String::new()
     }
 }
 
-/// A method that is ready for a cell.
+/// A method that is not ours, ready for a cell.
 pub trait OwnReleases: Send + Sync {
-    /// Replaces the noisy counts of some replicates, one behind the other, by what is released; of a mechanism the
-    /// confidential counts, as often. `seeds`: of each, for what the method draws itself. Errors: why it failed.
+    /// Replaces the noisy counts of some replicates, one behind the other, by what is released; a mechanism gets the
+    /// confidential counts, as often. `seeds`: one for each replicate, for what the method draws itself. Errors: why it
+    /// failed.
     fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String>;
 
     /// What a mechanism pays for the cell; others pay what their noise pays.
@@ -119,25 +121,26 @@ pub trait OwnReleases: Send + Sync {
     }
 }
 
-/// A method with its options, by a handle: the same for the same.
+/// A handle of a method with its options; handles of the same method with the same options are equal.
 #[derive(Clone, Copy)]
 pub struct Own(&'static Named);
 
 struct Named {
     /// Name, options and what else decides its releases, as it stands in results and keys.
     words: String,
-    /// As it stands in a config: keys and values of TOML.
+    /// The method as it stands in a config: keys and values of TOML.
     config: String,
     options: Vec<(String, String)>,
     method: Arc<dyn OwnMethod>,
     promises: OnceLock<Promises>,
 }
 
-/// Every method that was named.
+/// Every method that was named, kept for good.
 static NAMED: Mutex<BTreeMap<String, &'static Named>> = Mutex::new(BTreeMap::new());
 
 impl Own {
-    /// A method with its options. `identity`: what else decides its releases; `config`: as it stands in a config.
+    /// Makes the handle of a method with its options. `identity`: what else decides its releases; `config`: as it
+    /// stands in a config.
     pub fn new(
         name: &str,
         identity: &str,
@@ -161,17 +164,17 @@ impl Own {
         }))
     }
 
-    /// Its options: names and values.
+    /// The options of the method: names and values.
     pub fn options(self) -> &'static [(String, String)] {
         &self.0.options
     }
 
-    /// Name, options and what else decides its releases.
+    /// The name of the method, its options and what else decides its releases.
     pub fn words(self) -> &'static str {
         &self.0.words
     }
 
-    /// Name, and options in words: of what [`Own::words`] gives.
+    /// The name, and the options in words, out of what [`Own::words`] gives.
     pub fn named(words: &str) -> (&str, String) {
         let (mut name, mut options) = (words, Vec::new());
         for word in words.split(',') {
@@ -184,12 +187,12 @@ impl Own {
         (name, options.join(","))
     }
 
-    /// As it stands in a config.
+    /// The method as it stands in a config: keys and values of TOML.
     pub fn config(self) -> &'static str {
         &self.0.config
     }
 
-    /// Asks what it promises, once. Errors: why it cannot be used.
+    /// Asks the method what it promises, once. Errors: why it cannot be used.
     pub fn meet(self) -> Result<Promises, String> {
         if let Some(promises) = self.0.promises.get() {
             return Ok(*promises);
@@ -198,12 +201,13 @@ impl Own {
         Ok(*self.0.promises.get_or_init(|| promises))
     }
 
-    /// What it promised; nothing before it was met.
+    /// What the method has promised; nothing before [`Own::meet`].
     pub fn promises(self) -> Promises {
         self.0.promises.get().copied().unwrap_or_default()
     }
 
-    /// See [`OwnMethod::prepare`]. Errors: also a mechanism that does not say what it pays, or another that does.
+    /// Prepares a cell: see [`OwnMethod::prepare`]. Errors: also a mechanism that does not say what it pays, or another
+    /// that does.
     pub fn prepare(self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
         let releases = self.0.method.prepare(Task { options: self.0.options.clone(), ..task })?;
         match (self.promises().mechanism, releases.pays()) {
@@ -235,7 +239,7 @@ impl fmt::Display for Own {
     }
 }
 
-/// Methods of the caller's, by their names.
+/// The methods of the caller, by their names.
 static REGISTERED: Mutex<BTreeMap<String, Arc<dyn OwnMethod>>> = Mutex::new(BTreeMap::new());
 
 /// Registers methods for configs that are read from now on: `method = { kind = "external", name = "…" }`. Each takes
@@ -244,7 +248,7 @@ pub fn register(methods: impl IntoIterator<Item = (String, Arc<dyn OwnMethod>)>)
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).extend(methods);
 }
 
-/// A method that was registered, or the names of all.
+/// A method that was registered. Errors: the names of all that were.
 pub fn registered(name: &str) -> Result<Arc<dyn OwnMethod>, Vec<String>> {
     let all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     all.get(name).cloned().ok_or_else(|| all.keys().cloned().collect())

@@ -53,7 +53,7 @@ pub struct OnTable<'a> {
     pub invariant: &'a Linear,
     /// The inequalities on the counts.
     pub inequalities: &'a Inequalities,
-    /// The same on the noise.
+    /// The inequalities on the noise.
     pub region: &'a Region,
     /// The confidential counts, by entry.
     pub counts: &'a [i64],
@@ -64,7 +64,7 @@ pub struct OnTable<'a> {
 /// The streams of a problem's draws.
 #[derive(Debug, Clone, Copy)]
 pub struct Streams {
-    /// Of its replicates, by their number.
+    /// The key of the replicates' streams, each with its own number in it.
     pub key: TaskKey,
     /// The cell of the streams of the noise: a method of one's own shares it with free noise.
     pub noise: u64,
@@ -83,12 +83,12 @@ impl Streams {
 }
 
 impl<'a> Problem<'a> {
-    /// That the method does not serve something.
+    /// The error that the method does not serve something.
     pub(super) fn unsupported(&self, what: &str) -> Error {
         unsupported(self.asked.name(), what)
     }
 
-    /// That the method does not serve the law.
+    /// The error that the method does not serve the law.
     pub(super) fn no_law(&self) -> Error {
         self.unsupported(self.law.name())
     }

@@ -4,11 +4,11 @@
 /// `u` is the noise, `var` its variance by count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Projection {
-    /// Nothing: `u`.
+    /// It moves nothing: `u`.
     None,
     /// `argmin Σ (z - u)² / var` under the equations.
     L2,
-    /// In L1, one total at a time ([`crate::imaging::LatticeL1`]).
+    /// It moves noise in L1, one total at a time ([`crate::imaging::LatticeL1`]).
     L1 {
         /// The share of its noise that the first entry keeps in the excess.
         beta: f64,
@@ -19,8 +19,8 @@ pub enum Projection {
     L2Integer,
     /// The closest integers in L1 to those of [`Projection::Nnl2`].
     Nnl2Integer,
-    /// From the root down, integers >= 0 ([`crate::imaging::TopDown`]).
+    /// It goes from the root down, with integers >= 0 ([`crate::imaging::TopDown`]).
     TopDown,
-    /// From estimates of subtrees down ([`crate::imaging::BlueDown`]).
+    /// It goes down from estimates of subtrees ([`crate::imaging::BlueDown`]).
     BlueDown,
 }

@@ -5,18 +5,18 @@ use crate::law::Value;
 /// Sums over the errors of some nodes.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Sums {
-    /// How many.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Of their absolute values.
+    /// The sum of the absolute values of the errors.
     pub l1: f64,
-    /// Of their squares.
+    /// The sum of the squares of the errors.
     pub squares: f64,
-    /// Of themselves.
+    /// The sum of the errors themselves.
     pub errors: f64,
 }
 
 impl Sums {
-    /// Of these errors, in their order (of integers that are summed exactly in any).
+    /// Sums up errors in their order (integers that are summed exactly in any).
     pub fn of<V: Value>(errors: &[V]) -> Self {
         // Integers whose squares sum to less are summed exactly, in any order.
         const EXACT: f64 = (1u64 << 53) as f64;
@@ -45,7 +45,7 @@ impl Sums {
     }
 }
 
-/// One after the other.
+/// Adds sums one after the other.
 impl std::iter::Sum for Sums {
     fn sum<I: Iterator<Item = Self>>(pieces: I) -> Self {
         pieces.fold(Self::default(), |a, b| Self {

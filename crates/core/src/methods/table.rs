@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Fills a draw with independent noise.
 pub type Free = Box<dyn Fn(&mut Stream, &mut [f64]) + Send + Sync>;
 
-/// Of a law.
+/// Makes what fills a draw with independent noise of a law.
 pub(super) fn free<L: Law>(law: &L) -> Free {
     let law = law.sampler();
     Box::new(move |rng, noise| noise.iter_mut().for_each(|z| *z = law.draw(rng).to_f64()))
@@ -23,7 +23,7 @@ pub(super) fn free<L: Law>(law: &L) -> Free {
 
 /// A number that a release of a table is made of.
 pub(super) trait Released: Value {
-    /// Errors: an invariant that is violated.
+    /// Checks noise against the invariant. Errors: it is violated.
     fn check(noise: &[Self], invariant: &Linear, region: &Region) -> Result<()>;
 }
 
@@ -76,7 +76,7 @@ impl Table {
         Ok(())
     }
 
-    /// What a draw by proposals took: steps, and parts that were drawn.
+    /// Hands on what a draw by proposals took: steps, and parts that were drawn.
     pub(super) fn proposals(&self, replicate: u64, steps: (u64, u64), out: &mut Out) {
         out.sink.chain(replicate, 1, steps, &[]);
     }
@@ -161,7 +161,8 @@ impl Draws for Ready {
     }
 }
 
-/// Drawn like this. `tv_error`: what its draws are off in total variation; NaN if that is unknown.
+/// Prepares releases that are drawn like this. `tv_error`: what its draws are off in total variation; NaN if that is
+/// unknown.
 pub(super) fn drawn(
     problem: &Problem,
     table: OnTable,
@@ -171,7 +172,7 @@ pub(super) fn drawn(
     Box::new(Ready { table: Table::new(problem, table), draws: Box::new(draws), tv_error })
 }
 
-/// By chains, whose last states are the releases.
+/// Prepares releases by chains, whose last states they are.
 pub(super) fn by_chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(
     problem: &Problem,
     table: OnTable,
@@ -191,8 +192,8 @@ pub(super) fn by_chains<K: Dispersed<Value: Released> + Send + Sync + 'static>(
     })
 }
 
-/// Free noise that is moved to the invariant. `image` moves it, and says whether the release keeps the invariant.
-/// Errors of it: a promise that is broken.
+/// Prepares releases of free noise that is moved to the invariant. `image` moves it, and says whether the release keeps
+/// the invariant. Errors of it: a promise that is broken.
 pub(super) fn moved(
     problem: &Problem,
     table: OnTable,

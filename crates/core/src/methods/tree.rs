@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// What the releases of all methods on a tree share.
 pub struct Tree<L: TreeNoise> {
     pub(super) hierarchy: Hierarchy,
-    /// Of a large tree.
+    /// The pieces of a large tree.
     pub(super) pieces: Option<Pieces>,
     pub(super) counts: Arc<[i64]>,
-    /// By level.
+    /// By level, its law.
     pub(super) laws: Vec<L>,
     pub(super) samplers: Vec<L::Sampler>,
     pub(super) nonnegative: bool,
@@ -50,7 +50,7 @@ impl<L: TreeNoise> Draws for Ready<L> {
 }
 
 impl<L: TreeNoise> Tree<L> {
-    /// Of a problem, with a law for each level.
+    /// Takes a problem on a tree, with a law for each level.
     pub(super) fn new(problem: &Problem, tree: OnTree, laws: Vec<L>) -> Self {
         let OnTree { hierarchy, counts, piece } = tree;
         // Sums below known nodes are mended across levels: such trees stay whole.
@@ -71,7 +71,8 @@ impl<L: TreeNoise> Tree<L> {
         }
     }
 
-    /// Drawn like this. `tv_error`: what its draws are off in total variation; NaN if that is unknown.
+    /// Prepares releases that are drawn like this. `tv_error`: what its draws are off in total variation; NaN if that
+    /// is unknown.
     pub(super) fn drawn(
         self,
         tv_error: f64,
@@ -80,7 +81,7 @@ impl<L: TreeNoise> Tree<L> {
         Box::new(Ready { tree: self, draws: Box::new(draws), tv_error })
     }
 
-    /// By chains, whose last states are the releases.
+    /// Prepares releases by chains, whose last states they are.
     pub(super) fn by_chains<K: Dispersed<Value = L::Value> + Send + Sync + 'static>(
         self,
         kernel: K,
@@ -92,7 +93,7 @@ impl<L: TreeNoise> Tree<L> {
         })
     }
 
-    /// Where nothing is left to choose: the confidential counts.
+    /// Prepares the releases where nothing is left to choose: the confidential counts.
     pub(super) fn settled(self) -> Box<dyn Draws> {
         self.drawn(0.0, |tree, mut range, out| {
             let noise = tree.zeros();
@@ -119,7 +120,7 @@ impl<L: TreeNoise> Tree<L> {
         vec![L::Value::default(); self.hierarchy.nodes()]
     }
 
-    /// A range of releases of a tree in pieces.
+    /// Draws a range of releases of a tree in pieces.
     pub(super) fn in_pieces(
         &self,
         range: Range<u64>,

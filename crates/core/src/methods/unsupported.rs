@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// That a method does not serve something; the config refuses these before a run begins.
+/// The error that a method does not serve something; the config refuses these before a run begins.
 pub fn unsupported(method: &'static str, what: &str) -> Error {
     Error::Unsupported { method, what: what.to_owned(), reason: "they do not go together" }
 }

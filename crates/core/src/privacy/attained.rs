@@ -16,9 +16,9 @@ pub struct Attained {
     pub output: Vec<i64>,
     /// What the map is charged.
     pub charged: f64,
-    /// Outputs whose probabilities are known, and all that were listed.
+    /// The number of outputs whose probabilities are known.
     pub known: u64,
-    /// See `known`.
+    /// The number of all outputs that were listed.
     pub listed: u64,
     /// Bound on the mass of the noise that was left out, under either table.
     pub left_out: f64,
@@ -116,7 +116,8 @@ pub fn attained(
     }
 }
 
-/// Everything that a map with random choices may give, with probabilities, for choices among up to four ([`crate::rng::below`]).
+/// Gives everything that a map with random choices may give, with its probability, for choices among up to four
+/// ([`crate::rng::below`]).
 ///
 /// A choice takes one word of 64 bits; 12 words spread over their range give every choice among one to four its share exactly. All
 /// sequences of these words are tried as far as the map reads them.
@@ -140,7 +141,8 @@ pub fn all_choices(mut map: impl FnMut(&mut Words) -> Vec<i64>, each: &mut dyn F
     }
 }
 
-/// The same for a map that reads its words as keys, of which the order alone counts: all orders of different keys are tried.
+/// Gives everything that a map may give which reads its words as keys, of which the order alone counts: all orders of
+/// different keys are tried, each with its probability.
 ///
 /// - `coin`: whether the map reads one word before them, of which the first bit alone counts: both are tried.
 /// - `keys`: words that the map reads, or more; at most 12.

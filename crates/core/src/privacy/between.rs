@@ -30,7 +30,7 @@ pub(super) struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
-    /// `part`: as [`Bounded::reduced`] leaves it.
+    /// Prepares the search in one part, as [`Bounded::reduced`] leaves it.
     pub(super) fn new(part: &'a Bounded) -> Self {
         let component = &part.component;
         let tree = || component.tree().is_some_and(|tree| tree.hierarchy.levels() <= LEVELS);

@@ -27,16 +27,30 @@ pub enum Guarantee {
 }
 
 /// A privacy budget.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::{Budget, Guarantee, Split};
+///
+/// // epsilon 1 over two levels, of which the second gets three quarters.
+/// let split = Split::Shares(vec![0.25, 0.75]);
+/// let budget = Budget { epsilon: 1.0, guarantee: Guarantee::Pure, sensitivity: 1.0, split };
+/// let calibration = budget.calibrate(2)?;
+/// assert_eq!(calibration.scales, [4.0, 1.0 / 0.75]); // lambda, in counts
+/// assert_eq!((calibration.epsilon, calibration.delta), (1.0, 0.0));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// epsilon > 0, of the whole (or of each level, see [`Split::Each`]).
     pub epsilon: f64,
-    /// The definition.
+    /// The definition of privacy that the noise is calibrated for.
     pub guarantee: Guarantee,
     /// Sensitivity of the counts of one level: by how much one neighbouring step changes them, in L1
     /// (pure) or L2 (concentrated), > 0.
     pub sensitivity: f64,
-    /// The split over the levels.
+    /// The split of the budget over the levels.
     pub split: Split,
 }
 
@@ -48,7 +62,7 @@ pub struct Calibration {
     pub scales: Vec<f64>,
     /// epsilon of the measurements of all levels together.
     pub epsilon: f64,
-    /// delta of the same; 0 for pure privacy.
+    /// delta of the measurements of all levels together; 0 for pure privacy.
     pub delta: f64,
 }
 
@@ -67,7 +81,7 @@ impl Calibration {
 }
 
 impl Calibration {
-    /// The same below so many levels that are known whole and not measured.
+    /// Adds, above the others, so many levels that are known whole and not measured.
     pub fn below_known(mut self, levels: usize) -> Self {
         self.scales.splice(0..0, std::iter::repeat_n(0.0, levels));
         self
@@ -78,7 +92,8 @@ impl Calibration {
         self.scales.iter().copied().find(|scale| *scale > 0.0).unwrap_or(0.0)
     }
 
-    /// A law for each level. Levels that are known whole have no noise: theirs, that of the first below, is never drawn.
+    /// A law for each level. Levels that are known whole have no noise: their law, that of the first level below, is
+    /// never drawn.
     pub fn laws<L>(&self, law: impl Fn(f64) -> L) -> impl Iterator<Item = L> {
         let first = self.first_scale();
         self.scales.iter().map(move |&scale| law(if scale > 0.0 { scale } else { first }))

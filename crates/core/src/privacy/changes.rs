@@ -24,16 +24,34 @@ pub(super) const ONE_TABLE: &str = "only one table keeps the invariant";
 const NO_ROOM: &str = "the inequalities leave no room for it";
 
 /// The changes that are possible in a table: the same for every noise.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::invariant::{Linear, Region};
+/// use congenial_core::privacy::{Change, Gamma, Inequalities, PureNoise, Standard, TableChanges};
+///
+/// // The total is kept: no record can be added, and one that moves pays 2/lambda.
+/// let total = Linear::total(3)?;
+/// let changes = TableChanges::new(&total, &Region::everything(), "total", |entry| format!("entry {entry}"));
+/// let standard = Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned: true };
+/// let pays = changes.statement(4.0, standard, Inequalities::Times(Gamma::Proved));
+/// assert!(matches!(pays.added, Change::Impossible(_)));
+/// assert_eq!(pays.moved.price().unwrap().epsilon(), Some(0.5));
+/// # Ok::<(), congenial_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TableChanges {
-    /// One record added, or why it cannot be.
+    /// The worst changes by one record added, or why none can be added.
     pub(super) added: Result<Worst, String>,
-    /// One record moved, or why it cannot be.
+    /// The worst changes by one record moved, or why none can be moved.
     pub(super) moved: Result<Worst, String>,
     pub(super) smallest: Smallest,
 }
 
 impl TableChanges {
+    /// Finds the changes that are possible in a table.
+    ///
     /// - `region`: the bounds of the given table's noise.
     /// - `invariants`: the equations in words, for what is impossible.
     /// - `name`: of an entry.

@@ -9,14 +9,15 @@ use std::f64::consts::PI;
 /// Dimension and volume of the lattice `{z : A z = 0}`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatticeShape {
-    /// m = d - rank.
+    /// The dimension m = d - rank.
     pub dimension: usize,
-    /// `ln sqrt(det(CᵀC))` for a basis C.
+    /// The logarithm of the volume, `ln sqrt(det(CᵀC))` for a basis C.
     pub log_volume: f64,
 }
 
 impl LatticeShape {
-    /// Component by component: `det(ker A)² = det(A Aᵀ) / Π (invariant factors)²` for independent rows A.
+    /// Finds dimension and volume, component by component: `det(ker A)² = det(A Aᵀ) / Π (invariant factors)²` for
+    /// independent rows A.
     ///
     /// Errors: no free dimension; a component with entries beyond 64 bits.
     pub fn of(invariant: &Linear) -> Result<Self> {

@@ -20,19 +20,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// over the pairs that are compared is not only sufficient but necessary. Equations alone leave `c` constant: gamma = 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorstPair {
-    /// `max ln(c(x')/c(x)) / L`.
+    /// The largest `ln(c(x')/c(x)) / L`.
     pub gamma: f64,
-    /// `ln(c(x')/c(x))` there.
+    /// The log ratio `ln(c(x')/c(x))` of the worst pair.
     pub log_ratio: f64,
-    /// `L` there: what the unconditioned mechanism pays between the two.
+    /// The loss `L` of the worst pair: what the unconditioned mechanism pays between the two.
     pub loss: f64,
-    /// x, as moves of counts from the table that was given.
+    /// The table x, as moves of counts from the table that was given.
     pub from: Vec<i64>,
-    /// x', likewise.
+    /// The table x', as moves of counts from the table that was given.
     pub to: Vec<i64>,
-    /// Ordered pairs that were compared.
+    /// The number of ordered pairs that were compared.
     pub pairs: u64,
-    /// Tables among them.
+    /// The number of tables among them.
     pub tables: u64,
 }
 
@@ -48,7 +48,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// The pair, if there is one.
+    /// The worst pair, if there is one.
     pub fn pair(self) -> Option<WorstPair> {
         match self {
             Self::Worst(pair) => Some(pair),
@@ -69,7 +69,7 @@ pub struct Conditioning<'a> {
 }
 
 impl<'a> Conditioning<'a> {
-    /// `bounded`: the region is that of the given table's noise.
+    /// Prepares the component. `bounded`: the region is that of the given table's noise.
     pub fn new(bounded: &'a Bounded, law: DoubleGeometric) -> Self {
         let mut group = vec![0; bounded.component.entries.len()];
         for (g, (_, entries)) in (0..).zip(bounded.equal_columns()) {
@@ -318,6 +318,18 @@ pub fn tables(bounded: &Bounded, limit: usize) -> Result<Option<Vec<Vec<i64>>>> 
 /// that join two tables both add up.
 ///
 /// For one total (m = 2): `ln(2 - a²) / (2 rate)`; a table with all counts in one of many entries comes close.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::gamma_bound;
+///
+/// // One total of counts >= 0: a record that moves changes two entries by 1.
+/// let rate = 0.5f64;
+/// let want = (2.0 - (-2.0 * rate).exp()).ln() / (2.0 * rate);
+/// assert!((gamma_bound(rate, 2) - want).abs() < 1e-12);
+/// assert!(gamma_bound(rate, 2) < 1.0); // never more than twice the loss
+/// ```
 pub fn gamma_bound(rate: f64, longest: u64) -> f64 {
     tree_gamma_bound(longest as f64 * rate, rate)
 }
@@ -388,7 +400,7 @@ pub enum Gamma {
 }
 
 impl Gamma {
-    /// The figure, if there is one.
+    /// The figure; `None` if no bound is known.
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Proved | Self::Declared => Some(0.0),
@@ -397,7 +409,7 @@ impl Gamma {
         }
     }
 
-    /// Of a figure and how it is known.
+    /// Makes a gamma of a figure and the words that [`Gamma::how`] gives; without a figure it is unknown.
     pub fn named(value: Option<f64>, how: &str) -> Self {
         match (value, how) {
             (Some(_), "proved") => Self::Proved,
@@ -408,7 +420,7 @@ impl Gamma {
         }
     }
 
-    /// How it is known, in a word or two.
+    /// How gamma is known, in a word.
     pub fn how(self) -> &'static str {
         match self {
             Self::Proved => "proved",

@@ -31,7 +31,7 @@ pub struct NormTail {
 }
 
 impl NormTail {
-    /// Of equations. Errors: as [`LatticeShape::of`] and [`basis`].
+    /// Prepares the bound for the lattice of some equations. Errors: as [`LatticeShape::of`] and [`basis`].
     pub fn of(invariant: &Linear) -> Result<Self> {
         let shape = LatticeShape::of(invariant)?;
         let squares = invariant.components().iter().map(squares).sum::<Result<f64>>()?;
@@ -43,7 +43,7 @@ impl NormTail {
         self.bound(t, epsilon * t, 1)
     }
 
-    /// Bounds it under the Gaussian law, `exp(-‖z‖₂²/2σ²)`.
+    /// Bounds `P(‖z‖₂ >= t)` under the Gaussian law, `exp(-‖z‖₂²/2σ²)`.
     pub fn gaussian(&self, sigma: f64, t: f64) -> f64 {
         self.bound(t, 0.5 * (t / sigma) * (t / sigma), 2)
     }

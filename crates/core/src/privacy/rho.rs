@@ -36,8 +36,8 @@
 //! imaginary s, and the claim holds. So conditioning keeps a pure loss, and does not keep rho: `2a P(z_i = 0)` is `2a
 //! tanh a` at two entries and `2a tanh(a/2)`, that of free noise, at infinitely many.
 //!
-//! Of other conditioned releases [`rho_bound`] of the pure loss is known here. What is done with free noise afterwards,
-//! a projection for instance, lowers rho if anything: then rho of the noise is stated, as its epsilon is
+//! For other conditioned releases [`rho_bound`] of the pure loss is known here. What is done with free noise
+//! afterwards, a projection for instance, lowers rho if anything: then rho of the noise is stated, as its epsilon is
 //! ([`Rho::OfNoise`]).
 
 /// Noise with a pure loss of which more is known.
@@ -52,13 +52,14 @@ pub enum PureNoise {
 /// What is known of the rho of a release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rho {
-    /// It is this.
+    /// The rho is exactly this.
     Computed(f64),
-    /// Free noise pays this; it is moved to an invariant, and what is released pays at most as much. As a pure epsilon is charged.
+    /// Free noise pays this; it is moved to an invariant, and what is released pays at most as much. So a pure epsilon
+    /// is charged, too.
     OfNoise(f64),
-    /// It is at most this, and may be far less: it says nothing of which release pays less.
+    /// The rho is at most this, and may be far less: it says nothing of which release pays less.
     Bounded(f64),
-    /// Nothing.
+    /// Nothing is known of the rho.
     Unknown,
 }
 
@@ -66,12 +67,25 @@ pub enum Rho {
 const UP: f64 = 1.0 + 1e-13;
 
 /// No mechanism with the pure loss `epsilon` has a larger rho: `epsilon tanh(epsilon/2)`, that of randomised response.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::privacy::{PureNoise, rho_bound};
+///
+/// // One count with double geometric noise pays as much as any mechanism of its epsilon, one with Laplace noise less.
+/// let (lambda, epsilon) = (2.0, 0.5f64);
+/// assert!((rho_bound(epsilon) - epsilon * (epsilon / 2.0).tanh()).abs() < 1e-12);
+/// assert_eq!(PureNoise::DoubleGeometric.rho(lambda), rho_bound(epsilon));
+/// assert!(PureNoise::Laplace.rho(lambda) < rho_bound(epsilon));
+/// ```
 pub fn rho_bound(epsilon: f64) -> f64 {
     epsilon * libm::tanh(0.5 * epsilon) * UP
 }
 
 impl PureNoise {
-    /// Of free noise with the scale lambda on a count that changes by 1; by k, at most k² times as much.
+    /// The rho of free noise with the scale lambda, in counts, on a count that changes by 1; for a change by k it is at
+    /// most k² times as much.
     pub fn rho(self, lambda: f64) -> f64 {
         match self {
             Self::DoubleGeometric => rho_bound(1.0 / lambda),
@@ -79,8 +93,8 @@ impl PureNoise {
         }
     }
 
-    /// Of noise with the scale lambda on `entries` >= 2 entries that is conditioned on their total, for one unit that
-    /// moves. It falls with the number of entries.
+    /// The rho of noise with the scale lambda, in counts, on `entries` >= 2 entries that is conditioned on their total,
+    /// for one unit that moves. It falls with the number of entries.
     ///
     /// `None`: Laplace noise on more than two, where only [`rho_bound`] is known.
     pub fn rho_of_total(self, lambda: f64, entries: u64) -> Option<f64> {
@@ -125,7 +139,7 @@ fn zero_of_total(a: f64, entries: u64) -> f64 {
 }
 
 impl Rho {
-    /// It, or its bound.
+    /// The rho or its bound; `None` if nothing is known.
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Computed(rho) | Self::OfNoise(rho) | Self::Bounded(rho) => Some(rho),
@@ -133,7 +147,7 @@ impl Rho {
         }
     }
 
-    /// How it is known: `computed`, `noise`, `bounded` or `unknown`.
+    /// How the rho is known: `computed`, `noise`, `bounded` or `unknown`.
     pub fn how(self) -> &'static str {
         match self {
             Self::Computed(_) => "computed",
@@ -143,7 +157,7 @@ impl Rho {
         }
     }
 
-    /// By its parts.
+    /// Makes a rho of a figure and the words that [`Rho::how`] gives; without a figure it is unknown.
     pub fn named(value: Option<f64>, how: &str) -> Self {
         match (value, how) {
             (Some(rho), "computed") => Self::Computed(rho),
@@ -153,12 +167,12 @@ impl Rho {
         }
     }
 
-    /// Of a release of which it is a bound.
+    /// The rho of a release that pays at most this one.
     pub fn at_most(self) -> Self {
         self.value().map_or(Self::Unknown, Self::Bounded)
     }
 
-    /// Of a release that moves the noise of which it is.
+    /// The rho of a release that moves the noise which pays this one: a computed rho becomes that of the noise.
     pub fn of_noise(self) -> Self {
         match self {
             Self::Computed(rho) => Self::OfNoise(rho),

@@ -19,7 +19,7 @@ const LISTED: f64 = 2e6;
 /// The smallest change that keeps everything.
 #[derive(Debug, Clone)]
 pub(super) enum Smallest {
-    /// It.
+    /// The smallest change is this.
     Is(Worst),
     /// There is one table alone.
     None,
@@ -27,7 +27,7 @@ pub(super) enum Smallest {
     Unknown,
 }
 
-/// Of parts in which no record can be added or moved.
+/// Finds the smallest change of parts in which no record can be added or moved.
 pub(super) fn smallest(parts: &[Between]) -> Smallest {
     // Parts that may have a smaller change than was found in them.
     let mut open: Vec<&Bounded> = Vec::new();
@@ -83,7 +83,7 @@ fn smallest_of(between: &Between) -> Smallest {
     }
 }
 
-/// Among all irreducible vectors. `is_record`: the entries that count as records.
+/// Finds the smallest change among all irreducible vectors. `is_record`: the entries that count as records.
 fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], bounds: Bounds) -> Smallest {
     let counts: Vec<bool> =
         between.part.equal_columns().iter().map(|(_, own)| is_record[own[0] as usize]).collect();
@@ -111,8 +111,8 @@ fn smallest_listed(between: &Between, vectors: &[Vec<i64>], is_record: &[bool], 
     worst.map_or(Smallest::None, Smallest::Is)
 }
 
-/// Among short vectors, in a part that is too large for more: the first that two tables differ by, and then all vectors
-/// up to its size where these can be listed.
+/// Finds the smallest change among short vectors, in a part that is too large for more: the first that two tables
+/// differ by, and then all vectors up to its size where these can be listed.
 fn smallest_tried(between: &Between, bounds: Bounds) -> Smallest {
     let part = between.part;
     let own =
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Of a table of which all entries but those around a ring are fixed, the ring alone can change.
+    /// Where all entries of a table but those around a ring are fixed, the ring alone can change.
     #[test]
     fn what_bounds_forbid_is_not_the_smallest() {
         let ring = |i: usize, j: usize| j == i || j == (i + 1) % 6;
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(smallest_of(&Linear::none(2), &point, &[0, 0]), None);
     }
 
-    /// Of several changes of one size the one with the largest squares is meant.
+    /// The change with the largest squares is meant, where several have one size.
     #[test]
     fn the_worst_of_the_smallest_is_meant() {
         let a = crate::lattice::IntMatrix::from_rows(&[vec![-1, 1, 1, 3], vec![-1, -1, 3, 3]]).unwrap();

@@ -27,16 +27,16 @@ use crate::invariant::Hierarchy;
 pub enum Standard {
     /// `Σ |u_v| / lambda_v`: Laplace, double geometric and ℓ1 laws.
     Pure {
-        /// Which of them.
+        /// The law of the noise.
         noise: PureNoise,
-        /// Whether it is conditioned on the equations: else free noise is moved to them, or stays.
+        /// Whether the noise is conditioned on the equations: else free noise is moved to them, or stays.
         conditioned: bool,
     },
     /// `‖u‖₂ / lambda`: the ℓ2 law.
     Euclidean,
     /// `rho = Σ u_v² / (2 sigma_v²)`, and epsilon at this delta: Gaussian laws.
     Concentrated {
-        /// In (0, 1).
+        /// The delta at which epsilon is stated, in (0, 1).
         delta: f64,
         /// How epsilon is read off rho.
         accountant: Accountant,
@@ -67,24 +67,25 @@ impl Standard {
 /// What the noise pays for a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
-    /// epsilon, at `delta`.
+    /// The epsilon that is paid, at `delta`.
     pub epsilon: f64,
-    /// How epsilon is read off rho, of Gaussian laws.
+    /// How epsilon is read off rho: for Gaussian laws alone.
     pub accountant: Option<Accountant>,
-    /// 0 for pure laws.
+    /// The delta; 0 for pure laws.
     pub delta: f64,
 }
 
 /// What conditioning on inequalities makes of a loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Inequalities {
-    /// It is multiplied by `1 + gamma`.
+    /// The loss is multiplied by `1 + gamma`.
     Times(Gamma),
-    /// rho is multiplied by this ([`super::rho_ratio`]).
+    /// The rho is multiplied by this ([`super::rho_ratio`]).
     TimesRho(f64),
-    /// Double geometric noise: under bounds of single entries or leaves, by the change ([`tree_gamma_bound`], [`super::gamma_bound`]).
+    /// The loss is multiplied by `1 + gamma`, gamma by the change: for double geometric noise under bounds of single
+    /// entries or leaves ([`tree_gamma_bound`], [`super::gamma_bound`]).
     ByChange {
-        /// Over all changes; the only bound under other inequalities.
+        /// The gamma over all changes; the only bound under other inequalities.
         all: Gamma,
     },
 }
@@ -101,10 +102,10 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// All of them.
+    /// All kinds of change.
     pub const ALL: [Self; 3] = [Self::Added, Self::Moved, Self::Smallest];
 
-    /// The name in tables.
+    /// The name of the kind in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -113,12 +114,12 @@ impl ChangeKind {
         }
     }
 
-    /// The kind of a name.
+    /// The kind of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// In words.
+    /// The kind of change in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Added => "one record added or removed",
@@ -131,17 +132,17 @@ impl ChangeKind {
 /// By what losses are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// epsilon, at the delta of Gaussian laws.
+    /// By epsilon, at the delta of Gaussian laws.
     Epsilon,
-    /// rho of zero-concentrated privacy ([`Rho`]).
+    /// By rho of zero-concentrated privacy ([`Rho`]).
     Rho,
 }
 
 impl Measure {
-    /// Both.
+    /// Both measures.
     pub const ALL: [Self; 2] = [Self::Epsilon, Self::Rho];
 
-    /// The name in tables.
+    /// The name of the measure in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Epsilon => "epsilon",
@@ -149,23 +150,23 @@ impl Measure {
         }
     }
 
-    /// The measure of a name.
+    /// The measure of a name; `None` for another name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|measure| measure.name() == name)
     }
 }
 
-/// So much loss.
+/// An amount of loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amount {
-    /// How much.
+    /// The loss.
     pub loss: f64,
-    /// By what.
+    /// What the loss is measured by.
     pub measure: Measure,
 }
 
 impl Amount {
-    /// As TOML writes numbers: a point in each.
+    /// The amount with all digits, as TOML writes numbers: a point in each.
     pub fn exact(&self) -> String {
         match self.measure {
             Measure::Epsilon => format!("{:?}", self.loss),
@@ -191,20 +192,21 @@ const PERHAPS_IMPOSSIBLE: &str = "it may be impossible";
 /// What a change costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// Its size: records that are added, or removed; a record that moves is two.
+    /// The size of the change: records that are added, or removed; a record that moves is two.
     pub records: u64,
-    /// Where it is worst, if it is not the same everywhere.
+    /// The place where the change costs most, if it is not the same everywhere.
     pub place: String,
-    /// What the noise pays.
+    /// What the noise pays for the change.
     pub loss: Loss,
     /// What conditioning adds, relative to `loss.epsilon`.
     pub gamma: Gamma,
-    /// What the release pays in zero-concentrated privacy, conditioning included, at its own worst place.
+    /// What the release pays for the change in zero-concentrated privacy, conditioning included, at its own worst
+    /// place.
     pub rho: Rho,
 }
 
 impl Price {
-    /// `(1 + gamma) epsilon`; `None` if nothing bounds gamma.
+    /// The epsilon of the release, `(1 + gamma) epsilon`; `None` if nothing bounds gamma.
     pub fn epsilon(&self) -> Option<f64> {
         self.gamma.value().map(|gamma| (1.0 + gamma) * self.loss.epsilon)
     }
@@ -214,12 +216,12 @@ impl Price {
         self.epsilon().map(|epsilon| sampling_delta(epsilon, eta))
     }
 
-    /// Whether it is an upper bound: whether a smaller change, or none of the kind, may be all there is.
+    /// Whether the price is an upper bound: whether a smaller change, or none of the kind, may be all there is.
     pub fn is_bound(&self) -> bool {
         [PERHAPS_SMALLER, PERHAPS_IMPOSSIBLE].into_iter().any(|text| self.place.ends_with(text))
     }
 
-    /// In words: `epsilon 3, conditioned at most 4.28`.
+    /// The price in words: `epsilon 3, conditioned at most 4.28`.
     pub fn words(&self) -> String {
         let figure = |x: f64| match x < 1e-3 && x > 0.0 {
             true => format!("{x:.3e}"),
@@ -249,16 +251,16 @@ impl Price {
 /// A kind of change, and what it costs if it is possible.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// It keeps the invariant somewhere.
+    /// The change keeps the invariant somewhere, and costs this.
     Possible(Price),
-    /// Why it keeps it nowhere.
+    /// The change keeps the invariant nowhere, for this reason.
     Impossible(String),
-    /// Why nothing is known of it.
+    /// Nothing is known of the change, for this reason.
     Unknown(String),
 }
 
 impl Change {
-    /// The price, if it is possible and known.
+    /// The price of the change, if it is possible and known.
     pub fn price(&self) -> Option<&Price> {
         match self {
             Self::Possible(price) => Some(price),
@@ -266,7 +268,7 @@ impl Change {
         }
     }
 
-    /// In words: what it costs, or why it is impossible.
+    /// The change in words: what it costs, or why it is impossible.
     pub fn words(&self) -> String {
         match self {
             Self::Possible(price) => price.words(),
@@ -279,11 +281,11 @@ impl Change {
 /// What a release pays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// One record added or removed.
+    /// What one record added or removed costs.
     pub added: Change,
-    /// One record moved.
+    /// What one record moved costs.
     pub moved: Change,
-    /// The smallest change that keeps the invariant.
+    /// What the smallest change that keeps the invariant costs.
     pub smallest: Change,
 }
 
@@ -292,12 +294,12 @@ pub struct Statement {
 pub struct Declared {
     /// epsilon by kind of change, in the order of [`ChangeKind::ALL`]; `None` where it says nothing.
     pub epsilons: [Option<f64>; 3],
-    /// delta of all of them.
+    /// The delta of all epsilons.
     pub delta: f64,
 }
 
 impl Declared {
-    /// The epsilon of the first kind of which it says something.
+    /// The epsilon of the first kind of change of which it says something.
     pub fn first(&self) -> Option<f64> {
         self.epsilons.into_iter().flatten().next()
     }
@@ -310,7 +312,7 @@ impl Declared {
             && (0.0..=1.0).contains(&self.delta)
     }
 
-    /// In the place of what noise would pay. A change that the data make impossible stays so.
+    /// Puts what is declared into the place of what noise would pay. A change that the data make impossible stays so.
     pub fn instead(&self, of_noise: Statement) -> Statement {
         let change = |kind: ChangeKind, of_noise: Change| {
             let records = match &of_noise {
@@ -397,7 +399,7 @@ impl Pricing {
         Change::Possible(price)
     }
 
-    /// Under these inequalities; `of_change`: its bound where they bound single entries.
+    /// The gamma under these inequalities; `of_change`: its bound where they bound single entries.
     fn gamma(&self, bounds: Bounds, of_change: f64) -> Gamma {
         let (leaves, entries, rows) = match self.inequalities {
             Inequalities::Times(gamma) => (gamma, gamma, gamma),
@@ -419,7 +421,7 @@ impl Pricing {
 }
 
 impl Statement {
-    /// Of noise on all nodes of a tree that are not known.
+    /// States what noise on all nodes of a tree that are not known pays.
     ///
     /// - `scales`: lambda or sigma by level.
     /// - `inequalities`: what it pays that no leaf is released below its bound.
@@ -427,6 +429,22 @@ impl Statement {
     /// - `name`: of a node.
     ///
     /// Errors: not one scale for each level.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::invariant::Hierarchy;
+    /// use congenial_core::privacy::{Gamma, Inequalities, PureNoise, Standard, Statement};
+    ///
+    /// // Two levels with lambda 2 and 4: a record counts once on each, one that moves changes two leaves.
+    /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+    /// let standard = Standard::Pure { noise: PureNoise::DoubleGeometric, conditioned: true };
+    /// let free = Inequalities::Times(Gamma::Proved);
+    /// let pays = Statement::of_tree(&tree, &[2.0, 4.0], standard, free, None, |v| format!("node {v}"))?;
+    /// assert_eq!(pays.added.price().unwrap().epsilon(), Some(0.75)); // 1/2 + 1/4
+    /// assert_eq!(pays.moved.price().unwrap().epsilon(), Some(0.5)); // 2/4
+    /// # Ok::<(), congenial_core::Error>(())
+    /// ```
     pub fn of_tree(
         tree: &Hierarchy,
         scales: &[f64],
@@ -460,7 +478,7 @@ impl Statement {
         Ok(Self { added, moved, smallest })
     }
 
-    /// With the rho of each change as something else makes it.
+    /// Replaces the rho of each change by what `of` makes of it.
     pub fn with_rho(mut self, of: impl Fn(Rho) -> Rho) -> Self {
         for change in [&mut self.added, &mut self.moved, &mut self.smallest] {
             if let Change::Possible(price) = change {
@@ -470,7 +488,7 @@ impl Statement {
         self
     }
 
-    /// The changes with their kinds.
+    /// The three changes with their kinds.
     pub fn changes(&self) -> [(ChangeKind, &Change); 3] {
         let Self { added, moved, smallest } = self;
         [(ChangeKind::Added, added), (ChangeKind::Moved, moved), (ChangeKind::Smallest, smallest)]
@@ -524,7 +542,7 @@ impl Worst {
 }
 
 impl TableChanges {
-    /// What noise with the scale lambda or sigma on every entry pays.
+    /// States what noise with the scale lambda or sigma on every entry pays.
     pub fn statement(&self, scale: f64, standard: Standard, inequalities: Inequalities) -> Statement {
         let (pricing, unit) = (Pricing { standard, inequalities }, standard.cost(scale));
         let price = |worst: &Worst, if_uncertain: &str| {

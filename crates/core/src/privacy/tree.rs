@@ -37,13 +37,13 @@ use crate::pace;
 /// A change of one record on a tree; leaves by their nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeChange {
-    /// A record more in a leaf; seen from the other table, one less.
+    /// A record more in a leaf or, seen from the other table, one less.
     Added(u32),
     /// A record that moves.
     Moved {
-        /// From this leaf.
+        /// The leaf that the record leaves.
         from: u32,
-        /// To this one.
+        /// The leaf that the record goes to.
         to: u32,
     },
 }
@@ -52,10 +52,10 @@ pub enum TreeChange {
 #[derive(Debug, Clone)]
 pub struct TreeCosts<'a> {
     tree: &'a Hierarchy,
-    /// By level: of a change by 1 of one of its nodes.
+    /// By level: what a change by 1 of one of its nodes costs.
     costs: &'a [f64],
-    /// By level of a known node and level below: of a change by 1 of all nodes on the way from the one down to the other, the
-    /// known one not included. Last: from the root of all, which is included.
+    /// By level of a known node and level below: what a change by 1 of all nodes on the way from the one down to the
+    /// other costs, the known one not included. Last: from the root of all, which is included.
     paths: Vec<Vec<f64>>,
     /// By node up to the last that has children: the root of the component that these are parts of.
     root: Vec<u32>,
@@ -64,9 +64,9 @@ pub struct TreeCosts<'a> {
 /// The change of its kind that costs most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorstChange {
-    /// It.
+    /// The change.
     pub change: TreeChange,
-    /// What it costs.
+    /// What the change costs.
     pub cost: f64,
     /// No change of its kind has a larger gamma, if costs are the rates of double geometric laws: [`tree_gamma_bound`].
     pub gamma_bound: f64,
@@ -113,7 +113,8 @@ impl BestTwo {
 }
 
 impl<'a> TreeCosts<'a> {
-    /// `costs`: one per level, of a change by 1 of one of its nodes. Errors: another number of them.
+    /// Prepares the costs. `costs`: one per level, of a change by 1 of one of its nodes. Errors: another number of
+    /// them.
     pub fn new(tree: &'a Hierarchy, costs: &'a [f64]) -> Result<Self> {
         tree.check_one_per_level("costs", costs.len())?;
         let levels = tree.levels();
@@ -138,8 +139,8 @@ impl<'a> TreeCosts<'a> {
         if v == 0 { 0 } else { self.root[self.tree.parent(v)] as usize }
     }
 
-    /// Of a change by 1 of all nodes from the one below the root of its component down to a node, itself included, the root too
-    /// where that is not known. 0 at known nodes.
+    /// What a change by 1 of all nodes costs from the one below the root of its component down to a node, itself
+    /// included, the root too where that is not known. 0 at known nodes.
     fn path(&self, v: usize) -> f64 {
         if self.tree.is_known(v) {
             return 0.0;
@@ -170,17 +171,17 @@ impl<'a> TreeCosts<'a> {
         }
     }
 
-    /// From a node up to the one below an ancestor in its component.
+    /// What a change by 1 of all nodes costs from a node up to the one below an ancestor in its component.
     fn between(&self, v: usize, ancestor: usize) -> f64 {
         self.path(v) - self.path(ancestor)
     }
 
-    /// Leaves that are not known.
+    /// All leaves that are not known.
     fn leaves(&self) -> impl Iterator<Item = u32> + '_ {
         self.tree.leaves().iter().copied().filter(|&leaf| !self.tree.is_known(leaf as usize))
     }
 
-    /// Of the leaves below one parent the first two that are not known: what changes of the others cost, changes of these do.
+    /// The first two leaves below each parent that are not known: what changes of the others cost, changes of these do.
     fn some_leaves(&self) -> impl Iterator<Item = u32> + '_ {
         let tree = self.tree;
         let below = move |v| tree.open_children(v).filter(|&c| tree.is_leaf(c)).take(2).map(|c| c as u32);
@@ -326,11 +327,11 @@ pub struct TreePaid {
     pub gamma: f64,
     /// `ln c(x')/c(x)`, x the table: below 0 where a record leaves it.
     pub log_ratio: f64,
-    /// Of the free noise.
+    /// The loss of the free noise for the change.
     pub loss: f64,
     /// No change of its kind from or to this table has a larger gamma.
     pub at_most: f64,
-    /// Changes that were compared.
+    /// The number of changes that were compared.
     pub changes: u64,
 }
 
@@ -347,7 +348,8 @@ pub struct TreeConditioning<'a> {
 const MOVES: usize = 24;
 
 impl<'a> TreeConditioning<'a> {
-    /// `rates`: 1/lambda of `laws`, by level; `counts`: by node, none below 0.
+    /// Prepares the conditioning around one table. `rates`: 1/lambda of `laws`, by level; `counts`: by node, none below
+    /// 0.
     ///
     /// Errors: as [`IntegerTree::new`].
     pub fn new(
@@ -360,7 +362,7 @@ impl<'a> TreeConditioning<'a> {
         Ok(Self { costs, laws, counts, floors: LeafFloors::new(tree, laws, counts)? })
     }
 
-    /// `ln c(x)` and its changes.
+    /// The log mass `ln c(x)` and its changes.
     pub fn floors(&self) -> &LeafFloors {
         &self.floors
     }

@@ -5,21 +5,21 @@ use crate::invariant::{Component, Region, TreeOfEntries};
 /// What is bounded by inequalities.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bounds {
-    /// Leaves of trees.
+    /// Whether leaves of trees are bounded.
     pub(super) leaves: bool,
-    /// Other entries, one by one.
+    /// Whether other entries are bounded, one by one.
     pub(super) entries: bool,
-    /// Anything else.
+    /// Whether anything else is bounded.
     pub(super) rows: bool,
 }
 
 impl Bounds {
-    /// Of a tree whose leaves alone are bounded, if anything is.
+    /// What is bounded in a tree whose leaves alone are bounded, if anything is.
     pub(super) fn of_leaves(leaves: bool) -> Self {
         Self { leaves, ..Self::default() }
     }
 
-    /// Of a part that is no tree with bounds of its leaves alone.
+    /// What is bounded in a part that is no tree with bounds of its leaves alone.
     pub(super) fn of(region: &Region) -> Self {
         let rows = !region.rows.is_empty();
         Self { leaves: false, entries: !rows && !region.is_everything(), rows }
@@ -49,7 +49,7 @@ impl Ties {
     pub(super) const FREE: Self = Self { free: true, total: None, other: false };
     pub(super) const OTHER: Self = Self { free: false, total: None, other: true };
 
-    /// Of a unit that moves in a part.
+    /// What ties a unit that moves in a part.
     pub(super) fn of_moves(component: &Component) -> Self {
         let entries = component.entries.len() as u64;
         match component.is_total() {
@@ -58,7 +58,7 @@ impl Ties {
         }
     }
 
-    /// Of changes of both.
+    /// What ties changes of both.
     pub(super) fn or(self, other: Self) -> Self {
         let total = self.total.into_iter().chain(other.total).min();
         Self { free: self.free || other.free, total, other: self.other || other.other }
@@ -85,7 +85,7 @@ pub(super) struct Worst {
 }
 
 impl Worst {
-    /// Of entries that change by 1 each.
+    /// The worst of changes whose entries change by 1 each.
     pub(super) fn of_ones(records: u64, entries: f64, bounds: Bounds, ties: Ties, is_certain: bool) -> Self {
         Self { records, size: entries, square: entries, bounds, ties, place: String::new(), is_certain }
     }

@@ -8,7 +8,7 @@
 pub struct Alias(Box<[u64]>);
 
 impl Alias {
-    /// `weights`: at least one, finite, >= 0, not all 0; fewer than 2^31.
+    /// Builds the table. `weights`: at least one, finite, >= 0, not all 0; fewer than 2^31.
     pub fn new(weights: &[f64]) -> Self {
         let mut columns = Vec::new();
         push(weights, &mut columns);

@@ -26,12 +26,12 @@ impl AliasRows {
         self.laws.push(Law { first: first as u32, mask: (self.columns.len() - first - 1) as u32, low });
     }
 
-    /// How many laws.
+    /// The number of laws.
     pub fn rows(&self) -> usize {
         self.laws.len()
     }
 
-    /// Columns of all.
+    /// The number of columns of all laws together.
     pub fn columns(&self) -> usize {
         self.columns.len()
     }
@@ -45,7 +45,7 @@ impl AliasRows {
         low + alias::pick(entry, mask, bits) as i64
     }
 
-    /// The tables for words of several streams at once. All values within 16 bits.
+    /// Makes the tables for words of several streams at once. All values lie within 16 bits.
     pub fn lanes(&self) -> AliasLanes {
         let width = self.laws.iter().map(|law| law.mask + 1).max().unwrap_or(1);
         let (mut shares, mut values) = (Vec::new(), Vec::new());
@@ -65,13 +65,13 @@ impl AliasRows {
 #[derive(Debug)]
 pub(crate) struct AliasLanes {
     width: u16,
-    /// By column: its own share, below which the bits take the lower half of its values, else the upper.
+    /// By column, its own share: below it the bits take the lower half of the column's values, else the upper.
     shares: Vec<u64>,
     values: Vec<u32>,
 }
 
 impl AliasLanes {
-    /// As [`AliasRows::at`] in every lane.
+    /// The values that uniform words stand for, in every lane: [`AliasRows::at`] of the lane's law and word.
     #[inline(always)]
     pub fn at(&self, laws: &Row<u16>, words: &Row<u64>) -> Row<i16> {
         let mut places = Row([0u16; LANES]);

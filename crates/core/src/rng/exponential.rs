@@ -17,7 +17,7 @@ pub fn exponential<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     after(&LAYERS, word, rng)
 }
 
-/// An exponential number of every lane, and of each as [`exponential`] of its stream.
+/// Draws an exponential number in every lane, each as [`exponential`] draws it from the lane's stream.
 #[inline(always)]
 pub fn exponentials(streams: &mut Streams) -> Row<f64> {
     let layers = &*LAYERS;
@@ -34,7 +34,7 @@ pub fn exponentials(streams: &mut Streams) -> Row<f64> {
     values
 }
 
-/// The lanes that their first word leaves open.
+/// Finishes the lanes that their first word leaves open.
 #[cold]
 #[inline(never)]
 fn close(layers: &Layers, streams: &mut Streams, words: &Row<u64>, open: &Row<bool>, values: &mut Row<f64>) {
@@ -43,7 +43,7 @@ fn close(layers: &Layers, streams: &mut Streams, words: &Row<u64>, open: &Row<bo
     }
 }
 
-/// The draw that begins with `word`.
+/// Finishes the draw that begins with `word`.
 #[inline]
 fn after<R: Rng + ?Sized>(layers: &Layers, mut word: u64, rng: &mut R) -> f64 {
     let mut shift = 0.0;

@@ -6,17 +6,17 @@ use super::{Rng, below};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Odds {
     n: u64,
-    /// Of all but the last: the probability of it and those before, in units of 2^-64; none if all are even.
+    /// By choice but for the last, the probability of it and those before, in units of 2^-64; empty if all are even.
     upto: Vec<u64>,
 }
 
 impl Odds {
-    /// All of `n >= 1` alike.
+    /// The law that gives each of `n >= 1` choices the same probability.
     pub fn even(n: usize) -> Self {
         Self { n: n as u64, upto: Vec::new() }
     }
 
-    /// In proportion to weights > 0, at least one.
+    /// The law with probabilities in proportion to `weights` > 0, at least one of them.
     pub fn of(weights: &[f64]) -> Self {
         if weights.iter().all(|weight| *weight == weights[0]) {
             return Self::even(weights.len());
@@ -31,7 +31,7 @@ impl Odds {
         Self { n: weights.len() as u64, upto: upto.collect() }
     }
 
-    /// One draw.
+    /// Draws one choice.
     #[inline]
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> usize {
         if self.upto.is_empty() {
@@ -41,13 +41,13 @@ impl Odds {
         self.upto.partition_point(|&upto| upto <= word)
     }
 
-    /// One draw where an even one is already there: that one if all are even.
+    /// Draws one choice where a draw `even` of even odds is already there: it is that one if all are even.
     #[inline]
     pub fn given<R: Rng + ?Sized>(&self, even: usize, rng: &mut R) -> usize {
         if self.upto.is_empty() { even } else { self.draw(rng) }
     }
 
-    /// The probability of one of them.
+    /// The probability of choice `i`.
     pub fn p(&self, i: usize) -> f64 {
         if self.upto.is_empty() {
             return 1.0 / self.n as f64;

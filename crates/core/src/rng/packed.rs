@@ -11,7 +11,7 @@ use super::xoshiro::{LANES, Row, Streams};
 /// leaves over; the sign is exactly even.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// By the 12 bits, the sign lowest: e, or [`UNDECIDED`].
+    /// By the 12 bits, the sign lowest, the value e, or [`UNDECIDED`].
     first: Box<[i32; 2 * ENTRIES as usize]>,
     /// `P(|e| <= k)` in units of 2^-63.
     cumulative: Vec<u64>,
@@ -24,7 +24,7 @@ const ENTRIES: u64 = 1 << (BITS - 1);
 const UNDECIDED: i32 = i32::MIN;
 
 impl Packed {
-    /// `weights`: of |e| = 0, 1, …, of both signs together; finite, >= 0, the first > 0 and, but for
+    /// Builds the table. `weights`: of |e| = 0, 1, …, of both signs together; finite, >= 0, the first > 0 and, but for
     /// rounding, as large as half of any other (it takes what rounding leaves over).
     pub fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().rev().sum();
@@ -49,7 +49,7 @@ impl Packed {
         Self { first, cumulative }
     }
 
-    /// `P(e)` as the table has it.
+    /// The probability `P(e)` as the table has it.
     pub fn p(&self, e: i32) -> f64 {
         let k = e.unsigned_abs() as usize;
         let Some(&high) = self.cumulative.get(k) else { return 0.0 };
@@ -57,7 +57,7 @@ impl Packed {
         if e == 0 { p } else { 0.5 * p }
     }
 
-    /// Independent draws, each put where it belongs.
+    /// Draws independently for all places, and puts each draw where it belongs.
     #[inline]
     pub fn fill<R: Rng + ?Sized, T>(&self, rng: &mut R, places: &mut [T], put: impl Fn(&mut T, i32)) {
         let mut words = places.chunks_exact_mut(DRAWS_PER_WORD);
@@ -89,7 +89,7 @@ impl Packed {
         }
     }
 
-    /// The value of the 12 bits and 52 more.
+    /// The value that the 12 bits and 52 more stand for.
     #[cold]
     fn decide(&self, word: u64, more: u64) -> i32 {
         let position = (word >> 1 & (ENTRIES - 1)) << (64 - BITS) | more;
@@ -102,7 +102,7 @@ impl Packed {
         signed(size as i32, word)
     }
 
-    /// A draw, and 52 independent random bits.
+    /// Draws a value, and 52 random bits that are independent of it.
     #[inline]
     pub fn with_bits<R: Rng + ?Sized>(&self, rng: &mut R) -> (i32, u64) {
         let word = rng.next_u64();
@@ -127,14 +127,14 @@ pub struct PackedLanes<'a> {
 const NARROW_UNDECIDED: i16 = i16::MIN;
 
 impl<'a> PackedLanes<'a> {
-    /// `None` where values do not fit into 16 bits.
+    /// Prepares the lanes; `None` where values do not fit into 16 bits.
     pub fn new(law: &'a Packed) -> Option<Self> {
         let fits = law.cumulative.len() <= i16::MAX as usize;
         let narrow = |e| if e == UNDECIDED { NARROW_UNDECIDED } else { e as i16 };
         fits.then(|| Self { law, first: Box::new(law.first.map(narrow)) })
     }
 
-    /// As [`Packed::fill`] in every lane, row by row.
+    /// Fills rows with independent draws: every lane draws what [`Packed::fill`] draws from its stream, row by row.
     #[inline(always)]
     pub fn fill(&self, streams: &mut Streams, rows: &mut [Row<i16>]) {
         let first = &*self.first;
@@ -159,7 +159,7 @@ impl<'a> PackedLanes<'a> {
         }
     }
 
-    /// The draws that 12 bits do not decide, of every lane in order.
+    /// Decides the draws that 12 bits do not decide, lane by lane in order.
     #[cold]
     #[inline(never)]
     fn decide(&self, streams: &mut Streams, words: &Row<u64>, undecided: &Row<i16>, rows: &mut [Row<i16>]) {
@@ -171,7 +171,8 @@ impl<'a> PackedLanes<'a> {
         }
     }
 
-    /// As [`Packed::with_bits`] in every lane.
+    /// Draws a value in every lane, and 52 random bits that are independent of it: as [`Packed::with_bits`] from the
+    /// lane's stream.
     #[inline(always)]
     pub fn with_bits(&self, streams: &mut Streams, values: &mut Row<i16>) -> Row<u64> {
         let first = &*self.first;
@@ -192,7 +193,7 @@ impl<'a> PackedLanes<'a> {
         words
     }
 
-    /// The draws that 12 bits do not decide, which then take the next word's bits.
+    /// Decides the draws that 12 bits do not decide; they then take the next word's bits.
     #[cold]
     #[inline(never)]
     fn decide_with_bits(&self, streams: &mut Streams, words: &mut Row<u64>, values: &mut Row<i16>) {

@@ -4,10 +4,10 @@ use super::stream::{Stream, TaskKey, hashed};
 use rand::SeedableRng;
 use sha2::Digest;
 
-/// The stream of one piece of a task: of a tree, a range of the nodes of a level.
+/// The random stream of one piece of a task: of a range of the nodes of a level of a tree.
 ///
-/// As [`super::stream`], with level and piece as little-endian 32-bit words behind the role in what is hashed. What is
-/// hashed is then longer than for a task without pieces, so that no piece shares the stream of a task.
+/// The key is hashed as by [`super::stream`], with level and piece as little-endian 32-bit words behind the role. What
+/// is hashed is then longer than for a task without pieces, so that no piece shares the stream of a task.
 pub fn piece_stream(key: TaskKey, level: u32, piece: u32) -> Stream {
     let mut hash = hashed(key);
     hash.update(level.to_le_bytes());

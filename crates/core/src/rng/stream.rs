@@ -19,7 +19,7 @@ pub enum Role {
     Moves = 2,
     /// A group of coupled chains: all their starts, then their moves.
     Group = 3,
-    /// The seed of a method of one's own.
+    /// The seed of a method that is not ours.
     Own = 4,
 }
 
@@ -41,6 +41,18 @@ pub struct TaskKey {
 /// The digest is taken over the ASCII tag `congenial stream 1`, then seed, cell and replicate as
 /// little-endian 64-bit words, then the role as one byte. Two keys that differ share a stream with
 /// probability 2^-256.
+///
+/// # Examples
+///
+/// ```
+/// use congenial_core::rng::{Role, TaskKey, open01, stream};
+///
+/// let key = TaskKey { seed: 1, cell: 7, replicate: 0, role: Role::Noise };
+/// let first = open01(&mut stream(key));
+/// assert_eq!(open01(&mut stream(key)), first); // the same key, the same words
+/// assert_ne!(open01(&mut stream(TaskKey { replicate: 1, ..key })), first);
+/// assert_ne!(open01(&mut stream(TaskKey { role: Role::Moves, ..key })), first);
+/// ```
 pub fn stream(key: TaskKey) -> Stream {
     Stream::from_seed(hashed(key).finalize().into())
 }

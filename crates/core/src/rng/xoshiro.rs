@@ -75,14 +75,14 @@ impl<T: Copy + Default> Default for Row<T> {
     }
 }
 
-/// [`LANES`] streams, each exactly as alone.
+/// [`LANES`] streams, each of which gives exactly the words that it gives alone.
 #[derive(Debug, Clone)]
 pub struct Streams {
     s: [Row<u64>; 4],
 }
 
 impl Default for Streams {
-    /// All lanes of the zero seed.
+    /// Gives every lane the stream of the zero seed.
     fn default() -> Self {
         let [zeros, ones] = [0, 1].map(|word| Row([word; LANES]));
         Self { s: [ones, zeros, zeros, zeros] }

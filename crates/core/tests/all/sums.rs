@@ -7,7 +7,7 @@ use congenial_core::law::{DiscreteGaussian, DoubleGeometric, Law};
 use congenial_core::rng::{below, open01};
 use std::collections::HashMap;
 
-/// By value its probability, from the weights of the law.
+/// The probability of each value, from the weights of the law.
 fn law(noise: IntegerNoise) -> Vec<(i64, f64)> {
     let (reach, log): (f64, Box<dyn Fn(i64) -> f64>) = match noise {
         IntegerNoise::DoubleGeometric(lambda) => {
@@ -93,7 +93,8 @@ fn many_terms_are_nearly_normal() {
     assert_eq!(integer_quantile(&[Summand { weight: 1, count: 3, law: wide }], 0.95), None);
 }
 
-/// Of Laplace sums: one value in closed form, two and three by densities that are integrated, many nearly normal.
+/// Quantiles of Laplace sums hold what they say: for one value in closed form, for two and three by densities that are
+/// integrated, for many nearly those of a normal law.
 #[test]
 fn laplace_sums_hold_what_they_say() {
     for p in [0.5, 0.9, 0.95, 0.99] {

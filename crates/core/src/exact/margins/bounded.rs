@@ -25,8 +25,9 @@ const MAX_TV_ERROR: f64 = 1e-9;
 /// Weights of a column below this share of its largest are left out.
 const NOTHING: f64 = 1e-22;
 
-/// Exact sampler of independent integer noise on an r × c table given zero row and column sums, every entry within bounds of its own, by
-/// proposals of rows (see the module). The two rows that are fitted are those that spread the most.
+/// Exact sampler of independent integer noise on an r × c table given zero row and column sums, every entry within
+/// bounds of its own, by proposals of rows (see the module). The two rows that are fitted are those that spread the
+/// most.
 ///
 /// A row is drawn given that it sums to 0 by a tree of partial convolutions of its entries' tables. Column sums that
 /// the bounds push away from 0 are brought back by weights `e^(τ_j z)` by column (and by row): they multiply to the
@@ -36,9 +37,9 @@ const NOTHING: f64 = 1e-22;
 pub struct BoundedMargins {
     rows: Vec<Proposed>,
     parts: Parts,
-    /// Of the two rows that are fitted: entries and their laws, by column.
+    /// The two rows that are fitted: the entries and laws of each, by column.
     pair: [(Vec<u32>, Vec<Table>); 2],
-    /// `1/(‖T_i‖ ‖T_j‖)`.
+    /// What a weight `T_ij` is multiplied by: `1/(‖T_i‖ ‖T_j‖)`.
     scale: f64,
     columns: usize,
     tv_error: f64,
@@ -62,7 +63,7 @@ pub struct BoundedScratch {
 }
 
 impl BoundedMargins {
-    /// `bounded`: a two-way table with bounds of its entries alone.
+    /// Prepares the sampler of one component, `bounded`: a two-way table with bounds of its entries alone.
     ///
     /// Errors: rows of inequalities; no free dimension; [`Error::TooLarge`] for more than 2^12 entries, where a table
     /// of one entry or the sum of a row is too long, where a proposal takes more than 2^25 multiplications (with the
@@ -188,7 +189,7 @@ impl BoundedMargins {
         mean_kept(trials, entries, |rng, noise| self.propose(rng, &mut scratch, noise))
     }
 
-    /// Draws all rows but two; the probability that they are kept.
+    /// Draws all rows but two; returns the probability that they are kept.
     fn propose<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut BoundedScratch, noise: &mut [i64]) -> f64 {
         let BoundedScratch { parts, sums, fit, .. } = scratch;
         sums.clear();
@@ -204,7 +205,7 @@ impl BoundedMargins {
         fit.total(both) * self.scale
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut BoundedScratch, noise: &mut [i64]) {
         while {
             let kept = self.propose(rng, scratch, noise);
@@ -268,7 +269,7 @@ impl Weights {
         Self::trimmed(lo, (lo..=hi).map(|t| p.at(t) * q.at(s - t)).collect())
     }
 
-    /// Without what is nothing beside the largest.
+    /// Leaves out what is nothing beside the largest weight.
     fn trimmed(lo: i64, mut weights: Vec<f64>) -> Self {
         let least = NOTHING * weights.iter().copied().fold(0.0, f64::max);
         let first = weights.iter().position(|&w| w > least).unwrap_or(weights.len());

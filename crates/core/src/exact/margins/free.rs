@@ -32,7 +32,7 @@ pub struct MarginsScratch {
 }
 
 impl MarginsTable {
-    /// `component`: a two-way table.
+    /// Prepares the sampler of one component, a two-way table.
     ///
     /// Errors: [`Error::TooLarge`] where a draw would take proposals of more than 10^7 entries, or tables at a large
     /// scale more than 2^23 entries, with the nearest size or scale that does not; no free dimension.
@@ -59,7 +59,7 @@ impl MarginsTable {
         Ok(Self { entries, row, pair, tv_error })
     }
 
-    /// One draw, into the component's entries of `noise`.
+    /// Draws once, into the component's entries of `noise`.
     pub fn draw<R: Rng + ?Sized>(&self, rng: &mut R, scratch: &mut MarginsScratch, noise: &mut [i64]) {
         let [.., top, bottom] = &self.entries[..] else { unreachable!("two rows or more") };
         let Some(pair) = &self.pair else {
@@ -74,7 +74,7 @@ impl MarginsTable {
         put_pair([top, bottom], first, sums, noise);
     }
 
-    /// Draws all rows but two; the probability that they are kept.
+    /// Draws all rows but two; returns the probability that they are kept.
     #[inline]
     fn propose<R: Rng + ?Sized>(
         &self,

@@ -16,7 +16,7 @@ const FAR: i64 = 1 << 50;
 /// Stands for no entry.
 const NO_ENTRY: u32 = u32::MAX;
 
-/// Units that cost the same, one after the other.
+/// Units of a sum that cost the same, one after the other.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     slope: i64,
@@ -149,7 +149,7 @@ impl Costs {
         Some(((at - 1, length), slope, length))
     }
 
-    /// Where a group stands after a step, and what that costs. `None`: its bounds do not let it.
+    /// Where a group stands after a step, and what that costs. `None`: its bounds do not allow it.
     fn walk(&self, group: usize, step: i64) -> Option<(At, i128)> {
         let (mut at, mut cost, mut left) = (self.at[group], 0i128, step);
         while left > 0 {
@@ -169,12 +169,12 @@ impl Costs {
         Some((at, cost))
     }
 
-    /// What a step of a group costs. `None`: its bounds do not let it.
+    /// What a step of a group costs. `None`: its bounds do not allow it.
     pub(super) fn price(&self, group: usize, step: i64) -> Option<i128> {
         self.walk(group, step).map(|(_, cost)| cost)
     }
 
-    /// Makes a step. `false`: its bounds do not let it.
+    /// Makes a step. `false`: its bounds do not allow it.
     pub(super) fn step(&mut self, group: usize, step: i64) -> bool {
         let Some((at, _)) = self.walk(group, step) else { return false };
         self.at[group] = at;

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 /// Unknowns from which on one search serves several deficits.
 const SEVERAL: usize = 1 << 11;
-/// The cost of a step that bounds do not let.
+/// The cost of a step that bounds do not allow.
 const NONE: i64 = i64::MAX;
 
 /// Space for one flow, reused from call to call.
@@ -43,7 +43,7 @@ impl Network {
         self.settle_by(costs, scratch, self.ends.len() > SEVERAL)
     }
 
-    /// The same with one deficit a search, or `several`.
+    /// Settles as [`Network::settle`] does; one search serves one deficit, or `several`.
     pub(super) fn settle_by(
         &self,
         costs: &mut Costs,

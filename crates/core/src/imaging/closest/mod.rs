@@ -62,6 +62,8 @@ pub struct ClosestScratch {
 }
 
 impl ClosestIntegers {
+    /// Prepares the rounding of one component.
+    ///
     /// - `bounded`: a component with `lower <= 0 <= upper` and rows of at most 0; entries renumbered from 0.
     ///
     /// Errors: equations that are no network and whose Graver basis is beyond 500 vectors; a network of more than 2,047 equations

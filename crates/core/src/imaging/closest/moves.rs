@@ -7,12 +7,13 @@ use crate::lattice::{Basis, BasisKind, IntMatrix, Row, graver};
 /// The Graver basis of a system.
 #[derive(Debug)]
 pub(super) struct TestSet {
-    /// One of each pair ±v: unknowns and steps.
+    /// Unknowns and steps of each vector; one of each pair ±v.
     vectors: Vec<Vec<(usize, i64)>>,
 }
 
 impl TestSet {
-    /// Of the equations `rows` in so many unknowns; `entries`: of the table, for the message.
+    /// Finds the Graver basis of the equations `rows` in so many unknowns. `entries`: how many the table has, for the
+    /// message.
     ///
     /// Errors: more than 500 vectors, or one beyond 2,047 in L1 norm.
     pub(super) fn new(rows: &[Row], unknowns: usize, entries: usize) -> Result<Self> {
@@ -45,8 +46,8 @@ impl TestSet {
 
     /// Moves the groups of `costs`, the unknowns, from 0 to where they cost least.
     ///
-    /// As long as a vector lowers the cost, the one that lowers it most is taken as often as that helps. Where none does, the
-    /// cost is least: any other point is reached by vectors of the Graver basis of the same signs, one of which would lower a
+    /// Takes the vector that lowers the cost most, as often as that helps, until none lowers it. Then the cost is
+    /// least: any other point is reached by vectors of the Graver basis of the same signs, one of which would lower a
     /// separable convex cost (Murota, Saito, Weismantel 2004, "Optimality criterion for a class of nonlinear integer
     /// programs"). Exact integers.
     ///

@@ -346,7 +346,7 @@ fn large_counts_lose_nothing() {
     }
 }
 
-/// Of points that are as close each is as likely where the table is symmetric, and none else is released.
+/// Points that are equally close are equally likely where the table is symmetric, and no others are released.
 #[test]
 fn ties_are_even() {
     let mut rng = test_stream(5);

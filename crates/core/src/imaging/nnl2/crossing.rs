@@ -31,8 +31,8 @@ pub(super) struct Crossing {
 }
 
 impl Crossing {
-    /// The least and the greatest i64 mean no bound. `None`: another coefficient than 1, an entry in one equation or in more than two, or
-    /// equations that do not fall into two sides.
+    /// Recognises a two-way table. The least and the greatest i64 mean no bound. `None`: another coefficient than 1, an
+    /// entry in one equation or in more than two, or equations that do not fall into two sides.
     pub(super) fn of(component: &Component, lower: &[i64], upper: &[i64]) -> Option<Self> {
         if component.rows.iter().flatten().any(|&(_, a)| a != 1) {
             return None;

@@ -9,9 +9,9 @@ pub(super) struct Face<'a> {
     problem: &'a Problem<'a>,
     pub(super) tight: Tight,
     pub(super) z: Vec<f64>,
-    /// Of the tight rows.
+    /// By tight row, its multiplier.
     multipliers: Vec<f64>,
-    /// By entry.
+    /// By entry, the multiplier of its bound.
     at_bound: Vec<f64>,
     /// The tight rows on the entries that are not at a bound.
     factored: Factored,
@@ -21,7 +21,7 @@ pub(super) struct Face<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Entering {
     Bound(usize, i8),
-    /// With the sign of its normal.
+    /// A row with the sign of its normal.
     Row(usize, f64),
 }
 
@@ -98,7 +98,7 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// The solution. `false`: it was not found.
+    /// Looks for the solution. `false`: it was not found.
     pub(super) fn run(&mut self) -> bool {
         let equations = self.problem.equations;
         let tolerance = 1e-12 * self.problem.scale;

@@ -82,6 +82,8 @@ pub struct Nnl2Scratch {
 }
 
 impl Nnl2 {
+    /// Prepares the projection of one component.
+    ///
     /// - `component`: its equations; `component.rows` may be empty (free entries).
     /// - `lower`, `upper`: one per entry of the component, `lower <= 0 <= upper`; `i64::MIN` and `i64::MAX` mean none.
     /// - `rows`: coefficients on the renumbered entries, and the least value c <= 0.
@@ -239,7 +241,7 @@ impl Nnl2 {
         self.check_units(FINEST, |i| (noise[entries[i] as usize] * power(FINEST)) as i128)
     }
 
-    /// The same for values `unit(i) 2^-bits`.
+    /// Checks noise of the whole table, given as `unit(i) 2^-bits`, against the equations, bounds and rows.
     fn check_units<U>(&self, bits: u32, unit: impl Fn(usize) -> U) -> Result<()>
     where
         U: Copy + Into<i128> + Neg<Output = U> + Shr<u32, Output = U>,
@@ -312,7 +314,7 @@ mod tests {
             Nnl2::new(&self.component, &self.lower, &self.upper, &self.rows).unwrap()
         }
 
-        /// The same without the short routes.
+        /// Prepares the projection of the case by the general route alone.
         fn general(&self) -> Nnl2 {
             let Self { component, lower, upper, rows } = self;
             Nnl2 { route: Nnl2::general(component, lower, upper, rows).unwrap(), ..self.nnl2() }

@@ -39,7 +39,7 @@ impl Problem<'_> {
         if side > 0 { self.lower[entry] } else { self.upper[entry] }
     }
 
-    /// Of the values in units of `2^-bits`.
+    /// The bounds of an entry in units of `2^-bits`.
     pub(super) fn bounds(&self, entry: usize, bits: u32) -> [i128; 2] {
         [i128::from(self.lower[entry]) << bits, i128::from(self.upper[entry]) << bits]
     }

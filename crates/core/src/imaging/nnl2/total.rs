@@ -3,7 +3,7 @@
 use super::Nnl2Scratch;
 use super::grid::{GRID, clamp, grid, nearest, power, reach};
 
-/// Of a total, bounds around 0 and no other row.
+/// A component with one total, bounds around 0 and no other row.
 #[derive(Debug, Clone)]
 pub(super) struct Total {
     lower: Vec<f64>,
@@ -13,7 +13,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// The least and the greatest i64 mean no bound.
+    /// Takes the bounds; the least and the greatest i64 mean no bound.
     pub(super) fn new(lower: &[i64], upper: &[i64]) -> Self {
         let real = |bounds: &[i64]| bounds.iter().map(|&bound| bound as f64).collect();
         let capped = upper.iter().any(|&bound| bound != i64::MAX);
@@ -132,8 +132,8 @@ impl Total {
     }
 }
 
-/// Of the values that theta leaves above their lower bound, and of the bounds of the others: the sum, and how many the former
-/// are. In lanes, without a branch.
+/// Sums the values that theta leaves above their lower bound, and the bounds of the others; counts the former. In
+/// lanes, without a branch.
 fn above(values: &[f64], lower: &[f64], theta: f64) -> (f64, f64) {
     let (mut sums, mut counts) = ([0.0; LANES], [0u64; LANES]);
     let mut add = |lane: usize, u: f64, lower: f64| {

@@ -50,7 +50,7 @@ struct Chain<'a, K: Kernel> {
     system: String,
     kernel: &'a K,
     support: &'a Support,
-    /// Of `block` steps.
+    /// The matrix of `block` steps.
     matrix: Matrix,
     block: u64,
     blocks: u64,

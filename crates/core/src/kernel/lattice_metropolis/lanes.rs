@@ -16,7 +16,7 @@ pub(super) struct MetropolisLanes<'a, L: LatticeLaw> {
     law: PackedLanes<'a>,
     level: Level,
     streams: Streams,
-    /// Of one step, by coordinate and by block.
+    /// The jumps of one step by coordinate and, below, its thresholds of acceptance by block.
     jumps: Vec<Row<i16>>,
     thresholds: Vec<Row<f64>>,
     /// By coordinate: what was added since the last flush, and v.
@@ -25,7 +25,7 @@ pub(super) struct MetropolisLanes<'a, L: LatticeLaw> {
 }
 
 impl<'a, L: LatticeLaw> MetropolisLanes<'a, L> {
-    /// `None` where a step could lead beyond what a lane holds.
+    /// Makes empty lanes; `None` where a step could lead beyond what a lane holds.
     pub fn new(kernel: &'a LatticeMetropolis<L>) -> Option<Self> {
         let dimension = kernel.dimension();
         Some(Self {
@@ -118,7 +118,7 @@ impl<L: LatticeLaw> Lanes<LatticeMetropolis<L>> for MetropolisLanes<'_, L> {
 /// What every lane has of one chain.
 pub(super) struct Side<'a, L: LatticeLaw> {
     pub kernel: &'a LatticeMetropolis<L>,
-    /// By row of V.
+    /// By row of V, the entry of every chain.
     z: Vec<Row<i16>>,
     proposed: Vec<Row<i16>>,
     /// By block: the sum of parts and its energy, and ones in all bits where the last step was accepted.
@@ -143,7 +143,7 @@ pub(super) struct Side<'a, L: LatticeLaw> {
 const MOST_SQUARES: i64 = 1 << 30;
 
 impl<'a, L: LatticeLaw> Side<'a, L> {
-    /// `None` where a step could lead beyond what a lane holds.
+    /// Makes empty lanes; `None` where a step could lead beyond what a lane holds.
     pub fn new(kernel: &'a LatticeMetropolis<L>) -> Option<Self> {
         let reach = i64::from(kernel.jumps.reach);
         for block in &kernel.blocks {

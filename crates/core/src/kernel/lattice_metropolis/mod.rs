@@ -32,7 +32,7 @@ pub struct LatticeMetropolis<L: LatticeLaw> {
     /// Chunks of all packed blocks.
     chunks: usize,
     basis: Vec<Sparse>,
-    /// Of the basis, by row of V: (coordinate, coefficient).
+    /// The terms of the basis, by row of V: (coordinate, coefficient).
     terms: Vec<(u32, i32)>,
     /// Rows of V: the entry, and where its terms end (they begin where the last row's end).
     rows: Vec<(u32, u32)>,
@@ -47,7 +47,7 @@ struct Block {
     /// The basis as packed columns: chunk of rows by chunk, coordinate by coordinate. Empty where its terms are
     /// less work, or where a step could reach beyond [`SMALL`].
     packed: Vec<Packed>,
-    /// Its chunks in the packed states; empty with `packed`.
+    /// The chunks of the block in the packed states; empty with `packed`.
     chunks: Range<usize>,
 }
 
@@ -79,7 +79,7 @@ pub struct LatticeNoise {
 }
 
 impl<L: LatticeLaw> LatticeMetropolis<L> {
-    /// `a`: the proposal's parameter, in (0, 1).
+    /// Prepares the chain. `a`: the proposal's parameter, in (0, 1).
     ///
     /// Errors: `a` outside (0, 0.9999]; no free dimension; what [`basis`] refuses.
     pub fn new(invariant: &Linear, law: L, a: f64, kind: BasisKind) -> Result<Self> {
@@ -122,7 +122,7 @@ impl<L: LatticeLaw> LatticeMetropolis<L> {
         Ok(Self { law, entries: invariant.entries(), jumps, blocks, chunks, basis: vectors, terms, rows })
     }
 
-    /// Free dimensions.
+    /// The number of free dimensions.
     pub fn dimension(&self) -> usize {
         self.basis.len()
     }
@@ -222,8 +222,8 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
     type Noise = LatticeNoise;
     const REJECTS: bool = true;
 
-    /// `position`: a point of the lattice. The state's coordinates are counted from it; chains that are to be
-    /// coupled need them from the same origin: [`Dispersed::start`].
+    /// Makes the state at `position`, a point of the lattice. The state's coordinates are counted from it; chains that
+    /// are to be coupled need them from the same origin: [`Dispersed::start`].
     fn init(&self, position: &[i64]) -> LatticeState {
         let part = |&(entry, _): &(u32, u32)| L::part(position[entry as usize]);
         let sums: Vec<i64> =
@@ -317,7 +317,7 @@ impl<L: LatticeLaw> Kernel for LatticeMetropolis<L> {
 /// both accepts. As printed, its line 4 stands inside the loop and would undo all coordinates but the last:
 /// it belongs before it, as in Algorithm 1.
 impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
-    /// As published: the proposal's own law on every coordinate.
+    /// Draws double geometric coordinates; at [`Start::Published`] with the proposal's own law on each, as published.
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<LatticeState> {
         let (v, z) = coordinates(&self.basis, self.entries, rng, self.start_scale(start));
         Ok(LatticeState { v, ..self.init(&z) })
@@ -336,7 +336,7 @@ impl<L: LatticeLaw> Dispersed for LatticeMetropolis<L> {
 }
 
 impl<L: LatticeLaw> LatticeMetropolis<L> {
-    /// Of the coordinates of a start.
+    /// The scale of the double geometric coordinates of a start.
     fn start_scale(&self, start: Start) -> f64 {
         let wide = self.law.start_scale(self.entries);
         match start {

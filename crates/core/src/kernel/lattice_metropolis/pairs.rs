@@ -15,10 +15,10 @@ pub(super) struct MetropolisPairs<'a, L: LatticeLaw> {
     lanes: PairLanes<'a>,
     level: Level,
     streams: Streams,
-    /// Of one step, by coordinate and by block.
+    /// The jumps of one step of both chains by coordinate and, below, its thresholds of acceptance by block.
     jumps: [Vec<Row<i16>>; 2],
     thresholds: Vec<Row<f64>>,
-    /// By coordinate: that of x less that of y.
+    /// By coordinate: how far x is from y.
     apart: Vec<Row<i64>>,
     /// Lanes with a pair.
     loaded: [bool; LANES],
@@ -26,7 +26,7 @@ pub(super) struct MetropolisPairs<'a, L: LatticeLaw> {
 }
 
 impl<'a, L: LatticeLaw> MetropolisPairs<'a, L> {
-    /// `None` where a step could lead beyond what a lane holds, or coupled jumps have no tables.
+    /// Makes empty lanes; `None` where a step could lead beyond what a lane holds, or coupled jumps have no tables.
     pub fn new(kernel: &'a LatticeMetropolis<L>) -> Option<Self> {
         let dimension = kernel.dimension();
         let rows = || vec![Row::default(); dimension];
