@@ -28,14 +28,16 @@ const BESIDE: &str = "a,b,c,r\nx,p,5,6\ny,s,2,1\n";
 /// Runs of every study, small.
 fn configs() -> Vec<String> {
     let top = |study: &str, more: &str| format!("name = \"f\"\nseed = 1\nstudy = \"{study}\"\n{more}");
-    let report = "[report]\npublished = \"published.csv\"\nqueries = [[\"a\"]]\n[report.beside]\ntable = \"beside.csv\"\nconfidential = \"c\"\nreleased = \"r\"\nnote = \"n\"\n";
+    let report = "[report]\npublished = \"published.csv\"\nqueries = [[\"a\"]]\n[report.beside]\n\
+        table = \"beside.csv\"\nconfidential = \"c\"\nreleased = \"r\"\nnote = \"n\"\n";
     vec![
         top("release", "replicates = 3\n") + DATA + LEVELS + GRID + "epsilon = 1\n",
         top("release", "replicates = 3\nkeep-draws = true\n") + DATA + ENTRIES + GRID + "epsilon = 1\n" + report,
         top("meeting", "replicates = 3\n")
             + DATA
             + ENTRIES
-            + "[[grid]]\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nepsilon = 1\nlag = 2\nmarginal-chains = 3\nmarginal-steps = 4\n",
+            + "[[grid]]\nlaw = \"double-geometric\"\nmethod = \"line-gibbs\"\nepsilon = 1\nlag = 2\n\
+               marginal-chains = 3\nmarginal-steps = 4\n",
         top("frontier", "replicates = 3\nchange = \"added\"\n") + DATA + LEVELS + GRID + "paid = [0.5, 1]\n",
         top("privacy", "") + DATA + ENTRIES + "[[grid]]\nlaw = \"double-geometric\"\nmethod = \"exact\"\nepsilon = 1\n",
         top("composition", "") + "[worlds]\nworlds = 4\ncases = 1\nepsilon = 1\n",

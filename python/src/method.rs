@@ -91,7 +91,7 @@ impl Function {
         Ok(dict)
     }
 
-    fn ready(&self, py: Python, task: &Task) -> PyResult<Ready> {
+    fn ready(&self, py: Python, task: &Task) -> PyResult<ReadyFunction> {
         let structure = self.structure(py, &task.structure)?;
         let cell = PyDict::new(py);
         cell.set_item("law", task.law)?;
@@ -117,7 +117,7 @@ impl Function {
             )));
         }
         let (name, counts) = (self.name.clone(), task.structure.counts());
-        Ok(Ready { name, counts, release: release.unbind(), pays })
+        Ok(ReadyFunction { name, counts, release: release.unbind(), pays })
     }
 }
 
@@ -199,14 +199,14 @@ impl OwnMethod for Function {
 }
 
 /// A method that knows a cell.
-struct Ready {
+struct ReadyFunction {
     name: String,
     counts: usize,
     release: Py<PyAny>,
     pays: Option<Declared>,
 }
 
-impl Ready {
+impl ReadyFunction {
     fn call(&self, py: Python, seeds: &[u64], counts: &mut [f64]) -> PyResult<()> {
         let rows = seeds.len();
         let given = PyArray1::from_slice(py, counts).reshape([rows, self.counts])?;
@@ -220,7 +220,7 @@ impl Ready {
     }
 }
 
-impl OwnReleases for Ready {
+impl OwnReleases for ReadyFunction {
     fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String> {
         Python::attach(|py| self.call(py, seeds, counts).map_err(|error| words(py, &self.name, &error)))
     }

@@ -748,9 +748,9 @@ mod tests {
         units: Vec<Unit>,
     }
 
-    struct Ready(usize);
+    struct Drawing(usize);
 
-    impl Prepared for Ready {
+    impl Prepared for Drawing {
         fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
             let failed = self.0 == 0 && replicates.start == 6;
             let failed = if failed { Err(crate::Error::Own("the fourth".into())) } else { Ok(()) };
@@ -772,7 +772,7 @@ mod tests {
         }
 
         fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
-            Ok(Box::new(Ready(cell)))
+            Ok(Box::new(Drawing(cell)))
         }
 
         fn objection(&self, cell: usize, rows: Look) -> Result<Option<String>> {

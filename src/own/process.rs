@@ -110,7 +110,7 @@ impl OwnMethod for Program {
     }
 
     fn prepare(&self, task: Task) -> Result<Box<dyn OwnReleases>, String> {
-        let mut ready = Ready { shared: self.0.clone(), task: Arc::new(task), pays: None };
+        let mut ready = ReadyProgram { shared: self.0.clone(), task: Arc::new(task), pays: None };
         let mut pays = None;
         ready.talk(|talk, number| {
             pays = talk.cells[number as usize].as_ref().and_then(|(_, pays)| *pays);
@@ -122,13 +122,13 @@ impl OwnMethod for Program {
 }
 
 /// A cell that a program was told of.
-struct Ready {
+struct ReadyProgram {
     shared: Arc<Shared>,
     task: Arc<Task>,
     pays: Option<Declared>,
 }
 
-impl Ready {
+impl ReadyProgram {
     /// Speaks with one of the programs that knows the cell, or is told of it.
     fn talk(&self, speak: impl FnOnce(&mut Talk, u64) -> Result<(), Wrong>) -> Result<(), String> {
         let waiting = {
@@ -166,7 +166,7 @@ impl Ready {
     }
 }
 
-impl OwnReleases for Ready {
+impl OwnReleases for ReadyProgram {
     fn release(&self, seeds: &[u64], counts: &mut [f64]) -> Result<(), String> {
         self.talk(|talk, number| {
             talk.hurry(Some(talk.timeout));

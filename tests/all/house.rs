@@ -4,7 +4,8 @@
 //! to where the name comes from. Tests in the sources do not count, nor what the `mod.rs` of a folder takes from the
 //! files beside it: it is their door.
 //!
-//! Each number has its limit, which is what was reached last, and may only fall: `cargo test --test all house -- --nocapture` prints them all.
+//! Each number has its limit, which is what was reached last, and may only fall: `cargo test --test all house --
+//! --nocapture` prints them all.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -92,7 +93,7 @@ fn the_house_is_no_worse_than_it_was() {
         ("files that name a method away from home", methods, 2, 2),
         ("files that name a law away from home", laws, 0, 0),
         ("functions of more than 80 lines", sources.long_functions(80), 17, 5),
-        ("lines of more than 140 characters", sources.long_lines(140), 12, 0),
+        ("lines of more than 140 characters", sources.long_lines(140), 0, 0),
     ];
     let mut worse = Vec::new();
     for (what, found, most, wanted) in rows {

@@ -59,7 +59,7 @@ impl Noise {
 /// | least squares | `v (n - k)/n`, k equations on n entries ("Two views", Prop. 4.1, for one total) |
 /// | conditioned, Gaussian | the same: both have the same law |
 /// | conditioned, Laplace, one total | `lambda² (2n - 1)(n - 1)/(n (n + 1))` |
-/// | conditioned, both, groups of k entries that are equal up to sign, one total of the groups | that of one total of the groups with `lambda/k` |
+/// | conditioned, both, k entries each that are equal up to sign, one total | that of one total with `lambda/k` |
 /// | conditioned, double geometric, one total | `2 (n - 1)/(n²(n + 1)) E[r (r + n)]`, `P(r) ∝ C(r + n - 1, n - 1)² e^(-2r/lambda)` |
 /// | L1 image, one total of two entries | `v (beta² + (1 - beta)²)` |
 ///
@@ -121,9 +121,10 @@ fn of_total(noise: Noise, entries: usize, k: f64) -> Option<f64> {
 
 /// The variance of one entry of n under double geometric noise conditioned on their total, `a = e^(-1/lambda)`.
 ///
-/// A double geometric draw is a difference of two geometric ones. Given that n of them add to 0, the plus parts and the minus parts have one
-/// sum r, with `P(r) ∝ C(r + n - 1, n - 1)² a^(2r)`, and given r both are independent and uniform on the compositions of r, where a part
-/// has the variance `r (r + n)(n - 1)/(n²(n + 1))`. So `Var(z) = 2 (n - 1)/(n²(n + 1)) E[r (r + n)]`.
+/// A double geometric draw is a difference of two geometric ones. Given that n of them add to 0, the plus parts and the
+/// minus parts have one sum r, with `P(r) ∝ C(r + n - 1, n - 1)² a^(2r)`, and given r both are independent and uniform
+/// on the compositions of r, where a part has the variance `r (r + n)(n - 1)/(n²(n + 1))`. So
+/// `Var(z) = 2 (n - 1)/(n²(n + 1)) E[r (r + n)]`.
 fn total_of_integers(lambda: f64, entries: usize) -> f64 {
     let n = entries as f64;
     let a = libm::exp(-1.0 / lambda);

@@ -99,7 +99,7 @@ impl Work for Planned {
     }
 
     fn prepare(&self, cell: usize) -> crate::Result<Box<dyn Prepared + '_>> {
-        Ok(Box::new(Ready {
+        Ok(Box::new(ReadyCases {
             settings: self.config.settings[cell],
             seed: self.config.seed,
             cell: self.units[cell].key,
@@ -107,13 +107,13 @@ impl Work for Planned {
     }
 }
 
-struct Ready {
+struct ReadyCases {
     settings: Settings,
     seed: u64,
     cell: u64,
 }
 
-impl Prepared for Ready {
+impl Prepared for ReadyCases {
     /// One replicate: all statements, with a stream of the setting's own.
     fn draw(&self, _: Range<u64>) -> (Drawn, crate::Result<()>) {
         let key = TaskKey { seed: self.seed, cell: self.cell, replicate: 0, role: Role::Noise };

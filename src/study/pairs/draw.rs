@@ -22,7 +22,7 @@ pub(in crate::study) fn prepare<'a>(
     cell: &'a Cell,
     meeting: Meetings,
 ) -> Result<Box<dyn Prepared + 'a>> {
-    Ok(Box::new(Ready::new(plan, cell, meeting, (cell.at.lag, cell.streams))?))
+    Ok(Box::new(ReadyPairs::new(plan, cell, meeting, (cell.at.lag, cell.streams))?))
 }
 
 /// Meeting times of a range of coupled pairs of a cell's chain, by lag: those of a study of meetings with this chain and seed.
@@ -49,7 +49,7 @@ pub(in crate::study) fn certify(
     let times = |&lag: &u64| {
         let meeting = Meetings { max_steps: pairs.max_steps, marginals: None, harmonized: None };
         let key = cell.meeting_key(lag, &plan.subject);
-        let ready = Ready::new(plan, cell, meeting, (Some(lag), key))?;
+        let ready = ReadyPairs::new(plan, cell, meeting, (Some(lag), key))?;
         let mut times = MeetingTimes::new(lag);
         ready.pairs(range.clone(), &mut |_, met| times.push(met.tau))?;
         Ok(times)
@@ -64,7 +64,7 @@ fn refused(cell: &Cell) -> crate::Error {
 /// Pairs that are in memory at a time.
 const AT_A_TIME: u64 = 8 * LANES as u64;
 
-struct Ready<'a> {
+struct ReadyPairs<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     meeting: Meetings,
@@ -76,7 +76,7 @@ struct Ready<'a> {
     comparison: Option<Comparison<'a>>,
 }
 
-impl<'a> Ready<'a> {
+impl<'a> ReadyPairs<'a> {
     /// Errors: a method without a chain; pairs or groups are asked for, and no coupling is known.
     fn new(
         plan: &'a Plan,
@@ -114,7 +114,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-impl Prepared for Ready<'_> {
+impl Prepared for ReadyPairs<'_> {
     fn draw(&self, range: Range<u64>) -> (Drawn, Result<()>) {
         let mut pairs: Vec<Pair> = Vec::new();
         let drawn = self.pairs(range, &mut |replicate, met| pairs.push((replicate, met)));

@@ -32,10 +32,10 @@ pub(super) fn prepare<'a>(cell: &'a Cell, subject: &'a Subject) -> Result<Box<dy
     }
     let laws = measured.iter().map(|&v| DoubleGeometric::new(scale(v))).collect::<Result<Vec<_>>>()?;
     let choices = cell.at.method.choices(&cell.problem(subject))?;
-    Ok(Box::new(Ready { cell: Key(cell.key), choices, subject, counts, measured, laws }))
+    Ok(Box::new(ReadyAttained { cell: Key(cell.key), choices, subject, counts, measured, laws }))
 }
 
-struct Ready<'a> {
+struct ReadyAttained<'a> {
     cell: Key,
     choices: Choices<'a>,
     subject: &'a Subject,
@@ -46,7 +46,7 @@ struct Ready<'a> {
     laws: Vec<DoubleGeometric>,
 }
 
-impl Prepared for Ready<'_> {
+impl Prepared for ReadyAttained<'_> {
     /// One replicate: everything is computed.
     fn draw(&self, _: Range<u64>) -> (Drawn, Result<()>) {
         Drawn::all(self.rows())
@@ -57,7 +57,7 @@ impl Prepared for Ready<'_> {
     }
 }
 
-impl Ready<'_> {
+impl ReadyAttained<'_> {
     /// The worst change of each kind.
     fn rows(&self) -> Result<Vec<PaidRow>> {
         let mut worst: [Option<(Attained, Vec<i64>, u64)>; 3] = Default::default();

@@ -29,7 +29,7 @@ fn change(worst: &WorstPair) -> &'static str {
 /// Prepares a cell of a study of privacy. Errors: a scale beyond its range.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<dyn Prepared + 'a>> {
     let law = DoubleGeometric::new(cell.calibration.scales[0])?;
-    Ok(Box::new(Ready {
+    Ok(Box::new(ReadyGamma {
         cell: Key(cell.key),
         law,
         table,
@@ -37,14 +37,14 @@ pub(super) fn prepare<'a>(cell: &Cell, table: &'a InvariantTable) -> Result<Box<
     }))
 }
 
-struct Ready<'a> {
+struct ReadyGamma<'a> {
     cell: Key,
     law: DoubleGeometric,
     table: &'a InvariantTable,
     components: Vec<Bounded>,
 }
 
-impl Prepared for Ready<'_> {
+impl Prepared for ReadyGamma<'_> {
     /// One replicate: everything is computed.
     fn draw(&self, _: Range<u64>) -> (Drawn, Result<()>) {
         let components = self.components.par_iter().enumerate();
@@ -57,7 +57,7 @@ impl Prepared for Ready<'_> {
     }
 }
 
-impl Ready<'_> {
+impl ReadyGamma<'_> {
     fn component(&self, component: u64, bounded: &Bounded) -> Result<Vec<PaidRow>> {
         let entries = bounded.component.entries.len() as u64;
         let mut conditioning = Conditioning::new(bounded, self.law);

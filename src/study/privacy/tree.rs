@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Prepares a cell.
 pub(super) fn prepare<'a>(cell: &Cell, table: &'a HierarchyTable) -> Box<dyn Prepared + 'a> {
-    Box::new(Ready {
+    Box::new(ReadyTree {
         cell: Key(cell.key),
         rates: rates(cell),
         scales: cell.calibration.laws(|scale| scale).collect(),
@@ -23,7 +23,7 @@ pub(super) fn prepare<'a>(cell: &Cell, table: &'a HierarchyTable) -> Box<dyn Pre
     })
 }
 
-struct Ready<'a> {
+struct ReadyTree<'a> {
     cell: Key,
     rates: Vec<f64>,
     scales: Vec<f64>,
@@ -32,7 +32,7 @@ struct Ready<'a> {
     table: &'a HierarchyTable,
 }
 
-impl Prepared for Ready<'_> {
+impl Prepared for ReadyTree<'_> {
     /// One replicate: everything is computed.
     fn draw(&self, _: Range<u64>) -> (Drawn, Result<()>) {
         Drawn::all(self.rows())
@@ -43,7 +43,7 @@ impl Prepared for Ready<'_> {
     }
 }
 
-impl Ready<'_> {
+impl ReadyTree<'_> {
     fn rows(&self) -> Result<Vec<PaidRow>> {
         let tree = &self.table.hierarchy;
         let laws =

@@ -63,7 +63,7 @@ pub struct Release;
 type MetTimes = std::result::Result<Vec<MeetingTimes>, String>;
 
 /// A cell ready to release.
-struct Ready<'a> {
+struct ReadyReleases<'a> {
     plan: &'a Plan,
     cell: &'a Cell,
     releases: Box<dyn Draws>,
@@ -82,7 +82,7 @@ fn parts(pairs: &Pairs, cell: &Cell) -> (u64, u64) {
     engine::parts(pairs.pairs.saturating_mul(pairs.lag.len() as u64).saturating_mul(steps), pairs.pairs)
 }
 
-impl Prepared for Ready<'_> {
+impl Prepared for ReadyReleases<'_> {
     fn draw(&self, replicates: Range<u64>) -> (Drawn, crate::Result<()>) {
         let mut rows = Rows::of(Key(self.cell.key), self.plan.asked.clone());
         let drawn = self.releases.draw(replicates, &mut Out { crew: &Pool, sink: &mut rows });
@@ -115,7 +115,7 @@ impl Kind for Release {
 
     fn prepare<'a>(plan: &'a Plan, cell: usize) -> crate::Result<Box<dyn Prepared + 'a>> {
         let cell = &plan.cells[cell];
-        Ok(Box::new(Ready { plan, cell, releases: draw::prepare(plan, cell)? }))
+        Ok(Box::new(ReadyReleases { plan, cell, releases: draw::prepare(plan, cell)? }))
     }
 
     fn objection(plan: &Plan, cell: usize, rows: Look) -> Result<Option<String>> {

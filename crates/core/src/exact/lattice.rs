@@ -34,7 +34,7 @@ pub trait ExactLattice: LatticeLaw {
 /// | total, partition | [`GeometricSum`] | [`Klein`] | [`EuclideanKlein`] |
 /// | margins | [`MarginsTable`] | [`Klein`] | [`EuclideanKlein`] |
 /// | anything else | [`Grouped`], else [`Truncated`] | [`Klein`] | [`EuclideanKlein`] |
-/// | too large for these, with entries equal up to sign | a total of 2 × 2 × n tables with all two-way margins, and the like | [`Klein`] | [`EuclideanKlein`] |
+/// | 2 × 2 × n with all two-way margins, and the like | its groups' total | [`Klein`] | [`EuclideanKlein`] |
 /// | with inequalities | [`Truncated`], for margins [`BoundedMargins`] | the same | none |
 /// | a hierarchy too large for these, with lower bounds of its leaves or without | [`IntegerTree`] | [`IntegerTree`] | none |
 ///

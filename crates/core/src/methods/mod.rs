@@ -1,9 +1,9 @@
 //! Methods as values: each a file that says what is known of it, how it is made ready for a problem, how its chain is
 //! coupled, and what it can release.
 //!
-//! [`Method::prepare`] makes a method ready, whatever draws from it: releases, meetings, what is attained, and the comparison with computed laws. It
-//! checks every release, and hands it on to a [`Sink`]. Adding a method is a file with an `impl Define`, and its line
-//! in [`MethodKind::ALL`].
+//! [`Method::prepare`] makes a method ready, whatever draws from it: releases, meetings, what is attained, and the
+//! comparison with computed laws. It checks every release, and hands it on to a [`Sink`]. Adding a method is a file
+//! with an `impl Define`, and its line in [`MethodKind::ALL`].
 
 mod asked;
 mod bluedown;

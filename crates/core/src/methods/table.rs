@@ -145,13 +145,13 @@ struct Kept {
 /// Draws a range of releases.
 type Drawing = Box<dyn Fn(&Table, Range<u64>, &mut Out) -> Result<()> + Send + Sync>;
 
-struct Ready {
+struct DrawsOfTable {
     table: Table,
     draws: Drawing,
     tv_error: f64,
 }
 
-impl Draws for Ready {
+impl Draws for DrawsOfTable {
     fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()> {
         (self.draws)(&self.table, range, out)
     }
@@ -169,7 +169,7 @@ pub(super) fn drawn(
     tv_error: f64,
     draws: impl Fn(&Table, Range<u64>, &mut Out) -> Result<()> + Send + Sync + 'static,
 ) -> Box<dyn Draws> {
-    Box::new(Ready { table: Table::new(problem, table), draws: Box::new(draws), tv_error })
+    Box::new(DrawsOfTable { table: Table::new(problem, table), draws: Box::new(draws), tv_error })
 }
 
 /// Prepares releases by chains, whose last states they are.

@@ -33,13 +33,13 @@ pub struct Tree<L: TreeNoise> {
 /// Draws a range of releases.
 pub(super) type Drawing<L> = Box<dyn Fn(&Tree<L>, Range<u64>, &mut Out) -> Result<()> + Send + Sync>;
 
-struct Ready<L: TreeNoise> {
+struct DrawsOfTree<L: TreeNoise> {
     tree: Tree<L>,
     draws: Drawing<L>,
     tv_error: f64,
 }
 
-impl<L: TreeNoise> Draws for Ready<L> {
+impl<L: TreeNoise> Draws for DrawsOfTree<L> {
     fn draw(&self, range: Range<u64>, out: &mut Out) -> Result<()> {
         (self.draws)(&self.tree, range, out)
     }
@@ -78,7 +78,7 @@ impl<L: TreeNoise> Tree<L> {
         tv_error: f64,
         draws: impl Fn(&Self, Range<u64>, &mut Out) -> Result<()> + Send + Sync + 'static,
     ) -> Box<dyn Draws> {
-        Box::new(Ready { tree: self, draws: Box::new(draws), tv_error })
+        Box::new(DrawsOfTree { tree: self, draws: Box::new(draws), tv_error })
     }
 
     /// Prepares releases by chains, whose last states they are.

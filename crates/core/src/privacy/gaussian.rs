@@ -70,12 +70,13 @@ pub struct RhoRatio {
 ///
 /// `None`: some pair has a rho below 1e-8 and is not seen to pay nothing.
 ///
-/// Only pairs with no table between them are looked at, those where the entries of u have no common divisor: through the
-/// g - 1 tables between two others, releases of g steps of rho each are `g² rho`-zCDP (Bun, Steinke 2016, Prop. 1.9), and `g² rho` is what the free noise
-/// pays. `ψ(α) = (α-1) D_α` is convex and 0 at 1, so between two orders it lies below its chord: intervals are halved until the chord
-/// shows that nothing in them exceeds 1, or what is known to be attained by more than [`SLACK`]. No order from `D_∞/rho` on has a
-/// ratio above 1. A pair whose ψ'' is everywhere at most 2 rho, that of the free noise, has none either, since both are 0 at the orders
-/// 0 and 1: `ψ'' = Var(<u,y>)/sigma⁴` under some law on S, at most a quarter of the square of the range of `<u,y>` over sigma⁴.
+/// Only pairs with no table between them are looked at, those where the entries of u have no common divisor: through
+/// the g - 1 tables between two others, releases of g steps of rho each are `g² rho`-zCDP (Bun, Steinke 2016, Prop.
+/// 1.9), and `g² rho` is what the free noise pays. `ψ(α) = (α-1) D_α` is convex and 0 at 1, so between two orders it
+/// lies below its chord: intervals are halved until the chord shows that nothing in them exceeds 1, or what is known to
+/// be attained by more than [`SLACK`]. No order from `D_∞/rho` on has a ratio above 1. A pair whose ψ'' is everywhere
+/// at most 2 rho, that of the free noise, has none either, since both are 0 at the orders 0 and 1:
+/// `ψ'' = Var(<u,y>)/sigma⁴` under some law on S, at most a quarter of the square of the range of `<u,y>` over sigma⁴.
 pub fn rho_ratio(tables: &[Vec<i64>], sigma: f64) -> Option<RhoRatio> {
     let mut ratio = RhoRatio { attained: 0.0, bound: 1.0 };
     for (i, x) in tables.iter().enumerate() {

@@ -6,7 +6,8 @@ use std::f64::consts::{FRAC_PI_2, PI, SQRT_2};
 /// By how much delta may be wrong, relatively: it is taken to be so much larger than computed.
 const SLACK: f64 = 1e-12;
 
-/// `Φ(mu/2 - epsilon/mu) - e^epsilon Φ(-mu/2 - epsilon/mu)` (Balle, Wang 2018, Thm. 8), to about 1e-13 relatively. `mu` > 0, `epsilon` >= 0.
+/// `Φ(mu/2 - epsilon/mu) - e^epsilon Φ(-mu/2 - epsilon/mu)` (Balle, Wang 2018, Thm. 8), to about 1e-13 relatively.
+/// `mu` > 0, `epsilon` >= 0.
 ///
 /// With `x = epsilon/mu - mu/2` and Mills' ratio `R(t) = Φ(-t)/φ(t)` it is `φ(x) (R(x) - R(x + mu))`, as `e^epsilon φ(x + mu) = φ(x)`.
 fn delta(mu: f64, epsilon: f64) -> f64 {

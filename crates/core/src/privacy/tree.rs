@@ -18,12 +18,13 @@
 //!
 //! `ln c(x')/c(x) <= ln(1 + e^(l - 2r) - e^(-2r))`.
 //!
-//! **Proof.** Let S be these tables, and `W(z) = Π_v w_v(z_v)`. Then `c(x) = Σ_{y in S} W(y - x)` and `c(x') = Σ_{y in S} W(y - u - x)`. On a line
-//! `y + t u` in S, t runs from some lo to some hi, which may be infinite; with `f(t) = W(y + t u - x)` the line has `Σ f(t)` in c(x) and
-//! `Σ f(t - 1)` in c(x'), whose ratio is `1 + (f(lo - 1) - f(hi))/Σ f`. At lo the leaf j is 0, the only one that falls with t, and its noise is
-//! `-x_j <= 0`: from lo - 1 to lo its weight grows by the factor e^r, and those of the other nodes fall by e^(l - r) at most. From there on f falls by
-//! e^l at most a step. The ratio is largest where f falls as fast as it can, and then for hi infinite, since `e^(2r - l) >= e^(-l)`: `Σ f` is
-//! `f(lo - 1) e^(2r - l)/(1 - e^(-l))`. ∎
+//! **Proof.** Let S be these tables, and `W(z) = Π_v w_v(z_v)`. Then `c(x) = Σ_{y in S} W(y - x)` and
+//! `c(x') = Σ_{y in S} W(y - u - x)`. On a line `y + t u` in S, t runs from some lo to some hi, which may be infinite;
+//! with `f(t) = W(y + t u - x)` the line has `Σ f(t)` in c(x) and `Σ f(t - 1)` in c(x'), whose ratio is
+//! `1 + (f(lo - 1) - f(hi))/Σ f`. At lo the leaf j is 0, the only one that falls with t, and its noise is `-x_j <= 0`:
+//! from lo - 1 to lo its weight grows by the factor e^r, and those of the other nodes fall by e^(l - r) at most. From
+//! there on f falls by e^l at most a step. The ratio is largest where f falls as fast as it can, and then for hi
+//! infinite, since `e^(2r - l) >= e^(-l)`: `Σ f` is `f(lo - 1) e^(2r - l)/(1 - e^(-l))`. ∎
 //!
 //! The bound divided by l grows with l, since it is convex in l and 0 at 0. A record removed is one added, seen from the other table. With
 //! one rate and m = l/r it is [`super::gamma_bound`].
