@@ -16,7 +16,7 @@ use congenial::imaging::{
     TopDown, TopDownScratch,
 };
 use congenial::input::{InvariantTable, Subject};
-use congenial::invariant::{Hierarchy, check_free};
+use congenial::invariant::{Hierarchy, Region, check_free};
 use congenial::law::{EuclideanLaplace, Value};
 use congenial::making;
 use congenial::privacy::Calibration;
@@ -529,27 +529,36 @@ fn whole_numbers(values: &[f64]) -> Option<Vec<i64>> {
     values.iter().map(|&x| (x == x.trunc() && x.abs() <= MOST).then_some(x as i64)).collect()
 }
 
-fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: &Loop) -> Drawn<Made> {
-    let (invariant, region, counts) = (&table.invariant, &table.region, &table.counts[..]);
-    check_free(invariant).map_err(core)?;
+/// Refuses the projections that leave inequalities aside where a table has some. Errors: in the words of the caller's
+/// argument `kind`, with one that keeps them.
+fn check_keeps_inequalities(kind: &str, region: &Region) -> Drawn<()> {
     if matches!(kind, "l2" | "l2-then-integer-l1") && !region.is_everything() {
         let other = if kind == "l2" { "nnl2" } else { "nnl2-then-integer-l1" };
         let message = format!("kind: `{kind}` leaves the inequalities aside, want `{other}`");
         return Err(Stopped::Failed(Failure::Usage(message)));
     }
+    Ok(())
+}
+
+/// Makes integer noise a release, by adding the counts. Errors: beyond 64 bits.
+fn add_counts(noise: &mut [i64], counts: &[i64]) -> congenial::Result<()> {
+    for (y, x) in noise.iter_mut().zip(counts) {
+        let (got, want) = (y.to_string(), "counts of 64 bits");
+        *y = y.checked_add(*x).ok_or(congenial::Error::Parameter { name: "noisy", got, want })?;
+    }
+    Ok(())
+}
+
+fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: &Loop) -> Drawn<Made> {
+    let (invariant, region, counts) = (&table.invariant, &table.region, &table.counts[..]);
+    check_free(invariant).map_err(core)?;
+    check_keeps_inequalities(kind, region)?;
     let errors = |row: usize| {
         let row = &noisy[row * rows.columns..(row + 1) * rows.columns];
         row.iter().zip(counts).map(|(y, &x)| y - x as f64).collect::<Vec<f64>>()
     };
     let released = |out: &mut [f64], errors: &[f64]| {
         out.iter_mut().zip(errors).zip(counts).for_each(|((y, z), &x)| *y = x as f64 + z);
-    };
-    let add = |out: &mut [i64]| {
-        for (y, x) in out.iter_mut().zip(counts) {
-            let (got, want) = (y.to_string(), "counts of 64 bits");
-            *y = y.checked_add(*x).ok_or(congenial::Error::Parameter { name: "noisy", got, want })?;
-        }
-        Ok(())
     };
     let widest = |errors: &[f64]| errors.iter().fold(0.0f64, |widest, z| widest.max(z.abs()));
     match kind {
@@ -597,7 +606,7 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
             let integers = rows.run(ImageScratch::default, |row, rng, scratch, out: &mut [i64]| {
                 l2.round(rng, &mut scratch.closest, &errors(row), out)?;
                 invariant.check(out)?;
-                add(out)
+                add_counts(out, counts)
             });
             integers.map(Made::Integers)
         }
@@ -607,7 +616,7 @@ fn on_table(kind: &str, table: &InvariantTable, beta: f64, noisy: &[f64], rows: 
                 nnl2.round(rng, scratch, &errors(row), out)?;
                 invariant.check(out)?;
                 region.check(out)?;
-                add(out)
+                add_counts(out, counts)
             });
             integers.map(Made::Integers)
         }

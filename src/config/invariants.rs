@@ -2,7 +2,7 @@
 
 use super::checker::Checker;
 use super::wire::WireInvariant;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{InvariantSpec, read_matrix};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,35 +15,8 @@ impl Checker<'_> {
         span: Range<usize>,
         folder: &Path,
     ) -> Result<InvariantSpec> {
-        let refuse =
-            |message: &str, label: &str| self.error(message.to_owned(), span.clone(), label.to_owned());
-        let named = |key: &str, columns: &[String]| {
-            if columns.is_empty() {
-                return Err(refuse(&format!("{key}: got an empty list"), "want at least one column"));
-            }
-            let mut seen = HashSet::new();
-            match columns.iter().find(|column| !seen.insert(*column)) {
-                Some(twice) => Err(refuse(&format!("{key}: got `{twice}` twice"), "want every column once")),
-                None => Ok(columns.to_vec()),
-            }
-        };
-        let coefficients = |rows: &Option<Vec<Vec<i64>>>, table: &Option<String>| {
-            let rows = match (rows, table) {
-                (Some(rows), None) => rows.clone(),
-                (None, Some(path)) => read_matrix(&folder.join(path))?,
-                _ => {
-                    let message = "coefficients: want one of `rows` and `table`";
-                    return Err(refuse(message, "either rows or a table"));
-                }
-            };
-            match rows.iter().position(|row| row.len() != rows[0].len()) {
-                Some(i) => {
-                    let message = format!("coefficients: row {} has {} entries", i + 1, rows[i].len());
-                    Err(refuse(&message, &format!("want {} as in the first", rows[0].len())))
-                }
-                None => Ok(rows),
-            }
-        };
+        let refuse: &Refuse =
+            &|message: &str, label: &str| self.error(message.to_owned(), span.clone(), label.to_owned());
         Ok(match wire {
             WireInvariant::Nonnegative {} => InvariantSpec::Nonnegative,
             WireInvariant::Bounds { lower: None, upper: None } => {
@@ -51,15 +24,12 @@ impl Checker<'_> {
             }
             WireInvariant::Bounds { lower, upper } => InvariantSpec::Bounds(lower.clone(), upper.clone()),
             WireInvariant::AtLeast { rows, table, values } => {
-                let rows = coefficients(rows, table)?;
-                if values.len() != rows.len() {
-                    let message = format!("values: got {} for {} rows", values.len(), rows.len());
-                    return Err(refuse(&message, "want one value per row"));
-                }
+                let rows = coefficients(rows, table, folder, refuse)?;
+                check_values(values, &rows, refuse)?;
                 InvariantSpec::AtLeast(rows, values.clone())
             }
             WireInvariant::Total {} => InvariantSpec::Total,
-            WireInvariant::Partition { by } => InvariantSpec::Partition(named("by", &by.0)?),
+            WireInvariant::Partition { by } => InvariantSpec::Partition(named("by", &by.0, refuse)?),
             WireInvariant::Margins { rows, columns } => {
                 if rows == columns {
                     return Err(refuse(
@@ -70,34 +40,80 @@ impl Checker<'_> {
                 InvariantSpec::Margins { rows: rows.clone(), columns: columns.clone() }
             }
             WireInvariant::Subsets { sets: Some(sets), columns: None } => {
-                let mut zero_based = Vec::new();
-                for set in sets {
-                    let of = |&entry: &i64| {
-                        entry.checked_sub(1).and_then(|entry| usize::try_from(entry).ok()).ok_or(entry)
-                    };
-                    let set =
-                        set.iter().map(of).collect::<std::result::Result<Vec<_>, _>>().map_err(|entry| {
-                            refuse(&format!("sets: got entry {entry}"), "entries are numbered from 1")
-                        })?;
-                    zero_based.push(set);
-                }
-                InvariantSpec::Sets(zero_based)
+                InvariantSpec::Sets(zero_based(sets, refuse)?)
             }
             WireInvariant::Subsets { sets: None, columns: Some(columns) } => {
-                InvariantSpec::Indicators(named("columns", columns)?)
+                InvariantSpec::Indicators(named("columns", columns, refuse)?)
             }
             WireInvariant::Subsets { .. } => {
                 return Err(refuse("subsets: want one of `sets` and `columns`", "either sets or columns"));
             }
-            WireInvariant::Hierarchy { levels } => InvariantSpec::Hierarchy(named("levels", levels)?),
+            WireInvariant::Hierarchy { levels } => InvariantSpec::Hierarchy(named("levels", levels, refuse)?),
             WireInvariant::Matrix { rows, table, values } => {
-                let rows = coefficients(rows, table)?;
-                if let Some(values) = values.as_ref().filter(|values| values.len() != rows.len()) {
-                    let message = format!("values: got {} for {} rows", values.len(), rows.len());
-                    return Err(refuse(&message, "want one value per row"));
+                let rows = coefficients(rows, table, folder, refuse)?;
+                if let Some(values) = values {
+                    check_values(values, &rows, refuse)?;
                 }
                 InvariantSpec::Matrix { rows, values: values.clone() }
             }
         })
     }
+}
+
+/// Makes the error of a block from what is wrong with it and from what is wanted there.
+type Refuse<'a> = dyn Fn(&str, &str) -> Failure + 'a;
+
+/// The columns that a key lists. Refused: none; one that stands there twice.
+fn named(key: &str, columns: &[String], refuse: &Refuse) -> Result<Vec<String>> {
+    if columns.is_empty() {
+        return Err(refuse(&format!("{key}: got an empty list"), "want at least one column"));
+    }
+    let mut seen = HashSet::new();
+    match columns.iter().find(|column| !seen.insert(*column)) {
+        Some(twice) => Err(refuse(&format!("{key}: got `{twice}` twice"), "want every column once")),
+        None => Ok(columns.to_vec()),
+    }
+}
+
+/// The rows of a matrix, from the config or from a table, whose path begins at `folder`. Refused: both or none of them;
+/// rows of different lengths; a table that cannot be read.
+fn coefficients(
+    rows: &Option<Vec<Vec<i64>>>,
+    table: &Option<String>,
+    folder: &Path,
+    refuse: &Refuse,
+) -> Result<Vec<Vec<i64>>> {
+    let rows = match (rows, table) {
+        (Some(rows), None) => rows.clone(),
+        (None, Some(path)) => read_matrix(&folder.join(path))?,
+        _ => {
+            let message = "coefficients: want one of `rows` and `table`";
+            return Err(refuse(message, "either rows or a table"));
+        }
+    };
+    match rows.iter().position(|row| row.len() != rows[0].len()) {
+        Some(i) => {
+            let message = format!("coefficients: row {} has {} entries", i + 1, rows[i].len());
+            Err(refuse(&message, &format!("want {} as in the first", rows[0].len())))
+        }
+        None => Ok(rows),
+    }
+}
+
+/// Refuses another number of values than of rows.
+fn check_values(values: &[i64], rows: &[Vec<i64>], refuse: &Refuse) -> Result<()> {
+    if values.len() != rows.len() {
+        let message = format!("values: got {} for {} rows", values.len(), rows.len());
+        return Err(refuse(&message, "want one value per row"));
+    }
+    Ok(())
+}
+
+/// Sets of entries that the config numbers from 1, numbered from 0. Refused: an entry below 1.
+fn zero_based(sets: &[Vec<i64>], refuse: &Refuse) -> Result<Vec<Vec<usize>>> {
+    let number = |&entry: &i64| {
+        let number = entry.checked_sub(1).and_then(|entry| usize::try_from(entry).ok());
+        number.ok_or_else(|| refuse(&format!("sets: got entry {entry}"), "entries are numbered from 1"))
+    };
+    sets.iter().map(|set| set.iter().map(number).collect()).collect()
 }

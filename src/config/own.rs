@@ -68,57 +68,22 @@ impl Checker<'_> {
         let beside = beside.unwrap_or(Path::new("."));
         let folder = beside.join(one("folder")?.unwrap_or_default());
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        let timeout = match find("timeout") {
-            None => TIMEOUT,
-            Some(axis) => match &axis.get_ref().0[..] {
-                [Given::Integer(n)] if *n > 0 => *n as f64,
-                [Given::Number(x)] if *x > 0.0 && *x < 1e9 => *x,
-                _ => {
-                    let label = "want one number of seconds > 0";
-                    return Err(self.error("timeout: got no such number", axis.span(), label));
-                }
-            },
-        };
+        let timeout = find("timeout").map_or(Ok(TIMEOUT), |axis| self.timeout(axis))?;
         let axes = wire.options.iter().filter(|(key, _)| !KEYS.contains(&key.as_str()));
-        let axes: Vec<(&str, Vec<String>)> = axes
-            .map(|(key, axis)| {
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-                if key.is_empty() || !key.chars().all(plain) || RESERVED.contains(&key.as_str()) {
-                    let label = format!("want letters, digits, - and _, and none of {}", RESERVED.join(", "));
-                    return Err(self.error(format!("option: got `{key}`"), axis.span(), label));
-                }
-                let word = |given: &Given, span| self.word(key, given, span);
-                Ok((key.as_str(), self.axis(key, axis, word)?))
-            })
-            .collect::<Result<_>>()?;
+        let axes: Vec<(&str, Vec<String>)> =
+            axes.map(|(key, axis)| self.option(key, axis)).collect::<Result<_>>()?;
         let lengths: Vec<_> = axes.iter().map(|(key, values)| (*key, values.len(), span.clone())).collect();
         let combinations = self.product(0, &lengths)?;
         let (name, identity, kind, own) = match (command, name) {
             (Some(command), name) if !command.is_empty() => {
-                let mut hash = Sha256::new();
-                hash.update(command.join("\0"));
-                for file in &depends {
-                    let span = find("depends").map_or(span.clone(), Spanned::span);
-                    let content = files::bytes(&folder.join(file), "cannot read").map_err(|e| {
-                        self.error(format!("depends: {e}"), span, "want a file, relative to the folder")
-                    })?;
-                    hash.update((content.len() as u64).to_le_bytes());
-                    hash.update(content);
-                }
+                let span = find("depends").map_or(span.clone(), Spanned::span);
+                let identity = self.identity(&command, &folder, &depends, span)?;
                 let name = name.unwrap_or_else(|| name_of(&command));
-                let identity = hex(hash.finalize())[..8].to_owned();
                 let own = Program::of(&command, &folder, Duration::from_secs_f64(timeout), &identity);
                 (name, identity, Some(command), own as Arc<dyn OwnMethod>)
             }
             (None, Some(name)) => {
-                let own = own::registered(&name).map_err(|names| {
-                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                    let label = match names.is_empty() {
-                        true => "want `command`: this program has no methods of its own".into(),
-                        false => one_of(&name, &names),
-                    };
-                    self.error(format!("name: got `{name}`"), span.clone(), label)
-                })?;
+                let own = self.registered(&name, span.clone())?;
                 (name, own.identity(), None, own)
             }
             _ => {
@@ -138,6 +103,63 @@ impl Checker<'_> {
             Method::of_own(Own::new(&name, &identity, config, options, own.clone()))
         };
         Ok((0..combinations).map(method).collect())
+    }
+
+    /// Seconds of an answer. Refused: anything but one number above 0; one with a decimal point from 10^9 on.
+    fn timeout(&self, axis: &Spanned<Axis<Given>>) -> Result<f64> {
+        match &axis.get_ref().0[..] {
+            [Given::Integer(n)] if *n > 0 => Ok(*n as f64),
+            [Given::Number(x)] if *x > 0.0 && *x < 1e9 => Ok(*x),
+            _ => {
+                let label = "want one number of seconds > 0";
+                Err(self.error("timeout: got no such number", axis.span(), label))
+            }
+        }
+    }
+
+    /// An option of the method with its values, as words. Refused: a key that no line of the protocol holds, or that
+    /// means something else there or in results; such a value.
+    fn option<'a>(&self, key: &'a str, axis: &Spanned<Axis<Given>>) -> Result<(&'a str, Vec<String>)> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if key.is_empty() || !key.chars().all(plain) || RESERVED.contains(&key) {
+            let label = format!("want letters, digits, - and _, and none of {}", RESERVED.join(", "));
+            return Err(self.error(format!("option: got `{key}`"), axis.span(), label));
+        }
+        let word = |given: &Given, span| self.word(key, given, span);
+        Ok((key, self.axis(key, axis, word)?))
+    }
+
+    /// What tells a program from others: a hash of its command and of the files on which it depends, in 8 hexadecimal
+    /// digits. `span`: where the config names those files. Errors: one that cannot be read.
+    fn identity(
+        &self,
+        command: &[String],
+        folder: &Path,
+        depends: &[String],
+        span: Range<usize>,
+    ) -> Result<String> {
+        let mut hash = Sha256::new();
+        hash.update(command.join("\0"));
+        for file in depends {
+            let content = files::bytes(&folder.join(file), "cannot read").map_err(|e| {
+                self.error(format!("depends: {e}"), span.clone(), "want a file, relative to the folder")
+            })?;
+            hash.update((content.len() as u64).to_le_bytes());
+            hash.update(content);
+        }
+        Ok(hex(hash.finalize())[..8].to_owned())
+    }
+
+    /// The method that the caller registered under a name. Refused: a name under which there is none.
+    fn registered(&self, name: &str, span: Range<usize>) -> Result<Arc<dyn OwnMethod>> {
+        own::registered(name).map_err(|names| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let label = match names.is_empty() {
+                true => "want `command`: this program has no methods of its own".into(),
+                false => one_of(name, &names),
+            };
+            self.error(format!("name: got `{name}`"), span, label)
+        })
     }
 
     /// Texts of a key.

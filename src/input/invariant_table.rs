@@ -82,71 +82,18 @@ impl InvariantTable {
         }
         let mut entries = Entries::read(&table, &named, count_place, &source.count)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
-        let numbered = specs().any(|s| {
-            matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
-        });
-        let margins: Vec<_> = specs()
-            .filter_map(|spec| match spec {
-                InvariantSpec::Margins { rows, columns } => Some((rows, columns)),
-                _ => None,
-            })
-            .collect();
-        if let ([(rows, columns)], false) = (&margins[..], numbered) {
+        if let Some((rows, columns)) = two_ways(specs()) {
             entries.sort_by(rows, columns)?;
         }
-        let mut whole: Option<Linear> = None;
-        for (i, (spec, _)) in invariants.iter().enumerate() {
-            let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = entries.equations(spec)? else { continue };
-            let linear = built.map_err(|e| refuse(e.to_string()))?;
-            whole = Some(match whole {
-                None => linear,
-                Some(before) => before.and(linear),
-            });
-        }
-        let invariant = whole.unwrap_or_else(|| Linear::none(entries.names.len()));
+        let invariant = entries.all_equations(specs())?;
         let mut known = entries.known(&source.known, &source.root)?;
         let mut invariant = invariant.with_known(&known).map_err(|e| Failure::data(path, e.to_string()))?;
-        let mut inequalities = Inequalities::default();
-        for (i, (spec, _)) in invariants.iter().enumerate() {
-            let refuse = |message: String| Refusal::Invariant(i, message);
-            let Some(built) = entries.inequalities(spec)? else { continue };
-            let one = built.map_err(|e| refuse(e.to_string()))?;
-            let Entries { names, counts, .. } = &entries;
-            inequalities = inequalities.and(one.clone());
-            if let Some((row, wanted, least, largest)) = inequalities.conflict(&invariant, counts) {
-                let allowed = match (least, largest) {
-                    (Some(least), _) if least > wanted => format!("at least {least}"),
-                    (_, largest) => format!("at most {}", largest.unwrap_or_default()),
-                };
-                let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| &names[c as usize]).collect();
-                let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
-                return Err(refuse(format!(
-                    "infeasible: equation {} (entries {of}) asks for {wanted}, the bounds of its entries allow {allowed}",
-                    row + 1
-                )));
-            }
-            let outside = |&i: &usize| {
-                let (least, most) = one.bounds_of(i);
-                counts[i] < least || counts[i] > most
-            };
-            if let Some(entry) = (0..counts.len()).find(outside) {
-                let (least, most) = one.bounds_of(entry);
-                let want = if counts[entry] < least { format!(">= {least}") } else { format!("<= {most}") };
-                let (name, count) = (&names[entry], counts[entry]);
-                return Err(refuse(format!("the confidential count of `{name}` is {count}, want {want}")));
-            }
-            one.around(counts).map_err(|e| refuse(e.to_string()))?;
-        }
+        let inequalities = entries.all_inequalities(specs(), &invariant)?;
         let Entries { rows, names, counts, .. } = entries;
         drop(table);
         let mut region = inequalities.around(&counts).expect("each of them holds");
         // An entry between two equal bounds is known: its noise is 0, and no inequality's.
-        let fixed = |entry: &u32| {
-            let (lower, upper) = (region.lower[*entry as usize], region.upper[*entry as usize]);
-            lower == 0 && upper == 0 && known.binary_search(entry).is_err()
-        };
-        let fixed: Vec<u32> = (0..region.upper.bounds().len() as u32).filter(fixed).collect();
+        let fixed = between_equal_bounds(&region, &known);
         if !fixed.is_empty() {
             invariant = invariant.with_known(&fixed).map_err(|e| Failure::data(path, e.to_string()))?;
             for &entry in &fixed {
@@ -156,48 +103,116 @@ impl InvariantTable {
             known.extend(fixed);
             known.sort_unstable();
         }
-        // Names head the columns of the draws. Those of the rows are distinct.
-        let mut sorted: Vec<&str> = Vec::new();
-        if names.len() > rows.len() {
-            sorted.extend(names.iter());
-            sorted.sort_unstable();
-        }
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Failure::data(path, format!("two entries have the name `{}`", pair[0])).into());
-        }
-        if let Some(name) = names.iter().find(|name| name.starts_with('.')) {
-            let message = format!("the entry `{name}`: names that begin with a dot are columns of the draws");
-            return Err(Failure::data(path, message).into());
-        }
-        let mut hash = Sha256::new();
-        counts.iter().for_each(|count| hash.update(count.to_le_bytes()));
-        for row in invariant.rows() {
-            hash.update((row.len() as u64).to_le_bytes());
-            for (entry, a) in row {
-                hash.update(entry.to_le_bytes());
-                hash.update(a.to_le_bytes());
-            }
-        }
-        for i in 0..region.lower.bounds().len().max(region.upper.bounds().len()) {
-            let (lower, upper) = (region.lower[i], region.upper[i]);
-            if (lower, upper) != (NO_LOWER, NO_UPPER) {
-                hash.update(b"bounds");
-                hash.update((i as u64).to_le_bytes());
-                hash.update(lower.to_le_bytes());
-                hash.update(upper.to_le_bytes());
-            }
-        }
-        for (row, least) in &region.rows {
-            hash.update(b"at least");
-            hash.update(least.to_le_bytes());
-            for (entry, b) in row {
-                hash.update(entry.to_le_bytes());
-                hash.update(b.to_le_bytes());
-            }
-        }
-        let digest = hex(hash.finalize());
+        check_names(path, &names, rows.len())?;
+        let digest = digest_of(&counts, &invariant, &region);
         Ok((Self { names, counts, known, invariant, inequalities, region, digest }, rows))
     }
+}
+
+/// The columns of a two-way table, if its margins are the only ones that are kept and nothing numbers its entries.
+fn two_ways<'a>(specs: impl Iterator<Item = &'a InvariantSpec> + Clone) -> Option<(&'a str, &'a str)> {
+    let numbered = specs.clone().any(|s| {
+        matches!(s, InvariantSpec::Sets(_) | InvariantSpec::Matrix { .. } | InvariantSpec::AtLeast(..))
+    });
+    let mut margins = specs.filter_map(|spec| match spec {
+        InvariantSpec::Margins { rows, columns } => Some((&**rows, &**columns)),
+        _ => None,
+    });
+    match (margins.next(), margins.next(), numbered) {
+        (Some(columns), None, false) => Some(columns),
+        _ => None,
+    }
+}
+
+/// In words, an equation that asks for more or less than the bounds of its entries allow. `None` if there is none.
+fn infeasible(
+    inequalities: &Inequalities,
+    invariant: &Linear,
+    names: &Texts,
+    counts: &[i64],
+) -> Option<String> {
+    let (row, wanted, least, largest) = inequalities.conflict(invariant, counts)?;
+    let allowed = match (least, largest) {
+        (Some(least), _) if least > wanted => format!("at least {least}"),
+        (_, largest) => format!("at most {}", largest.unwrap_or_default()),
+    };
+    let of: Vec<&str> = invariant.rows()[row].iter().map(|&(c, _)| &names[c as usize]).collect();
+    let of = if of.len() > 6 { format!("{}, …", of[..5].join(", ")) } else { of.join(", ") };
+    Some(format!(
+        "infeasible: equation {} (entries {of}) asks for {wanted}, the bounds of its entries allow {allowed}",
+        row + 1
+    ))
+}
+
+/// In words, the first count outside its bounds. `None` if there is none.
+fn outside(bounds: &Inequalities, names: &Texts, counts: &[i64]) -> Option<String> {
+    let outside = |&i: &usize| {
+        let (least, most) = bounds.bounds_of(i);
+        counts[i] < least || counts[i] > most
+    };
+    let entry = (0..counts.len()).find(outside)?;
+    let (least, most) = bounds.bounds_of(entry);
+    let want = if counts[entry] < least { format!(">= {least}") } else { format!("<= {most}") };
+    let (name, count) = (&names[entry], counts[entry]);
+    Some(format!("the confidential count of `{name}` is {count}, want {want}"))
+}
+
+/// The entries whose noise has both bounds at 0, without those that are known; `known`: ascending.
+fn between_equal_bounds(region: &Region, known: &[u32]) -> Vec<u32> {
+    let fixed = |entry: &u32| {
+        let (lower, upper) = (region.lower[*entry as usize], region.upper[*entry as usize]);
+        lower == 0 && upper == 0 && known.binary_search(entry).is_err()
+    };
+    (0..region.upper.bounds().len() as u32).filter(fixed).collect()
+}
+
+/// Refuses names that cannot head the columns of the draws: one that stands twice, one that begins with a dot. The
+/// first `distinct` names are those of rows, of which no two are the same.
+fn check_names(path: &Path, names: &Texts, distinct: usize) -> Result<()> {
+    let mut sorted: Vec<&str> = Vec::new();
+    if names.len() > distinct {
+        sorted.extend(names.iter());
+        sorted.sort_unstable();
+    }
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::data(path, format!("two entries have the name `{}`", pair[0])));
+    }
+    if let Some(name) = names.iter().find(|name| name.starts_with('.')) {
+        let message = format!("the entry `{name}`: names that begin with a dot are columns of the draws");
+        return Err(Failure::data(path, message));
+    }
+    Ok(())
+}
+
+/// SHA-256 of counts, equations, bounds and explicit inequalities, in hexadecimal.
+fn digest_of(counts: &[i64], invariant: &Linear, region: &Region) -> String {
+    let mut hash = Sha256::new();
+    counts.iter().for_each(|count| hash.update(count.to_le_bytes()));
+    for row in invariant.rows() {
+        hash.update((row.len() as u64).to_le_bytes());
+        for (entry, a) in row {
+            hash.update(entry.to_le_bytes());
+            hash.update(a.to_le_bytes());
+        }
+    }
+    for i in 0..region.lower.bounds().len().max(region.upper.bounds().len()) {
+        let (lower, upper) = (region.lower[i], region.upper[i]);
+        if (lower, upper) != (NO_LOWER, NO_UPPER) {
+            hash.update(b"bounds");
+            hash.update((i as u64).to_le_bytes());
+            hash.update(lower.to_le_bytes());
+            hash.update(upper.to_le_bytes());
+        }
+    }
+    for (row, least) in &region.rows {
+        hash.update(b"at least");
+        hash.update(least.to_le_bytes());
+        for (entry, b) in row {
+            hash.update(entry.to_le_bytes());
+            hash.update(b.to_le_bytes());
+        }
+    }
+    hex(hash.finalize())
 }
 
 /// Entries while their equations are built.
@@ -293,6 +308,46 @@ impl<'a> Entries<'a> {
                 },
             )
             .collect()
+    }
+
+    /// The equations of all invariants together. Errors: the file; an invariant, by its place in the list.
+    fn all_equations<'b>(
+        &mut self,
+        specs: impl Iterator<Item = &'b InvariantSpec>,
+    ) -> std::result::Result<Linear, Refusal> {
+        let mut whole: Option<Linear> = None;
+        for (i, spec) in specs.enumerate() {
+            let Some(built) = self.equations(spec)? else { continue };
+            let linear = built.map_err(|e| Refusal::Invariant(i, e.to_string()))?;
+            whole = Some(match whole {
+                None => linear,
+                Some(before) => before.and(linear),
+            });
+        }
+        Ok(whole.unwrap_or_else(|| Linear::none(self.names.len())))
+    }
+
+    /// The inequalities of all invariants together. Errors: the file; an invariant, by its place in the list, whose
+    /// bounds leave nothing that keeps the equations, or which the counts do not satisfy.
+    fn all_inequalities<'b>(
+        &self,
+        specs: impl Iterator<Item = &'b InvariantSpec>,
+        invariant: &Linear,
+    ) -> std::result::Result<Inequalities, Refusal> {
+        let Self { names, counts, .. } = self;
+        let mut inequalities = Inequalities::default();
+        for (i, spec) in specs.enumerate() {
+            let refuse = |message: String| Refusal::Invariant(i, message);
+            let Some(built) = self.inequalities(spec)? else { continue };
+            let one = built.map_err(|e| refuse(e.to_string()))?;
+            inequalities = inequalities.and(one.clone());
+            let wrong = infeasible(&inequalities, invariant, names, counts);
+            if let Some(message) = wrong.or_else(|| outside(&one, names, counts)) {
+                return Err(refuse(message));
+            }
+            one.around(counts).map_err(|e| refuse(e.to_string()))?;
+        }
+        Ok(inequalities)
     }
 
     fn inequalities(&self, spec: &InvariantSpec) -> Built<Inequalities> {

@@ -105,15 +105,7 @@ impl<'a, R: Read> Rows<'a, R> {
                 read => read.map_err(|e| Failure::data(self.path, e.to_string()))?,
             };
             if bytes.is_empty() {
-                return match place {
-                    Place::Before => Ok(false),
-                    Place::Quoted => Err(self
-                        .bad(self.opens, "a quote opens here and is not closed before the end of the file")),
-                    Place::Begin | Place::Plain | Place::Closed | Place::Behind => {
-                        self.ends.push(text.len());
-                        Ok(true)
-                    }
-                };
+                return self.at_end(place, text.len());
             }
             let (mut at, mut ended) = (0, false);
             while let Some(&byte) = bytes.get(at).filter(|_| !ended) {
@@ -156,15 +148,7 @@ impl<'a, R: Read> Rows<'a, R> {
                         Place::Quoted
                     }
                     (Place::Closed | Place::Behind, b' ' | b'\t') => Place::Behind,
-                    (Place::Closed | Place::Behind, _) => {
-                        let opens = self.opens;
-                        let message = format!(
-                            "text stands behind a closing quote, want a comma or the end of the line: the quotes \
-                                open on line {opens}, and a \
-                             quote between them is written twice"
-                        );
-                        return Err(self.bad(line, message));
-                    }
+                    (Place::Closed | Place::Behind, _) => return Err(self.behind_quotes(line)),
                     (Place::Before | Place::Begin | Place::Plain, _) => {
                         let here = at - 1..at + plain(&bytes[at..], text.len() + 1, &mut self.ends);
                         at = here.end;
@@ -178,17 +162,45 @@ impl<'a, R: Read> Rows<'a, R> {
                 return Ok(true);
             }
             if text.len() > LONGEST {
-                const LONG: &str = "a row has more than 16 MiB";
-                return Err(match place {
-                    Place::Quoted => self.bad(
-                        self.opens,
-                        format!("{LONG} behind the quote that opens here and is not closed"),
-                    ),
-                    _ => {
-                        self.bad(self.begins, format!("{LONG}: is this a table, and is every quote closed?"))
-                    }
-                });
+                return Err(self.too_long(place));
             }
+        }
+    }
+
+    /// Whether the source ends in a row, the last field of which then ends at `end`; `place`: where the byte behind it
+    /// would stand. Refused: an end between quotes.
+    fn at_end(&mut self, place: Place, end: usize) -> Result<bool> {
+        match place {
+            Place::Before => Ok(false),
+            Place::Quoted => {
+                Err(self.bad(self.opens, "a quote opens here and is not closed before the end of the file"))
+            }
+            Place::Begin | Place::Plain | Place::Closed | Place::Behind => {
+                self.ends.push(end);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The error of text behind a closing quote, on a line.
+    fn behind_quotes(&self, line: u64) -> Failure {
+        let opens = self.opens;
+        let message = format!(
+            "text stands behind a closing quote, want a comma or the end of the line: the quotes \
+                open on line {opens}, and a \
+             quote between them is written twice"
+        );
+        self.bad(line, message)
+    }
+
+    /// The error of a row that is too long; `place`: where its next byte stands.
+    fn too_long(&self, place: Place) -> Failure {
+        const LONG: &str = "a row has more than 16 MiB";
+        match place {
+            Place::Quoted => {
+                self.bad(self.opens, format!("{LONG} behind the quote that opens here and is not closed"))
+            }
+            _ => self.bad(self.begins, format!("{LONG}: is this a table, and is every quote closed?")),
         }
     }
 

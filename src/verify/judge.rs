@@ -6,6 +6,7 @@ use crate::grid::Cell;
 use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::invariant::Hull;
 use crate::oracle::images::{self, TableImage};
+use crate::oracle::trees::TreeLaw;
 use crate::oracle::{Distribution, Formula, Sampler, reals, tables, trees};
 use crate::pace;
 use crate::rng::{Role, Stream, TaskKey, stream};
@@ -128,69 +129,13 @@ fn tree(
     for row in &outcome.rows.errors {
         by_level[row.level as usize - 1].push(row);
     }
-    let rows = |level: usize| by_level[level].iter();
     if cell.at.method.conditions() {
         let floors = cell.at.method.nonnegative().then_some(&table.counts[..]);
         let law = trees::conditioned(tree, &laws, floors, steps)?;
-        let real = laws.iter().any(|law| law.is_real());
-        let (slack, unit) = if real { (0.02, 0.0) } else { (1e-5, 1.0) };
-        let root: Vec<f64> = rows(0).map(|row| row.bias).collect();
-        let mut found = vec![against_law("the root's noise".into(), &root, &law.root)];
-        for level in 1..tree.levels() {
-            // Sums of tails that fall like exponentials: ten standard deviations are rarer than any level here.
-            let (l1, l2) = (rows(level).map(|row| row.l1), rows(level).map(|row| row.l2 * row.l2));
-            let name = level + 1;
-            found.push(against_mean(
-                format!("level {name}, L1"),
-                l1,
-                (law.absolute[level], slack),
-                15.0,
-                unit,
-            ));
-            found.push(against_mean(
-                format!("level {name}, squares"),
-                l2,
-                (law.squares[level], slack),
-                40.0,
-                unit,
-            ));
-        }
-        return Ok(found);
+        return Ok(against_conditioned(&by_level, &law, laws.iter().any(|law| law.is_real())));
     }
-    let noise = samplers(&laws)?;
-    let n = REFERENCES * rows(0).count();
-    let families = (0..tree.nodes()).map(|v| tree.children(v).len()).max().unwrap_or(0);
-    // What is drawn once, so many times.
-    let draws = |draw: &mut dyn FnMut() -> Vec<f64>| -> Vec<Vec<f64>> {
-        let told = |k: usize| {
-            pace::at(k as f64, n as f64);
-            draw()
-        };
-        (0..n).map(told).collect()
-    };
-    let draws: Vec<Vec<f64>> = match cell.at.method.projection() {
-        Some(Projection::None) if tree.nodes() <= 10_000 => {
-            draws(&mut || images::fresh(&mut rng, tree, &noise))
-        }
-        Some(Projection::L2) if tree.nodes() <= MOST_NODES => {
-            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
-            draws(&mut || images::tree_l2(tree, &images::fresh(&mut rng, tree, &noise), &variances))
-        }
-        Some(Projection::BlueDown) if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
-            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
-            let spread = images::estimate_variances(tree, &variances);
-            draws(&mut || {
-                let u = images::fresh(&mut rng, tree, &noise);
-                images::bluedown(&mut rng, tree, &table.counts, &u, (&variances, &spread))
-            })
-        }
-        Some(Projection::TopDown) if families <= MOST_CHILDREN => draws(&mut || {
-            let u = images::fresh(&mut rng, tree, &noise);
-            images::topdown(&mut rng, tree, &table.counts, &u)
-        }),
-        None => return Err("no oracle is known for the method".into()),
-        Some(_) => return Err("its tree is too large for plain projections".into()),
-    };
+    let rows = |level: usize| by_level[level].iter();
+    let draws = projected(cell, table, &laws, REFERENCES * rows(0).count(), &mut rng)?;
     let of = |level: usize, value: fn(&[f64]) -> f64| {
         draws.iter().map(move |z| value(&z[tree.level_nodes(level)])).collect::<Vec<f64>>().into_iter()
     };
@@ -209,6 +154,72 @@ fn tree(
             ]
         })
         .collect())
+}
+
+/// Compares the errors of releases of a tree, by level, with the law of the noise given that all sums are kept: those
+/// of the root with that of its noise, those of other levels with their moments. `real`: whether noise is of reals.
+fn against_conditioned(by_level: &[Vec<&ErrorRow>], law: &TreeLaw, real: bool) -> Vec<Comparison> {
+    let rows = |level: usize| by_level[level].iter();
+    let (slack, unit) = if real { (0.02, 0.0) } else { (1e-5, 1.0) };
+    let root: Vec<f64> = rows(0).map(|row| row.bias).collect();
+    let mut found = vec![against_law("the root's noise".into(), &root, &law.root)];
+    for level in 1..by_level.len() {
+        // Sums of tails that fall like exponentials: ten standard deviations are rarer than any level here.
+        let (l1, l2) = (rows(level).map(|row| row.l1), rows(level).map(|row| row.l2 * row.l2));
+        let name = level + 1;
+        found.push(against_mean(format!("level {name}, L1"), l1, (law.absolute[level], slack), 15.0, unit));
+        found.push(against_mean(
+            format!("level {name}, squares"),
+            l2,
+            (law.squares[level], slack),
+            40.0,
+            unit,
+        ));
+    }
+    found
+}
+
+/// Noise on a tree, drawn `n` times from laws by level and moved as the cell's method moves it, but in a plain way.
+/// Errors: why there is no such way, in words.
+fn projected(
+    cell: &Cell,
+    table: &HierarchyTable,
+    laws: &[Formula],
+    n: usize,
+    rng: &mut Stream,
+) -> Result<Vec<Vec<f64>>, String> {
+    let tree = &table.hierarchy;
+    let noise = samplers(laws)?;
+    let families = (0..tree.nodes()).map(|v| tree.children(v).len()).max().unwrap_or(0);
+    // What is drawn once, so many times.
+    let draws = |draw: &mut dyn FnMut() -> Vec<f64>| -> Vec<Vec<f64>> {
+        let told = |k: usize| {
+            pace::at(k as f64, n as f64);
+            draw()
+        };
+        (0..n).map(told).collect()
+    };
+    Ok(match cell.at.method.projection() {
+        Some(Projection::None) if tree.nodes() <= 10_000 => draws(&mut || images::fresh(rng, tree, &noise)),
+        Some(Projection::L2) if tree.nodes() <= MOST_NODES => {
+            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
+            draws(&mut || images::tree_l2(tree, &images::fresh(rng, tree, &noise), &variances))
+        }
+        Some(Projection::BlueDown) if families <= MOST_CHILDREN && tree.nodes() <= MOST_NODES => {
+            let variances: Vec<f64> = laws.iter().map(|&law| variance(law)).collect();
+            let spread = images::estimate_variances(tree, &variances);
+            draws(&mut || {
+                let u = images::fresh(rng, tree, &noise);
+                images::bluedown(rng, tree, &table.counts, &u, (&variances, &spread))
+            })
+        }
+        Some(Projection::TopDown) if families <= MOST_CHILDREN => draws(&mut || {
+            let u = images::fresh(rng, tree, &noise);
+            images::topdown(rng, tree, &table.counts, &u)
+        }),
+        None => return Err("no oracle is known for the method".into()),
+        Some(_) => return Err("its tree is too large for plain projections".into()),
+    })
 }
 
 fn entries(

@@ -135,8 +135,66 @@ const AGAIN: u64 = 37;
 pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
     let quiet = Manner { quiet: true, ..manner };
     plan.config.study = DEFAULT_STUDY;
+    let (tested, noises) = tested(&plan);
+    let on_small = on_small_systems(&plan, &noises, &manner)?;
+    let oracles: Vec<Option<Cell>> = tested
+        .iter()
+        .map(|cell| {
+            let candidates = oracles(cell).into_iter().map(|method| brief(&cell.with(method, &plan.subject)));
+            candidates.into_iter().find(|cell| servable(cell, &plan.subject).is_ok())
+        })
+        .collect();
+    plan.cells = Vec::new();
+    let mut places = HashMap::new();
+    for cell in tested.iter().chain(oracles.iter().flatten()) {
+        places.entry(cell.key).or_insert_with(|| {
+            plan.cells.push(cell.clone());
+            plan.cells.len() - 1
+        });
+    }
+    let drawn = Stage::of(&manner, 0.3, 0.3);
+    let (plan, outcomes) = draw_all(plan, drawn.manner(&manner))?;
+    let (plan, again) = own_again(plan, Manner { threads: 1, ..quiet })?;
+    let statistics = Statistics::new(&plan);
+    let stage = Stage::of(&manner, 0.6, 0.4);
+    let progress = progress("comparisons: ", "comparing", tested.len(), &stage.manner(&manner));
+    let compared = |((cell, oracle), mut computed): ((Cell, Option<Cell>), Vec<OnSystem>)| {
+        let outcome = &outcomes[places[&cell.key]];
+        computed.insert(0, OnSystem::new("its own counts", &cell, &plan.subject, outcome, OWN_STEPS));
+        let oracle = match oracle {
+            _ if outcome.error.is_some() => Oracle::None("no releases".into()),
+            _ if is_own(&cell) => {
+                let again = &again[&cell.key];
+                let least = again.rows.errors.len();
+                let same = again.error.is_none() && again.rows.errors[..] == outcome.rows.errors[..least];
+                Oracle::Again(same)
+            }
+            Some(other) => against_method(&other, &outcomes[places[&other.key]], outcome, &statistics),
+            None => against_variance(&cell, &plan, outcome).unwrap_or(Oracle::None("none here".into())),
+        };
+        let kept = outcome.rows.errors.iter().filter(|row| row.level == 1 && row.invariant_ok).count() as u64;
+        Checked {
+            releases: outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64,
+            kept: cell.at.method.keeps_equations().then_some(kept),
+            oracle,
+            computed,
+            error: outcome.error.clone(),
+            cell,
+        }
+    };
+    let all = tested.into_iter().zip(oracles).zip(on_small);
+    Ok(all
+        .map(|one| {
+            let words = one.0.0.words();
+            progress.doing(0, 1, || words, || compared(one))
+        })
+        .collect())
+}
+
+/// The cells that are tested, briefly: the first of every method and law. Beside each, those that are drawn on small
+/// systems: itself, and some that differ from it in the noise alone.
+fn tested(plan: &Plan) -> (Vec<Cell>, Vec<Vec<Cell>>) {
     let mut tested: Vec<Cell> = Vec::new();
-    // By tested method: the cells that differ in the noise alone.
     let mut noises: Vec<Vec<Cell>> = Vec::new();
     for cell in &plan.cells {
         let method = cell.at.method.with_length(|option| if option.key == "sweeps" { SWEEPS } else { STEPS });
@@ -158,12 +216,19 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         let keep = NOISES.min(noises.len());
         *noises = (0..keep).map(|k| noises[(k * last) / (keep - 1).max(1)].clone()).collect();
     }
-    let mut on_small: Vec<Vec<OnSystem>> = tested.iter().map(|_| Vec::new()).collect();
+    (tested, noises)
+}
+
+/// What is found on small systems of the kind of the plan's subject, by tested method; `noises`: the cells of each that
+/// are drawn there, but of methods that are not ours. Errors: threads.
+fn on_small_systems(plan: &Plan, noises: &[Vec<Cell>], manner: &Manner) -> Result<Vec<Vec<OnSystem>>> {
+    let quiet = Manner { quiet: true, ..*manner };
+    let mut on_small: Vec<Vec<OnSystem>> = noises.iter().map(|_| Vec::new()).collect();
     let systems = systems::like(&plan.subject);
-    let stage = Stage::of(&manner, 0.0, 0.3);
-    let mut progress = progress("small systems: ", "comparing on", systems.len(), &stage.manner(&manner));
+    let stage = Stage::of(manner, 0.0, 0.3);
+    let mut progress = progress("small systems: ", "comparing on", systems.len(), &stage.manner(manner));
     for (name, subject) in systems {
-        let cells: Vec<(usize, Cell)> = (0..tested.len())
+        let cells: Vec<(usize, Cell)> = (0..noises.len())
             .flat_map(|i| noises[i].iter().map(move |cell| (i, cell)))
             .filter(|(_, cell)| servable(cell, &subject).is_ok() && !is_own(cell))
             .map(|(i, cell)| (i, brief(&cell.with(cell.at.method, &subject))))
@@ -184,68 +249,7 @@ pub fn verify(mut plan: Plan, manner: Manner) -> Result<Vec<Checked>> {
         progress.doing(0, 1, || name.clone(), compared)?;
     }
     progress.finish();
-    let oracles: Vec<Option<Cell>> = tested
-        .iter()
-        .map(|cell| {
-            let candidates = oracles(cell).into_iter().map(|method| brief(&cell.with(method, &plan.subject)));
-            candidates.into_iter().find(|cell| servable(cell, &plan.subject).is_ok())
-        })
-        .collect();
-    plan.cells = Vec::new();
-    let mut places = HashMap::new();
-    for cell in tested.iter().chain(oracles.iter().flatten()) {
-        places.entry(cell.key).or_insert_with(|| {
-            plan.cells.push(cell.clone());
-            plan.cells.len() - 1
-        });
-    }
-    let drawn = Stage::of(&manner, 0.3, 0.3);
-    let (plan, outcomes) = draw_all(plan, drawn.manner(&manner))?;
-    let (plan, again) = own_again(plan, Manner { threads: 1, ..quiet })?;
-    let statistics = Statistics::new(&plan);
-    let stage = Stage::of(&manner, 0.6, 0.4);
-    let progress = self::progress("comparisons: ", "comparing", tested.len(), &stage.manner(&manner));
-    let compared = |((cell, oracle), mut computed): ((Cell, Option<Cell>), Vec<OnSystem>)| {
-        let outcome = &outcomes[places[&cell.key]];
-        computed.insert(0, OnSystem::new("its own counts", &cell, &plan.subject, outcome, OWN_STEPS));
-        let oracle = match oracle {
-            _ if outcome.error.is_some() => Oracle::None("no releases".into()),
-            _ if is_own(&cell) => {
-                let again = &again[&cell.key];
-                let least = again.rows.errors.len();
-                let same = again.error.is_none() && again.rows.errors[..] == outcome.rows.errors[..least];
-                Oracle::Again(same)
-            }
-            Some(other) => {
-                let words = other.at.method.words();
-                let theirs = &outcomes[places[&other.key]];
-                match &theirs.error {
-                    Some(error) => Oracle::None(format!("{words}: {error}")),
-                    None => {
-                        let both = [outcome, theirs].map(|outcome| statistics.of(&outcome.rows));
-                        Oracle::Method(words, Agreement::of(&both[0], &both[1]))
-                    }
-                }
-            }
-            None => against_variance(&cell, &plan, outcome).unwrap_or(Oracle::None("none here".into())),
-        };
-        let kept = outcome.rows.errors.iter().filter(|row| row.level == 1 && row.invariant_ok).count() as u64;
-        Checked {
-            releases: outcome.rows.errors.iter().filter(|row| row.level == 1).count() as u64,
-            kept: cell.at.method.keeps_equations().then_some(kept),
-            oracle,
-            computed,
-            error: outcome.error.clone(),
-            cell,
-        }
-    };
-    let all = tested.into_iter().zip(oracles).zip(on_small);
-    Ok(all
-        .map(|one| {
-            let words = one.0.0.words();
-            progress.doing(0, 1, || words, || compared(one))
-        })
-        .collect())
+    Ok(on_small)
 }
 
 /// A part of the work for who watches all of it: from which share on, and how large it is.
@@ -341,6 +345,18 @@ fn oracles(cell: &Cell) -> Vec<Method> {
         vec![same(MethodKind::EXACT)]
     } else {
         Vec::new()
+    }
+}
+
+/// Releases against those of another method for the same law: `theirs`, of the cell `other`.
+fn against_method(other: &Cell, theirs: &Outcome, ours: &Outcome, statistics: &Statistics) -> Oracle {
+    let words = other.at.method.words();
+    match &theirs.error {
+        Some(error) => Oracle::None(format!("{words}: {error}")),
+        None => {
+            let both = [ours, theirs].map(|outcome| statistics.of(&outcome.rows));
+            Oracle::Method(words, Agreement::of(&both[0], &both[1]))
+        }
     }
 }
 

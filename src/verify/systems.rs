@@ -120,8 +120,9 @@ fn head(rng: &mut Stream, seed: u64, replicates: u64, data: &str) -> String {
     )
 }
 
-fn random_tree(rng: &mut Stream, seed: u64) -> System {
-    let below_root = 1 + below(rng, 3) as usize;
+/// The leaves of a random tree, each with its node on the first level and its count: small counts beside large ones,
+/// and a random share of 0.
+fn random_leaves(rng: &mut Stream) -> Vec<(u32, i64)> {
     let groups = 1 + below(rng, 3) as u32;
     // Small trees, as a rule; in some a node has hundreds of leaves.
     let most = *pick(rng, &[3, 3, 6, 6, 25, 120, 2000]);
@@ -141,13 +142,13 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
             leaves.push((group, count));
         }
     }
-    let large = leaves.len() > 30;
-    let law =
-        *pick(rng, &["double-geometric", "double-geometric", "discrete-gaussian", "laplace", "gaussian"]);
-    let real = matches!(law, "laplace" | "gaussian");
-    let levels = below_root + 1;
-    let floors = below(rng, 3) > 0;
-    let kinds = [
+    leaves
+}
+
+/// Methods whose releases on a tree of so many leaves can be compared with an oracle in a short time, each as often as
+/// it is to be drawn; `large`: more leaves than most methods can have there.
+fn kinds_on_tree(leaves: usize, large: bool) -> &'static [&'static str] {
+    let kinds = &[
         "exact",
         "exact",
         "exact",
@@ -160,12 +161,46 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
     ];
     let most = if large {
         4
-    } else if leaves.len() > 6 {
+    } else if leaves > 6 {
         8
     } else {
         9
     };
-    let kind = *pick(rng, &kinds[..most]);
+    &kinds[..most]
+}
+
+/// A split of the budget among so many levels, as a config writes it: a word, or shares that sum to 1. `published`:
+/// for a chain whose proposals suit one scale, which has no shares.
+fn random_split(rng: &mut Stream, levels: usize, published: bool) -> String {
+    match below(rng, if published { 2 } else { 4 }) {
+        0 => "\"each\"".to_owned(),
+        1 => "\"even\"".to_owned(),
+        _ => {
+            let parts: Vec<f64> = (0..levels).map(|_| spread(rng, 0.01, 1.0)).collect();
+            let total: f64 = parts.iter().sum();
+            let mut shares: Vec<f64> =
+                parts.iter().map(|x| libm::rint(x / total * 1e4).max(1.0) * 1e-4).collect();
+            let others: f64 = shares[1..].iter().sum();
+            shares[0] = libm::rint((1.0 - others) * 1e4) * 1e-4;
+            if shares[0] <= 0.0 {
+                "\"even\"".to_owned()
+            } else {
+                format!("[[{}]]", shares.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+fn random_tree(rng: &mut Stream, seed: u64) -> System {
+    let below_root = 1 + below(rng, 3) as usize;
+    let leaves = random_leaves(rng);
+    let large = leaves.len() > 30;
+    let law =
+        *pick(rng, &["double-geometric", "double-geometric", "discrete-gaussian", "laplace", "gaussian"]);
+    let real = matches!(law, "laplace" | "gaussian");
+    let levels = below_root + 1;
+    let floors = below(rng, 3) > 0;
+    let kind = *pick(rng, kinds_on_tree(leaves.len(), large));
     let published = kind == "hierarchical-mh";
     let epsilon = match large {
         _ if published => spread(rng, 0.3, 3.0),
@@ -186,24 +221,7 @@ fn random_tree(rng: &mut Stream, seed: u64) -> System {
         false => "",
     });
     let levels = levels - whole;
-    // Its proposals suit one scale.
-    let split = match below(rng, if published { 2 } else { 4 }) {
-        0 => "\"each\"".to_owned(),
-        1 => "\"even\"".to_owned(),
-        _ => {
-            let parts: Vec<f64> = (0..levels).map(|_| spread(rng, 0.01, 1.0)).collect();
-            let total: f64 = parts.iter().sum();
-            let mut shares: Vec<f64> =
-                parts.iter().map(|x| libm::rint(x / total * 1e4).max(1.0) * 1e-4).collect();
-            let others: f64 = shares[1..].iter().sum();
-            shares[0] = libm::rint((1.0 - others) * 1e4) * 1e-4;
-            if shares[0] <= 0.0 {
-                "\"even\"".to_owned()
-            } else {
-                format!("[[{}]]", shares.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "))
-            }
-        }
-    };
+    let split = random_split(rng, levels, published);
     let (options, replicates) = match kind {
         "line-gibbs" => (format!(", sweeps = 400, nonnegative = {floors}"), 300),
         "hierarchical-mh" => (format!(", steps = 60000, nonnegative = {floors}"), 300),

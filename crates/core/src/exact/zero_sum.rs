@@ -83,37 +83,14 @@ impl GeometricSum {
         }
         // The mode of r moves upwards as |t| falls: start at t = 0 and go up, all weights relative to
         // the joint weight P(r, t) at the first mode, so that no factorial is needed.
-        // Up to rounding a (r + n) > r + 1 below the mode of t = 0.
-        let mut mode = ((a * n as f64 - 1.0) / (1.0 - a)).max(0.0) as u64;
-        while mode > 0 && ratio.up(mode - 1, 0) <= 1.0 {
-            mode -= 1;
-        }
-        while ratio.up(mode, 0) > 1.0 {
-            mode += 1;
-        }
+        let mut mode = ratio.first_mode(a);
         let (lean, depth) = (tilt.abs(), 50.0f64.max(8.0 - libm::log(cut)));
         let mut top = f64::NEG_INFINITY;
         let mut modes = Vec::new();
         let mut weights = Vec::new();
         let mut log_weight = 0.0f64;
         for t in 0..=reach.unwrap_or(u64::MAX) {
-            let mut sum = 1.0;
-            let mut weight = 1.0;
-            for r in mode.. {
-                weight *= ratio.up(r, t);
-                sum += weight;
-                if weight < 1e-20 {
-                    break;
-                }
-            }
-            weight = 1.0;
-            for r in (0..mode).rev() {
-                weight /= ratio.up(r, t);
-                sum += weight;
-                if weight < 1e-20 {
-                    break;
-                }
-            }
+            let sum = ratio.sum(mode, t);
             modes.push((mode, 1.0 / sum));
             weights.push(log_weight + libm::log(sum));
             let tilted = weights[t as usize] + lean * t as f64;
@@ -247,5 +224,41 @@ impl Ratio {
     fn up(&self, r: u64, t: u64) -> f64 {
         let (r, t) = (r as f64, t as f64);
         self.square * (r + self.n) * (r + t + self.n) / ((r + 1.0) * (r + t + 1.0))
+    }
+
+    /// The most likely `r` given `t = 0`; `a`: the ratio of the law.
+    fn first_mode(&self, a: f64) -> u64 {
+        // Up to rounding a (r + n) > r + 1 below the mode of t = 0.
+        let mut mode = ((a * self.n - 1.0) / (1.0 - a)).max(0.0) as u64;
+        while mode > 0 && self.up(mode - 1, 0) <= 1.0 {
+            mode -= 1;
+        }
+        while self.up(mode, 0) > 1.0 {
+            mode += 1;
+        }
+        mode
+    }
+
+    /// `Σ_r P(r, t) / P(mode, t)` with the mode of `r` given `t`; a side ends with its first term below 1e-20.
+    #[inline]
+    fn sum(&self, mode: u64, t: u64) -> f64 {
+        let mut sum = 1.0;
+        let mut weight = 1.0;
+        for r in mode.. {
+            weight *= self.up(r, t);
+            sum += weight;
+            if weight < 1e-20 {
+                break;
+            }
+        }
+        weight = 1.0;
+        for r in (0..mode).rev() {
+            weight /= self.up(r, t);
+            sum += weight;
+            if weight < 1e-20 {
+                break;
+            }
+        }
+        sum
     }
 }

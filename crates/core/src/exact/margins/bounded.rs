@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::exact::Table;
 use crate::exact::parts::{Builder, FreeTerms, PartId, Parts, PartsScratch};
 use crate::exact::tilt::tilts;
-use crate::invariant::Bounded;
+use crate::invariant::{Bounded, Region};
 use crate::law::IntegerLaw;
 use crate::rng::{Rng, open01};
 
@@ -53,6 +53,32 @@ struct Proposed {
     columns: Vec<u32>,
 }
 
+impl Proposed {
+    /// A row given that it sums to 0; and what the table of its sum lost, over the probability of 0 there.
+    ///
+    /// - `unit`: the part of every entry; `row`: its entries, by their places in the component; `global`: the entries
+    ///   at such places.
+    ///
+    /// Errors: a table that is too long; one that has nothing at 0.
+    fn summing_to_zero<L: IntegerLaw>(
+        build: &mut Builder<'_, L>,
+        unit: &[PartId],
+        row: &[u32],
+        global: impl Fn(&[u32]) -> Vec<u32>,
+    ) -> Result<(Self, f64)> {
+        let mut own = row.to_vec();
+        let terms = FreeTerms { level: 0, reach: None, tilt: 0.0, depths: None };
+        let part = build.sum(terms, &mut own, unit)?;
+        let met = build.table(part).at(0);
+        if met == 0.0 {
+            return Err(beyond());
+        }
+        let lacking = build.table(part).lost() / met;
+        let columns = own.iter().map(|entry| row.iter().position(|e| e == entry).expect("its own") as u32);
+        Ok((Self { part, columns: columns.collect(), entries: global(&own) }, lacking))
+    }
+}
+
 /// Space for one draw, reused from draw to draw.
 #[derive(Debug, Clone, Default)]
 pub struct BoundedScratch {
@@ -91,13 +117,7 @@ impl BoundedMargins {
             let (needed, limit) = (places.len() as u64, MAX_ENTRIES as u64);
             return Err(Error::TooLarge { what: what(), needed, limit, unit: "entries" });
         }
-        // Every entry has equations of its own: a group each, in an order of their own.
-        let (equations, groups): (Vec<_>, Vec<Vec<u32>>) = bounded.equal_columns().into_iter().unzip();
-        let (a, _) = bounded.matrices(equations.iter());
-        let mut tilt = vec![0.0; places.len()];
-        for (entries, t) in groups.iter().zip(tilts(&a, &groups, region, law, MISS)?) {
-            entries.iter().for_each(|&entry| tilt[entry as usize] = t);
-        }
+        let tilt = tilt_by_entry(bounded, region, law)?;
         let laws = [*law];
         let mut build = Builder::new(&laws);
         let mut unit = vec![0; places.len()];
@@ -105,50 +125,24 @@ impl BoundedMargins {
             let at = entry as usize;
             unit[at] = build.leaf(0, region.lower[at], region.upper[at], tilt[at])?;
         }
-        let spread =
-            |row: &Vec<u32>| row.iter().map(|&e| build.table(unit[e as usize]).moments().1).sum::<f64>();
-        let mut order: Vec<(f64, usize)> =
-            table.iter().enumerate().map(|(i, row)| (spread(row), i)).collect();
-        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let order = widest_first(&build, &unit, &table);
         let global =
             |row: &[u32]| row.iter().map(|&entry| component.entries[entry as usize]).collect::<Vec<u32>>();
-        let pair = [order[0].1, order[1].1].map(|i| {
+        let pair = [order[0], order[1]].map(|i| {
             let laws =
                 table[i].iter().map(|&e| build.table(unit[e as usize]).clone()).collect::<Vec<Table>>();
             (global(&table[i]), laws)
         });
         let mut lacking = 0.0;
         let mut rows = Vec::new();
-        for &(_, i) in &order[2..] {
-            let mut own = table[i].clone();
-            let terms = FreeTerms { level: 0, reach: None, tilt: 0.0, depths: None };
-            let part = build.sum(terms, &mut own, &unit)?;
-            let met = build.table(part).at(0);
-            if met == 0.0 {
-                return Err(beyond());
-            }
-            lacking += build.table(part).lost() / met;
-            let columns =
-                own.iter().map(|entry| table[i].iter().position(|e| e == entry).expect("its own") as u32);
-            rows.push(Proposed { part, columns: columns.collect(), entries: global(&own) });
+        for &i in &order[2..] {
+            let (row, lost) = Proposed::summing_to_zero(&mut build, &unit, &table[i], global)?;
+            lacking += lost;
+            rows.push(row);
         }
-        let width = |j: usize| {
-            pair.each_ref().map(|(_, laws)| laws[j].entries().len()).into_iter().min().unwrap_or(0)
-        };
-        let width = (0..columns).map(width).sum::<usize>() as f64;
-        let work = 0.5 * width * width;
+        let work = work_of_fit(&pair, columns);
         if work > MAX_WORK {
-            return Err(Error::TooLarge {
-                what: format!(
-                    "{} at the scale {} ({:.0} would do)",
-                    what(),
-                    law.scale(),
-                    law.scale() * libm::sqrt(MAX_WORK / work)
-                ),
-                needed: work as u64,
-                limit: MAX_WORK as u64,
-                unit: "multiplications a proposal",
-            });
+            return Err(too_much_work(what(), law.scale(), work));
         }
         let [(top, cut_top), (bottom, cut_bottom)] = pair.each_ref().map(|(_, laws)| norm(laws));
         let scale = 1.0 / (top * bottom);
@@ -158,10 +152,7 @@ impl BoundedMargins {
         lacking += cut_top + cut_bottom;
         let parts = build.finish().with_aliases(MAX_ALIASES);
         let mut sampler = Self { rows, parts, pair, scale, columns, tv_error: 0.0 };
-        // Two rows alone need no proposal.
-        let trials = if sampler.rows.is_empty() { 1.0 } else { (TRIAL_WORK / work).clamp(32.0, TRIALS) };
-        let proposals = 1.0 / sampler.kept(trials as u64);
-        let proposed = if sampler.rows.is_empty() { 0.0 } else { proposals * places.len() as f64 };
+        let (proposals, proposed) = sampler.proposals(work, places.len());
         if proposed.is_nan() || proposed > MAX_PROPOSED {
             return Err(too_many(what(), proposed));
         }
@@ -179,6 +170,16 @@ impl BoundedMargins {
             });
         }
         Ok(sampler)
+    }
+
+    /// Proposals for one draw, measured; and how many entries they propose in all. `work`: multiplications for one of
+    /// them; `entries`: of the table.
+    fn proposals(&self, work: f64, entries: usize) -> (f64, f64) {
+        // Two rows alone need no proposal.
+        let trials = if self.rows.is_empty() { 1.0 } else { (TRIAL_WORK / work).clamp(32.0, TRIALS) };
+        let proposals = 1.0 / self.kept(trials as u64);
+        let proposed = if self.rows.is_empty() { 0.0 } else { proposals * entries as f64 };
+        (proposals, proposed)
     }
 
     /// The share of proposals that is kept, as the mean over so many of a fixed stream.
@@ -225,6 +226,36 @@ impl BoundedMargins {
     }
 }
 
+/// By entry: t of the factor `e^(t z)` on its weights by which the means of rows and columns are near 0. Errors: an
+/// entry without a table.
+fn tilt_by_entry<L: IntegerLaw>(bounded: &Bounded, region: &Region, law: &L) -> Result<Vec<f64>> {
+    // Every entry has equations of its own: a group each, in an order of their own.
+    let (equations, groups): (Vec<_>, Vec<Vec<u32>>) = bounded.equal_columns().into_iter().unzip();
+    let (a, _) = bounded.matrices(equations.iter());
+    let mut tilt = vec![0.0; bounded.component.entries.len()];
+    for (entries, t) in groups.iter().zip(tilts(&a, &groups, region, law, MISS)?) {
+        entries.iter().for_each(|&entry| tilt[entry as usize] = t);
+    }
+    Ok(tilt)
+}
+
+/// The rows of a table by the sum of their entries' variances, the largest first; `unit`: the part of every entry.
+fn widest_first<L: IntegerLaw>(build: &Builder<'_, L>, unit: &[PartId], table: &[Vec<u32>]) -> Vec<usize> {
+    let spread = |row: &Vec<u32>| row.iter().map(|&e| build.table(unit[e as usize]).moments().1).sum::<f64>();
+    let mut order: Vec<(f64, usize)> = table.iter().enumerate().map(|(i, row)| (spread(row), i)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    order.into_iter().map(|(_, i)| i).collect()
+}
+
+/// Multiplications that a fit of two rows takes, nearly: half the square of the length of all columns together, each as
+/// long as the shorter of its two laws.
+fn work_of_fit(pair: &[(Vec<u32>, Vec<Table>); 2], columns: usize) -> f64 {
+    let width =
+        |j: usize| pair.each_ref().map(|(_, laws)| laws[j].entries().len()).into_iter().min().unwrap_or(0);
+    let width = (0..columns).map(width).sum::<usize>() as f64;
+    0.5 * width * width
+}
+
 /// `‖T‖` of a row, and at most what its entries' tables lack of `T_ij` in units of `‖T_i‖ ‖T_j‖`.
 ///
 /// Where entry c lies beyond its table, `T_ij` lacks at most the norm of `T_i` there times that of `T_j`. The square of
@@ -244,6 +275,17 @@ fn norm(laws: &[Table]) -> (f64, f64) {
         laws[c].lost() * libm::sqrt(beyond / square)
     });
     (libm::sqrt(square), cut.sum())
+}
+
+/// The error of a proposal that takes too many multiplications, with the nearest scale that does not.
+fn too_much_work(what: String, scale: f64, work: f64) -> Error {
+    let would_do = scale * libm::sqrt(MAX_WORK / work);
+    Error::TooLarge {
+        what: format!("{what} at the scale {scale} ({would_do:.0} would do)"),
+        needed: work as u64,
+        limit: MAX_WORK as u64,
+        unit: "multiplications a proposal",
+    }
 }
 
 fn beyond() -> Error {

@@ -293,31 +293,55 @@ fn tables<L: LatticeLaw>(rng: &mut Stream, found: &mut Found, systems: u64, make
     }
 }
 
-/// Trees of two or three leaves on one to three levels.
-fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
-    rng: &mut Stream,
-    found: &mut Found,
-    systems: u64,
-    make: fn(f64) -> (L, Formula),
-) {
-    for _ in 0..systems {
-        let parents: &[usize] = pick(
-            rng,
-            &[
-                &[0, 0, 0][..],
-                &[0, 0, 0, 0],
-                &[0, 0, 1, 1],
-                &[0, 0, 0, 1, 1],
-                &[0, 0, 0, 1, 2, 2],
-                &[0, 0, 0, 1],
-            ],
-        );
-        let mut tree = Hierarchy::from_parents(parents).unwrap();
-        if below(rng, 3) == 0 {
-            let marks = (0..tree.nodes()).map(|_| below(rng, 3) == 0).collect();
-            let Ok(known) = tree.with_known(marks) else { continue };
-            tree = known;
-        }
+/// A tree of two or three leaves on one to three levels, with the parents that it is made from. Of every third some
+/// nodes are known; `None` where those cannot be.
+fn small_tree(rng: &mut Stream) -> Option<(&'static [usize], Hierarchy)> {
+    let parents: &'static [usize] = pick(
+        rng,
+        &[&[0, 0, 0][..], &[0, 0, 0, 0], &[0, 0, 1, 1], &[0, 0, 0, 1, 1], &[0, 0, 0, 1, 2, 2], &[0, 0, 0, 1]],
+    );
+    let tree = Hierarchy::from_parents(parents).unwrap();
+    if below(rng, 3) == 0 {
+        let marks = (0..tree.nodes()).map(|_| below(rng, 3) == 0).collect();
+        return Some((parents, tree.with_known(marks).ok()?));
+    }
+    Some((parents, tree))
+}
+
+/// All noise on a tree that is 0 at known nodes and from `-reach` to `reach`, but not below its floor, at leaves.
+fn points_within(tree: &Hierarchy, floor: impl Fn(u32) -> i64, reach: i64) -> Vec<Vec<i64>> {
+    let mut points: Vec<Vec<i64>> = vec![vec![0; tree.nodes()]];
+    for &v in tree.leaves() {
+        let set = |z: &Vec<i64>, t| {
+            let mut z = z.clone();
+            z[v as usize] = t;
+            z
+        };
+        points = points.iter().flat_map(|z| (floor(v).max(-reach)..=reach).map(move |t| set(z, t))).collect();
+    }
+    points.iter_mut().for_each(|z| tree.sum_up(z));
+    points.retain(|z| tree.check_known(z).is_ok());
+    points
+}
+
+/// A random tree with its listed law.
+struct TreeCase<L> {
+    name: String,
+    tree: Hierarchy,
+    /// By level.
+    laws: Vec<L>,
+    /// Where releases must be >= 0: the counts.
+    confidential: Option<Vec<i64>>,
+    support: Support,
+}
+
+impl<L: LineLaw<Value = i64> + Law<Value = i64>> TreeCase<L> {
+    /// What the law holds beyond the list, at most.
+    const BEYOND: f64 = 1e-5;
+
+    /// `None` where its known nodes cannot be, and where the list does not hold nearly everything.
+    fn new(rng: &mut Stream, make: fn(f64) -> (L, Formula)) -> Option<Self> {
+        let (parents, tree) = small_tree(rng)?;
         let laws: Vec<(L, Formula)> =
             (0..tree.levels()).map(|_| make(pick(rng, &[0.25, 0.4, 1.5]))).collect();
         let (laws, formulas): (Vec<L>, Vec<Formula>) = laws.into_iter().unzip();
@@ -327,35 +351,38 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
         let floors = below(rng, 2) == 0;
         let floor = |v: u32| if floors { -counts[v as usize] } else { i64::MIN };
         let reach = if tree.leaves().len() == 2 { 6 } else { 2 };
-        let mut points: Vec<Vec<i64>> = vec![vec![0; tree.nodes()]];
-        for &v in tree.leaves() {
-            let set = |z: &Vec<i64>, t| {
-                let mut z = z.clone();
-                z[v as usize] = t;
-                z
-            };
-            points =
-                points.iter().flat_map(|z| (floor(v).max(-reach)..=reach).map(move |t| set(z, t))).collect();
-        }
-        points.iter_mut().for_each(|z| tree.sum_up(z));
-        points.retain(|z| tree.check_known(z).is_ok());
-        let support = Support::new(points, |z| {
+        let support = Support::new(points_within(&tree, floor, reach), |z| {
             let weight = |(v, &z): (usize, &i64)| formulas[tree.level(v)].log_weight(z as f64);
             z.iter().enumerate().map(weight).sum()
-        });
-        let Some(support) = support else { continue };
-        // Only where the list holds nearly everything.
+        })?;
         let edge = |z: &[i64]| tree.leaves().iter().any(|&v| z[v as usize].abs() == reach);
         let beyond: f64 =
             support.points.iter().zip(&support.p).filter(|(z, _)| edge(z)).map(|(_, p)| p).sum();
-        if beyond > 1e-5 {
-            continue;
+        if beyond > Self::BEYOND {
+            return None;
         }
-        let n = support.n();
-        let system = format!("{parents:?} around {counts:?}, floors {floors}, {laws:?}");
-        let confidential = floors.then_some(&counts[..]);
-        let kernel = LineGibbs::new(&tree, &laws, confidential).unwrap();
-        let mut matrix = Matrix::identity(n);
+        let name = format!("{parents:?} around {counts:?}, floors {floors}, {laws:?}");
+        Some(Self { name, tree, laws, confidential: floors.then_some(counts), support })
+    }
+
+    /// A chain whose matrix is that of single steps, from starts of its own.
+    fn judge<K: Dispersed<Value = i64>>(
+        &self,
+        (rng, found): (&mut Stream, &mut Found),
+        (name, kernel, matrix): (&'static str, &K, Matrix),
+        blocks: u64,
+    ) {
+        let Self { support, .. } = self;
+        let starts = starts_of(kernel, support, rng);
+        let (system, beyond) = (self.name.clone(), Self::BEYOND);
+        let chain = Chain { name, system, kernel, support, matrix, block: 1, blocks, starts, beyond };
+        found.judge(rng, &chain, |rng| kernel.start(Start::default(), rng).ok());
+    }
+
+    fn lines(&self, rng: &mut Stream, found: &mut Found) {
+        let Self { tree, laws, support, .. } = self;
+        let kernel = LineGibbs::new(tree, laws, self.confidential.as_deref()).unwrap();
+        let mut matrix = Matrix::identity(support.n());
         let with_sums = |leaf: u32, c: i32| {
             let mut z = vec![0; tree.nodes()];
             z[leaf as usize] = i64::from(c);
@@ -371,26 +398,17 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
                 vector.iter().zip(0..).filter(|(z, _)| **z != 0).map(|(&z, v)| (v, z as i32)).collect();
             support.add_gibbs(&mut matrix, &sparse, p);
         }
-        let starts = starts_of(&kernel, &support, rng);
-        let name = "line-gibbs on trees";
-        let chain = Chain {
-            name,
-            system: system.clone(),
-            kernel: &kernel,
-            support: &support,
-            matrix,
-            block: 1,
-            blocks: SWEEPS * kernel.sweep(),
-            starts,
-            beyond: 1e-5,
-        };
-        found.judge(rng, &chain, |rng| kernel.start(Start::default(), rng).ok());
+        self.judge((rng, found), ("line-gibbs on trees", &kernel, matrix), SWEEPS * kernel.sweep());
+    }
 
-        let proposal = HierarchicalMh::default_proposal(&tree, &laws);
-        let kernel = HierarchicalMh::new(&tree, &laws, proposal, confidential).unwrap();
+    fn hierarchical(&self, rng: &mut Stream, found: &mut Found) {
+        let Self { tree, laws, support, .. } = self;
+        let confidential = self.confidential.as_deref();
+        let proposal = HierarchicalMh::default_proposal(tree, laws);
+        let kernel = HierarchicalMh::new(tree, laws, proposal, confidential).unwrap();
         let step = |k: i64| normal_cdf((k as f64 + 0.5) / proposal) - normal_cdf((k as f64 - 0.5) / proposal);
         // The law of the steps of all leaves, closed under the known sums, from all that are likely before.
-        let known = KnownSums::new(&with_zeros(&tree, confidential).unwrap());
+        let known = KnownSums::new(&with_zeros(tree, confidential).unwrap());
         let (leaves, far) = (tree.leaves().len(), (9.0 * proposal) as usize + 1);
         let side = 2 * far + 1;
         let mut steps: HashMap<Vec<i64>, f64> = HashMap::new();
@@ -406,20 +424,22 @@ fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
             let own: Vec<i64> = tree.leaves().iter().map(|&v| at(to, v) - at(from, v)).collect();
             steps.get(&own).copied().unwrap_or(0.0)
         };
-        let matrix = Matrix::metropolis(n, propose, |from, to| support.ratio(from, to));
-        let starts = starts_of(&kernel, &support, rng);
-        let chain = Chain {
-            name: "hierarchical-mh",
-            system,
-            kernel: &kernel,
-            support: &support,
-            matrix,
-            block: 1,
-            blocks: STEPS,
-            starts,
-            beyond: 1e-5,
-        };
-        found.judge(rng, &chain, |rng| kernel.start(Start::default(), rng).ok());
+        let matrix = Matrix::metropolis(support.n(), propose, |from, to| support.ratio(from, to));
+        self.judge((rng, found), ("hierarchical-mh", &kernel, matrix), STEPS);
+    }
+}
+
+/// Trees of two or three leaves on one to three levels.
+fn trees<L: LineLaw<Value = i64> + Law<Value = i64>>(
+    rng: &mut Stream,
+    found: &mut Found,
+    systems: u64,
+    make: fn(f64) -> (L, Formula),
+) {
+    for _ in 0..systems {
+        let Some(case) = TreeCase::new(rng, make) else { continue };
+        case.lines(rng, found);
+        case.hierarchical(rng, found);
     }
 }
 
