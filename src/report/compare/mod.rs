@@ -5,7 +5,7 @@ mod page;
 
 pub use judge::{Compared, Verdict};
 
-use crate::config::Thresholds;
+use crate::config::{AxisName, Thresholds};
 use crate::failure::{Failure, Result};
 use crate::privacy::{Change, ChangeKind};
 use crate::store::{RESOLVED, Run};
@@ -236,13 +236,13 @@ pub fn compare_within(
 impl By {
     /// What cells must have in common, in words.
     fn common(self, cell: &CellRow) -> String {
-        let CellRow { law, epsilon, split, delta, .. } = cell;
-        let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+        let CellRow { law, epsilon, split, .. } = cell;
         let common = match self {
             Self::Method => cell.noise_words(),
             Self::Law => format!("{}, epsilon {epsilon}, split {}", cell.method_words(), split.label()),
             Self::Split => {
-                format!("{} with {} noise, epsilon {epsilon}{delta}", cell.method_words(), law.name())
+                let (method, others) = (cell.method_words(), cell.said_but(&[AxisName::Split]));
+                format!("{method} with {} noise, epsilon {epsilon}{others}", law.name())
             }
         };
         let data = if cell.data.is_empty() { String::new() } else { format!("{}: ", cell.data) };

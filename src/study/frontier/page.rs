@@ -91,26 +91,30 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
     };
     let curves = grouped(points, |point: &Point| what(&point.cell, point.own.measure));
     let mut curves: Vec<Curve> = curves.into_iter().map(curve).collect();
-    type Part = fn(&CellRow) -> String;
-    let parts: [(bool, Part); 6] = [
-        (true, |cell| cell.law.name().to_owned()),
-        (false, |cell| cell.options_words().replace(',', "\n")),
-        (false, |cell| cell.delta.map_or(String::new(), |delta| format!("delta {delta:e}"))),
-        (false, |cell| format!("split {}", cell.split.label())),
-        (false, |cell| format!("sensitivity {}", cell.sensitivity)),
-        (false, |cell| cell.options.replace(',', "\n")),
-    ];
-    for (of_all, part) in parts {
-        let words: Vec<String> = curves.iter().map(|curve| part(&curve.points[0].cell)).collect();
+    name_apart(&mut curves);
+    Ok((change, curves))
+}
+
+/// Names curves by their laws, if those differ, and where the names are the same by what else differs.
+fn name_apart(curves: &mut [Curve]) {
+    let words = |curve: &Curve| -> Vec<String> {
+        let cell = &curve.points[0].cell;
+        let options = [cell.options_words(), cell.options.clone()];
+        let [short, whole] = options.map(|options| options.replace(',', "\n"));
+        let parts = cell.parts().into_iter().map(|part| part.words);
+        [cell.law.name().to_owned(), short].into_iter().chain(parts).chain([whole]).collect()
+    };
+    let words: Vec<Vec<String>> = curves.iter().map(words).collect();
+    for part in 0..words.first().map_or(0, Vec::len) {
         let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
         for (i, curve) in curves.iter_mut().enumerate() {
-            let told_apart = |j: usize| words[j] != words[i] && (of_all || names[j] == names[i]);
-            if !words[i].is_empty() && (0..words.len()).any(told_apart) {
-                curve.name = format!("{}\n{}", curve.name, words[i]);
+            let own = &words[i][part];
+            let told_apart = |j: usize| words[j][part] != *own && (part == 0 || names[j] == names[i]);
+            if !own.is_empty() && (0..words.len()).any(told_apart) {
+                curve.name = format!("{}\n{own}", curve.name);
             }
         }
     }
-    Ok((change, curves))
 }
 
 /// Losses and levels of some curves, in order.

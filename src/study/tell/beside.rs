@@ -8,6 +8,7 @@ use crate::files;
 use crate::input::CsvTable;
 use crate::page::{Page, with_error};
 use crate::store::PUBLISHED;
+use crate::study::cells::CELL;
 use crate::study::kind::Study;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -72,16 +73,8 @@ struct Beside<'a> {
     which: String,
 }
 
-/// Columns that tell rows apart.
-pub(super) const TELLING: [&str; 19] = [
-    "law",
-    "split",
-    "sensitivity",
-    "delta",
-    "method",
-    "options",
-    "nonnegative",
-    "epsilon",
+/// Columns of tables that tell rows of one cell apart.
+const OF_ROWS: [&str; 11] = [
     "level",
     "lag",
     "max_steps",
@@ -98,7 +91,8 @@ pub(super) const TELLING: [&str; 19] = [
 /// Of some rows the values of columns in which they differ.
 fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
     let differ = |name: &&&str| rows.iter().any(|row| row.get(**name) != rows[0].get(**name));
-    let columns: Vec<&&str> = TELLING.iter().filter(differ).collect();
+    // Of one part of a run.
+    let columns: Vec<&&str> = CELL[2..].iter().chain(&OF_ROWS).filter(differ).collect();
     let words = |row: &&Map<String, Value>| {
         let word = |name: &&&str| match row.get(**name)? {
             Value::Null => None,

@@ -1,7 +1,7 @@
 //! Errors as pages, figures and records, published ones beside.
 
 use super::LevelRow;
-use crate::config::SplitSpec;
+use crate::config::AxisName;
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
@@ -86,16 +86,11 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     Ok(grouped(run.printed.iter().filter(is_shown), table).into_iter().map(page).collect())
 }
 
-/// Cells that are told apart by their budget alone.
-fn same_method(a: &CellRow, b: &CellRow) -> bool {
-    (a.method, &a.options, a.nonnegative) == (b.method, &b.options, b.nonnegative)
-}
-
 /// Levels by epsilon and method; below a method the published figures that stand beside it. `cells`: with those that failed.
 fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Theirs]) -> Page {
     let mut methods: Vec<&CellRow> = Vec::new();
     for cell in cells {
-        if !methods.iter().any(|method| same_method(method, cell)) {
+        if !methods.iter().any(|method| method.has_method_of(cell)) {
             methods.push(cell);
         }
     }
@@ -131,10 +126,10 @@ fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Th
         for (i, method) in methods.iter().enumerate() {
             let of = |level: u32| {
                 lines.iter().find(|(cell, line)| {
-                    same_method(method, cell) && cell.epsilon == epsilon && line.level == level
+                    method.has_method_of(cell) && cell.epsilon == epsilon && line.level == level
                 })
             };
-            let here = |cell: &&&CellRow| same_method(method, cell) && cell.epsilon == epsilon;
+            let here = |cell: &&&CellRow| method.has_method_of(cell) && cell.epsilon == epsilon;
             let Some(cell) = cells.iter().find(here) else { continue };
             let none = if run.failed.contains_key(&cell.cell) { FAILED } else { "-" };
             let twice = |other: &&CellRow| other.method_plain() == cell.method_plain();
@@ -156,23 +151,21 @@ fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Th
         .map(str::to_owned)
         .into_iter()
         .chain(levels.iter().map(|&level| run.level(level)));
-    let CellRow { law, delta, sensitivity, split, .. } = cells[0];
-    let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
     let (_, replicates) = replicates(lines.iter().map(|(_, line)| line.replicates));
-    let (sum, which) = if run.run.manifest.subject == "table" {
-        ("all entries / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
-    } else {
-        (
-            "a level / nodes of the whole tree".to_owned(),
-            format!("sensitivity {sensitivity}, split {}{delta}", split.label()),
-        )
-    };
-    let split = if *split == SplitSpec::Each { String::new() } else { format!(", split {}", split.label()) };
-    let title = format!("{}: normalised L1 error, {} noise{delta}{split}", run.name, law.name());
+    // Everything that the noise is, the levels' split of a tree alone; what not every law has comes last.
+    let on_table = run.run.manifest.subject == "table";
+    let sum = if on_table { "all entries / their number" } else { "a level / nodes of the whole tree" };
+    let mut which = cells[0].parts();
+    which.retain(|part| !(part.words.is_empty() || on_table && part.axis == AxisName::Split));
+    which.sort_by_key(|part| part.axis == AxisName::Delta);
+    let which: Vec<String> = which.into_iter().map(|part| part.words).collect();
     let about = format!(
-        "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({which})."
+        "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({}).",
+        which.join(", ")
     );
-    let name = Figure::named(&format!("{}-l1-error-{}{delta}{split}", run.name, law.name()));
+    let (law, said) = (cells[0].law.name(), cells[0].said_but(&[AxisName::Sensitivity]));
+    let title = format!("{}: normalised L1 error, {law} noise{said}", run.name);
+    let name = Figure::named(&format!("{}-l1-error-{law}{said}", run.name));
     let panels = panels(run, lines, published, &methods);
     let page = Page::main(title.clone()).text(about);
     let page = match lines.is_empty() {
@@ -186,7 +179,7 @@ fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Th
 fn named(run: &Named, cells: &[&CellRow], methods: &[&CellRow]) -> Vec<String> {
     let words = |method: &&CellRow| {
         let failed =
-            cells.iter().filter(|cell| same_method(method, cell) && run.failed.contains_key(&cell.cell));
+            cells.iter().filter(|cell| method.has_method_of(cell) && run.failed.contains_key(&cell.cell));
         let failed: Vec<String> = failed.map(|cell| cell.epsilon.to_string()).collect();
         match failed.is_empty() {
             true => method.method_words(),
@@ -223,7 +216,7 @@ fn panels(run: &Named, lines: &[Line], published: &[&Theirs], methods: &[&CellRo
     let levels = levels(lines.iter().map(|(_, line)| *line));
     let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
     let row =
-        |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
+        |cell: &CellRow| methods.iter().position(|method| method.has_method_of(cell)).unwrap_or(0) as f64;
     let panel = |level: u32| {
         let mut series = Vec::new();
         for &epsilon in &epsilons {

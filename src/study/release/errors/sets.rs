@@ -1,6 +1,7 @@
 //! Errors on several data sets of one run, side by side.
 
 use super::LevelRow;
+use crate::config::AxisName;
 use crate::failure::Result;
 use crate::page::{Page, with_error};
 use crate::study::cells::CellRow;
@@ -78,8 +79,9 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
     let data = |part: &&Named| part.printed.first().map_or(String::new(), |cell| cell.data.clone());
     let header = ["epsilon", "method", "level"].map(str::to_owned).into_iter().chain(parts.iter().map(data));
     let (_, replicates) = replicates(lines.iter().map(|(.., row)| row.replicates));
-    let delta = cell.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
-    Page::main(format!("{name}: data sets side by side, {} noise{delta}, split {}", cell.law.name(), cell.split.label()))
+    let said = cell.said_but(&[AxisName::Sensitivity, AxisName::Split]);
+    let (law, split) = (cell.law.name(), cell.split.label());
+    Page::main(format!("{name}: data sets side by side, {law} noise{said}, split {split}"))
         .text(format!(
             "Normalised L1 error: the sum of |released - confidential| over a level / counts of the whole data set, \
                 mean ± standard error of {replicates} replicates."
