@@ -1,6 +1,7 @@
 //! What tells cells apart, in words: the one list by which pages name and group them.
 
 use super::CellRow;
+use crate::catalogue::MethodKind;
 use crate::config::{AXES, AxisName, SplitSpec};
 
 /// Columns of `cells.parquet` by which records say which cell a row is of: the part of the run, then the cell in it.
@@ -85,10 +86,9 @@ impl CellRow {
         format!("{:?} {}", self.epsilon, self.noise_but_budget())
     }
 
-    /// Whether the other has its method with its options: they are told apart by noise, data or seed alone.
-    pub fn has_method_of(&self, other: &Self) -> bool {
-        let method = |cell: &Self| (cell.method, cell.nonnegative);
-        method(self) == method(other) && self.options == other.options
+    /// What its method is: cells of one are told apart by noise, data, seed and lag alone.
+    pub fn method_key(&self) -> (MethodKind, &str, bool) {
+        (self.method, &self.options, self.nonnegative)
     }
 }
 

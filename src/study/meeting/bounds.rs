@@ -6,16 +6,15 @@ use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, finite, number, with_error};
+use crate::page::{Column, Page, Pivot, Table, finite, grouped, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
 use crate::study::cells::CellRow;
 use crate::study::pairs::{Limits, MarginalRow, half_decades, marginals};
-use crate::study::tell::groups::grouped;
 use crate::study::tell::records::{FAILED, Named};
 use crate::table;
 use crate::table::Key;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Levels of the bound whose first t is printed.
 const LEVELS: [f64; 3] = [0.1, 0.01, 0.001];
@@ -115,6 +114,10 @@ struct First {
 }
 
 impl TimesRow {
+    fn moves(&self) -> Estimate {
+        Estimate::new(self.moves, self.moves_se)
+    }
+
     fn is_bounded(&self) -> bool {
         self.below_1.is_some()
     }
@@ -228,6 +231,25 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Why there is no bound.
+    fn unbounded(&self) -> String {
+        let Self { cell, times, .. } = self;
+        format!(
+            "{}, lag {}: {} of {} pairs were cut short before they met, {} steps after the lag, so there is no bound \
+             (raise max-steps)",
+            cell.method_words(),
+            times.lag,
+            times.censored,
+            times.pairs,
+            self.cut()
+        )
+    }
+
+    /// The steps after the lag at which pairs are cut short.
+    fn cut(&self) -> u64 {
+        self.cell.max_steps.unwrap_or(0).saturating_sub(self.times.lag)
+    }
+
     /// The bound after `t` steps, of a cell that has one; beyond those that are kept it is 0.
     fn bound(&self, t: u64) -> Estimate {
         let known = self.bounds.get(&t).copied();
@@ -298,73 +320,59 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     Ok(page)
 }
 
-/// `failed`: cells of the same noise.
+/// A line for each chain and lag. `failed`: cells of the same noise.
 fn summary<'a>(run: &str, lines: &[Line], failed: impl Iterator<Item = &'a CellRow>) -> Page {
-    let mut header: Vec<String> =
-        ["method", "lag", "pairs", "censored", "median τ-L", "max τ-L", "moves / step"]
-            .map(str::to_owned)
-            .into();
-    header.extend(LEVELS.map(|level| format!("first t <= {level}")));
-    let (mut notes, mut few) = (Vec::new(), false);
+    let longest = |line: &Line| line.times.longest.filter(|_| line.times.censored == 0);
+    // Pairs that were cut short count as the slowest.
+    let or_more = |line: &Line, time: Option<u64>| match time {
+        Some(time) => time.to_string(),
+        None => format!("> {}", longest(line).unwrap_or(line.cut())),
+    };
     let within = |t: String, interval: Option<(u64, u64)>| match interval {
         Some((low, high)) => format!("{t} [{low}, {high}]"),
         None => t,
     };
-    let failed = failed.map(|cell| {
-        let what = [cell.method_words(), cell.lag.map_or("-".into(), |lag| lag.to_string())];
-        what.into_iter().chain(vec![FAILED.to_owned(); header.len() - 2]).collect()
-    });
-    let failed: Vec<Vec<String>> = failed.collect();
-    let rows = lines
-        .iter()
-        .map(|Line { cell, times, .. }| {
-            // Pairs that were cut short count as the slowest.
-            let cut = cell.max_steps.unwrap_or(0).saturating_sub(times.lag);
-            let longest = times.longest.filter(|_| times.censored == 0).unwrap_or(cut);
-            let or_more = |time: Option<u64>| time.map_or(format!("> {longest}"), |time| time.to_string());
-            let mut row = vec![
-                cell.method_words(),
-                times.lag.to_string(),
-                times.pairs.to_string(),
-                times.censored.to_string(),
-                within(or_more(times.median), times.median_low.zip(times.median_high)),
-                or_more(times.longest.filter(|_| times.censored == 0)),
-                with_error(Estimate::new(times.moves, times.moves_se)),
-            ];
-            row.extend(times.firsts().map(|first| match first {
-                None => "-".to_owned(),
-                Some(First { t, interval, apart }) => {
-                    few |= apart < LEAST_APART;
-                    within(t.to_string(), interval) + if apart < LEAST_APART { " *" } else { "" }
-                }
-            }));
-            if !times.is_bounded() {
-                notes.push(format!(
-                    "{}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there \
-                        is no bound (raise max-steps)",
-                    cell.method_words(),
-                    times.lag,
-                    times.censored,
-                    times.pairs
-                ));
-            }
-            row
-        })
-        .chain(failed)
-        .collect();
-    let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
-    if few {
+    let first = |line: &Line, place: usize| match &line.times.firsts()[place] {
+        None => "-".to_owned(),
+        Some(First { t, interval, apart }) => {
+            within(t.to_string(), *interval) + if *apart < LEAST_APART { " *" } else { "" }
+        }
+    };
+    let heads = LEVELS.map(|level| format!("first t <= {level}"));
+    let columns: &[Column<Line>] = &[
+        ("method", &|line| line.cell.method_words()),
+        ("lag", &|line| line.times.lag.to_string()),
+        ("pairs", &|line| line.times.pairs.to_string()),
+        ("censored", &|line| line.times.censored.to_string()),
+        ("median τ-L", &|line| {
+            let TimesRow { median, median_low, median_high, .. } = line.times;
+            within(or_more(line, median), median_low.zip(median_high))
+        }),
+        ("max τ-L", &|line| or_more(line, longest(line))),
+        ("moves / step", &|line| with_error(line.times.moves())),
+        (&heads[0], &|line| first(line, 0)),
+        (&heads[1], &|line| first(line, 1)),
+        (&heads[2], &|line| first(line, 2)),
+    ];
+    let failed =
+        failed.map(|cell| vec![cell.method_words(), cell.lag.map_or("-".into(), |lag| lag.to_string())]);
+    let table = Table::listed(2, lines, columns).and_lines(failed, FAILED);
+    let unbounded = lines.iter().filter(|line| !line.times.is_bounded());
+    let mut notes: Vec<String> = unbounded.map(Line::unbounded).collect();
+    let mut firsts = lines.iter().flat_map(|line| line.times.firsts()).flatten().peekable();
+    let is_bounded = firsts.peek().is_some();
+    if firsts.any(|first| first.apart < LEAST_APART) {
         notes.push(format!(
             "*: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it"
         ));
     }
+    let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
     let page = Page::main(title.clone()).text("t in kernel steps, in brackets 95 % intervals.");
-    let is_bounded = |line: &Line| line.times.firsts().iter().any(Option::is_some);
-    let page = match lines.len() > 1 && lines.iter().any(is_bounded) {
+    let page = match lines.len() > 1 && is_bounded {
         true => page.figure(steps_figure(run, title, lines)),
         false => page,
     };
-    page.table(2, header, rows).list(notes)
+    page.table(table).list(notes)
 }
 
 /// The steps that chains need, chain by chain.
@@ -405,16 +413,13 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
     let Some(last) = bounded.iter().filter_map(|line| line.times.below_01).max() else {
         return Page::default();
     };
-    let mut header = vec!["t".to_owned()];
-    header.extend(bounded.iter().map(|line| format!("{} lag={}", line.cell.method_words(), line.times.lag)));
-    let rows = half_decades(last.saturating_mul(4))
-        .into_iter()
-        .map(|t| {
-            let mut row = vec![t.to_string()];
-            row.extend(bounded.iter().map(|line| line.words(t)));
-            row
-        })
-        .collect();
+    let words = |line: &&Line| format!("{} lag={}", line.cell.method_words(), line.times.lag);
+    let header = std::iter::once("t".to_owned()).chain(bounded.iter().map(words));
+    let line = |t: u64| {
+        let bounds = bounded.iter().map(|line| line.words(t));
+        std::iter::once(t.to_string()).chain(bounds).collect()
+    };
+    let rows = half_decades(last.saturating_mul(4)).into_iter().map(line).collect();
     let title =
         format!("Bound on the total variation distance after t steps, {}", lines[0].cell.noise_words());
     let about = "Mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % \
@@ -431,7 +436,7 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
     Page::headed(title.clone())
         .text(about)
         .figure(figure(run, title, &bounded, truths, last))
-        .table(1, header, rows)
+        .table(Table::new(1, header, rows))
         .text(note)
 }
 
@@ -477,48 +482,40 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
 
 /// The chains' own distance to the exact law by level, under the smallest bound of their lags.
 fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page {
-    let mut below = Vec::new();
-    let mut times: Vec<u64> = rows.iter().map(|row| row.t).collect();
-    times.dedup();
-    let body = times
-        .iter()
-        .map(|&t| {
-            let smallest = same.iter().filter(|line| line.times.is_bounded()).min_by(|a, b| {
-                let [a, b] = [a, b].map(|line| line.bound(t));
-                a.mean.total_cmp(&b.mean).then(a.standard_error.total_cmp(&b.standard_error))
-            });
-            let levels: Vec<&MarginalRow> = rows.iter().filter(|row| row.t == t).collect();
-            if let Some(line) = smallest {
-                // What the floor explains, three standard errors of either side, and pairs so slow that none was
-                // seen, are no contradiction.
-                let excess = |row: &&MarginalRow| row.tv - row.floor - 3.0 * row.floor_sd;
-                let excess = levels.iter().map(excess).fold(0.0, f64::max);
-                let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
-                let bound = line.bound(t);
-                if bound.mean + 3.0 * bound.standard_error.max(0.0) + unseen < excess {
-                    below.push(t);
-                }
-            }
-            let mut line = vec![t.to_string()];
-            if !same.is_empty() {
-                line.push(smallest.map_or("-".into(), |line| line.words(t)));
-            }
-            for row in levels {
-                line.push(format!("{:.4} ({:.4})", row.tv, row.floor));
-                line.push(format!("{:.4} ({:.4})", row.l1, row.l1_floor));
-            }
-            line
+    let smallest = |t: u64| {
+        same.iter().filter(|line| line.times.is_bounded()).min_by(|a, b| {
+            let [a, b] = [a, b].map(|line| line.bound(t));
+            a.mean.total_cmp(&b.mean).then(a.standard_error.total_cmp(&b.standard_error))
         })
-        .collect();
-    let mut header = vec!["t".to_owned()];
-    if !same.is_empty() {
-        header.push("smallest bound".into());
-    }
-    let levels = rows.iter().take_while(|row| row.t == rows[0].t).count();
-    for level in 1..=levels {
+    };
+    let pivot = Pivot::of(rows.iter().map(|row| (row.t, row.level, row)));
+    let levels = pivot.across().len();
+    let head = |level: &u32| {
         let of = if levels > 1 { format!(" of level {level}") } else { String::new() };
-        header.extend([format!("worst entry{of}"), format!("L1 error{of}")]);
-    }
+        [format!("worst entry{of}"), format!("L1 error{of}")]
+    };
+    let distances = |row: &&MarginalRow| {
+        [format!("{:.4} ({:.4})", row.tv, row.floor), format!("{:.4} ({:.4})", row.l1, row.l1_floor)]
+    };
+    let bound = |t: u64| smallest(t).map_or("-".into(), |line| line.words(t));
+    let table = pivot.table(
+        ["t", "smallest bound"],
+        |&t| [t.to_string(), bound(t)],
+        head,
+        |_, level, line| line.get(level).map_or(["-", "-"].map(str::to_owned), distances),
+    );
+    let table = if same.is_empty() { table.without(1) } else { table };
+    let table = Table { keys: 1, ..table };
+    let below = |(&t, levels): (&u64, &BTreeMap<u32, &MarginalRow>)| {
+        let line = smallest(t)?;
+        // What the floor explains, three standard errors of either side, and pairs so slow that none was seen, are no
+        // contradiction.
+        let excess = levels.values().map(|row| row.tv - row.floor - 3.0 * row.floor_sd).fold(0.0, f64::max);
+        let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
+        let bound = line.bound(t);
+        (bound.mean + 3.0 * bound.standard_error.max(0.0) + unseen < excess).then_some(t)
+    };
+    let below: Vec<u64> = pivot.lines().filter_map(below).collect();
     let title = format!(
         "Distance to the exact law of {}, {}, over {} chains",
         cell.method_words(),
@@ -534,5 +531,5 @@ fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page 
     } else {
         format!("The bound lies BELOW the distance at t = {below:?}, by more than three standard errors.")
     };
-    Page::headed(title).text(about).table(1, header, body).text(verdict)
+    Page::headed(title).text(about).table(table).text(verdict)
 }

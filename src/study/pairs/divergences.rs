@@ -6,7 +6,7 @@ use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
 use crate::engine;
 use crate::grid::Cell;
-use crate::page::{Page, finite, with_error};
+use crate::page::{Page, Table, finite, with_error};
 use crate::rng::{TaskKey, stream};
 use crate::study::cells::CellRow;
 use crate::study::grid::COUPLED_STEPS;
@@ -186,6 +186,6 @@ fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) 
     }
     Page::headed(title)
         .text("The chains of a group share weights; mean ± standard error.")
-        .table(1, header, body)
+        .table(Table::new(1, header, body))
         .list(notes)
 }

@@ -9,10 +9,9 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::page::{Page, counted, finite, with_error};
+use crate::page::{Column, Page, Table, counted, distinct, finite, with_error};
 use crate::study::cells::CellRow;
 use crate::study::cells::expected;
-use crate::study::tell::groups::distinct;
 use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
@@ -182,7 +181,7 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
 }
 
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
-fn distances(run: &str, parts: &[Parts]) -> Page {
+fn distances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
     // A box needs comparable components.
     let comparable =
         |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
@@ -195,29 +194,26 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
     laws.dedup();
     let laws = laws.len();
     for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
-        let header = ["noise", "method", "mean over components", "whisker", "q1", "median", "q3", "whisker"];
-        let (mut names, mut marks) = (Vec::new(), Vec::new());
-        let body = parts
-            .iter()
-            .filter(|(_, rows)| comparable(rows))
-            .map(|(cell, rows)| {
-                let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
-                // The error of the mean over these very components: that of the releases.
-                let squares: f64 =
-                    rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
-                let mean: Moments = means.iter().copied().collect();
-                let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
-                let plot = BoxPlot::of(&mut means);
-                let mark = Mark::new(plot.median, names.len() as f64).within(plot.q1, plot.q3);
-                marks.push(Mark { whiskers: Some((plot.whisker_low, plot.whisker_high)), ..mark });
-                let law = if laws > 1 { format!("{}, ", cell.law.name()) } else { String::new() };
-                names.push(format!("{}, {law}epsilon {}", cell.method_words(), cell.epsilon));
-                let mut line = vec![cell.noise_words(), cell.method_words(), with_error(mean)];
-                let quantiles = [plot.whisker_low, plot.q1, plot.median, plot.q3, plot.whisker_high];
-                line.extend(quantiles.map(|x| format!("{x:.3}")));
-                line
-            })
-            .collect();
+        let boxed = |(cell, rows): &'a Parts<'a>| {
+            let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
+            // The error of the mean over these very components: that of the releases.
+            let squares: f64 = rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
+            let mean: Moments = means.iter().copied().collect();
+            let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
+            (*cell, mean, BoxPlot::of(&mut means))
+        };
+        type Boxed<'a> = (&'a CellRow, Estimate, BoxPlot);
+        let boxes: Vec<Boxed> = parts.iter().filter(|(_, rows)| comparable(rows)).map(boxed).collect();
+        let mark = |(place, (_, _, plot)): (usize, &Boxed)| {
+            let mark = Mark::new(plot.median, place as f64).within(plot.q1, plot.q3);
+            Mark { whiskers: Some((plot.whisker_low, plot.whisker_high)), ..mark }
+        };
+        let marks = boxes.iter().enumerate().map(mark).collect();
+        let name_of = |(cell, ..): &Boxed| {
+            let law = if laws > 1 { format!("{}, ", cell.law.name()) } else { String::new() };
+            format!("{}, {law}epsilon {}", cell.method_words(), cell.epsilon)
+        };
+        let names: Vec<String> = boxes.iter().map(name_of).collect();
         let rows = &parts[0].1;
         let title = format!(
             "{run}: {name} distance of a release to its table, over {} components of {} entries, {} releases each",
@@ -240,53 +236,66 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
                 series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
             }],
         };
-        page = page.and(Page::headed(title).figure(figure).table(2, header, body));
+        let of = |x: f64| format!("{x:.3}");
+        page = page.and(Page::headed(title).figure(figure).listed(
+            2,
+            &boxes,
+            &[
+                ("noise", &|(cell, ..)| cell.noise_words()),
+                ("method", &|(cell, ..)| cell.method_words()),
+                ("mean over components", &|(_, mean, _)| with_error(*mean)),
+                ("whisker", &|(.., plot)| of(plot.whisker_low)),
+                ("q1", &|(.., plot)| of(plot.q1)),
+                ("median", &|(.., plot)| of(plot.median)),
+                ("q3", &|(.., plot)| of(plot.q3)),
+                ("whisker", &|(.., plot)| of(plot.whisker_high)),
+            ],
+        ));
     }
     page
 }
 
 /// Mean squared errors beside their closed forms.
-fn variances(run: &str, parts: &[Parts]) -> Page {
+fn variances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
     let known = |cell: &CellRow, rows: &[ComponentRow]| {
         !cell.method.is_free() && rows.iter().any(|row| row.mse_expected.is_some())
     };
     let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
-    let mut header: Vec<&str> = vec!["noise", "method", "entries", "variance", "closed form", "z"];
-    if two {
-        header.extend(["KS distance", "5 % limit", "epsilon attained"]);
-    }
-    let mut body = Vec::new();
-    for (cell, rows) in parts.iter().filter(|(cell, rows)| known(cell, rows)) {
-        for row in rows {
-            let Some(expected) = row.mse_expected else { continue };
+    type Row<'a> = (&'a CellRow, &'a ComponentRow, f64);
+    let dash = |words: Option<String>| words.unwrap_or_else(|| "-".into());
+    let columns: &[Column<Row>] = &[
+        ("noise", &|(cell, ..)| cell.noise_words()),
+        ("method", &|(cell, ..)| cell.method_words()),
+        ("entries", &|(_, row, _)| row.entries.to_string()),
+        ("variance", &|(_, row, _)| with_error(row.mse())),
+        ("closed form", &|(.., expected)| format!("{expected:.6}")),
+        ("z", &|(_, row, expected)| {
             let z = (row.mse - expected) / row.mse().standard_error;
-            let mut line = vec![
-                cell.noise_words(),
-                cell.method_words(),
-                row.entries.to_string(),
-                with_error(row.mse()),
-                format!("{expected:.6}"),
-                if z.is_finite() { format!("{z:+.2}") } else { "-".into() },
-            ];
-            if two {
-                // Massart's bound on the distance of a right sample.
-                let limit = (libm::log(40.0) / (2.0 * row.draws.min(KEPT as u64) as f64)).sqrt();
-                line.push(row.ks.map_or("-".into(), |ks| format!("{ks:.5}")));
-                line.push(row.ks.map_or("-".into(), |_| format!("{limit:.5}")));
-                line.push(row.epsilon_attained.map_or("-".into(), |epsilon| format!("{epsilon:.6}")));
-            }
-            body.push(line);
-        }
-    }
-    if body.is_empty() {
+            dash(z.is_finite().then(|| format!("{z:+.2}")))
+        }),
+        ("KS distance", &|(_, row, _)| dash(row.ks.map(|ks| format!("{ks:.5}")))),
+        // Massart's bound on the distance of a right sample.
+        ("5 % limit", &|(_, row, _)| {
+            let limit = (libm::log(40.0) / (2.0 * row.draws.min(KEPT as u64) as f64)).sqrt();
+            dash(row.ks.map(|_| format!("{limit:.5}")))
+        }),
+        ("epsilon attained", &|(_, row, _)| {
+            dash(row.epsilon_attained.map(|epsilon| format!("{epsilon:.6}")))
+        }),
+    ];
+    let shown = || parts.iter().filter(|(cell, rows)| known(cell, rows));
+    let all =
+        |(cell, rows): &'a Parts<'a>| rows.iter().filter_map(|row| Some((*cell, row, row.mse_expected?)));
+    let rows: Vec<Row> = shown().flat_map(all).collect();
+    if rows.is_empty() {
         return Page::default();
     }
     let title = format!("{run}: variance of the noise of an entry by component, against its closed form");
     let sizes = distinct(parts.iter().flat_map(|(_, rows)| rows).map(|row| row.entries as f64));
     let page = Page::headed(title.clone());
-    let known: Vec<&Parts> = parts.iter().filter(|(cell, rows)| known(cell, rows)).collect();
+    let known: Vec<&Parts> = shown().collect();
     let page = if sizes.len() > 2 { page.figure(variance_figure(run, title, &known)) } else { page };
-    page.table(3, header, body)
+    page.listed(3, &rows, if two { columns } else { &columns[..6] })
 }
 
 /// Variances against the size of a component, and their closed forms.
@@ -342,5 +351,5 @@ fn ratios(run: &str, parts: &[Parts]) -> Page {
     }
     let header = ["noise", "entries", "conditioning / least squares", "closed form", "z"];
     let title = format!("{run}: ratio of the variances of conditioning and imaging, by component");
-    Page::headed(title).table(2, header, body)
+    Page::headed(title).table(Table::new(2, header, body))
 }

@@ -10,7 +10,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
-use crate::page::{Page, finite, number, with_error};
+use crate::page::{Column, Page, Table, finite, number, with_error};
 use crate::store::BESIDE;
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, Records};
@@ -249,38 +249,25 @@ fn printed(counts: &[i64]) -> Vec<usize> {
 
 fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
     let chains = rows.iter().any(|row| row.rhat.is_some());
-    let mut header: Vec<&str> = vec![
-        "entry", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
-    ];
-    if chains {
-        header.extend(["ess", "R-hat"]);
-    }
-    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.2}") };
-    let body = printed(&counts)
-        .into_iter()
-        .map(|i| {
-            let row = &rows[i];
-            let mut line = vec![
-                row.name.clone(),
-                row.count.to_string(),
-                short(row.first),
-                with_error(row.estimate()),
-                row.sd.map_or("-".into(), |sd| format!("{sd:.3}")),
-                short(row.whisker_low),
-                short(row.q1),
-                short(row.median),
-                short(row.q3),
-                short(row.whisker_high),
-                number(row.negative),
-            ];
-            if chains {
-                line.push(row.ess.map_or("-".into(), |x| format!("{x:.0}")));
-                line.push(row.rhat.map_or("-".into(), |x| format!("{x:.4}")));
-            }
-            line
-        })
-        .collect();
+    let columns: &[Column<&EntryRow>] = &[
+        ("entry", &|row| row.name.clone()),
+        ("count", &|row| row.count.to_string()),
+        ("one draw", &|row| short(row.first)),
+        ("mean", &|row| with_error(row.estimate())),
+        ("sd", &|row| row.sd.map_or("-".into(), |sd| format!("{sd:.3}"))),
+        ("whisker", &|row| short(row.whisker_low)),
+        ("q1", &|row| short(row.q1)),
+        ("median", &|row| short(row.median)),
+        ("q3", &|row| short(row.q3)),
+        ("whisker", &|row| short(row.whisker_high)),
+        ("negative", &|row| number(row.negative)),
+        ("ess", &|row| row.ess.map_or("-".into(), |x| format!("{x:.0}"))),
+        ("R-hat", &|row| row.rhat.map_or("-".into(), |x| format!("{x:.4}"))),
+    ];
+    let columns = if chains { columns } else { &columns[..columns.len() - 2] };
+    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
+    let shown: Vec<&EntryRow> = printed(&counts).into_iter().map(|i| &rows[i]).collect();
     let some = if rows.len() > FULL {
         format!("; {SOME} of {} entries by increasing count, all of them in the CSV", rows.len())
     } else {
@@ -305,15 +292,12 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         let most = rhats.iter().copied().fold(0.0, f64::max);
         note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
-    Page::headed(title).figure(figure(run, cell, rows)).table(1, header, body).text(note)
+    Page::headed(title).figure(figure(run, cell, &shown)).listed(1, &shown, columns).text(note)
 }
 
 /// Box plots of the errors, entry by entry.
-fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
-    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
-    let shown = printed(&counts);
-    let mark = |(place, &i): (usize, &usize)| {
-        let row = &rows[i];
+fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
+    let mark = |(place, row): (usize, &&EntryRow)| {
         let mark = Mark::new(row.median, place as f64).within(row.q1, row.q3);
         Mark { whiskers: Some((row.whisker_low, row.whisker_high)), ..mark }
     };
@@ -331,9 +315,7 @@ fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
         x: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
         y: Axis {
             label: String::new(),
-            scale: Scale::Names(
-                shown.iter().map(|&i| format!("{} ({})", rows[i].name, rows[i].count)).collect(),
-            ),
+            scale: Scale::Names(shown.iter().map(|row| format!("{} ({})", row.name, row.count)).collect()),
         },
         panels: vec![Panel {
             title: String::new(),
@@ -406,7 +388,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
     }
     let title = format!("{}, beside: {}", run.name, first.note);
     let figure = beside_figure(&run.name, title.clone(), &ours, error);
-    Ok(Page::headed(title).figure(figure).table(1, header, body).list(notes))
+    Ok(Page::headed(title).figure(figure).table(Table::new(1, header, body)).list(notes))
 }
 
 /// Entries in a figure at most; of more some, spread evenly over increasing counts.

@@ -5,7 +5,7 @@ use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, with_error};
+use crate::page::{Column, Page, Table, with_error};
 use crate::store::BESIDE;
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, PAGES, Records};
@@ -119,7 +119,7 @@ fn estimate(mean: f64, standard_error: Option<f64>) -> String {
 }
 
 /// One query of one cell.
-fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&Shown>) -> Page {
+fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&'a Shown>) -> Page {
     let title = format!(
         "{run}, query {}: {} groups by {}, {}, {}, {} replicates",
         query.query,
@@ -129,16 +129,13 @@ fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Op
         cell.noise_words(),
         rows.first().map_or(0, |row| row.replicates)
     );
-    let header = ["count", "groups", "bias", "MAE", "RMSE"];
-    let body = rows.iter().map(|row| {
-        vec![
-            row.size.clone(),
-            row.groups.to_string(),
-            estimate(row.mean, row.mean_se),
-            estimate(row.mae, row.mae_se),
-            estimate(row.rmse, row.rmse_se),
-        ]
-    });
+    let columns: &[Column<&SizeRow>] = &[
+        ("count", &|row| row.size.clone()),
+        ("groups", &|row| row.groups.to_string()),
+        ("bias", &|row| estimate(row.mean, row.mean_se)),
+        ("MAE", &|row| estimate(row.mae, row.mae_se)),
+        ("RMSE", &|row| estimate(row.rmse, row.rmse_se)),
+    ];
     let held = |row: &&SizeRow| {
         let coverage = estimate(row.coverage?, row.coverage_se);
         let stated = match row.stated_by.as_deref() {
@@ -148,21 +145,21 @@ fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Op
         Some(format!("counts {}: {stated} hold {coverage} of them", row.size))
     };
     let held = rows.iter().filter_map(held).collect();
-    let page = Page::headed(title).table(1, header, body.collect()).list(held);
+    let page = Page::headed(title).listed(1, rows, columns).list(held);
     let Some(shown) = shown.filter(|_| query.groups > 1) else { return page };
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
-    let body = KINDS.iter().zip(&shown.kinds).flat_map(|(kind, rows)| {
-        rows.iter().enumerate().map(move |(i, row)| {
-            vec![
-                if i == 0 { (*kind).to_owned() } else { String::new() },
-                trimmed(&row.name),
-                row.count.to_string(),
-                estimate(row.mean, row.mean_se),
-                short(row.rmse),
-            ]
-        })
-    });
-    page.table(2, ["", "group", "count", "bias", "RMSE"], body.collect())
+    let kind = |(kind, rows): (&'static str, &'a Vec<AnswerRow>)| {
+        rows.iter().enumerate().map(move |(i, row)| (if i == 0 { kind } else { "" }, row))
+    };
+    let rows: Vec<(&str, &AnswerRow)> = KINDS.into_iter().zip(&shown.kinds).flat_map(kind).collect();
+    let columns: &[Column<(&str, &AnswerRow)>] = &[
+        ("", &|(kind, _)| (*kind).to_owned()),
+        ("group", &|(_, row)| trimmed(&row.name)),
+        ("count", &|(_, row)| row.count.to_string()),
+        ("bias", &|(_, row)| estimate(row.mean, row.mean_se)),
+        ("RMSE", &|(_, row)| short(row.rmse)),
+    ];
+    page.listed(2, &rows, columns)
 }
 
 /// A name of at most [`LETTERS`] letters: of a longer one its end, which tells groups of one parent apart.
@@ -214,7 +211,7 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
         }
         let note = by_name.values().next().map_or("", |row| row.note.as_str());
         let title = format!("{}, query {}, by size of the count, beside: {note}", run.name, query.query);
-        page = page.and(Page::headed(title).table(2, header, body).text(
+        page = page.and(Page::headed(title).table(Table::new(2, header, body)).text(
             "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours \
              is the mean error of the same groups over all replicates.",
         ));
