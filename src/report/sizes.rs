@@ -31,7 +31,7 @@ pub(super) fn page(runs: &[&Named]) -> Page {
 }
 
 /// Seconds of all processes of a run.
-fn seconds(manifest: &Manifest) -> f64 {
+pub(super) fn seconds(manifest: &Manifest) -> f64 {
     manifest.process.seconds + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>()
 }
 
