@@ -26,7 +26,7 @@ struct Point {
 impl Point {
     /// Mean absolute error of a count.
     fn error(&self) -> Estimate {
-        Estimate::new(self.level.l1_per_node, self.level.l1_per_node_se)
+        self.level.l1_per_node
     }
 }
 

@@ -6,7 +6,7 @@ use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Column, Page, Pivot, Table, finite, grouped, number, with_error};
+use crate::page::{Column, Page, Pivot, Table, grouped, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
 use crate::study::cells::CellRow;
@@ -43,9 +43,7 @@ table! {
         /// the largest tau - L of a pair that met
         longest: Option<u64>, "kernel steps";
         /// mean share of the steps that changed a state
-        moves: f64;
-        /// its standard error
-        moves_se: Option<f64>;
+        moves: Estimate, error moves_se;
         /// the first t at which the bound on the total variation distance is at most 0.1; null without a bound
         below_10: Option<u64>, "kernel steps";
         /// its interval
@@ -90,17 +88,15 @@ table! {
         t: u64, "kernel steps";
         /// mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t
         /// steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short
-        bound: Option<f64>, "probability";
-        /// its standard error
-        bound_se: Option<f64>, "probability";
+        bound: Option<Estimate>, "probability", error bound_se;
         /// its 2.5 % quantile by the bootstrap over pairs
         bound_low: Option<f64>, "probability";
         /// its upper limit at 95 %, one-sided, as `bound_high` of `certificates.parquet`, for this lag alone
         bound_high: Option<f64>, "probability";
         /// `(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta
-        delta_sampling: Option<f64>;
-        /// its standard error; null where it is 1
-        delta_sampling_se: Option<f64>;
+        delta_sampling: Option<Estimate>, error delta_sampling_se {
+            /// its standard error; null where it is 1
+        };
         /// the same of `bound_high`; null where that is
         delta_sampling_high: Option<f64>;
     }
@@ -114,10 +110,6 @@ struct First {
 }
 
 impl TimesRow {
-    fn moves(&self) -> Estimate {
-        Estimate::new(self.moves, self.moves_se)
-    }
-
     fn is_bounded(&self) -> bool {
         self.below_1.is_some()
     }
@@ -167,7 +159,6 @@ pub(super) fn rows<R: Rng + ?Sized>(
     };
     let firsts = LEVELS.map(|level| bounded.then(|| times.first_below(level)));
     let apart = firsts.map(|t| t.map(|t| times.apart(t)));
-    let moves = moved.estimate();
     let (median_low, median_high) = steps(0);
     let [first_10, first_1, first_01] = [steps(1), steps(2), steps(3)];
     let summary = TimesRow {
@@ -179,8 +170,7 @@ pub(super) fn rows<R: Rng + ?Sized>(
         median_low,
         median_high,
         longest: times.longest(),
-        moves: moves.mean,
-        moves_se: finite(moves.standard_error),
+        moves: moved.estimate(),
         below_10: firsts[0],
         below_10_low: first_10.0,
         below_10_high: first_10.1,
@@ -201,7 +191,7 @@ pub(super) fn rows<R: Rng + ?Sized>(
         let delta = bound.and_then(|b| epsilon.map(|epsilon| sampling_delta(epsilon, b.mean)));
         // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
         let factor = epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));
-        let bound_se = bound.and_then(|b| finite(b.standard_error));
+        let delta_se = bound.zip(factor).map(|(bound, factor)| bound.standard_error * factor);
         BoundRow {
             cell,
             lag,
@@ -209,12 +199,10 @@ pub(super) fn rows<R: Rng + ?Sized>(
             censored: times.censored(),
             apart: times.apart(t),
             t,
-            bound: bound.map(|b| b.mean),
-            bound_se,
+            bound,
             bound_low: interval.map(|(low, _)| low),
             bound_high,
-            delta_sampling: delta,
-            delta_sampling_se: bound_se.zip(factor).map(|(error, factor)| error * factor),
+            delta_sampling: delta.map(|delta| Estimate::new(delta, delta_se)),
             delta_sampling_high: bound_high
                 .and_then(|high| epsilon.map(|epsilon| sampling_delta(epsilon, high))),
         }
@@ -275,8 +263,8 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     let kernels = kernels(&times);
     let mut bounds: HashMap<Key, HashMap<u64, Estimate>> = HashMap::new();
     run.run.each(|row: BoundRow| {
-        if let Some(mean) = row.bound {
-            bounds.entry(row.cell).or_default().insert(row.t, Estimate::new(mean, row.bound_se));
+        if let Some(bound) = row.bound {
+            bounds.entry(row.cell).or_default().insert(row.t, bound);
         }
         Ok(())
     })?;
@@ -349,7 +337,7 @@ fn summary<'a>(run: &str, lines: &[Line], failed: impl Iterator<Item = &'a CellR
             within(or_more(line, median), median_low.zip(median_high))
         }),
         ("max τ-L", &|line| or_more(line, longest(line))),
-        ("moves / step", &|line| with_error(line.times.moves())),
+        ("moves / step", &|line| with_error(line.times.moves)),
         (&heads[0], &|line| first(line, 0)),
         (&heads[1], &|line| first(line, 1)),
         (&heads[2], &|line| first(line, 2)),

@@ -6,7 +6,7 @@ use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
-use crate::page::{Page, finite, grouped, with_error};
+use crate::page::{Page, grouped, with_error};
 use crate::store::Run;
 use crate::study::cells::{CellRow, Convergence};
 use crate::study::tell::published::{self, Published};
@@ -27,9 +27,7 @@ table! {
         /// of each
         steps: u64, "kernel steps";
         /// mean share of the steps that changed the state
-        acceptance: f64;
-        /// its standard error
-        acceptance_se: Option<f64>;
+        acceptance: Estimate, error acceptance_se;
         /// chains whose traces were kept: the first 8; what follows is taken over them together, and null for fewer
         /// than 2 or where nothing varies
         traces: u64;
@@ -38,9 +36,9 @@ table! {
         /// rank-normalised split R-hat (Vehtari et al. 2021)
         rhat: Option<f64>;
         /// effective sample size of the bulk, chains that disagree included
-        ess_bulk: Option<f64>, "records";
-        /// its standard error: jackknife over the chains
-        ess_bulk_se: Option<f64>, "records";
+        ess_bulk: Option<Estimate>, "records", error ess_bulk_se {
+            /// its standard error: jackknife over the chains
+        };
         /// effective sample size of the tails (5 % and 95 %)
         ess_tail: Option<f64>, "records";
     }
@@ -85,20 +83,17 @@ impl Chains {
             let traces: Vec<&[f64]> =
                 self.traces.iter().map(|chain| chain.get(i).map_or(&[][..], |trace| trace)).collect();
             let mixing = Mixing::of(&traces);
-            let bulk_se =
-                mixing.and_then(|_| finite(jackknife(&traces, |some| bulk_ess(some).unwrap_or(f64::NAN))));
+            let bulk_se = || jackknife(&traces, |some| bulk_ess(some).unwrap_or(f64::NAN));
             MixingRow {
                 cell,
                 level: i as u32 + 1,
                 chains: level.acceptance.count(),
                 steps: level.steps,
-                acceptance: level.acceptance.mean(),
-                acceptance_se: finite(level.acceptance.estimate().standard_error),
+                acceptance: level.acceptance.estimate(),
                 traces: traces.len() as u64,
                 records: traces.first().map_or(0, |trace| trace.len() as u64),
                 rhat: mixing.map(|mixing| mixing.rhat),
-                ess_bulk: mixing.map(|mixing| mixing.bulk),
-                ess_bulk_se: bulk_se,
+                ess_bulk: mixing.map(|mixing| Estimate { mean: mixing.bulk, standard_error: bulk_se() }),
                 ess_tail: mixing.map(|mixing| mixing.tail),
             }
         };
@@ -107,13 +102,8 @@ impl Chains {
 }
 
 impl MixingRow {
-    /// Moves per step.
-    fn moves(&self) -> Estimate {
-        Estimate::new(self.acceptance, self.acceptance_se)
-    }
-
     fn mixing(&self) -> Option<Mixing> {
-        let (rhat, bulk, tail) = (self.rhat?, self.ess_bulk?, self.ess_tail?);
+        let (rhat, bulk, tail) = (self.rhat?, self.ess_bulk?.mean, self.ess_tail?);
         Some(Mixing { rhat, bulk, tail })
     }
 }
@@ -264,11 +254,10 @@ impl Told<'_> {
     /// Of the level where it is smallest, with its standard error if that is known.
     fn bulk(&self) -> String {
         self.words(|levels| {
-            let known = levels.iter().filter(|level| level.ess_bulk.is_some());
-            let worst =
-                known.min_by(|a, b| a.ess_bulk.partial_cmp(&b.ess_bulk).unwrap_or(std::cmp::Ordering::Equal));
-            let (ess, error) = (worst?.ess_bulk?, worst?.ess_bulk_se);
-            Some(error.map_or(format!("{ess:.0}"), |_| with_error(Estimate::new(ess, error))))
+            let all = levels.iter().filter_map(|level| level.ess_bulk);
+            let ess = all.min_by(|a, b| a.mean.partial_cmp(&b.mean).unwrap_or(std::cmp::Ordering::Equal))?;
+            let is_known = ess.standard_error.is_finite();
+            Some(if is_known { with_error(ess) } else { format!("{:.0}", ess.mean) })
         })
     }
 
@@ -312,7 +301,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
             ("method", &|told| told.cell.method_name()),
             ("options", &|told| told.cell.options_words()),
             ("chains", &Told::chains),
-            ("moves / step", &|told| told.words(|levels| Some(with_error(levels[0].moves())))),
+            ("moves / step", &|told| told.words(|levels| Some(with_error(levels[0].acceptance)))),
             ("bulk ESS", &Told::bulk),
             ("tail ESS", &|told| told.words(|levels| Some(format!("{:.0}", tail(levels)?)))),
             ("max R-hat", &|told| told.words(|levels| Some(format!("{:.3}", rhat(levels)?)))),
@@ -354,7 +343,7 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
     let mut all = Vec::new();
     for (cell, levels) in &cells {
         let Some(first) = levels.first() else { continue };
-        let share = first.moves();
+        let share = first.acceptance;
         for (option, value, others) in numbers(&cell.options) {
             all.push(One { option, value, others: (cell.method.name().to_owned(), others), cell, share });
         }

@@ -9,7 +9,7 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::page::{Column, Page, Table, counted, distinct, finite, with_error};
+use crate::page::{Column, Page, Table, counted, distinct, with_error};
 use crate::study::cells::CellRow;
 use crate::study::cells::expected;
 use crate::study::tell::records::Named;
@@ -32,17 +32,11 @@ table! {
         /// releases
         draws: u64;
         /// mean over the releases of the sum of absolute errors over the component
-        l1: f64, "counts";
-        /// its standard error
-        l1_se: Option<f64>, "counts";
+        l1: Estimate, "counts", error l1_se;
         /// mean of the root of the sum of squared errors
-        l2: f64, "counts";
-        /// its standard error
-        l2_se: Option<f64>, "counts";
+        l2: Estimate, "counts", error l2_se;
         /// mean of the squared errors of its entries
-        mse: f64, "counts²";
-        /// its standard error
-        mse_se: Option<f64>, "counts²";
+        mse: Estimate, "counts²", error mse_se;
         /// the same in closed form (`congenial::closed_form::variance`)
         mse_expected: Option<f64>, "counts²";
         /// one total of two entries, or of three by conditioning, Laplace noise: largest distance of the first entry's
@@ -122,12 +116,9 @@ impl Components {
                 entries: entries.len() as u64,
                 first: table.names[entries[0] as usize].to_owned(),
                 draws: sums[0].count(),
-                l1: l1.mean,
-                l1_se: finite(l1.standard_error),
-                l2: l2.mean,
-                l2_se: finite(l2.standard_error),
-                mse: mse.mean,
-                mse_se: finite(mse.standard_error),
+                l1,
+                l2,
+                mse,
                 mse_expected: expected::variance(cell, table, part, *rank),
                 ks: law.map(|law| distance(&law, &mut first)),
                 epsilon_attained: law.map(|law| law.epsilon()),
@@ -158,20 +149,6 @@ fn distance(law: &EntryOfTotal, values: &mut [f64]) -> f64 {
     })
 }
 
-impl ComponentRow {
-    fn l1(&self) -> Estimate {
-        Estimate::new(self.l1, self.l1_se)
-    }
-
-    fn l2(&self) -> Estimate {
-        Estimate::new(self.l2, self.l2_se)
-    }
-
-    fn mse(&self) -> Estimate {
-        Estimate::new(self.mse, self.mse_se)
-    }
-}
-
 type Parts<'a> = (&'a CellRow, Vec<ComponentRow>);
 
 pub(super) fn pages(run: &Named) -> Result<Page> {
@@ -193,7 +170,7 @@ fn distances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
     laws.sort_unstable();
     laws.dedup();
     let laws = laws.len();
-    for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
+    for (name, of) in [("L1", (|row| row.l1) as fn(&ComponentRow) -> Estimate), ("L2", |row| row.l2)] {
         let boxed = |(cell, rows): &'a Parts<'a>| {
             let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
             // The error of the mean over these very components: that of the releases.
@@ -267,10 +244,10 @@ fn variances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
         ("noise", &|(cell, ..)| cell.noise_words()),
         ("method", &|(cell, ..)| cell.method_words()),
         ("entries", &|(_, row, _)| row.entries.to_string()),
-        ("variance", &|(_, row, _)| with_error(row.mse())),
+        ("variance", &|(_, row, _)| with_error(row.mse)),
         ("closed form", &|(.., expected)| format!("{expected:.6}")),
         ("z", &|(_, row, expected)| {
-            let z = (row.mse - expected) / row.mse().standard_error;
+            let z = (row.mse.mean - expected) / row.mse.standard_error;
             dash(z.is_finite().then(|| format!("{z:+.2}")))
         }),
         ("KS distance", &|(_, row, _)| dash(row.ks.map(|ks| format!("{ks:.5}")))),
@@ -303,7 +280,7 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
     let series = parts.iter().flat_map(|(cell, rows)| {
         let mut rows: Vec<&ComponentRow> = rows.iter().filter(|row| row.mse_expected.is_some()).collect();
         rows.sort_by_key(|row| row.entries);
-        let drawn = |row: &&ComponentRow| Mark::new(row.entries as f64, row.mse).estimated(row.mse());
+        let drawn = |row: &&ComponentRow| Mark::new(row.entries as f64, row.mse.mean).estimated(row.mse);
         let exact = |row: &&ComponentRow| Some(Mark::new(row.entries as f64, row.mse_expected?));
         let of = |name, kind, marks| Series { name, kind, marks };
         [
@@ -333,8 +310,9 @@ fn ratios(run: &str, parts: &[Parts]) -> Page {
         let same = |other: &CellRow| squares(other.method) && noise(other) == noise(cell);
         let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };
         for (a, b) in rows.iter().zip(imaged) {
-            let ratio = a.mse / b.mse;
-            let relative = libm::hypot(a.mse().standard_error / a.mse, b.mse().standard_error / b.mse);
+            let ratio = a.mse.mean / b.mse.mean;
+            let relative = |row: &ComponentRow| row.mse.standard_error / row.mse.mean;
+            let relative = libm::hypot(relative(a), relative(b));
             let expected = a.mse_expected.zip(b.mse_expected).map(|(a, b)| a / b);
             let z = expected.map(|expected| (ratio - expected) / (ratio * relative));
             body.push(vec![

@@ -38,10 +38,10 @@ table! {
         /// the error in the first of them: one realisation
         first: f64, "counts";
         /// mean error
-        mean: f64, "counts";
-        /// `sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective
-        /// sample size S for the mean
-        mean_se: Option<f64>, "counts";
+        mean: Estimate, "counts", error mean_se {
+            /// `sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective
+            /// sample size S for the mean
+        };
         /// standard deviation of the error; null for one draw
         sd: Option<f64>, "counts";
         /// mean absolute error
@@ -63,9 +63,9 @@ table! {
         negative: f64;
         /// effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing
         /// varies
-        ess: Option<f64>, "draws";
-        /// its standard error: jackknife over the chains, in at most 8 groups
-        ess_se: Option<f64>, "draws";
+        ess: Option<Estimate>, "draws", error ess_se {
+            /// its standard error: jackknife over the chains, in at most 8 groups
+        };
         /// effective sample size of their tails (5 % and 95 %)
         ess_tail: Option<f64>, "draws";
         /// rank-normalised split R-hat over the recorded chains
@@ -150,8 +150,10 @@ impl Entries {
                 count: table.counts[i],
                 draws: draws as u64,
                 first: sum.first,
-                mean: sum.moments.mean(),
-                mean_se: mean_size.and_then(|size| finite(sum.moments.deviation() / libm::sqrt(size))),
+                mean: Estimate::new(
+                    sum.moments.mean(),
+                    mean_size.map(|size| sum.moments.deviation() / libm::sqrt(size)),
+                ),
                 sd: finite(sum.moments.deviation()),
                 mean_absolute: sum.absolute / n,
                 whisker_low: plot.whisker_low,
@@ -161,8 +163,7 @@ impl Entries {
                 q3: plot.q3,
                 whisker_high: plot.whisker_high,
                 negative: sum.negative as f64 / n,
-                ess: mixing.map(|mixing| mixing.bulk),
-                ess_se: recorded.and_then(|recorded| finite(recorded.bulk_se)),
+                ess: mixing.map(|mixing| Estimate::new(mixing.bulk, recorded.map(|chains| chains.bulk_se))),
                 ess_tail: mixing.map(|mixing| mixing.tail),
                 rhat: mixing.map(|mixing| mixing.rhat),
             }
@@ -218,12 +219,8 @@ const SOME: usize = 11;
 impl EntryRow {
     /// What its recorded chains tell of their convergence.
     pub(super) fn mixing(&self) -> Option<Mixing> {
-        let (rhat, bulk, tail) = (self.rhat?, self.ess?, self.ess_tail?);
+        let (rhat, bulk, tail) = (self.rhat?, self.ess?.mean, self.ess_tail?);
         Some(Mixing { rhat, bulk, tail })
-    }
-
-    fn estimate(&self) -> Estimate {
-        Estimate::new(self.mean, self.mean_se)
     }
 }
 
@@ -254,7 +251,7 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         ("entry", &|row| row.name.clone()),
         ("count", &|row| row.count.to_string()),
         ("one draw", &|row| short(row.first)),
-        ("mean", &|row| with_error(row.estimate())),
+        ("mean", &|row| with_error(row.mean)),
         ("sd", &|row| row.sd.map_or("-".into(), |sd| format!("{sd:.3}"))),
         ("whisker", &|row| short(row.whisker_low)),
         ("q1", &|row| short(row.q1)),
@@ -262,7 +259,7 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         ("q3", &|row| short(row.q3)),
         ("whisker", &|row| short(row.whisker_high)),
         ("negative", &|row| number(row.negative)),
-        ("ess", &|row| row.ess.map_or("-".into(), |x| format!("{x:.0}"))),
+        ("ess", &|row| row.ess.map_or("-".into(), |ess| format!("{:.0}", ess.mean))),
         ("R-hat", &|row| row.rhat.map_or("-".into(), |x| format!("{x:.4}"))),
     ];
     let columns = if chains { columns } else { &columns[..columns.len() - 2] };
@@ -279,7 +276,10 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         cell.noise_words(),
         rows.first().map_or(0, |row| row.draws)
     );
-    let z = |row: &EntryRow| row.mean_se.filter(|se| *se > 0.0).map(|se| (row.mean / se).abs());
+    let z = |row: &EntryRow| {
+        let Estimate { mean, standard_error } = row.mean;
+        (standard_error > 0.0).then(|| (mean / standard_error).abs())
+    };
     let worst = rows.iter().filter_map(z).fold(0.0, f64::max);
     let negative = rows.iter().filter(|row| row.negative > 0.0).count();
     let mut note = format!(
@@ -356,7 +356,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
             let name = &entries[i].name;
             let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
             row.extend(ours.iter().map(|(_, rows)| match rows.get(i) {
-                Some(row) => format!("{} [{}, {}]", with_error(row.estimate()), short(row.q1), short(row.q3)),
+                Some(row) => format!("{} [{}, {}]", with_error(row.mean), short(row.q1), short(row.q3)),
                 None => "-".into(),
             }));
             row
@@ -374,7 +374,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
         1.0 / (n - 1.0).max(1.0).sqrt()
     )];
     for (cell, rows) in &ours {
-        let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
+        let means: Vec<f64> = rows.iter().map(|row| row.mean.mean).collect();
         notes.push(format!(
             "{}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}",
             cell.method_words(),
@@ -418,7 +418,7 @@ fn beside_figure(
     });
     let own = ours.iter().take(METHODS).map(|(cell, entries)| {
         series(cell.method_words(), entries, &|row| {
-            Mark::new(row.count as f64, row.mean).within(row.q1, row.q3)
+            Mark::new(row.count as f64, row.mean.mean).within(row.q1, row.q3)
         })
     });
     Figure {

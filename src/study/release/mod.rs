@@ -236,7 +236,7 @@ impl Study for Release {
             // A bias is small beside the error of a count.
             let mut units: HashMap<(Key, u32), f64> = HashMap::new();
             run.each(|row: LevelRow| {
-                units.insert((row.cell, row.level), row.l1_per_node);
+                units.insert((row.cell, row.level), row.l1_per_node.mean);
                 Ok(())
             })?;
             run.each(|row: ErrorRow| {

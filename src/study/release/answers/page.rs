@@ -31,8 +31,11 @@ const KINDS: [&str; 3] = ["largest", "smallest", "worst"];
 
 impl Shown {
     fn push(&mut self, row: &AnswerRow) {
-        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] =
-            [|a, b| b.count.cmp(&a.count), |a, b| a.count.cmp(&b.count), |a, b| b.rmse.total_cmp(&a.rmse)];
+        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] = [
+            |a, b| b.count.cmp(&a.count),
+            |a, b| a.count.cmp(&b.count),
+            |a, b| b.rmse.mean.total_cmp(&a.rmse.mean),
+        ];
         for (rows, order) in self.kinds.iter_mut().zip(orders) {
             // Of equal ones the first stays first.
             let place = rows.partition_point(|other| order(other, row) != Ordering::Greater);
@@ -82,9 +85,9 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let mark = |row: &SizeRow| {
             let place = sizes.iter().position(|size| *size == row.size)?;
-            let half = 1.96 * row.mean_se.unwrap_or(f64::NAN);
-            let mark = Mark::new(row.mean, place as f64);
-            Some(if half > 0.0 { mark.within(row.mean - half, row.mean + half) } else { mark })
+            let Estimate { mean, standard_error } = row.mean;
+            let (mark, half) = (Mark::new(mean, place as f64), 1.96 * standard_error);
+            Some(if half > 0.0 { mark.within(mean - half, mean + half) } else { mark })
         };
         let rows = rows.iter().filter(|row| row.query == query.query);
         Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
@@ -114,10 +117,6 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
     })
 }
 
-fn estimate(mean: f64, standard_error: Option<f64>) -> String {
-    with_error(Estimate::new(mean, standard_error))
-}
-
 /// One query of one cell.
 fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&'a Shown>) -> Page {
     let title = format!(
@@ -132,12 +131,12 @@ fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown
     let columns: &[Column<&SizeRow>] = &[
         ("count", &|row| row.size.clone()),
         ("groups", &|row| row.groups.to_string()),
-        ("bias", &|row| estimate(row.mean, row.mean_se)),
-        ("MAE", &|row| estimate(row.mae, row.mae_se)),
-        ("RMSE", &|row| estimate(row.rmse, row.rmse_se)),
+        ("bias", &|row| with_error(row.mean)),
+        ("MAE", &|row| with_error(row.mae)),
+        ("RMSE", &|row| with_error(row.rmse)),
     ];
     let held = |row: &&SizeRow| {
-        let coverage = estimate(row.coverage?, row.coverage_se);
+        let coverage = with_error(Estimate::new(row.coverage?, row.coverage_se));
         let stated = match row.stated_by.as_deref() {
             Some("normal") => "the 95 % intervals that are stated as if errors were normal",
             _ => "the stated 95 % intervals",
@@ -156,8 +155,8 @@ fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown
         ("", &|(kind, _)| (*kind).to_owned()),
         ("group", &|(_, row)| trimmed(&row.name)),
         ("count", &|(_, row)| row.count.to_string()),
-        ("bias", &|(_, row)| estimate(row.mean, row.mean_se)),
-        ("RMSE", &|(_, row)| short(row.rmse)),
+        ("bias", &|(_, row)| with_error(row.mean)),
+        ("RMSE", &|(_, row)| short(row.rmse.mean)),
     ];
     page.listed(2, &rows, columns)
 }
@@ -188,7 +187,7 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
                 let error = other.released as f64 - other.confidential as f64;
                 of_theirs.entry(row.query).or_default()[place].push(error);
             }
-            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean);
+            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean.mean);
         }
         Ok(true)
     })?;

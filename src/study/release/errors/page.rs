@@ -165,7 +165,8 @@ impl<'a> Told<'a> {
         };
         let published = self.published.iter().filter(is_here);
         let published = published.map(|figure| (theirs(figure), figure.level, number(figure.value)));
-        let drawn = self.lines.iter().map(|(cell, row)| (ours(cell), row.level, with_error(row.estimate())));
+        let drawn =
+            self.lines.iter().map(|(cell, row)| (ours(cell), row.level, with_error(row.l1_normalised)));
         let keys: Vec<_> = self.cells.iter().map(|cell| ours(cell)).collect();
         let words = |&(Number(epsilon), place, column): &(Number, usize, Option<&(String, String)>)| {
             let alike = |cell: &CellRow| {
@@ -232,7 +233,7 @@ impl<'a> Told<'a> {
             let here =
                 self.lines.iter().filter(|(cell, line)| cell.epsilon == epsilon && line.level == level);
             let mark = |(cell, line): &Line| {
-                let error = line.estimate();
+                let error = line.l1_normalised;
                 Mark::new(error.mean, self.place(cell) as f64).estimated(error)
             };
             let dots = |name, marks| Series { name, kind: Kind::Dots, marks };
@@ -274,11 +275,11 @@ impl<'a> Told<'a> {
                 let (ours, theirs) = (self.ours(method, level, epsilon.0), line.get(epsilon));
                 let z = ours
                     .zip(theirs)
-                    .map(|(ours, theirs)| (theirs.value - ours.l1_normalised) / ours.deviation());
+                    .map(|(ours, theirs)| (theirs.value - ours.l1_normalised.mean) / ours.deviation());
                 let times = |error: Option<f64>| error.map_or("-".into(), |error| number(epsilon.0 * error));
                 [
                     times(theirs.map(|theirs| theirs.value)),
-                    times(ours.map(|ours| ours.l1_normalised)),
+                    times(ours.map(|ours| ours.l1_normalised.mean)),
                     z.filter(|z| z.is_finite()).map_or("-".into(), |z| format!("{z:+.1}")),
                 ]
             },
@@ -302,10 +303,10 @@ impl<'a> Told<'a> {
         let (low, high, level) = (their_low.epsilon, their_high.epsilon, their_low.level);
         let (our_low, our_high) = (self.ours(method, level, low)?, self.ours(method, level, high)?);
         let their_factor = high * their_high.value / (low * their_low.value);
-        let (a, b) = (our_high.estimate(), our_low.estimate());
+        let (a, b) = (our_high.l1_normalised, our_low.l1_normalised);
         let our_factor = high * a.mean / (low * b.mean);
         let se = our_factor * libm::hypot(a.standard_error / a.mean, b.standard_error / b.mean);
-        let spread = |line: &LevelRow| line.deviation() / line.l1_normalised;
+        let spread = |line: &LevelRow| line.deviation() / line.l1_normalised.mean;
         let noise = libm::hypot(spread(our_low), spread(our_high));
         let z = libm::log(their_factor / our_factor) / noise;
         // Of few nodes a release's error varies by its own size, and one ratio says nothing.

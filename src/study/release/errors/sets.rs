@@ -39,7 +39,7 @@ fn table(parts: &[&Named], lines: &[Line]) -> Page {
     let method = |cell: &CellRow| methods.iter().position(|words| **words == cell.method_words());
     let noise = lines[0].1.noise_but_budget();
     let rows = lines.iter().map(|(part, cell, row)| {
-        ((Number(cell.epsilon), method(cell).unwrap_or(0), row.level), *part, with_error(row.estimate()))
+        ((Number(cell.epsilon), method(cell).unwrap_or(0), row.level), *part, with_error(row.l1_normalised))
     });
     let data = |&part: &usize| [parts[part].printed.first().map_or(String::new(), |cell| cell.data.clone())];
     let table = Pivot::of(rows).and_keys([], 0..parts.len()).table(
