@@ -1,6 +1,6 @@
 //! Single entries of tables: box plots as numbers, and somebody else's errors beside ours.
 
-use super::beside::{BesideRow, read_beside};
+use super::beside::{BesideRow, Theirs};
 use super::rows::Draw;
 use super::traces;
 use crate::diagnostics::{
@@ -11,7 +11,6 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::page::{Column, Page, Table, finite, number, with_error};
-use crate::store::BESIDE;
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -324,22 +323,15 @@ fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
     }
 }
 
-fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
-    run.run.file(BESIDE).map_or_else(|| Ok(Vec::new()), |path| read_beside(&path))
-}
-
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.
 fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
-    let theirs = theirs(run)?;
-    let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(Page::default()) };
-    let by_name: HashMap<&str, &BesideRow> =
-        theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
+    let Some(theirs) = Theirs::of(&run.run)? else { return Ok(Page::default()) };
     // By name, in the order of theirs.
     let ours: Vec<(&CellRow, Vec<&EntryRow>)> = cells
         .iter()
         .map(|&(cell, ref rows)| {
             let names: HashMap<&str, &EntryRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
-            (cell, theirs.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
+            (cell, theirs.rows.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
         })
         .collect();
     let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
@@ -348,7 +340,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
     let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
     header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
     let counts: Vec<i64> = entries.iter().map(|row| row.count).collect();
-    let error = |name: &str| by_name[name].released as f64 - by_name[name].confidential as f64;
+    let error = |name: &str| theirs.get(name).map_or(f64::NAN, |row| row.error() as f64);
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
     let body = printed(&counts)
         .into_iter()
@@ -382,11 +374,12 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
             rank_correlation(&sizes, &means)
         ));
     }
-    let differing = entries.iter().filter(|row| row.count != by_name[row.name.as_str()].confidential).count();
+    let same = |row: &EntryRow| theirs.get(&row.name).is_some_and(|other| other.confidential == row.count);
+    let differing = entries.iter().filter(|row| !same(row)).count();
     if differing > 0 {
         notes.push(format!("the confidential counts of {differing} entries differ between the two"));
     }
-    let title = format!("{}, beside: {}", run.name, first.note);
+    let title = format!("{}, beside: {}", run.name, theirs.note);
     let figure = beside_figure(&run.name, title.clone(), &ours, error);
     Ok(Page::headed(title).figure(figure).table(Table::new(1, header, body)).list(notes))
 }
@@ -455,15 +448,13 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
 pub(super) fn records(runs: &[Named]) -> Result<Records<'_>> {
     let mut records = Records::of_cells::<EntryRow>("entries", "entries.csv", runs);
     records.header.push("their_error".into());
-    // By run and name.
-    let mut errors: HashMap<&str, HashMap<String, i64>> = HashMap::new();
+    let mut theirs: HashMap<&str, Theirs> = HashMap::new();
     for run in runs {
-        let error = |row: BesideRow| (row.name, row.released.saturating_sub(row.confidential));
-        errors.insert(&run.name, theirs(run)?.into_iter().rev().map(error).collect());
+        theirs.extend(Theirs::of(&run.run)?.map(|theirs| (run.name.as_str(), theirs)));
     }
     Ok(records.with(move |row| {
         let of = |name: &str| row.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-        let error = errors.get(of("run")).and_then(|errors| errors.get(of("name"))).copied();
-        row.insert("their_error".into(), error.into());
+        let other = theirs.get(of("run")).and_then(|theirs| theirs.get(of("name")));
+        row.insert("their_error".into(), other.map(BesideRow::error).into());
     }))
 }

@@ -1,12 +1,11 @@
 //! Answers to queries as pages and records.
 
-use super::super::beside::{BesideRow, read_beside};
+use super::super::beside::Theirs;
 use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Column, Page, Table, with_error};
-use crate::store::BESIDE;
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
@@ -171,9 +170,9 @@ fn trimmed(name: &str) -> String {
 
 /// Their errors and ours on the same groups, by size of the confidential count.
 fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
-    let Some(path) = run.run.file(BESIDE).filter(|_| !queries.is_empty()) else { return Ok(Page::default()) };
-    let theirs: Vec<BesideRow> = read_beside(&path)?;
-    let by_name: HashMap<&str, &BesideRow> = theirs.iter().map(|row| (row.name.as_str(), row)).collect();
+    let (Some(theirs), false) = (Theirs::of(&run.run)?, queries.is_empty()) else {
+        return Ok(Page::default());
+    };
     // By query: their errors; by query and cell: our mean errors.
     let mut of_theirs: HashMap<u32, [Moments; 6]> = HashMap::new();
     let mut ours: HashMap<(u32, Key), [Moments; 6]> = HashMap::new();
@@ -181,11 +180,10 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
         if !cells.contains(&row.cell) {
             return Ok(false);
         }
-        if let Some(other) = by_name.get(row.name.as_str()) {
+        if let Some(other) = theirs.get(&row.name) {
             let place = size(row.count);
             if row.cell == cells[0] {
-                let error = other.released as f64 - other.confidential as f64;
-                of_theirs.entry(row.query).or_default()[place].push(error);
+                of_theirs.entry(row.query).or_default()[place].push(other.error() as f64);
             }
             ours.entry((row.query, row.cell)).or_default()[place].push(row.mean.mean);
         }
@@ -193,23 +191,23 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
     })?;
     let mut page = Page::default();
     for query in queries {
-        let Some(theirs) = of_theirs.get(&query.query) else { continue };
-        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| theirs[place].count() > 0).collect();
+        let Some(errors) = of_theirs.get(&query.query) else { continue };
+        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| errors[place].count() > 0).collect();
         let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
         header.extend(sizes.iter().map(|&place| {
-            let groups = theirs[place].count();
+            let groups = errors[place].count();
             format!("{}\n({groups} groups)", SIZES[place].0)
         }));
         let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
-        body[0].extend(sizes.iter().map(|&place| with_error(theirs[place].estimate())));
+        body[0].extend(sizes.iter().map(|&place| with_error(errors[place].estimate())));
         for cell in &run.printed {
             let Some(ours) = ours.get(&(query.query, cell.cell)) else { continue };
             let mut row = vec![cell.method_words(), cell.epsilon.to_string()];
             row.extend(sizes.iter().map(|&place| format!("{:.3}", ours[place].mean())));
             body.push(row);
         }
-        let note = by_name.values().next().map_or("", |row| row.note.as_str());
-        let title = format!("{}, query {}, by size of the count, beside: {note}", run.name, query.query);
+        let title =
+            format!("{}, query {}, by size of the count, beside: {}", run.name, query.query, theirs.note);
         page = page.and(Page::headed(title).table(Table::new(2, header, body)).text(
             "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours \
              is the mean error of the same groups over all replicates.",
