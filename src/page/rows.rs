@@ -23,13 +23,6 @@ impl Table {
         }
         self
     }
-
-    /// The same without a column.
-    pub fn without(mut self, column: usize) -> Self {
-        self.header.remove(column);
-        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
-        self
-    }
 }
 
 /// Rows by keys down and keys across, each in its order. Rows that the keys do not tell apart stand on lines of their

@@ -73,7 +73,7 @@ fn of(runs: &[&Named]) -> Page {
             ),
             x: Axis { label: "counts of a release".into(), scale: Scale::Log },
             y: Axis { label: label.into(), scale: Scale::Log },
-            panels: vec![Panel { title: String::new(), series: threads.into_iter().map(series).collect() }],
+            panels: Panel::only(threads.into_iter().map(series)),
         }
     };
     Page::headed(title)

@@ -61,40 +61,23 @@ impl Comparison {
     }
 
     fn csv(&self) -> String {
-        let header = [
-            "cell",
-            "words",
-            "among",
-            "against",
-            "place",
-            "metric",
-            "base",
-            "candidate",
-            "difference",
-            "difference_se",
-            "half_width",
-            "verdict",
-            "replicates",
-        ];
         let known = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-        let row = |figure: &Compared| {
-            vec![
-                figure.cell.clone(),
-                figure.words.clone(),
-                figure.among.clone(),
-                figure.against.clone(),
-                figure.place.clone(),
-                figure.metric.to_owned(),
-                figure.base.to_string(),
-                figure.candidate.to_string(),
-                figure.difference.to_string(),
-                known(figure.standard_error),
-                known(figure.half_width),
-                figure.told.clone(),
-                figure.replicates.map_or(String::new(), |n| n.to_string()),
-            ]
-        };
-        let mut rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        let columns: &[Column<Compared>] = &[
+            ("cell", &|figure| figure.cell.clone()),
+            ("words", &|figure| figure.words.clone()),
+            ("among", &|figure| figure.among.clone()),
+            ("against", &|figure| figure.against.clone()),
+            ("place", &|figure| figure.place.clone()),
+            ("metric", &|figure| figure.metric.to_owned()),
+            ("base", &|figure| figure.base.to_string()),
+            ("candidate", &|figure| figure.candidate.to_string()),
+            ("difference", &|figure| figure.difference.to_string()),
+            ("difference_se", &|figure| known(figure.standard_error)),
+            ("half_width", &|figure| known(figure.half_width)),
+            ("verdict", &|figure| figure.told.clone()),
+            ("replicates", &|figure| figure.replicates.map_or(String::new(), |n| n.to_string())),
+        ];
+        let Table { header, mut rows, .. } = Table::listed(0, &self.figures, columns);
         for (cells, what) in self.apart() {
             for cell in cells {
                 let (key, words) = cell.split_once(' ').unwrap_or((cell, ""));
@@ -103,7 +86,7 @@ impl Comparison {
                 rows.push(row);
             }
         }
-        study::lines(&header.map(str::to_owned), &rows)
+        study::lines(&header, &rows)
     }
 
     /// What cells pay; those of the same words together.

@@ -389,10 +389,7 @@ fn steps_figure(run: &str, title: String, lines: &[Line]) -> Figure {
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
         y: Axis { label: String::new(), scale: Scale::Names(names) },
-        panels: vec![Panel {
-            title: String::new(),
-            series: LEVELS.iter().enumerate().map(series).collect(),
-        }],
+        panels: Panel::only(LEVELS.iter().enumerate().map(series)),
     }
 }
 
@@ -461,10 +458,7 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
         y: Axis { label: "total variation distance".into(), scale: Scale::Log },
-        panels: vec![Panel {
-            title: String::new(),
-            series: bounded.iter().map(bound).chain(truths.iter().map(truth)).collect(),
-        }],
+        panels: Panel::only(bounded.iter().map(bound).chain(truths.iter().map(truth))),
     }
 }
 
@@ -486,13 +480,13 @@ fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page 
         [format!("{:.4} ({:.4})", row.tv, row.floor), format!("{:.4} ({:.4})", row.l1, row.l1_floor)]
     };
     let bound = |t: u64| smallest(t).map_or("-".into(), |line| line.words(t));
-    let table = pivot.table(
-        ["t", "smallest bound"],
-        |&t| [t.to_string(), bound(t)],
-        head,
-        |_, level, line| line.get(level).map_or(["-", "-"].map(str::to_owned), distances),
-    );
-    let table = if same.is_empty() { table.without(1) } else { table };
+    let cell_of = |_: &u64, level: &u32, line: &BTreeMap<u32, &MarginalRow>| {
+        line.get(level).map_or(["-", "-"].map(str::to_owned), distances)
+    };
+    let table = match same.is_empty() {
+        true => pivot.table(["t"], |t| [t.to_string()], head, cell_of),
+        false => pivot.table(["t", "smallest bound"], |&t| [t.to_string(), bound(t)], head, cell_of),
+    };
     let table = Table { keys: 1, ..table };
     let below = |(&t, levels): (&u64, &BTreeMap<u32, &MarginalRow>)| {
         let line = smallest(t)?;

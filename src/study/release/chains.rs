@@ -385,10 +385,7 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
             ),
             x: Axis { label: option.clone(), scale: Scale::Linear },
             y: Axis { label: "moves / step".into(), scale: Scale::Linear },
-            panels: vec![Panel {
-                title: String::new(),
-                series: lines.iter().map(ours).chain(published.iter().filter_map(theirs)).collect(),
-            }],
+            panels: Panel::only(lines.iter().map(ours).chain(published.iter().filter_map(theirs))),
         });
     }
     Ok(figures)

@@ -208,10 +208,7 @@ fn distances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
             ),
             x: Axis { label: format!("{name} distance (counts)"), scale: Scale::Linear },
             y: Axis { label: String::new(), scale: Scale::Names(names) },
-            panels: vec![Panel {
-                title: String::new(),
-                series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
-            }],
+            panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
         };
         let of = |x: f64| format!("{x:.3}");
         page = page.and(Page::headed(title).figure(figure).listed(
@@ -297,7 +294,7 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
             .into(),
         x: Axis { label: "entries of the component".into(), scale: Scale::Log },
         y: Axis { label: "variance (counts²)".into(), scale: Scale::Log },
-        panels: vec![Panel { title: String::new(), series: series.collect() }],
+        panels: Panel::only(series),
     }
 }
 

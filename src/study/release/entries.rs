@@ -316,10 +316,7 @@ fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
             label: String::new(),
             scale: Scale::Names(shown.iter().map(|row| format!("{} ({})", row.name, row.count)).collect()),
         },
-        panels: vec![Panel {
-            title: String::new(),
-            series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
-        }],
+        panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
     }
 }
 
@@ -423,7 +420,7 @@ fn beside_figure(
             .into(),
         x: Axis { label: "confidential count".into(), scale: Scale::Log },
         y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
-        panels: vec![Panel { title: String::new(), series: own.chain(theirs).collect() }],
+        panels: Panel::only(own.chain(theirs)),
     }
 }
 

@@ -112,7 +112,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
             label: "confidential count".into(),
             scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()),
         },
-        panels: vec![Panel { title: String::new(), series }],
+        panels: Panel::only(series),
     })
 }
 
