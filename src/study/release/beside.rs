@@ -114,7 +114,7 @@ fn known_beside(rows: &[BesideRow], beside: &Beside, entry: &[String], plan: &Pl
 }
 
 /// The rows as the CSV that a run folder keeps.
-fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
+pub fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let record = |writer: &mut csv::Writer<Vec<u8>>, fields: [&str; 4]| {
         writer.write_record(fields).expect("writing to memory");
@@ -125,6 +125,26 @@ fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
         record(&mut writer, [&row.name, &confidential, &released, &row.note]);
     }
     writer.into_inner().expect("writing to memory")
+}
+
+/// The rows of the copy that a run keeps. Errors: a column that is missing; a count that is no integer.
+pub fn beside_from(table: &CsvTable) -> Result<Vec<BesideRow>> {
+    let places = ["name", "confidential", "released", "note"].map(|name| table.column(name));
+    let [name, confidential, released, note] = places;
+    let (name, confidential, released, note) = (name?, confidential?, released?, note?);
+    let row = |(line, values): &(u64, Vec<String>)| {
+        let number = |i: usize| {
+            let text = &values[i];
+            text.parse().map_err(|_| table.bad(*line, format!("got `{text}`, want an integer")))
+        };
+        Ok(BesideRow {
+            name: values[name].clone(),
+            confidential: number(confidential)?,
+            released: number(released)?,
+            note: values[note].clone(),
+        })
+    };
+    table.to_rows().iter().map(row).collect()
 }
 
 /// The release by somebody else that a run keeps.
@@ -140,23 +160,7 @@ impl Theirs {
     /// That of a run, if it has one with any entry. Errors: the file.
     pub(super) fn of(run: &Run) -> Result<Option<Self>> {
         let Some(path) = run.file(BESIDE) else { return Ok(None) };
-        let table = CsvTable::read(&path)?;
-        let [name, confidential, released, note] =
-            ["name", "confidential", "released", "note"].map(|name| table.column(name));
-        let (name, confidential, released, note) = (name?, confidential?, released?, note?);
-        let row = |(line, values): &(u64, Vec<String>)| {
-            let number = |i: usize| {
-                let text = &values[i];
-                text.parse().map_err(|_| table.bad(*line, format!("got `{text}`, want an integer")))
-            };
-            Ok(BesideRow {
-                name: values[name].clone(),
-                confidential: number(confidential)?,
-                released: number(released)?,
-                note: values[note].clone(),
-            })
-        };
-        let rows: Vec<BesideRow> = table.to_rows().iter().map(row).collect::<Result<_>>()?;
+        let rows = beside_from(&CsvTable::read(&path)?)?;
         let Some(note) = rows.first().map(|row| row.note.clone()) else { return Ok(None) };
         // Of a name that stands there twice the first.
         let places = rows.iter().enumerate().rev().map(|(place, row)| (row.name.clone(), place)).collect();

@@ -21,7 +21,7 @@ mod traces;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
-pub use beside::{BesideRow, beside_source_from};
+pub use beside::{BesideRow, beside_from, beside_source_from, write_beside};
 pub use certify::CertificateRow;
 pub use chain_row::ChainRow;
 pub use chains::MixingRow;
