@@ -9,7 +9,7 @@ use congenial::config::Thresholds;
 use congenial::engine::{self, Manner};
 use congenial::failure::{Failure, Result as Done};
 use congenial::making::{self, Hearer, Making};
-use congenial::page::Format;
+use congenial::page::{self, Format, Page};
 use congenial::report::{self, Look, Report};
 use congenial::store::{Earlier, Manifest, Run};
 use congenial::study::Listing;
@@ -147,7 +147,7 @@ pub fn plan(py: Python, config: &Bound<PyAny>, sets: Option<&Bound<PyDict>>) -> 
         planned.copies()?;
         let (about, Listing { header, rows, summary, json }) = (planned.about(), planned.listing());
         let expected = engine::estimate(&*planned, making::threads(None));
-        let page = congenial::page::Page::default().table_once(1, header, rows).to_text(WIDTH);
+        let page = Page::default().table_once(page::Table::new(1, header, rows)).to_text(WIDTH);
         let mut json = making::described(&about, json, &expected);
         json["summary"] = json!(format!("{summary}{expected}"));
         json["text"] = json!(page);

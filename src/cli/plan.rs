@@ -3,7 +3,7 @@
 use crate::engine;
 use crate::failure::Result;
 use crate::making;
-use crate::page::{self, Page, duration};
+use crate::page::{self, Page, Table, duration};
 use crate::study::{self, Listing};
 use serde_json::json;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let json = making::described(&about, json, &expected);
         return super::print(&(serde_json::to_string_pretty(&json).expect("plain values") + "\n"));
     }
-    super::print(&Page::default().table_once(1, header, rows).to_text(page::terminal()))?;
+    super::print(&Page::default().table_once(Table::new(1, header, rows)).to_text(page::terminal()))?;
     say!("{told}; config hash {}", about.config_hash);
     expected.fits(&about.name, &folder)
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Manner;
 use crate::failure::{Failure, Result};
-use crate::page::{self, Page};
+use crate::page::{self, Page, Table};
 use crate::study::{self, Document};
 use crate::verify::{self, Finding, LEVEL, TOLD};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let header: Vec<&str> = named.then_some("data").into_iter().chain(TOLD).collect();
-    super::print(&Page::default().table_once(3, header, rows).to_text(page::terminal()))?;
+    super::print(&Page::default().table_once(Table::new(3, header, rows)).to_text(page::terminal()))?;
     for one in &checked {
         let words = one.cell.words();
         if let Some(error) = &one.error {

@@ -63,6 +63,13 @@ pub struct Panel {
     pub series: Vec<Series>,
 }
 
+impl Panel {
+    /// The only one.
+    pub fn only(series: impl IntoIterator<Item = Series>) -> Vec<Self> {
+        vec![Self { title: String::new(), series: series.into_iter().collect() }]
+    }
+}
+
 /// Marks of one kind, with one colour in all panels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {

@@ -106,7 +106,7 @@ mod tests {
     fn a_table_for_a_paper() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let rows = vec![row(["0.5", "exact", "1.2 ± 0.1"]), row(["0.5", "l2", "1.3 ± 0.1"])];
-        let page = Page::headed("Errors").table(2, ["epsilon", "method", "total"], rows);
+        let page = Page::headed("Errors").table(Table::new(2, ["epsilon", "method", "total"], rows));
         let wanted = "% \\usepackage{booktabs}\n\n\\begin{table}\n  \\centering\n  \\caption{Errors}\n  \
             \\begin{tabular}{rlr}\n  \\toprule\n  \
                       epsilon & method & total \\\\\n  \\midrule\n  0.5 & exact & 1.2 $\\pm$ 0.1 \\\\\n   & l2 & 1.3 $\\pm$ 0.1 \\\\\n  \

@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(line(hostile), "&lt;script>a|b&lt;/script> [l]\\(http:<!-- -->//x) 1 < 2 <= 3");
         assert_eq!(line("WWW.x.org a@b.org 3 @ 4"), "WWW<!-- -->.x.org a@<!-- -->b.org 3 @ 4");
         assert_eq!(cell("a\\|b|c"), "a\\&#124;b\\|c");
-        let page = Page::default().table(1, ["h"], vec![vec!["a|b\nc\x07".into()]]);
+        let page = Page::default().table(Table::new(1, ["h"], vec![vec!["a|b\nc\x07".into()]]));
         assert_eq!(of(&page), "|           h |\n|-------------|\n| a\\|b c\\u{7} |\n\n");
     }
 }

@@ -2,12 +2,14 @@
 
 mod latex;
 mod markdown;
+mod rows;
 mod text;
 mod words;
 
 pub use crate::escape::{field, line, masked, shown};
+pub use rows::{Column, Number, Pivot, distinct, grouped};
 pub use text::{COLUMNS, listing, terminal};
-pub use words::{bytes, counted, duration, finite, number, thousands, with_error};
+pub use words::{bytes, counted, duration, finite, number, replicates, thousands, with_error};
 
 use crate::figure::Figure;
 
@@ -47,6 +49,15 @@ pub struct Table {
 }
 
 impl Table {
+    /// Of lines of words; the first `keys` columns say what a line is about.
+    pub fn new<S: Into<String>>(
+        keys: usize,
+        header: impl IntoIterator<Item = S>,
+        rows: Vec<Vec<String>>,
+    ) -> Self {
+        Self { keys, header: header.into_iter().map(Into::into).collect(), rows }
+    }
+
     /// Whether a cell and all before it are as in the row above: it need not be said again, but for the last of what a row is about.
     pub fn is_said_above(&self, row: usize, column: usize) -> bool {
         row > 0 && column + 1 < self.keys && self.rows[row - 1][..=column] == self.rows[row][..=column]
@@ -101,27 +112,20 @@ impl Page {
         Self(vec![Part::Heading { text: heading.into(), main: true }])
     }
 
-    /// Adds a table; `keys` of its columns say what a row is about.
-    pub fn table<S: Into<String>>(
-        mut self,
-        keys: usize,
-        header: impl IntoIterator<Item = S>,
-        rows: Vec<Vec<String>>,
-    ) -> Self {
-        let header = header.into_iter().map(Into::into).collect();
-        self.0.push(Part::Table(Table { keys, header, rows }));
+    /// Adds a table.
+    pub fn table(mut self, table: Table) -> Self {
+        self.0.push(Part::Table(table));
         self
+    }
+
+    /// Adds a table with a line for each row; the first `keys` columns say what it is about.
+    pub fn listed<R>(self, keys: usize, rows: &[R], columns: &[Column<R>]) -> Self {
+        self.table(Table::listed(keys, rows, columns))
     }
 
     /// Adds a table, in which what is the same in all of several rows is said once, below it, but for what a row is
     /// about.
-    pub fn table_once<S: Into<String>>(
-        self,
-        keys: usize,
-        header: impl IntoIterator<Item = S>,
-        rows: Vec<Vec<String>>,
-    ) -> Self {
-        let header: Vec<String> = header.into_iter().map(Into::into).collect();
+    pub fn table_once(self, Table { keys, header, rows }: Table) -> Self {
         let alike = |i: usize| i >= keys && rows.len() > 1 && rows.iter().all(|row| row[i] == rows[0][i]);
         let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
         let told = once.iter().filter(|&&i| !rows[0][i].is_empty());
@@ -129,7 +133,7 @@ impl Page {
         let told =
             if told.is_empty() { String::new() } else { format!("Of all of them: {}.", told.join("; ")) };
         let some = |row: &Vec<String>| -> Vec<String> { columns.iter().map(|&i| row[i].clone()).collect() };
-        self.table(keys, some(&header), rows.iter().map(some).collect()).text(told)
+        self.table(Table { keys, header: some(&header), rows: rows.iter().map(some).collect() }).text(told)
     }
 
     /// Adds a paragraph, if there is anything to say.

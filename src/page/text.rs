@@ -167,7 +167,7 @@ mod tests {
         let row = |n: usize| {
             (0..columns).map(|i| if i < 2 { format!("k{}", n / 2) } else { cell.into() }).collect()
         };
-        Page::headed("a heading").table(2, header, (0..3).map(row).collect())
+        Page::headed("a heading").table(Table::new(2, header, (0..3).map(row).collect()))
     }
 
     /// Whatever the width, nothing is longer, and every cell is there.

@@ -70,6 +70,13 @@ pub fn number(x: f64) -> String {
     if x == 0.0 || (1e-3..1e4).contains(&x.abs()) { format!("{x:.6}") } else { format!("{x:.3e}") }
 }
 
+/// Counts of releases in words, and the smallest: `50`, or `50 to 200`.
+pub fn replicates(counts: impl IntoIterator<Item = u64>) -> (u64, String) {
+    let limits = |(least, most): (u64, u64), count: u64| (least.min(count), most.max(count));
+    let (least, most) = counts.into_iter().fold((u64::MAX, 0), limits);
+    (least, if least >= most { most.to_string() } else { format!("{least} to {most}") })
+}
+
 /// A number that a table can hold.
 pub fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)

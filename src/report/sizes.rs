@@ -1,7 +1,7 @@
 //! What runs of one kind took, against the size of what they are about.
 
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, bytes, counted, duration, thousands};
+use crate::page::{Column, Page, bytes, counted, duration, grouped, thousands};
 use crate::store::Manifest;
 use crate::study::Named;
 use std::collections::HashSet;
@@ -12,18 +12,15 @@ const SIZES: usize = 3;
 /// Time and memory of runs against the counts of their data: of runs with one study, subject and number of cells, if
 /// they have at least three sizes.
 pub(super) fn page(runs: &[&Named]) -> Page {
-    let mut groups: Vec<Vec<&Named>> = Vec::new();
-    let kind = |manifest: &Manifest| (manifest.study.clone(), manifest.subject.clone(), manifest.cells);
+    let kind = |run: &&Named| {
+        let manifest = &run.run.manifest;
+        (manifest.study.clone(), manifest.subject.clone(), manifest.cells)
+    };
     // Parts of one run took what all of it took.
     let whole = |run: &&&Named| run.run.manifest.counts > 0 && run.run.manifest.data_sets.is_empty();
     let mut folders = HashSet::new();
-    for run in runs.iter().filter(whole).filter(|run| folders.insert(&run.run.folder)) {
-        let same = |group: &&mut Vec<&Named>| kind(&group[0].run.manifest) == kind(&run.run.manifest);
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(run),
-            None => groups.push(vec![run]),
-        }
-    }
+    let runs = runs.iter().filter(whole).filter(|run| folders.insert(&run.run.folder)).copied();
+    let groups = grouped(runs, kind);
     let sizes = |group: &Vec<&Named>| {
         let mut sizes: Vec<usize> = group.iter().map(|run| run.run.manifest.counts).collect();
         sizes.sort_unstable();
@@ -34,7 +31,7 @@ pub(super) fn page(runs: &[&Named]) -> Page {
 }
 
 /// Seconds of all processes of a run.
-fn seconds(manifest: &Manifest) -> f64 {
+pub(super) fn seconds(manifest: &Manifest) -> f64 {
     manifest.process.seconds + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>()
 }
 
@@ -47,14 +44,12 @@ fn memory(manifest: &Manifest) -> Option<u64> {
 fn of(runs: &[&Named]) -> Page {
     let mut sorted: Vec<&Manifest> = runs.iter().map(|run| &run.run.manifest).collect();
     sorted.sort_by_key(|manifest| (manifest.process.threads, manifest.counts));
-    let row = |manifest: &&Manifest| {
-        vec![
-            counted(manifest.process.threads as f64, "thread"),
-            thousands(manifest.counts as f64),
-            duration(seconds(manifest)),
-            memory(manifest).map_or("-".into(), |most| bytes(most as f64)),
-        ]
-    };
+    let columns: &[Column<&Manifest>] = &[
+        ("threads", &|run| counted(run.process.threads as f64, "thread")),
+        ("counts", &|run| thousands(run.counts as f64)),
+        ("time", &|run| duration(seconds(run))),
+        ("memory", &|run| memory(run).map_or("-".into(), |most| bytes(most as f64))),
+    ];
     let first = sorted[0];
     let title = format!("{}: time and memory against size", first.name);
     let figure = |what: &str, label: &str, value: fn(&Manifest) -> Option<f64>| {
@@ -78,12 +73,12 @@ fn of(runs: &[&Named]) -> Page {
             ),
             x: Axis { label: "counts of a release".into(), scale: Scale::Log },
             y: Axis { label: label.into(), scale: Scale::Log },
-            panels: vec![Panel { title: String::new(), series: threads.into_iter().map(series).collect() }],
+            panels: Panel::only(threads.into_iter().map(series)),
         }
     };
     Page::headed(title)
         .text("Wall clock from the first cell to the last row, and the most memory that the process held, reading included.")
         .figure(figure("time", "seconds", |one| Some(seconds(one))))
         .figure(figure("memory", "MB", |one| Some(memory(one)? as f64 / 1e6)))
-        .table(1, ["threads", "counts", "time", "memory"], sorted.iter().map(row).collect())
+        .listed(1, &sorted, columns)
 }

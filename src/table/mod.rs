@@ -5,6 +5,8 @@
 //! ([`TableDigest`]); the bytes of a file depend on the library that wrote it.
 
 mod digest;
+#[doc(hidden)]
+pub mod held;
 mod read;
 mod texts;
 mod value;
@@ -142,17 +144,22 @@ impl Declared {
     }
 }
 
-/// Declares a table: its doc comment says what a row stands for, that of a column what it means; after the type comes the unit.
+/// Declares a table: its doc comment says what a row stands for, that of a column what it means; after the type comes
+/// the unit. An `Estimate`, and an `Option` of one, has two columns: behind `error` is the name of the second, for its
+/// standard error, and in braces, as a doc comment, what there is to say of that.
 #[macro_export]
 macro_rules! table {
     (
         $(#[doc = $about:literal])+
         pub struct $name:ident in $file:literal $(, also $($derived:path),+)? {
-            $($(#[doc = $meaning:literal])+ $field:ident: $type:ty $(, $unit:literal)?;)*
+            $(
+                $(#[doc = $meaning:literal])+
+                $field:ident: $type:ty $(, $unit:literal)? $(, error $se:ident $({ $(#[doc = $of_se:literal])+ })?)?;
+            )*
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Debug, Clone, PartialEq, serde::Serialize $($(, $derived)+)?)]
+        #[derive(Debug, Clone, PartialEq $($(, $derived)+)?)]
         pub struct $name {
             $($(#[doc = $meaning])+ pub $field: $type,)*
         }
@@ -160,22 +167,47 @@ macro_rules! table {
         impl $crate::table::Record for $name {
             const FILE: &'static str = $file;
             const ABOUT: &'static str = concat!($($about),+).trim_ascii();
-            const COLUMNS: &'static [$crate::table::Column] = &[$($crate::table::Column {
-                name: stringify!($field),
-                kind: <$type as $crate::table::Value>::KIND,
-                optional: <$type as $crate::table::Value>::OPTIONAL,
-                unit: concat!($($unit)?),
-                meaning: concat!($($meaning),+).trim_ascii(),
-            }),*];
+            const COLUMNS: &'static [$crate::table::Column] = &$crate::table::held::complete(
+                [$(
+                    $crate::table::Column {
+                        name: stringify!($field),
+                        kind: <$type as $crate::table::held::Held>::KIND,
+                        optional: <$type as $crate::table::held::Held>::OPTIONAL,
+                        unit: concat!($($unit)?),
+                        meaning: concat!($($meaning),+).trim_ascii(),
+                    },
+                    $($crate::table::Column {
+                        name: stringify!($se),
+                        kind: $crate::table::Kind::F64,
+                        optional: true,
+                        unit: "",
+                        meaning: concat!($($($of_se),+)?).trim_ascii(),
+                    },)?
+                )*],
+                [$(false, $(stringify!($se).len() > 0,)?)*],
+            );
 
             fn put(&self, columns: &mut [$crate::table::Values]) {
                 let mut columns = columns.iter_mut();
-                $($crate::table::Value::put(&self.$field, columns.next().expect("one for each field"));)*
+                $($crate::table::held::Held::put(&self.$field, &mut columns);)*
             }
 
             fn get(columns: &[$crate::table::Values], row: usize) -> Option<Self> {
                 let mut columns = columns.iter();
-                Some(Self { $($field: <$type as $crate::table::Value>::get(columns.next()?, row)?,)* })
+                Some(Self { $($field: <$type as $crate::table::held::Held>::get(&mut columns, row)?,)* })
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                let columns = <Self as $crate::table::Record>::COLUMNS.len();
+                let mut fields = serializer.serialize_struct(stringify!($name), columns)?;
+                $($crate::table::held::Held::serialize(
+                    &self.$field,
+                    [stringify!($field), concat!($(stringify!($se))?)],
+                    &mut fields,
+                )?;)*
+                serde::ser::SerializeStruct::end(fields)
             }
         }
     };

@@ -80,12 +80,12 @@ fn check(row: &AnswerRow, errors: &[f64], what: &str) {
     let rmse = mse.0.sqrt();
     let rmse_se = if rmse > 0.0 { mse.1 / (2.0 * rmse) } else { 0.0 };
     for (found, want) in [
-        (row.mean, bias.0),
-        (row.mean_se.unwrap(), bias.1),
-        (row.mae, mae.0),
-        (row.mae_se.unwrap(), mae.1),
-        (row.rmse, rmse),
-        (row.rmse_se.unwrap(), rmse_se),
+        (row.mean.mean, bias.0),
+        (row.mean.standard_error, bias.1),
+        (row.mae.mean, mae.0),
+        (row.mae.standard_error, mae.1),
+        (row.rmse.mean, rmse),
+        (row.rmse.standard_error, rmse_se),
         (row.low_50.unwrap(), quantile(errors, 0.25)),
         (row.high_50.unwrap(), quantile(errors, 0.75)),
         (row.low_90.unwrap(), quantile(errors, 0.05)),
@@ -274,13 +274,13 @@ fn figures_by_size_are_means_over_groups() {
                 .collect()
         };
         let (bias, mae, mse) = (mean(&over(|z| z)), mean(&over(f64::abs)), mean(&over(|z| z * z)));
-        close(row.mean, bias.0, "bias");
-        close(row.mean_se.unwrap(), bias.1, "its error");
-        close(row.mae, mae.0, "mae");
-        close(row.mae_se.unwrap(), mae.1, "its error");
-        close(row.rmse, mse.0.sqrt(), "rmse");
+        close(row.mean.mean, bias.0, "bias");
+        close(row.mean.standard_error, bias.1, "its error");
+        close(row.mae.mean, mae.0, "mae");
+        close(row.mae.standard_error, mae.1, "its error");
+        close(row.rmse.mean, mse.0.sqrt(), "rmse");
         let want = if mse.0 > 0.0 { mse.1 / (2.0 * mse.0.sqrt()) } else { 0.0 };
-        close(row.rmse_se.unwrap(), want, "its error");
+        close(row.rmse.standard_error, want, "its error");
     }
 }
 
@@ -362,7 +362,7 @@ fn sums_that_a_table_keeps_are_answered_without_error() {
     let place = kept_table();
     for (cell, row) in place.with_cells("out", |row: &AnswerRow| row.cell) {
         if cell.method.name() != "line-gibbs" && row.query == 1 {
-            assert!(row.rmse < 1e-9 && row.count > 0, "sums of rows are kept: {row:?}");
+            assert!(row.rmse.mean < 1e-9 && row.count > 0, "sums of rows are kept: {row:?}");
         }
     }
 }

@@ -163,7 +163,7 @@ fn releases_are_those_of_their_epsilon() {
         place
             .rows::<LevelRow>(folder)
             .into_iter()
-            .map(|row| ((row.cell, row.level), row.l1_per_node))
+            .map(|row| ((row.cell, row.level), row.l1_per_node.mean))
             .collect()
     };
     assert_eq!(levels("out"), levels("releases"));

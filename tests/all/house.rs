@@ -92,7 +92,7 @@ fn the_house_is_no_worse_than_it_was() {
         ("arrows from shared files of `study` into one study", shared, 0, 0),
         ("files that name a method away from home", methods, 2, 2),
         ("files that name a law away from home", laws, 0, 0),
-        ("functions of more than 80 lines", sources.long_functions(80), 6, 5),
+        ("functions of more than 80 lines", sources.long_functions(80), 1, 1),
         ("lines of more than 140 characters", sources.long_lines(140), 0, 0),
     ];
     let mut worse = Vec::new();

@@ -284,7 +284,7 @@ fn variances_are_beside_their_closed_forms() {
     for (cell, row) in &parts {
         let expected = row.mse_expected.unwrap();
         // At level 1e-6; the tails of squares of Laplace noise are wide.
-        assert!((row.mse - expected).abs() < 6.0 * row.mse_se.unwrap(), "{row:?}");
+        assert!((row.mse.mean - expected).abs() < 6.0 * row.mse.standard_error, "{row:?}");
         let two = cell.law.name() == "laplace" && cell.method.name() != "unconstrained";
         assert_eq!(row.ks.is_some(), two);
         if two {
@@ -418,7 +418,7 @@ fn every_kind_of_inequality_runs() {
             let text = CONFIG
                 .replace("kind = \"nonnegative\"", kind)
                 .replace("kind = \"partition\"\nby = [\"table\"]", equation)
-                .replace("\"nnl2-then-integer-l1\", { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
+                .replace("\"nnl2-then-integer-l1\",\n    { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
                 .replace(", \"nnl2-then-integer-l1\"]", ", \"line-gibbs\"]")
                 .replace("{ kind = \"rejection\", from = \"unconstrained\" }, ", "")
                 // Two rows leave five groups under one total: few enough points only for small noise.

@@ -97,8 +97,8 @@ fn seeds_are_pooled() {
         let sum = &sums[&(row.cell, row.level)];
         assert_eq!((row.replicates, sum.count()), (120, 120));
         let estimate = sum.estimate();
-        assert!((row.l1_normalised - estimate.mean).abs() < 1e-12, "{row:?} {estimate:?}");
-        let error = row.l1_normalised_se.unwrap();
+        assert!((row.l1_normalised.mean - estimate.mean).abs() < 1e-12, "{row:?} {estimate:?}");
+        let error = row.l1_normalised.standard_error;
         assert!((error - estimate.standard_error).abs() < 1e-12, "{row:?} {estimate:?}");
     }
     // Side by side, pooled; each seed by itself when that is asked for.

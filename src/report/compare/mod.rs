@@ -5,10 +5,11 @@ mod page;
 
 pub use judge::{Compared, Verdict};
 
-use crate::config::Thresholds;
+use super::sizes::seconds;
+use crate::config::{AxisName, Thresholds};
 use crate::failure::{Failure, Result};
 use crate::privacy::{Change, ChangeKind};
-use crate::store::{RESOLVED, Run};
+use crate::store::{Manifest, Process, RESOLVED, Run};
 use crate::study::cells::{self, CellRow, statement_words, statements};
 use crate::study::{self, Figures};
 use crate::table::Key;
@@ -114,71 +115,61 @@ pub fn compare(
     let tables: BTreeMap<String, Option<bool>> = named
         .map(|name| (name.clone(), tables[0].get(name).zip(tables[1].get(name)).map(|(a, b)| a == b)))
         .collect();
-    let only = |these: &Figures, those: &Figures| -> Vec<String> {
-        let missing = |key: &(Key, u64, &'static str)| {
-            !those.samples.contains_key(key) && !those.failed.contains_key(&key.0)
-        };
-        let only = these.samples.keys().filter(|key| missing(key));
-        let mut only: Vec<String> = only.map(|(cell, ..)| format!("{cell} {}", these.words(*cell))).collect();
-        only.dedup();
-        only
-    };
     let (only_base, only_candidate) = (only(&ours, &theirs), only(&theirs, &ours));
-    let newly = |these: &Figures, those: &Figures| -> Vec<String> {
-        let had = |cell: Key| {
-            let next = those.samples.range((cell, 0, "")..).next();
-            next.is_some_and(|((other, ..), _)| *other == cell)
-        };
-        let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell) && had(**cell));
-        failed.map(|(cell, error)| format!("{cell} {}: {error}", these.words(*cell))).collect()
-    };
-    let (failed, mended) = (newly(&theirs, &ours), newly(&ours, &theirs));
+    let (failed, mended) = (newly_failed(&theirs, &ours), newly_failed(&ours, &theirs));
     // As in the base's config.
     let order = cells::order(runs[0])?;
     let mut cells: Vec<Key> = ours.samples.keys().map(|(cell, ..)| *cell).collect();
     cells.dedup();
     cells.sort_by_key(|cell| order.get(cell).copied());
-    let mut figures = Vec::new();
-    for cell in cells {
-        let pair =
-            Pair { cell, words: ours.words(cell).to_owned(), among: String::new(), against: String::new() };
-        figures.extend(in_common([&ours, &theirs], [cell; 2], &pair));
-    }
+    let pair = |cell: Key| {
+        let words = ours.words(cell).to_owned();
+        Pair { cell, words, among: String::new(), against: String::new() }
+    };
+    let common = cells.into_iter().flat_map(|cell| in_common([&ours, &theirs], [cell; 2], &pair(cell)));
+    let mut figures: Vec<Compared> = common.collect();
     let failed_twice = ours.failed.keys().any(|cell| theirs.failed.contains_key(cell));
     if figures.is_empty() && failed.is_empty() && mended.is_empty() && !failed_twice {
         return Err(Failure::Nothing("the two runs have no cell in common".into()));
     }
     judge(&mut figures, &rule, false);
-    let clocks = [a, b].map(|manifest| Clock {
-        seconds: manifest.process.seconds
-            + manifest.shards.iter().map(|shard| shard.process.seconds).sum::<f64>(),
-        host: manifest.process.host.clone(),
-        threads: manifest.process.threads,
-        processes: 1 + manifest.shards.len(),
-    });
     let pays = [statements(runs[0])?, statements(runs[1])?];
     // The seeds of one cell pay the same.
     let pooled = cells::pooled(runs[0])?;
     let is_common = |cell: &&Key| pays[1].contains_key(cell) && !pooled.contains_key(cell);
     let mut common: Vec<&Key> = pays[0].keys().filter(is_common).collect();
     common.sort_unstable();
-    let paid = common.into_iter().filter_map(|&cell| {
-        let pair =
-            Pair { cell, words: ours.words(cell).to_owned(), among: String::new(), against: String::new() };
-        paid(&pair, [pays[0].get(&cell), pays[1].get(&cell)])
-    });
-    let paid = paid.collect();
-    Ok(Comparison {
-        rule,
-        tables,
-        figures,
-        only_base,
-        only_candidate,
-        failed,
-        mended,
-        paid,
-        clocks: clocks.into(),
-    })
+    let paid =
+        common.into_iter().filter_map(|cell| paid(&pair(*cell), [0, 1].map(|run| pays[run].get(cell))));
+    let (paid, clocks) = (paid.collect(), [a, b].map(Clock::of).into());
+    Ok(Comparison { rule, tables, figures, only_base, only_candidate, failed, mended, paid, clocks })
+}
+
+impl Clock {
+    fn of(manifest: &Manifest) -> Self {
+        let (seconds, Process { host, threads, .. }) = (seconds(manifest), manifest.process.clone());
+        Self { seconds, host, threads, processes: 1 + manifest.shards.len() }
+    }
+}
+
+/// Cells that one run has alone.
+fn only(these: &Figures, those: &Figures) -> Vec<String> {
+    let has =
+        |key: &(Key, u64, &'static str)| those.samples.contains_key(key) || those.failed.contains_key(&key.0);
+    let only = these.samples.keys().filter(|key| !has(key));
+    let mut only: Vec<String> = only.map(|(cell, ..)| format!("{cell} {}", these.words(*cell))).collect();
+    only.dedup();
+    only
+}
+
+/// Cells that failed in one run and not in the other, with their errors.
+fn newly_failed(these: &Figures, those: &Figures) -> Vec<String> {
+    let had = |cell: Key| {
+        let next = those.samples.range((cell, 0, "")..).next();
+        next.is_some_and(|((other, ..), _)| *other == cell)
+    };
+    let failed = these.failed.iter().filter(|(cell, _)| !those.failed.contains_key(*cell) && had(**cell));
+    failed.map(|(cell, error)| format!("{cell} {}: {error}", these.words(*cell))).collect()
 }
 
 /// Compares cells of one finished run that differ by nothing else: with the first of them in the order of the config
@@ -236,13 +227,13 @@ pub fn compare_within(
 impl By {
     /// What cells must have in common, in words.
     fn common(self, cell: &CellRow) -> String {
-        let CellRow { law, epsilon, split, delta, .. } = cell;
-        let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+        let CellRow { law, epsilon, split, .. } = cell;
         let common = match self {
             Self::Method => cell.noise_words(),
             Self::Law => format!("{}, epsilon {epsilon}, split {}", cell.method_words(), split.label()),
             Self::Split => {
-                format!("{} with {} noise, epsilon {epsilon}{delta}", cell.method_words(), law.name())
+                let (method, others) = (cell.method_words(), cell.said_but(&[AxisName::Split]));
+                format!("{method} with {} noise, epsilon {epsilon}{others}", law.name())
             }
         };
         let data = if cell.data.is_empty() { String::new() } else { format!("{}: ", cell.data) };

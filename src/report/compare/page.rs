@@ -3,7 +3,7 @@
 use super::{Clock, Compared, Comparison, Paid, Verdict};
 use crate::config::Thresholds;
 use crate::failure::{Failure, Result};
-use crate::page::{Format, Page, thousands};
+use crate::page::{Column, Format, Page, Table, grouped, thousands};
 use crate::study::{self, FAILED};
 use std::collections::BTreeMap;
 
@@ -61,40 +61,23 @@ impl Comparison {
     }
 
     fn csv(&self) -> String {
-        let header = [
-            "cell",
-            "words",
-            "among",
-            "against",
-            "place",
-            "metric",
-            "base",
-            "candidate",
-            "difference",
-            "difference_se",
-            "half_width",
-            "verdict",
-            "replicates",
-        ];
         let known = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-        let row = |figure: &Compared| {
-            vec![
-                figure.cell.clone(),
-                figure.words.clone(),
-                figure.among.clone(),
-                figure.against.clone(),
-                figure.place.clone(),
-                figure.metric.to_owned(),
-                figure.base.to_string(),
-                figure.candidate.to_string(),
-                figure.difference.to_string(),
-                known(figure.standard_error),
-                known(figure.half_width),
-                figure.told.clone(),
-                figure.replicates.map_or(String::new(), |n| n.to_string()),
-            ]
-        };
-        let mut rows: Vec<Vec<String>> = self.figures.iter().map(row).collect();
+        let columns: &[Column<Compared>] = &[
+            ("cell", &|figure| figure.cell.clone()),
+            ("words", &|figure| figure.words.clone()),
+            ("among", &|figure| figure.among.clone()),
+            ("against", &|figure| figure.against.clone()),
+            ("place", &|figure| figure.place.clone()),
+            ("metric", &|figure| figure.metric.to_owned()),
+            ("base", &|figure| figure.base.to_string()),
+            ("candidate", &|figure| figure.candidate.to_string()),
+            ("difference", &|figure| figure.difference.to_string()),
+            ("difference_se", &|figure| known(figure.standard_error)),
+            ("half_width", &|figure| known(figure.half_width)),
+            ("verdict", &|figure| figure.told.clone()),
+            ("replicates", &|figure| figure.replicates.map_or(String::new(), |n| n.to_string())),
+        ];
+        let Table { header, mut rows, .. } = Table::listed(0, &self.figures, columns);
         for (cells, what) in self.apart() {
             for cell in cells {
                 let (key, words) = cell.split_once(' ').unwrap_or((cell, ""));
@@ -103,7 +86,7 @@ impl Comparison {
                 rows.push(row);
             }
         }
-        study::lines(&header.map(str::to_owned), &rows)
+        study::lines(&header, &rows)
     }
 
     /// What cells pay; those of the same words together.
@@ -122,7 +105,7 @@ impl Comparison {
             return Page::default();
         }
         let header = [&what[..], &["record added or removed", "record moved", "smallest change"]].concat();
-        Page::headed("What a release pays").table(2, header, body).list(notes)
+        Page::headed("What a release pays").table(Table::new(2, header, body)).list(notes)
     }
 
     fn paid_between(&self) -> Vec<Vec<String>> {
@@ -163,17 +146,19 @@ impl Comparison {
     }
 
     fn page(&self) -> Page {
-        let tables = self.tables.iter().map(|(name, same)| {
-            let words = match same {
-                Some(true) => "identical rows",
-                Some(false) => "other rows",
-                None => "in one of the two only",
-            };
-            vec![name.clone(), words.to_owned()]
-        });
+        let rows = |(_, same): &(&String, &Option<bool>)| match same {
+            Some(true) => "identical rows".to_owned(),
+            Some(false) => "other rows".to_owned(),
+            None => "in one of the two only".to_owned(),
+        };
+        let tables: Vec<_> = self.tables.iter().collect();
         let mut page = match self.is_within() {
             true => Page::default(),
-            false => Page::headed("Tables").table(1, ["table", "rows"], tables.collect()),
+            false => Page::headed("Tables").listed(
+                1,
+                &tables,
+                &[("table", &|(name, _)| name.to_string()), ("rows", &rows)],
+            ),
         };
         page = page.and(if self.is_within() { self.methods_page() } else { self.changes_page() });
         let line = |(cells, what): (&[String], &str)| -> Vec<String> {
@@ -202,73 +187,53 @@ impl Comparison {
 
     /// What is not identical.
     fn changes_page(&self) -> Page {
-        let row = |figure: &Compared| {
-            let Compared { cell, words, place, metric, .. } = figure;
-            let [base, candidate] = [figure.base, figure.candidate].map(mean);
-            let what = [cell.clone(), words.clone(), place.clone(), metric.to_string(), base, candidate];
-            [&what[..], &self.judged(figure)].concat()
-        };
         let differing = self.figures.iter().filter(|figure| figure.verdict != Verdict::Identical);
-        let rows: Vec<Vec<String>> = differing.map(row).collect();
-        if rows.is_empty() {
+        let differing: Vec<&Compared> = differing.collect();
+        if differing.is_empty() {
             return Page::default();
         }
-        let header =
-            ["cell", "what it is", "where in it", "metric", "base", "candidate", "difference", "verdict"];
-        Page::headed("Figures that are not identical").table(4, header, rows).text(JUDGED)
+        let columns: &[Column<&Compared>] = &[
+            ("cell", &|figure| figure.cell.clone()),
+            ("what it is", &|figure| figure.words.clone()),
+            ("where in it", &|figure| figure.place.clone()),
+            ("metric", &|figure| figure.metric.to_owned()),
+            ("base", &|figure| mean(figure.base)),
+            ("candidate", &|figure| mean(figure.candidate)),
+            ("difference", &|figure| difference(figure)),
+            ("verdict", &|figure| verdict(figure)),
+        ];
+        Page::headed("Figures that are not identical").listed(4, &differing, columns).text(JUDGED)
     }
 
-    /// Cells of one run: those that have something in common below each other, behind the one that they are compared with.
+    /// Cells of one run: those that have something in common below each other, behind the one that they are compared
+    /// with.
     fn methods_page(&self) -> Page {
-        let mut among: Vec<&str> = self.figures.iter().map(|figure| figure.among.as_str()).collect();
-        among.dedup();
-        let page = |among: &str| {
-            let here: Vec<&Compared> = self.figures.iter().filter(|figure| figure.among == among).collect();
-            let mut places: Vec<(&str, &str)> = Vec::new();
-            for figure in &here {
-                let place = (figure.place.as_str(), figure.metric);
-                if !places.contains(&place) {
-                    places.push(place);
-                }
-            }
-            let mut rows = Vec::new();
-            for (place, metric) in places {
-                let row = |words: &str, x: f64, judged: [String; 2]| {
-                    let what = [place.to_owned(), metric.to_owned(), words.to_owned(), mean(x)];
-                    [&what[..], &judged].concat()
-                };
-                let all =
-                    || here.iter().filter(|figure| (figure.place.as_str(), figure.metric) == (place, metric));
-                rows.extend(all().next().map(|first| row(&first.against, first.base, Default::default())));
-                rows.extend(all().map(|figure| row(&figure.words, figure.candidate, self.judged(figure))));
-            }
-            let header =
-                ["where in it", "metric", "", "mean", &format!("less {}", here[0].against), "verdict"]
-                    .map(str::to_owned);
-            Page::headed(among).table(3, header, rows)
+        // Behind the name of a cell and its mean, and what is said of it.
+        type Row<'a> = (&'a Compared, &'a str, f64, bool);
+        let page = |figures: Vec<&Compared>| {
+            let rows = grouped(figures.iter().copied(), |figure| (&figure.place, figure.metric)).into_iter();
+            let rows = rows.flat_map(|here| {
+                let first: Row = (here[0], &here[0].against, here[0].base, false);
+                let others =
+                    here.into_iter().map(|figure| (figure, figure.words.as_str(), figure.candidate, true));
+                std::iter::once(first).chain(others).collect::<Vec<Row>>()
+            });
+            let told = |judged: bool, words: fn(&Compared) -> String, figure| {
+                if judged { words(figure) } else { String::new() }
+            };
+            let (rows, less): (Vec<Row>, _) = (rows.collect(), format!("less {}", figures[0].against));
+            let columns: &[Column<Row>] = &[
+                ("where in it", &|(figure, ..)| figure.place.clone()),
+                ("metric", &|(figure, ..)| figure.metric.to_owned()),
+                ("", &|(_, words, ..)| (*words).to_owned()),
+                ("mean", &|(.., x, _)| mean(*x)),
+                (&less, &|(figure, .., judged)| told(*judged, difference, figure)),
+                ("verdict", &|(figure, .., judged)| told(*judged, verdict, figure)),
+            ];
+            Page::headed(&figures[0].among).listed(3, &rows, columns)
         };
-        let pages: Page = among.into_iter().map(page).collect();
-        pages.text(JUDGED)
-    }
-
-    /// The difference with its interval, and the verdict.
-    fn judged(&self, figure: &Compared) -> [String; 2] {
-        let Compared { difference, half_width, .. } = *figure;
-        let difference = match half_width.filter(|half| *half > 0.0) {
-            None => mean(difference),
-            Some(half) => {
-                // Two digits of the width.
-                let decimals = (1.0 - libm::log10(half).floor()).max(0.0) as usize;
-                let shown = |x: f64| match decimals {
-                    0..10 => format!("{x:+.decimals$}"),
-                    _ => format!("{x:+.1e}"),
-                };
-                let [low, high] = [difference - half, difference + half].map(shown);
-                format!("{} [{low}, {high}]", shown(difference))
-            }
-        };
-        let tell = |n: u64| format!(", n {}", thousands(n as f64));
-        [difference, figure.told.clone() + &figure.replicates.map_or(String::new(), tell)]
+        let among = grouped(&self.figures, |figure| &figure.among);
+        among.into_iter().map(page).collect::<Page>().text(JUDGED)
     }
 
     /// How it was judged, and how often with which verdict.
@@ -296,6 +261,26 @@ impl Comparison {
             if self.is_within() { "smaller or larger" } else { "changed" },
         )
     }
+}
+
+/// A difference with its interval.
+fn difference(figure: &Compared) -> String {
+    let Compared { difference, half_width, .. } = *figure;
+    let Some(half) = half_width.filter(|half| *half > 0.0) else { return mean(difference) };
+    // Two digits of the width.
+    let decimals = (1.0 - libm::log10(half).floor()).max(0.0) as usize;
+    let shown = |x: f64| match decimals {
+        0..10 => format!("{x:+.decimals$}"),
+        _ => format!("{x:+.1e}"),
+    };
+    let [low, high] = [difference - half, difference + half].map(shown);
+    format!("{} [{low}, {high}]", shown(difference))
+}
+
+/// What is said of it, and of what is undecided the replicates that would decide it.
+fn verdict(figure: &Compared) -> String {
+    let tell = |n: u64| format!(", n {}", thousands(n as f64));
+    figure.told.clone() + &figure.replicates.map_or(String::new(), tell)
 }
 
 /// A mean with six decimals; what is less is written as it is.

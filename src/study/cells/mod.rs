@@ -3,9 +3,11 @@
 pub mod expected;
 mod gamma;
 mod statement;
+mod telling;
 
 pub(in crate::study) use gamma::{gamma, rates};
 pub use statement::{StatementRow, Statements, described, statement_words, statements};
+pub use telling::{CELL, Part};
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
@@ -195,57 +197,6 @@ impl CellRow {
             _ => option.to_owned(),
         };
         self.title().1.split(',').map(short).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The noise: law, budget and what else belongs to it.
-    pub fn noise_words(&self) -> String {
-        let delta = self.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
-        let sensitivity = if self.sensitivity == 1.0 {
-            String::new()
-        } else {
-            format!(", sensitivity {}", self.sensitivity)
-        };
-        let split = match &self.split {
-            SplitSpec::Each => String::new(),
-            split => format!(", split {}", split.label()),
-        };
-        format!("{} noise, epsilon {}{delta}{sensitivity}{split}", self.law.name(), self.epsilon)
-    }
-
-    /// What its noise is, but for the budget; equal words, equal noise at one budget. A new column stands here, used or not.
-    pub fn noise_but_budget(&self) -> String {
-        let Self {
-            cell: _,
-            data: _,
-            seed: _,
-            pooled: _,
-            epsilon: _,
-            delta,
-            sensitivity,
-            split,
-            law,
-            method: _,
-            options: _,
-            nonnegative: _,
-            chain: _,
-            lag: _,
-            max_steps: _,
-            scale: _,
-            replicates: _,
-            epsilon_total: _,
-            delta_total: _,
-            gamma: _,
-            gamma_known: _,
-            tv_error: _,
-            converged: _,
-            delta_sampling: _,
-        } = self;
-        format!("{law:?} {split:?} {delta:?} {sensitivity:?}")
-    }
-
-    /// What its noise is.
-    pub fn noise(&self) -> String {
-        format!("{:?} {}", self.epsilon, self.noise_but_budget())
     }
 
     /// The whole cell.

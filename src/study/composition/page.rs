@@ -2,7 +2,7 @@
 
 use super::FindingRow;
 use crate::failure::Result;
-use crate::page::Page;
+use crate::page::{Column, Page, Table};
 use crate::study::tell::records::Named;
 use crate::worlds::{Operator, Property};
 
@@ -43,30 +43,24 @@ fn page(run: &str, rows: &[FindingRow]) -> Page {
         std::iter::once(property.name().to_owned()).chain(cells).collect()
     };
     let body = Property::COLUMNS.map(line).into();
-    let header_of_all = ["statement", "operator", "claimed", "found", "cases", "worst deviation", "allowed"];
-    let all = rows
-        .iter()
-        .map(|row| {
-            vec![
-                row.statement.clone(),
-                row.operator.clone(),
-                sign(row.claim).to_owned(),
-                sign(row.holds).to_owned(),
-                row.cases.to_string(),
-                format!("{:.2e}", row.worst),
-                format!("{:.0e}", row.tolerance),
-            ]
-        })
-        .collect();
+    let columns: &[Column<FindingRow>] = &[
+        ("statement", &|row| row.statement.clone()),
+        ("operator", &|row| row.operator.clone()),
+        ("claimed", &|row| sign(row.claim).to_owned()),
+        ("found", &|row| sign(row.holds).to_owned()),
+        ("cases", &|row| row.cases.to_string()),
+        ("worst deviation", &|row| format!("{:.2e}", row.worst)),
+        ("allowed", &|row| format!("{:.0e}", row.tolerance)),
+    ];
     let counterexample = |row: &FindingRow| {
         let printed = if row.claim { "; printed as true" } else { "" };
         format!("✗ {} ({}{printed}): {}", row.statement, row.operator, row.evidence)
     };
     let counterexamples = rows.iter().filter(|row| !row.holds).map(counterexample).collect();
     Page::main(title)
-        .table(1, header, body)
+        .table(Table::new(1, header, body))
         .text("A tick is the largest deviation over all cases within what is allowed; a cross a counterexample.")
         .and(Page::headed(format!("{run}: every statement")))
-        .table(2, header_of_all, all)
+        .listed(2, rows, columns)
         .list(counterexamples)
 }

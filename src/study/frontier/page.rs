@@ -4,11 +4,10 @@ use super::FrontierRow;
 use crate::diagnostics::{Crossing, Estimate, Pair, crossings};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, number, with_error};
+use crate::page::{Number, Page, Pivot, Table, distinct, grouped, number, replicates, with_error};
 use crate::privacy::{ChangeKind, Measure};
 use crate::study::cells::{self, CellRow, known};
 use crate::study::release::LevelRow;
-use crate::study::tell::groups::{distinct, grouped, replicates};
 use crate::study::tell::records::{FAILED, Named, Records, Row, Take, fields, identity};
 use crate::table::Key;
 use serde_json::Value;
@@ -27,7 +26,7 @@ struct Point {
 impl Point {
     /// Mean absolute error of a count.
     fn error(&self) -> Estimate {
-        Estimate::new(self.level.l1_per_node, self.level.l1_per_node_se)
+        self.level.l1_per_node
     }
 }
 
@@ -77,8 +76,7 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         Ok(true)
     })?;
     let what = |cell: &CellRow, measure: Measure| {
-        let CellRow { method, options, nonnegative, .. } = cell;
-        format!("{measure:?} {} {method:?} {options} {nonnegative}", cell.noise_but_budget())
+        format!("{measure:?} {} {:?}", cell.noise_but_budget(), cell.method_key())
     };
     let gone = || cells.values().filter(|cell| run.failed.contains_key(&cell.cell));
     let curve = |points: Vec<Point>| {
@@ -91,26 +89,30 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
     };
     let curves = grouped(points, |point: &Point| what(&point.cell, point.own.measure));
     let mut curves: Vec<Curve> = curves.into_iter().map(curve).collect();
-    type Part = fn(&CellRow) -> String;
-    let parts: [(bool, Part); 6] = [
-        (true, |cell| cell.law.name().to_owned()),
-        (false, |cell| cell.options_words().replace(',', "\n")),
-        (false, |cell| cell.delta.map_or(String::new(), |delta| format!("delta {delta:e}"))),
-        (false, |cell| format!("split {}", cell.split.label())),
-        (false, |cell| format!("sensitivity {}", cell.sensitivity)),
-        (false, |cell| cell.options.replace(',', "\n")),
-    ];
-    for (of_all, part) in parts {
-        let words: Vec<String> = curves.iter().map(|curve| part(&curve.points[0].cell)).collect();
+    name_apart(&mut curves);
+    Ok((change, curves))
+}
+
+/// Names curves by their laws, if those differ, and where the names are the same by what else differs.
+fn name_apart(curves: &mut [Curve]) {
+    let words = |curve: &Curve| -> Vec<String> {
+        let cell = &curve.points[0].cell;
+        let options = [cell.options_words(), cell.options.clone()];
+        let [short, whole] = options.map(|options| options.replace(',', "\n"));
+        let parts = cell.parts().into_iter().map(|part| part.words);
+        [cell.law.name().to_owned(), short].into_iter().chain(parts).chain([whole]).collect()
+    };
+    let words: Vec<Vec<String>> = curves.iter().map(words).collect();
+    for part in 0..words.first().map_or(0, Vec::len) {
         let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
         for (i, curve) in curves.iter_mut().enumerate() {
-            let told_apart = |j: usize| words[j] != words[i] && (of_all || names[j] == names[i]);
-            if !words[i].is_empty() && (0..words.len()).any(told_apart) {
-                curve.name = format!("{}\n{}", curve.name, words[i]);
+            let own = &words[i][part];
+            let told_apart = |j: usize| words[j][part] != *own && (part == 0 || names[j] == names[i]);
+            if !own.is_empty() && (0..words.len()).any(told_apart) {
+                curve.name = format!("{}\n{own}", curve.name);
             }
         }
     }
-    Ok((change, curves))
 }
 
 /// Losses and levels of some curves, in order.
@@ -203,110 +205,123 @@ fn crossing_words(crossing: &Crossing) -> String {
 pub(super) fn of(run: &Named) -> Result<Page> {
     let (change, all) = curves(run, false)?;
     let Some(change) = change else { return Ok(Page::default()) };
-    let mut page = Page::default();
-    for ((measure, integers), curves) in kinds(&all) {
+    let page = |((measure, integers), curves): ((Measure, bool), Vec<&Curve>)| {
         let kind = if integers { "integers" } else { "real numbers" };
-        let (what_they_pay, paid_is) = match measure {
-            Measure::Epsilon => ("what they pay", "paid"),
-            Measure::Rho => ("the rho that they pay", "rho paid"),
-        };
-        let (paid, levels) = axes(&curves);
-        let names = || curves.iter().map(|curve| curve.name.clone());
-        let points = curves.iter().flat_map(|curve| &curve.points);
-        let (least, drawn) = replicates(points.map(|point| point.level.replicates));
-        let mut laws: Vec<&str> = curves.iter().map(|curve| curve.points[0].cell.law.name()).collect();
-        laws.dedup();
-        let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
-        let title =
-            format!("{}: releases that are {kind}{law}, by {what_they_pay} for {}", run.name, change.words());
-        let moved = match measure {
-            Measure::Epsilon => "",
-            Measure::Rho => {
-                " Methods that move free noise are charged the rho of their noise, as they are its epsilon: what they release may pay less."
-            }
-        };
-        let about = format!("Mean absolute error of a count ± standard error of {drawn} replicates.{moved}");
-        let mut rows = Vec::new();
-        // With one release a cell nothing is known of its error.
-        let told_apart = curves.len() > 1 && least > 1;
-        for &level in &levels {
-            for &paid in &paid {
-                let here: Vec<Option<&Point>> = curves.iter().map(|curve| curve.at(level, paid)).collect();
-                let errors = here.iter().flatten().map(|point| point.error());
-                let best = errors.min_by(|a, b| a.mean.total_cmp(&b.mean));
-                let cell = |(curve, point): (&&Curve, &Option<&Point>)| {
-                    let (Some(point), Some(best)) = (*point, best) else { return curve.none(paid) };
-                    let error = point.error();
-                    let beaten = Pair { at: paid, first: best, second: error }.sign(APART) < 0;
-                    let star = if told_apart && !beaten { " *" } else { "" };
-                    format!("{}{star}{}", with_error(error), point.cell.converged.mark())
-                };
-                rows.push(
-                    [run.level(level), paid.to_string()]
-                        .into_iter()
-                        .chain(curves.iter().zip(&here).map(cell))
-                        .collect(),
-                );
-            }
-        }
-        let header: Vec<String> =
-            ["level".to_owned(), paid_is.to_owned()].into_iter().chain(names()).collect();
-        page = page.and(
-            Page::main(title.clone())
-                .text(about)
-                .figure(figure(run, title, (measure, kind), &curves, &levels))
-                .table(2, header, rows),
-        );
-        if told_apart {
-            page = page.text(
-                "*: the smallest error of the row, and those less than 3 standard errors away from it.",
-            );
-        }
-        let noise = |&paid: &f64| {
-            let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
-                Some(point) => number(point.cell.epsilon),
-                None => curve.none(paid),
-            };
-            std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
-        };
-        let header = std::iter::once(paid_is.to_owned()).chain(names());
-        let headed = Page::headed(format!("{}: the epsilon of the noise that pays it", run.name));
-        page = page.and(headed.table(1, header, paid.iter().map(noise).collect()));
-        let contests = contests(&curves);
-        if contests.is_empty() {
-            continue;
-        }
-        let row = |contest: &Contest| {
-            let crossings: Vec<String> = contest.crossings.iter().map(crossing_words).collect();
-            vec![
-                run.level(contest.level),
-                contest.first.name.clone(),
-                contest.second.name.clone(),
-                ranges(&contest.pairs, -1),
-                ranges(&contest.pairs, 1),
-                if crossings.is_empty() { "-".into() } else { crossings.join(",\n") },
-            ]
-        };
-        let header = [
-            "level",
-            "first",
-            "second",
-            "first is better\nwhere it pays",
-            "second is better\nwhere it pays",
-            "they cross at",
-        ];
-        let headed = Page::main(match measure {
-            Measure::Epsilon => format!("{}: which is better for what is paid", run.name),
-            Measure::Rho => format!("{}: which is better for the rho that is paid", run.name),
-        });
-        page = page.and(headed.table(3, header, contests.iter().map(row).collect())).text(
-            "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place \
-                is read off a straight line on \
-             logarithms; its standard error is that of the releases, and says nothing of how bent the curves are within the range.",
-        );
-    }
+        errors(run, change, (measure, kind), &curves).and(budgets(run, measure, &curves)).and(better(
+            run,
+            measure,
+            &contests(&curves),
+        ))
+    };
+    let pages: Page = kinds(&all).into_iter().map(page).collect();
     // The short answer first.
-    Ok(run.with_failed(by_accountant(run, &all).and(page)))
+    Ok(run.with_failed(by_accountant(run, &all).and(pages)))
+}
+
+/// What is paid, as the name of a column.
+fn paid_is(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Epsilon => "paid",
+        Measure::Rho => "rho paid",
+    }
+}
+
+/// The errors of curves by level and loss, the smallest of each line marked.
+fn errors(run: &Named, change: ChangeKind, (measure, kind): (Measure, &str), curves: &[&Curve]) -> Page {
+    let (what_they_pay, moved) = match measure {
+        Measure::Epsilon => ("what they pay", ""),
+        Measure::Rho => (
+            "the rho that they pay",
+            " Methods that move free noise are charged the rho of their noise, as they are its epsilon: what they release \
+             may pay less.",
+        ),
+    };
+    let (paid, levels) = axes(curves);
+    let points =
+        || curves.iter().enumerate().flat_map(|(i, curve)| curve.points.iter().map(move |point| (i, point)));
+    let (least, drawn) = replicates(points().map(|(_, point)| point.level.replicates));
+    let mut laws: Vec<&str> = curves.iter().map(|curve| curve.points[0].cell.law.name()).collect();
+    laws.dedup();
+    let law = if let [law] = laws[..] { format!(" with {law} noise") } else { String::new() };
+    let title =
+        format!("{}: releases that are {kind}{law}, by {what_they_pay} for {}", run.name, change.words());
+    // With one release a cell nothing is known of its error.
+    let told_apart = curves.len() > 1 && least > 1;
+    let rows = points().map(|(i, point)| ((point.level.level, Number(point.own.paid)), i, point));
+    let lines = levels.iter().flat_map(|&level| paid.iter().map(move |&paid| (level, Number(paid))));
+    let table = Pivot::of(rows).and_keys(lines, 0..curves.len()).table(
+        ["level", paid_is(measure)],
+        |&(level, Number(paid))| [run.level(level), paid.to_string()],
+        |&curve| [curves[curve].name.clone()],
+        |&(_, Number(paid)), &curve, line| {
+            let errors = line.values().map(|point| point.error());
+            let best = errors.min_by(|a, b| a.mean.total_cmp(&b.mean));
+            let (Some(point), Some(best)) = (line.get(&curve), best) else {
+                return [curves[curve].none(paid)];
+            };
+            let error = point.error();
+            let beaten = Pair { at: paid, first: best, second: error }.sign(APART) < 0;
+            let star = if told_apart && !beaten { " *" } else { "" };
+            [format!("{}{star}{}", with_error(error), point.cell.converged.mark())]
+        },
+    );
+    let stars = "*: the smallest error of the row, and those less than 3 standard errors away from it.";
+    Page::main(title.clone())
+        .text(format!("Mean absolute error of a count ± standard error of {drawn} replicates.{moved}"))
+        .figure(figure(run, title, (measure, kind), curves, &levels))
+        .table(table)
+        .text(if told_apart { stars } else { "" })
+}
+
+/// The budgets of the noise, by what is paid.
+fn budgets(run: &Named, measure: Measure, curves: &[&Curve]) -> Page {
+    let (paid, _) = axes(curves);
+    let line = |&paid: &f64| {
+        let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
+            Some(point) => number(point.cell.epsilon),
+            None => curve.none(paid),
+        };
+        std::iter::once(paid.to_string()).chain(curves.iter().map(of)).collect()
+    };
+    let header =
+        std::iter::once(paid_is(measure).to_owned()).chain(curves.iter().map(|curve| curve.name.clone()));
+    Page::headed(format!("{}: the epsilon of the noise that pays it", run.name)).table(Table::new(
+        1,
+        header,
+        paid.iter().map(line).collect(),
+    ))
+}
+
+/// Which of two curves is better, level by level, and where they cross.
+fn better(run: &Named, measure: Measure, contests: &[Contest]) -> Page {
+    if contests.is_empty() {
+        return Page::default();
+    }
+    let crossings = |contest: &Contest| {
+        let crossings: Vec<String> = contest.crossings.iter().map(crossing_words).collect();
+        if crossings.is_empty() { "-".into() } else { crossings.join(",\n") }
+    };
+    Page::main(match measure {
+        Measure::Epsilon => format!("{}: which is better for what is paid", run.name),
+        Measure::Rho => format!("{}: which is better for the rho that is paid", run.name),
+    })
+    .listed(
+        3,
+        contests,
+        &[
+            ("level", &|contest| run.level(contest.level)),
+            ("first", &|contest| contest.first.name.clone()),
+            ("second", &|contest| contest.second.name.clone()),
+            ("first is better\nwhere it pays", &|contest| ranges(&contest.pairs, -1)),
+            ("second is better\nwhere it pays", &|contest| ranges(&contest.pairs, 1)),
+            ("they cross at", &crossings),
+        ],
+    )
+    .text(
+        "Better: a smaller error, by more than 3 standard errors. They cross in the range in brackets. The place is read off \
+         a straight line on logarithms; its standard error is that of the releases, and says nothing of how bent the curves \
+         are within the range.",
+    )
 }
 
 /// Curves that are compared with each other: of one measure, integers or not; those that there are.
@@ -356,7 +371,7 @@ fn by_accountant(run: &Named, all: &[Curve]) -> Page {
         return Page::default();
     }
     let header = ["level", "first", "second", "better\nat equal epsilon", "better\nat equal rho"];
-    Page::main(format!("{}: what the accountant changes", run.name)).table(3, header, rows).text(
+    Page::main(format!("{}: what the accountant changes", run.name)).table(Table::new(3, header, rows)).text(
         "Better: a smaller error, by more than 3 standard errors, at all losses of the config if none is named. \
             Conditioning on equations keeps a pure epsilon, and raises \
          rho: noise conditioned on a known total pays more rho than free noise of the same epsilon, up to twice as \

@@ -6,16 +6,15 @@ use crate::coupling::MeetingTimes;
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, finite, number, with_error};
+use crate::page::{Column, Page, Pivot, Table, grouped, number, with_error};
 use crate::privacy::sampling_delta;
 use crate::rng::Rng;
 use crate::study::cells::CellRow;
 use crate::study::pairs::{Limits, MarginalRow, half_decades, marginals};
-use crate::study::tell::groups::grouped;
 use crate::study::tell::records::{FAILED, Named};
 use crate::table;
 use crate::table::Key;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Levels of the bound whose first t is printed.
 const LEVELS: [f64; 3] = [0.1, 0.01, 0.001];
@@ -44,9 +43,7 @@ table! {
         /// the largest tau - L of a pair that met
         longest: Option<u64>, "kernel steps";
         /// mean share of the steps that changed a state
-        moves: f64;
-        /// its standard error
-        moves_se: Option<f64>;
+        moves: Estimate, error moves_se;
         /// the first t at which the bound on the total variation distance is at most 0.1; null without a bound
         below_10: Option<u64>, "kernel steps";
         /// its interval
@@ -91,17 +88,15 @@ table! {
         t: u64, "kernel steps";
         /// mean over the pairs of `max(0, ceil((tau - L - t) / L))`, a bound on the total variation distance after t
         /// steps (Biswas, Jacob, Vanetti 2019); above 1 it says nothing; null if a pair was cut short
-        bound: Option<f64>, "probability";
-        /// its standard error
-        bound_se: Option<f64>, "probability";
+        bound: Option<Estimate>, "probability", error bound_se;
         /// its 2.5 % quantile by the bootstrap over pairs
         bound_low: Option<f64>, "probability";
         /// its upper limit at 95 %, one-sided, as `bound_high` of `certificates.parquet`, for this lag alone
         bound_high: Option<f64>, "probability";
         /// `(1 + e^((1 + gamma) epsilon_total)) bound`, at most 1: what a release after t steps adds to delta
-        delta_sampling: Option<f64>;
-        /// its standard error; null where it is 1
-        delta_sampling_se: Option<f64>;
+        delta_sampling: Option<Estimate>, error delta_sampling_se {
+            /// its standard error; null where it is 1
+        };
         /// the same of `bound_high`; null where that is
         delta_sampling_high: Option<f64>;
     }
@@ -164,7 +159,6 @@ pub(super) fn rows<R: Rng + ?Sized>(
     };
     let firsts = LEVELS.map(|level| bounded.then(|| times.first_below(level)));
     let apart = firsts.map(|t| t.map(|t| times.apart(t)));
-    let moves = moved.estimate();
     let (median_low, median_high) = steps(0);
     let [first_10, first_1, first_01] = [steps(1), steps(2), steps(3)];
     let summary = TimesRow {
@@ -176,8 +170,7 @@ pub(super) fn rows<R: Rng + ?Sized>(
         median_low,
         median_high,
         longest: times.longest(),
-        moves: moves.mean,
-        moves_se: finite(moves.standard_error),
+        moves: moved.estimate(),
         below_10: firsts[0],
         below_10_low: first_10.0,
         below_10_high: first_10.1,
@@ -198,7 +191,7 @@ pub(super) fn rows<R: Rng + ?Sized>(
         let delta = bound.and_then(|b| epsilon.map(|epsilon| sampling_delta(epsilon, b.mean)));
         // A delta of 1 is no estimate: it says nothing, whatever the bound's error.
         let factor = epsilon.filter(|_| delta.is_some_and(|delta| delta < 1.0)).map(|e| 1.0 + libm::exp(e));
-        let bound_se = bound.and_then(|b| finite(b.standard_error));
+        let delta_se = bound.zip(factor).map(|(bound, factor)| bound.standard_error * factor);
         BoundRow {
             cell,
             lag,
@@ -206,12 +199,10 @@ pub(super) fn rows<R: Rng + ?Sized>(
             censored: times.censored(),
             apart: times.apart(t),
             t,
-            bound: bound.map(|b| b.mean),
-            bound_se,
+            bound,
             bound_low: interval.map(|(low, _)| low),
             bound_high,
-            delta_sampling: delta,
-            delta_sampling_se: bound_se.zip(factor).map(|(error, factor)| error * factor),
+            delta_sampling: delta.map(|delta| Estimate::new(delta, delta_se)),
             delta_sampling_high: bound_high
                 .and_then(|high| epsilon.map(|epsilon| sampling_delta(epsilon, high))),
         }
@@ -228,6 +219,25 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Why there is no bound.
+    fn unbounded(&self) -> String {
+        let Self { cell, times, .. } = self;
+        format!(
+            "{}, lag {}: {} of {} pairs were cut short before they met, {} steps after the lag, so there is no bound \
+             (raise max-steps)",
+            cell.method_words(),
+            times.lag,
+            times.censored,
+            times.pairs,
+            self.cut()
+        )
+    }
+
+    /// The steps after the lag at which pairs are cut short.
+    fn cut(&self) -> u64 {
+        self.cell.max_steps.unwrap_or(0).saturating_sub(self.times.lag)
+    }
+
     /// The bound after `t` steps, of a cell that has one; beyond those that are kept it is 0.
     fn bound(&self, t: u64) -> Estimate {
         let known = self.bounds.get(&t).copied();
@@ -253,8 +263,8 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     let kernels = kernels(&times);
     let mut bounds: HashMap<Key, HashMap<u64, Estimate>> = HashMap::new();
     run.run.each(|row: BoundRow| {
-        if let Some(mean) = row.bound {
-            bounds.entry(row.cell).or_default().insert(row.t, Estimate::new(mean, row.bound_se));
+        if let Some(bound) = row.bound {
+            bounds.entry(row.cell).or_default().insert(row.t, bound);
         }
         Ok(())
     })?;
@@ -298,73 +308,59 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     Ok(page)
 }
 
-/// `failed`: cells of the same noise.
+/// A line for each chain and lag. `failed`: cells of the same noise.
 fn summary<'a>(run: &str, lines: &[Line], failed: impl Iterator<Item = &'a CellRow>) -> Page {
-    let mut header: Vec<String> =
-        ["method", "lag", "pairs", "censored", "median τ-L", "max τ-L", "moves / step"]
-            .map(str::to_owned)
-            .into();
-    header.extend(LEVELS.map(|level| format!("first t <= {level}")));
-    let (mut notes, mut few) = (Vec::new(), false);
+    let longest = |line: &Line| line.times.longest.filter(|_| line.times.censored == 0);
+    // Pairs that were cut short count as the slowest.
+    let or_more = |line: &Line, time: Option<u64>| match time {
+        Some(time) => time.to_string(),
+        None => format!("> {}", longest(line).unwrap_or(line.cut())),
+    };
     let within = |t: String, interval: Option<(u64, u64)>| match interval {
         Some((low, high)) => format!("{t} [{low}, {high}]"),
         None => t,
     };
-    let failed = failed.map(|cell| {
-        let what = [cell.method_words(), cell.lag.map_or("-".into(), |lag| lag.to_string())];
-        what.into_iter().chain(vec![FAILED.to_owned(); header.len() - 2]).collect()
-    });
-    let failed: Vec<Vec<String>> = failed.collect();
-    let rows = lines
-        .iter()
-        .map(|Line { cell, times, .. }| {
-            // Pairs that were cut short count as the slowest.
-            let cut = cell.max_steps.unwrap_or(0).saturating_sub(times.lag);
-            let longest = times.longest.filter(|_| times.censored == 0).unwrap_or(cut);
-            let or_more = |time: Option<u64>| time.map_or(format!("> {longest}"), |time| time.to_string());
-            let mut row = vec![
-                cell.method_words(),
-                times.lag.to_string(),
-                times.pairs.to_string(),
-                times.censored.to_string(),
-                within(or_more(times.median), times.median_low.zip(times.median_high)),
-                or_more(times.longest.filter(|_| times.censored == 0)),
-                with_error(Estimate::new(times.moves, times.moves_se)),
-            ];
-            row.extend(times.firsts().map(|first| match first {
-                None => "-".to_owned(),
-                Some(First { t, interval, apart }) => {
-                    few |= apart < LEAST_APART;
-                    within(t.to_string(), interval) + if apart < LEAST_APART { " *" } else { "" }
-                }
-            }));
-            if !times.is_bounded() {
-                notes.push(format!(
-                    "{}, lag {}: {} of {} pairs were cut short before they met, {cut} steps after the lag, so there \
-                        is no bound (raise max-steps)",
-                    cell.method_words(),
-                    times.lag,
-                    times.censored,
-                    times.pairs
-                ));
-            }
-            row
-        })
-        .chain(failed)
-        .collect();
-    let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
-    if few {
+    let first = |line: &Line, place: usize| match &line.times.firsts()[place] {
+        None => "-".to_owned(),
+        Some(First { t, interval, apart }) => {
+            within(t.to_string(), *interval) + if *apart < LEAST_APART { " *" } else { "" }
+        }
+    };
+    let heads = LEVELS.map(|level| format!("first t <= {level}"));
+    let columns: &[Column<Line>] = &[
+        ("method", &|line| line.cell.method_words()),
+        ("lag", &|line| line.times.lag.to_string()),
+        ("pairs", &|line| line.times.pairs.to_string()),
+        ("censored", &|line| line.times.censored.to_string()),
+        ("median τ-L", &|line| {
+            let TimesRow { median, median_low, median_high, .. } = line.times;
+            within(or_more(line, median), median_low.zip(median_high))
+        }),
+        ("max τ-L", &|line| or_more(line, longest(line))),
+        ("moves / step", &|line| with_error(line.times.moves)),
+        (&heads[0], &|line| first(line, 0)),
+        (&heads[1], &|line| first(line, 1)),
+        (&heads[2], &|line| first(line, 2)),
+    ];
+    let failed =
+        failed.map(|cell| vec![cell.method_words(), cell.lag.map_or("-".into(), |lag| lag.to_string())]);
+    let table = Table::listed(2, lines, columns).and_lines(failed, FAILED);
+    let unbounded = lines.iter().filter(|line| !line.times.is_bounded());
+    let mut notes: Vec<String> = unbounded.map(Line::unbounded).collect();
+    let mut firsts = lines.iter().flat_map(|line| line.times.firsts()).flatten().peekable();
+    let is_bounded = firsts.peek().is_some();
+    if firsts.any(|first| first.apart < LEAST_APART) {
         notes.push(format!(
             "*: fewer than {LEAST_APART} pairs are still apart there: more pairs would move it"
         ));
     }
+    let title = format!("{run}: meeting times, {}", lines[0].cell.noise_words());
     let page = Page::main(title.clone()).text("t in kernel steps, in brackets 95 % intervals.");
-    let is_bounded = |line: &Line| line.times.firsts().iter().any(Option::is_some);
-    let page = match lines.len() > 1 && lines.iter().any(is_bounded) {
+    let page = match lines.len() > 1 && is_bounded {
         true => page.figure(steps_figure(run, title, lines)),
         false => page,
     };
-    page.table(2, header, rows).list(notes)
+    page.table(table).list(notes)
 }
 
 /// The steps that chains need, chain by chain.
@@ -393,10 +389,7 @@ fn steps_figure(run: &str, title: String, lines: &[Line]) -> Figure {
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
         y: Axis { label: String::new(), scale: Scale::Names(names) },
-        panels: vec![Panel {
-            title: String::new(),
-            series: LEVELS.iter().enumerate().map(series).collect(),
-        }],
+        panels: Panel::only(LEVELS.iter().enumerate().map(series)),
     }
 }
 
@@ -405,16 +398,13 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
     let Some(last) = bounded.iter().filter_map(|line| line.times.below_01).max() else {
         return Page::default();
     };
-    let mut header = vec!["t".to_owned()];
-    header.extend(bounded.iter().map(|line| format!("{} lag={}", line.cell.method_words(), line.times.lag)));
-    let rows = half_decades(last.saturating_mul(4))
-        .into_iter()
-        .map(|t| {
-            let mut row = vec![t.to_string()];
-            row.extend(bounded.iter().map(|line| line.words(t)));
-            row
-        })
-        .collect();
+    let words = |line: &&Line| format!("{} lag={}", line.cell.method_words(), line.times.lag);
+    let header = std::iter::once("t".to_owned()).chain(bounded.iter().map(words));
+    let line = |t: u64| {
+        let bounds = bounded.iter().map(|line| line.words(t));
+        std::iter::once(t.to_string()).chain(bounds).collect()
+    };
+    let rows = half_decades(last.saturating_mul(4)).into_iter().map(line).collect();
     let title =
         format!("Bound on the total variation distance after t steps, {}", lines[0].cell.noise_words());
     let about = "Mean ± standard error over pairs (above 1 it says nothing; in brackets, where all had met, the 95 % \
@@ -431,7 +421,7 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
     Page::headed(title.clone())
         .text(about)
         .figure(figure(run, title, &bounded, truths, last))
-        .table(1, header, rows)
+        .table(Table::new(1, header, rows))
         .text(note)
 }
 
@@ -468,57 +458,46 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
             .into(),
         x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
         y: Axis { label: "total variation distance".into(), scale: Scale::Log },
-        panels: vec![Panel {
-            title: String::new(),
-            series: bounded.iter().map(bound).chain(truths.iter().map(truth)).collect(),
-        }],
+        panels: Panel::only(bounded.iter().map(bound).chain(truths.iter().map(truth))),
     }
 }
 
 /// The chains' own distance to the exact law by level, under the smallest bound of their lags.
 fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page {
-    let mut below = Vec::new();
-    let mut times: Vec<u64> = rows.iter().map(|row| row.t).collect();
-    times.dedup();
-    let body = times
-        .iter()
-        .map(|&t| {
-            let smallest = same.iter().filter(|line| line.times.is_bounded()).min_by(|a, b| {
-                let [a, b] = [a, b].map(|line| line.bound(t));
-                a.mean.total_cmp(&b.mean).then(a.standard_error.total_cmp(&b.standard_error))
-            });
-            let levels: Vec<&MarginalRow> = rows.iter().filter(|row| row.t == t).collect();
-            if let Some(line) = smallest {
-                // What the floor explains, three standard errors of either side, and pairs so slow that none was
-                // seen, are no contradiction.
-                let excess = |row: &&MarginalRow| row.tv - row.floor - 3.0 * row.floor_sd;
-                let excess = levels.iter().map(excess).fold(0.0, f64::max);
-                let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
-                let bound = line.bound(t);
-                if bound.mean + 3.0 * bound.standard_error.max(0.0) + unseen < excess {
-                    below.push(t);
-                }
-            }
-            let mut line = vec![t.to_string()];
-            if !same.is_empty() {
-                line.push(smallest.map_or("-".into(), |line| line.words(t)));
-            }
-            for row in levels {
-                line.push(format!("{:.4} ({:.4})", row.tv, row.floor));
-                line.push(format!("{:.4} ({:.4})", row.l1, row.l1_floor));
-            }
-            line
+    let smallest = |t: u64| {
+        same.iter().filter(|line| line.times.is_bounded()).min_by(|a, b| {
+            let [a, b] = [a, b].map(|line| line.bound(t));
+            a.mean.total_cmp(&b.mean).then(a.standard_error.total_cmp(&b.standard_error))
         })
-        .collect();
-    let mut header = vec!["t".to_owned()];
-    if !same.is_empty() {
-        header.push("smallest bound".into());
-    }
-    let levels = rows.iter().take_while(|row| row.t == rows[0].t).count();
-    for level in 1..=levels {
+    };
+    let pivot = Pivot::of(rows.iter().map(|row| (row.t, row.level, row)));
+    let levels = pivot.across().len();
+    let head = |level: &u32| {
         let of = if levels > 1 { format!(" of level {level}") } else { String::new() };
-        header.extend([format!("worst entry{of}"), format!("L1 error{of}")]);
-    }
+        [format!("worst entry{of}"), format!("L1 error{of}")]
+    };
+    let distances = |row: &&MarginalRow| {
+        [format!("{:.4} ({:.4})", row.tv, row.floor), format!("{:.4} ({:.4})", row.l1, row.l1_floor)]
+    };
+    let bound = |t: u64| smallest(t).map_or("-".into(), |line| line.words(t));
+    let cell_of = |_: &u64, level: &u32, line: &BTreeMap<u32, &MarginalRow>| {
+        line.get(level).map_or(["-", "-"].map(str::to_owned), distances)
+    };
+    let table = match same.is_empty() {
+        true => pivot.table(["t"], |t| [t.to_string()], head, cell_of),
+        false => pivot.table(["t", "smallest bound"], |&t| [t.to_string(), bound(t)], head, cell_of),
+    };
+    let table = Table { keys: 1, ..table };
+    let below = |(&t, levels): (&u64, &BTreeMap<u32, &MarginalRow>)| {
+        let line = smallest(t)?;
+        // What the floor explains, three standard errors of either side, and pairs so slow that none was seen, are no
+        // contradiction.
+        let excess = levels.values().map(|row| row.tv - row.floor - 3.0 * row.floor_sd).fold(0.0, f64::max);
+        let unseen = 3.0 / (line.times.pairs - line.times.censored) as f64;
+        let bound = line.bound(t);
+        (bound.mean + 3.0 * bound.standard_error.max(0.0) + unseen < excess).then_some(t)
+    };
+    let below: Vec<u64> = pivot.lines().filter_map(below).collect();
     let title = format!(
         "Distance to the exact law of {}, {}, over {} chains",
         cell.method_words(),
@@ -534,5 +513,5 @@ fn marginal_table(cell: &CellRow, rows: &[MarginalRow], same: &[&Line]) -> Page 
     } else {
         format!("The bound lies BELOW the distance at t = {below:?}, by more than three standard errors.")
     };
-    Page::headed(title).text(about).table(1, header, body).text(verdict)
+    Page::headed(title).text(about).table(table).text(verdict)
 }

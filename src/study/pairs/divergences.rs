@@ -6,7 +6,7 @@ use crate::coupling::{Divergence, Group, Harmonized};
 use crate::diagnostics::Estimate;
 use crate::engine;
 use crate::grid::Cell;
-use crate::page::{Page, finite, with_error};
+use crate::page::{Page, Table, finite, with_error};
 use crate::rng::{TaskKey, stream};
 use crate::study::cells::CellRow;
 use crate::study::grid::COUPLED_STEPS;
@@ -23,7 +23,7 @@ const LEAST_EFFECTIVE: f64 = 100.0;
 table! {
     /// Study `meeting` with `harmonized-groups`: one row per chain, number of steps and divergence. Errors and
     /// intervals by the bootstrap over groups (1,000 resamples).
-    pub struct DivergenceRow in "divergences.parquet", also serde::Deserialize {
+    pub struct DivergenceRow in "divergences.parquet" {
         /// the first cell with this law and chain, in `cells.parquet`
         cell: Key;
         /// 0, 1, 10^0.5, 10, … to four times the last meeting, or to `harmonized-steps`
@@ -42,9 +42,7 @@ table! {
         effective: f64;
         /// mean of f(w/c) over all chains, c the mean of the weights (Corenflos, Dau 2025): consistent in the number of
         /// chains
-        bound: f64;
-        /// its standard error
-        bound_se: Option<f64>;
+        bound: Estimate, error bound_se;
         /// its interval at 95 %
         bound_low: Option<f64>;
         /// its interval
@@ -54,7 +52,7 @@ table! {
 
 table! {
     /// Study `meeting` with `harmonized-groups`: one row per chain and divergence.
-    pub struct DivergenceTimesRow in "divergence_times.parquet", also serde::Deserialize {
+    pub struct DivergenceTimesRow in "divergence_times.parquet" {
         /// as in `divergences.parquet`
         cell: Key;
         /// as there
@@ -107,8 +105,7 @@ pub(in crate::study) fn rows(
             chains,
             apart: weights.apart(),
             effective: weights.effective(),
-            bound: bound.estimate.mean,
-            bound_se: finite(bound.estimate.standard_error),
+            bound: bound.estimate,
             bound_low: finite(bound.interval.0),
             bound_high: finite(bound.interval.1),
         }
@@ -144,7 +141,7 @@ pub(in crate::study) fn pages(run: &Named) -> crate::failure::Result<Page> {
 
 fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) -> Page {
     let header = ["t", "TV", "χ²", "KL", "Hellinger²"];
-    let words = |row: &DivergenceRow| with_error(Estimate::new(row.bound, row.bound_se));
+    let words = |row: &DivergenceRow| with_error(row.bound);
     let line = |rows: &[DivergenceRow]| -> Vec<String> {
         let t = rows.iter().take(1).map(|row| row.t.to_string());
         t.chain(rows.iter().map(words)).collect()
@@ -186,6 +183,6 @@ fn page(cell: &CellRow, bounds: &[DivergenceRow], times: &[DivergenceTimesRow]) 
     }
     Page::headed(title)
         .text("The chains of a group share weights; mean ± standard error.")
-        .table(1, header, body)
+        .table(Table::new(1, header, body))
         .list(notes)
 }

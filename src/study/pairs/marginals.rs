@@ -22,7 +22,7 @@ table! {
     /// Study `meeting` with `marginal-chains`: one row per chain, number of steps and level. Every distance is a lower
     /// bound on that of the joint laws, but for its noise floor: the same with as many exact draws in the chains'
     /// place.
-    pub struct MarginalRow in "marginals.parquet", also serde::Deserialize {
+    pub struct MarginalRow in "marginals.parquet" {
         /// the first cell with this law and chain, in `cells.parquet`
         cell: Key;
         /// 1, 10^0.5, 10, … and `marginal-steps`
@@ -57,7 +57,7 @@ table! {
 
 table! {
     /// Study `meeting` with `marginal-chains`: one row per chain, number of steps and entry.
-    pub struct EntryMarginalRow in "marginal_entries.parquet", also serde::Deserialize {
+    pub struct EntryMarginalRow in "marginal_entries.parquet" {
         /// as in `marginals.parquet`
         cell: Key;
         /// as there

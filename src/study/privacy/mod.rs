@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{InvariantTable, Subject};
 use crate::invariant::Bounded;
-use crate::page::{Page, counted, number};
+use crate::page::{Column, Page, counted, number};
 use crate::privacy::WorstPair;
 use crate::store::{Run, RunFolder, TableFile};
 use crate::study::cells::{self, CellRow, CellTables, Convergence, FailureRow, Paid, StatementRow, gamma};
@@ -194,39 +194,23 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow]) -> Page {
         let compared = counted(rows.len() as f64, "row");
         rows.sort_by(|a, b| b.gamma.total_cmp(&a.gamma));
         rows.truncate(SHOWN);
-        let header = [
-            "component",
-            "entries",
-            "change",
-            "tables",
-            "gamma",
-            "at most",
-            "loss",
-            "conditioned",
-            "worst pair: counts in x -> x'",
+        let pair = |row: &&PaidRow| match row.pair.chars().count() {
+            0..=90 => row.pair.clone(),
+            _ => row.pair.chars().take(87).chain("...".chars()).collect(),
+        };
+        let columns: &[Column<&PaidRow>] = &[
+            ("component", &|row| row.component.to_string()),
+            ("entries", &|row| row.entries.to_string()),
+            ("change", &|row| row.change.clone()),
+            ("tables", &|row| row.tables.to_string()),
+            ("gamma", &|row| format!("{:.6}", row.gamma)),
+            ("at most", &|row| format!("{:.6}", row.gamma_bound)),
+            ("loss", &|row| number(row.loss)),
+            ("conditioned", &|row| number(row.loss_conditioned)),
+            ("worst pair: counts in x -> x'", &pair),
         ];
-        let body = rows
-            .iter()
-            .map(|row| {
-                let pair = match row.pair.chars().count() {
-                    0..=90 => row.pair.clone(),
-                    _ => row.pair.chars().take(87).chain("...".chars()).collect(),
-                };
-                vec![
-                    row.component.to_string(),
-                    row.entries.to_string(),
-                    row.change.clone(),
-                    row.tables.to_string(),
-                    format!("{:.6}", row.gamma),
-                    format!("{:.6}", row.gamma_bound),
-                    number(row.loss),
-                    number(row.loss_conditioned),
-                    pair,
-                ]
-            })
-            .collect();
         let headed = Page::main(format!("{run}: gamma over {words}; {}", cell.noise_words()));
-        page = page.and(headed.table(3, header, body)).text(format!(
+        page = page.and(headed.listed(3, &rows, columns)).text(format!(
             "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the \
                 unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \
              that, attained."

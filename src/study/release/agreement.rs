@@ -6,7 +6,7 @@ use crate::diagnostics::Agreement;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::pace;
-use crate::page::Page;
+use crate::page::{Column, Page};
 use crate::rng::{Role, TaskKey, sign, stream};
 use crate::study::tell::records::Named;
 use crate::table;
@@ -218,24 +218,22 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
     }
     let cells: HashMap<Key, _> = run.printed.iter().map(|cell| (cell.cell, cell)).collect();
     rows.retain(|row| cells.contains_key(&row.cell));
-    let header =
-        ["noise", "method", "other method", "draws", "comparisons", "largest KS", "p", "the same law?"];
-    let body = rows.iter().map(|row| {
+    let p_text = |row: &AgreementRow| {
         let AgreementRow { draws, other_draws, comparisons, distance, p, .. } = *row;
-        let agreement = Agreement { draws: (draws, other_draws), comparisons, distance, p };
-        vec![
-            cells[&row.cell].noise_words(),
-            cells[&row.cell].method_words(),
-            row.other.clone(),
-            format!("{draws}, {other_draws}"),
-            comparisons.to_string(),
-            format!("{distance:.5}"),
-            agreement.p_text(),
-            if p < LEVEL { "no" } else { "no difference seen" }.into(),
-        ]
-    });
+        Agreement { draws: (draws, other_draws), comparisons, distance, p }.p_text()
+    };
+    let columns: &[Column<AgreementRow>] = &[
+        ("noise", &|row| cells[&row.cell].noise_words()),
+        ("method", &|row| cells[&row.cell].method_words()),
+        ("other method", &|row| row.other.clone()),
+        ("draws", &|row| format!("{}, {}", row.draws, row.other_draws)),
+        ("comparisons", &|row| row.comparisons.to_string()),
+        ("largest KS", &|row| format!("{:.5}", row.distance)),
+        ("p", &p_text),
+        ("the same law?", &|row| if row.p < LEVEL { "no" } else { "no difference seen" }.into()),
+    ];
     let page = Page::headed(format!("{}: methods with the same noise", run.name));
-    Ok(page.table(3, header, body.collect()).text(
+    Ok(page.listed(3, &rows, columns).text(
         "Two-sample Kolmogorov-Smirnov distances over entries, sums with random signs and the norms of all errors; p is an \
            approximate bound for all of them together.",
     ))

@@ -5,10 +5,9 @@ use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::{CsvTable, Shape, Subject};
 use crate::page::line;
-use crate::store::BESIDE;
+use crate::store::{BESIDE, Run};
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
 /// One entry of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,19 +42,14 @@ pub(super) fn copy(plan: &Plan) -> Result<Option<(&'static str, Vec<u8>)>> {
             return Err(Failure::Usage(format!("{}: report.beside needs {needs}", config.path.display())));
         }
     };
-    let rows = read_beside_source(source, names)?;
+    let rows = beside_source_from(&CsvTable::read(&source.table)?, source, names)?;
     known_beside(&rows, source, names, plan)?;
     Ok(Some((BESIDE, write_beside(&rows))))
 }
 
-/// Reads the release that a config names; `entry`: the columns that name an entry.
+/// The release that a config names, from its file; `entry`: the columns that name an entry.
 ///
 /// Refused: a missing column, a count that is not an integer, an entry twice, no row.
-pub fn read_beside_source(beside: &Beside, entry: &[String]) -> Result<Vec<BesideRow>> {
-    beside_source_from(&CsvTable::read(&beside.table)?, beside, entry)
-}
-
-/// The same from a file that was read.
 pub fn beside_source_from(table: &CsvTable, beside: &Beside, entry: &[String]) -> Result<Vec<BesideRow>> {
     let named = entry.iter().map(|c| table.column(c)).collect::<Result<Vec<_>>>()?;
     let columns = [&beside.confidential, &beside.released];
@@ -134,12 +128,7 @@ pub fn write_beside(rows: &[BesideRow]) -> Vec<u8> {
     writer.into_inner().expect("writing to memory")
 }
 
-/// Reads them back.
-pub fn read_beside(path: &Path) -> Result<Vec<BesideRow>> {
-    beside_from(&CsvTable::read(path)?)
-}
-
-/// The same from a file that was read.
+/// The rows of the copy that a run keeps. Errors: a column that is missing; a count that is no integer.
 pub fn beside_from(table: &CsvTable) -> Result<Vec<BesideRow>> {
     let places = ["name", "confidential", "released", "note"].map(|name| table.column(name));
     let [name, confidential, released, note] = places;
@@ -157,4 +146,37 @@ pub fn beside_from(table: &CsvTable) -> Result<Vec<BesideRow>> {
         })
     };
     table.to_rows().iter().map(row).collect()
+}
+
+/// The release by somebody else that a run keeps.
+pub(super) struct Theirs {
+    /// Its entries, in the order of its file.
+    pub(super) rows: Vec<BesideRow>,
+    /// What release it is.
+    pub(super) note: String,
+    places: HashMap<String, usize>,
+}
+
+impl Theirs {
+    /// That of a run, if it has one with any entry. Errors: the file.
+    pub(super) fn of(run: &Run) -> Result<Option<Self>> {
+        let Some(path) = run.file(BESIDE) else { return Ok(None) };
+        let rows = beside_from(&CsvTable::read(&path)?)?;
+        let Some(note) = rows.first().map(|row| row.note.clone()) else { return Ok(None) };
+        // Of a name that stands there twice the first.
+        let places = rows.iter().enumerate().rev().map(|(place, row)| (row.name.clone(), place)).collect();
+        Ok(Some(Self { rows, note, places }))
+    }
+
+    /// The entry of this name.
+    pub(super) fn get(&self, name: &str) -> Option<&BesideRow> {
+        self.places.get(name).map(|&place| &self.rows[place])
+    }
+}
+
+impl BesideRow {
+    /// Released less confidential.
+    pub(super) fn error(&self) -> i64 {
+        self.released.saturating_sub(self.confidential)
+    }
 }

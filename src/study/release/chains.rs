@@ -6,10 +6,9 @@ use crate::diagnostics::{Estimate, Mixing, Moments, bulk_ess, jackknife};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
-use crate::page::{Page, finite, with_error};
+use crate::page::{Page, grouped, with_error};
 use crate::store::Run;
 use crate::study::cells::{CellRow, Convergence};
-use crate::study::tell::groups::grouped;
 use crate::study::tell::published::{self, Published};
 use crate::study::tell::records::{FAILED, Named};
 use crate::table;
@@ -28,9 +27,7 @@ table! {
         /// of each
         steps: u64, "kernel steps";
         /// mean share of the steps that changed the state
-        acceptance: f64;
-        /// its standard error
-        acceptance_se: Option<f64>;
+        acceptance: Estimate, error acceptance_se;
         /// chains whose traces were kept: the first 8; what follows is taken over them together, and null for fewer
         /// than 2 or where nothing varies
         traces: u64;
@@ -39,9 +36,9 @@ table! {
         /// rank-normalised split R-hat (Vehtari et al. 2021)
         rhat: Option<f64>;
         /// effective sample size of the bulk, chains that disagree included
-        ess_bulk: Option<f64>, "records";
-        /// its standard error: jackknife over the chains
-        ess_bulk_se: Option<f64>, "records";
+        ess_bulk: Option<Estimate>, "records", error ess_bulk_se {
+            /// its standard error: jackknife over the chains
+        };
         /// effective sample size of the tails (5 % and 95 %)
         ess_tail: Option<f64>, "records";
     }
@@ -86,20 +83,17 @@ impl Chains {
             let traces: Vec<&[f64]> =
                 self.traces.iter().map(|chain| chain.get(i).map_or(&[][..], |trace| trace)).collect();
             let mixing = Mixing::of(&traces);
-            let bulk_se =
-                mixing.and_then(|_| finite(jackknife(&traces, |some| bulk_ess(some).unwrap_or(f64::NAN))));
+            let bulk_se = || jackknife(&traces, |some| bulk_ess(some).unwrap_or(f64::NAN));
             MixingRow {
                 cell,
                 level: i as u32 + 1,
                 chains: level.acceptance.count(),
                 steps: level.steps,
-                acceptance: level.acceptance.mean(),
-                acceptance_se: finite(level.acceptance.estimate().standard_error),
+                acceptance: level.acceptance.estimate(),
                 traces: traces.len() as u64,
                 records: traces.first().map_or(0, |trace| trace.len() as u64),
                 rhat: mixing.map(|mixing| mixing.rhat),
-                ess_bulk: mixing.map(|mixing| mixing.bulk),
-                ess_bulk_se: bulk_se,
+                ess_bulk: mixing.map(|mixing| Estimate { mean: mixing.bulk, standard_error: bulk_se() }),
                 ess_tail: mixing.map(|mixing| mixing.tail),
             }
         };
@@ -109,7 +103,7 @@ impl Chains {
 
 impl MixingRow {
     fn mixing(&self) -> Option<Mixing> {
-        let (rhat, bulk, tail) = (self.rhat?, self.ess_bulk?, self.ess_tail?);
+        let (rhat, bulk, tail) = (self.rhat?, self.ess_bulk?.mean, self.ess_tail?);
         Some(Mixing { rhat, bulk, tail })
     }
 }
@@ -209,16 +203,20 @@ pub(super) fn unconverged(run: &Run) -> Result<Option<String>> {
     )))
 }
 
+/// What the table of chains shows.
+const ABOUT: &str = "Effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and \
+    rank-normalised split R-hat, of the levels' L1 errors: the smallest and the largest over the levels.";
+
+/// What the marks mean.
+const NOT_CONVERGED: &str = "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on \
+    an entry that is recorded. Do not trust its figures.";
+const UNKNOWN: &str = "‡ A single chain, few records, or coupled pairs that were asked for and say nothing: nothing tells \
+    whether it has converged.";
+
 /// What it means that chains never moved.
 const STUCK: &str = "A chain that never moved would release its start, so it releases nothing: its cell has one \
-    release less, and has not converged. The cell's \
-                     figures are those of chains that moved. They can differ from those of all chains: in total \
-                     variation the two laws differ by at most the share that is left out.";
-
-/// How many chains never moved.
-fn stuck_words(stuck: u64, level: &MixingRow) -> String {
-    format!("{stuck} of {} chains never moved in {} steps", level.chains, level.steps)
-}
+    release less, and has not converged. The cell's figures are those of chains that moved. They can differ from those \
+    of all chains: in total variation the two laws differ by at most the share that is left out.";
 
 /// Releases of every cell. Errors: the table.
 fn releases(run: &Run) -> Result<HashMap<Key, u64>> {
@@ -230,89 +228,91 @@ fn releases(run: &Run) -> Result<HashMap<Key, u64>> {
     Ok(releases)
 }
 
+/// A cell with chains as a page tells it.
+struct Told<'a> {
+    run: &'a str,
+    cell: &'a CellRow,
+    /// By level; none of a cell that failed.
+    levels: Vec<MixingRow>,
+    /// How many chains moved.
+    moved: u64,
+}
+
+impl Told<'_> {
+    /// Of a cell that did not fail, what its levels tell.
+    fn words(&self, of: impl Fn(&[MixingRow]) -> Option<String>) -> String {
+        if self.levels.is_empty() { FAILED.into() } else { of(&self.levels).unwrap_or_else(|| "-".into()) }
+    }
+
+    fn chains(&self) -> String {
+        self.words(|levels| {
+            let (chains, moved) = (levels[0].chains, self.moved);
+            Some(if moved < chains { format!("{moved} of {chains}") } else { chains.to_string() })
+        })
+    }
+
+    /// Of the level where it is smallest, with its standard error if that is known.
+    fn bulk(&self) -> String {
+        self.words(|levels| {
+            let all = levels.iter().filter_map(|level| level.ess_bulk);
+            let ess = all.min_by(|a, b| a.mean.partial_cmp(&b.mean).unwrap_or(std::cmp::Ordering::Equal))?;
+            let is_known = ess.standard_error.is_finite();
+            Some(if is_known { with_error(ess) } else { format!("{:.0}", ess.mean) })
+        })
+    }
+
+    /// Why it has fewer releases than chains, if it has.
+    fn stuck(&self) -> Option<String> {
+        let level = self.levels.first().filter(|level| self.moved < level.chains)?;
+        let (chains, steps) = (level.chains, level.steps);
+        let stuck = format!("{} of {chains} chains never moved in {steps} steps", chains - self.moved);
+        Some(format!("{}: {}: {stuck}", self.run, self.cell.words()))
+    }
+}
+
 /// One line for each cell with chains.
 pub(super) fn pages(runs: &[Named]) -> Result<Page> {
-    let header = [
-        "run",
-        "law",
-        "epsilon",
-        "method",
-        "options",
-        "chains",
-        "moves / step",
-        "bulk ESS",
-        "tail ESS",
-        "max R-hat",
-    ];
-    let mut rows = Vec::new();
-    let (mut marks, mut stuck) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     for run in runs {
-        let what = |cell: &CellRow| {
-            let noise = [run.name.clone(), cell.law.name().to_owned(), cell.epsilon.to_string()];
-            noise.into_iter().chain([cell.method_name(), cell.options_words()]).collect::<Vec<String>>()
-        };
-        for cell in run.printed_failed().filter(|cell| cell.chain.is_some()) {
-            rows.push(what(cell).into_iter().chain(vec![FAILED.to_owned(); header.len() - 5]).collect());
-        }
+        let told = |cell, levels, moved| Told { run: &run.name, cell, levels, moved };
+        let failed = run.printed_failed().filter(|cell| cell.chain.is_some());
+        all.extend(failed.map(|cell| told(cell, Vec::new(), 0)));
         let releases = releases(&run.run)?;
         for (cell, levels) in run.by_cell(|row: &MixingRow| row.cell)? {
-            let worst = levels.iter().filter(|level| level.ess_bulk.is_some());
-            let worst =
-                worst.min_by(|a, b| a.ess_bulk.partial_cmp(&b.ess_bulk).unwrap_or(std::cmp::Ordering::Equal));
-            let tail = levels.iter().filter_map(|level| level.ess_tail).reduce(f64::min);
-            let most = levels.iter().filter_map(|level| level.rhat).reduce(f64::max);
-            let with = |mean, error| with_error(Estimate::new(mean, error));
-            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-            marks.push(cell.converged);
-            let (chains, moved) = (levels[0].chains, releases.get(&cell.cell).copied().unwrap_or(0));
-            if moved < chains {
-                stuck.push(format!(
-                    "{}: {}: {}",
-                    run.name,
-                    cell.words(),
-                    stuck_words(chains - moved, &levels[0])
-                ));
-            }
-            let figures = [
-                if moved < chains { format!("{moved} of {chains}") } else { chains.to_string() },
-                with(levels[0].acceptance, levels[0].acceptance_se),
-                or_dash(worst.and_then(|level| {
-                    let (ess, error) = (level.ess_bulk?, level.ess_bulk_se);
-                    Some(error.map_or(format!("{ess:.0}"), |_| with(ess, error)))
-                })),
-                or_dash(tail.map(|ess| format!("{ess:.0}"))),
-                or_dash(most.map(|rhat| format!("{rhat:.3}"))),
-            ];
-            rows.push(what(cell).into_iter().chain(figures).collect());
+            all.push(told(cell, levels, releases.get(&cell.cell).copied().unwrap_or(0)));
         }
     }
-    if rows.is_empty() {
+    if all.is_empty() {
         return Ok(Page::default());
     }
-    let about = "Effective sample sizes (ESS) of the first 8 chains' recorded second halves together, and rank-normalised split \
-                 R-hat, of the levels' L1 errors: the smallest and the largest over the levels.";
-    let mut page = Page::headed("Chains").text(about);
+    let mut page = Page::headed("Chains").text(ABOUT);
     for run in runs {
         page = acceptance(run)?.into_iter().fold(page, Page::figure);
     }
-    let mut page = page.table(5, header, rows);
-    if marks.contains(&Convergence::NotConverged) {
-        page = page.text(
-            "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on \
-            an entry that is recorded. \
-                Do not trust its figures.",
-        );
-    }
-    if !stuck.is_empty() {
-        page = page.text(STUCK).list(stuck);
-    }
-    if marks.contains(&Convergence::Unknown) {
-        page = page.text(
-            "‡ A single chain, few records, or coupled pairs that were asked for and say nothing: \
-            nothing tells whether it has converged.",
-        );
-    }
-    Ok(page)
+    let tail = |levels: &[MixingRow]| levels.iter().filter_map(|level| level.ess_tail).reduce(f64::min);
+    let rhat = |levels: &[MixingRow]| levels.iter().filter_map(|level| level.rhat).reduce(f64::max);
+    let page = page.listed(
+        5,
+        &all,
+        &[
+            ("run", &|told| told.run.to_owned()),
+            ("law", &|told| told.cell.law.name().to_owned()),
+            ("epsilon", &|told| told.cell.epsilon.to_string()),
+            ("method", &|told| told.cell.method_name()),
+            ("options", &|told| told.cell.options_words()),
+            ("chains", &Told::chains),
+            ("moves / step", &|told| told.words(|levels| Some(with_error(levels[0].acceptance)))),
+            ("bulk ESS", &Told::bulk),
+            ("tail ESS", &|told| told.words(|levels| Some(format!("{:.0}", tail(levels)?)))),
+            ("max R-hat", &|told| told.words(|levels| Some(format!("{:.3}", rhat(levels)?)))),
+        ],
+    );
+    let has = |mark| all.iter().any(|told| !told.levels.is_empty() && told.cell.converged == mark);
+    let note = |page: Page, mark, text| if has(mark) { page.text(text) } else { page };
+    let stuck: Vec<String> = all.iter().filter_map(Told::stuck).collect();
+    let page = note(page, Convergence::NotConverged, NOT_CONVERGED);
+    let page = if stuck.is_empty() { page } else { page.text(STUCK).list(stuck) };
+    Ok(note(page, Convergence::Unknown, UNKNOWN))
 }
 
 /// Values of an option from which on moves per step are drawn against it.
@@ -343,7 +343,7 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
     let mut all = Vec::new();
     for (cell, levels) in &cells {
         let Some(first) = levels.first() else { continue };
-        let share = Estimate::new(first.acceptance, first.acceptance_se);
+        let share = first.acceptance;
         for (option, value, others) in numbers(&cell.options) {
             all.push(One { option, value, others: (cell.method.name().to_owned(), others), cell, share });
         }
@@ -385,10 +385,7 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
             ),
             x: Axis { label: option.clone(), scale: Scale::Linear },
             y: Axis { label: "moves / step".into(), scale: Scale::Linear },
-            panels: vec![Panel {
-                title: String::new(),
-                series: lines.iter().map(ours).chain(published.iter().filter_map(theirs)).collect(),
-            }],
+            panels: Panel::only(lines.iter().map(ours).chain(published.iter().filter_map(theirs))),
         });
     }
     Ok(figures)

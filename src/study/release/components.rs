@@ -9,10 +9,9 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::invariant::Bounded;
-use crate::page::{Page, counted, finite, with_error};
+use crate::page::{Column, Page, Table, counted, distinct, with_error};
 use crate::study::cells::CellRow;
 use crate::study::cells::expected;
-use crate::study::tell::groups::distinct;
 use crate::study::tell::records::Named;
 use crate::table;
 use crate::table::Key;
@@ -33,17 +32,11 @@ table! {
         /// releases
         draws: u64;
         /// mean over the releases of the sum of absolute errors over the component
-        l1: f64, "counts";
-        /// its standard error
-        l1_se: Option<f64>, "counts";
+        l1: Estimate, "counts", error l1_se;
         /// mean of the root of the sum of squared errors
-        l2: f64, "counts";
-        /// its standard error
-        l2_se: Option<f64>, "counts";
+        l2: Estimate, "counts", error l2_se;
         /// mean of the squared errors of its entries
-        mse: f64, "counts²";
-        /// its standard error
-        mse_se: Option<f64>, "counts²";
+        mse: Estimate, "counts²", error mse_se;
         /// the same in closed form (`congenial::closed_form::variance`)
         mse_expected: Option<f64>, "counts²";
         /// one total of two entries, or of three by conditioning, Laplace noise: largest distance of the first entry's
@@ -123,12 +116,9 @@ impl Components {
                 entries: entries.len() as u64,
                 first: table.names[entries[0] as usize].to_owned(),
                 draws: sums[0].count(),
-                l1: l1.mean,
-                l1_se: finite(l1.standard_error),
-                l2: l2.mean,
-                l2_se: finite(l2.standard_error),
-                mse: mse.mean,
-                mse_se: finite(mse.standard_error),
+                l1,
+                l2,
+                mse,
                 mse_expected: expected::variance(cell, table, part, *rank),
                 ks: law.map(|law| distance(&law, &mut first)),
                 epsilon_attained: law.map(|law| law.epsilon()),
@@ -159,20 +149,6 @@ fn distance(law: &EntryOfTotal, values: &mut [f64]) -> f64 {
     })
 }
 
-impl ComponentRow {
-    fn l1(&self) -> Estimate {
-        Estimate::new(self.l1, self.l1_se)
-    }
-
-    fn l2(&self) -> Estimate {
-        Estimate::new(self.l2, self.l2_se)
-    }
-
-    fn mse(&self) -> Estimate {
-        Estimate::new(self.mse, self.mse_se)
-    }
-}
-
 type Parts<'a> = (&'a CellRow, Vec<ComponentRow>);
 
 pub(super) fn pages(run: &Named) -> Result<Page> {
@@ -182,7 +158,7 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
 }
 
 /// Mean L1 and L2 distances of every component, as a box over the components: Figure 1 of "Congenial differential privacy".
-fn distances(run: &str, parts: &[Parts]) -> Page {
+fn distances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
     // A box needs comparable components.
     let comparable =
         |rows: &[ComponentRow]| rows.len() > 1 && rows.iter().all(|row| row.entries == rows[0].entries);
@@ -194,30 +170,27 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
     laws.sort_unstable();
     laws.dedup();
     let laws = laws.len();
-    for (name, of) in [("L1", ComponentRow::l1 as fn(&ComponentRow) -> Estimate), ("L2", ComponentRow::l2)] {
-        let header = ["noise", "method", "mean over components", "whisker", "q1", "median", "q3", "whisker"];
-        let (mut names, mut marks) = (Vec::new(), Vec::new());
-        let body = parts
-            .iter()
-            .filter(|(_, rows)| comparable(rows))
-            .map(|(cell, rows)| {
-                let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
-                // The error of the mean over these very components: that of the releases.
-                let squares: f64 =
-                    rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
-                let mean: Moments = means.iter().copied().collect();
-                let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
-                let plot = BoxPlot::of(&mut means);
-                let mark = Mark::new(plot.median, names.len() as f64).within(plot.q1, plot.q3);
-                marks.push(Mark { whiskers: Some((plot.whisker_low, plot.whisker_high)), ..mark });
-                let law = if laws > 1 { format!("{}, ", cell.law.name()) } else { String::new() };
-                names.push(format!("{}, {law}epsilon {}", cell.method_words(), cell.epsilon));
-                let mut line = vec![cell.noise_words(), cell.method_words(), with_error(mean)];
-                let quantiles = [plot.whisker_low, plot.q1, plot.median, plot.q3, plot.whisker_high];
-                line.extend(quantiles.map(|x| format!("{x:.3}")));
-                line
-            })
-            .collect();
+    for (name, of) in [("L1", (|row| row.l1) as fn(&ComponentRow) -> Estimate), ("L2", |row| row.l2)] {
+        let boxed = |(cell, rows): &'a Parts<'a>| {
+            let mut means: Vec<f64> = rows.iter().map(|row| of(row).mean).collect();
+            // The error of the mean over these very components: that of the releases.
+            let squares: f64 = rows.iter().map(|row| of(row).standard_error * of(row).standard_error).sum();
+            let mean: Moments = means.iter().copied().collect();
+            let mean = Estimate { mean: mean.mean(), standard_error: squares.sqrt() / rows.len() as f64 };
+            (*cell, mean, BoxPlot::of(&mut means))
+        };
+        type Boxed<'a> = (&'a CellRow, Estimate, BoxPlot);
+        let boxes: Vec<Boxed> = parts.iter().filter(|(_, rows)| comparable(rows)).map(boxed).collect();
+        let mark = |(place, (_, _, plot)): (usize, &Boxed)| {
+            let mark = Mark::new(plot.median, place as f64).within(plot.q1, plot.q3);
+            Mark { whiskers: Some((plot.whisker_low, plot.whisker_high)), ..mark }
+        };
+        let marks = boxes.iter().enumerate().map(mark).collect();
+        let name_of = |(cell, ..): &Boxed| {
+            let law = if laws > 1 { format!("{}, ", cell.law.name()) } else { String::new() };
+            format!("{}, {law}epsilon {}", cell.method_words(), cell.epsilon)
+        };
+        let names: Vec<String> = boxes.iter().map(name_of).collect();
         let rows = &parts[0].1;
         let title = format!(
             "{run}: {name} distance of a release to its table, over {} components of {} entries, {} releases each",
@@ -235,58 +208,68 @@ fn distances(run: &str, parts: &[Parts]) -> Page {
             ),
             x: Axis { label: format!("{name} distance (counts)"), scale: Scale::Linear },
             y: Axis { label: String::new(), scale: Scale::Names(names) },
-            panels: vec![Panel {
-                title: String::new(),
-                series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
-            }],
+            panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
         };
-        page = page.and(Page::headed(title).figure(figure).table(2, header, body));
+        let of = |x: f64| format!("{x:.3}");
+        page = page.and(Page::headed(title).figure(figure).listed(
+            2,
+            &boxes,
+            &[
+                ("noise", &|(cell, ..)| cell.noise_words()),
+                ("method", &|(cell, ..)| cell.method_words()),
+                ("mean over components", &|(_, mean, _)| with_error(*mean)),
+                ("whisker", &|(.., plot)| of(plot.whisker_low)),
+                ("q1", &|(.., plot)| of(plot.q1)),
+                ("median", &|(.., plot)| of(plot.median)),
+                ("q3", &|(.., plot)| of(plot.q3)),
+                ("whisker", &|(.., plot)| of(plot.whisker_high)),
+            ],
+        ));
     }
     page
 }
 
 /// Mean squared errors beside their closed forms.
-fn variances(run: &str, parts: &[Parts]) -> Page {
+fn variances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
     let known = |cell: &CellRow, rows: &[ComponentRow]| {
         !cell.method.is_free() && rows.iter().any(|row| row.mse_expected.is_some())
     };
     let two = parts.iter().flat_map(|(_, rows)| rows).any(|row| row.ks.is_some());
-    let mut header: Vec<&str> = vec!["noise", "method", "entries", "variance", "closed form", "z"];
-    if two {
-        header.extend(["KS distance", "5 % limit", "epsilon attained"]);
-    }
-    let mut body = Vec::new();
-    for (cell, rows) in parts.iter().filter(|(cell, rows)| known(cell, rows)) {
-        for row in rows {
-            let Some(expected) = row.mse_expected else { continue };
-            let z = (row.mse - expected) / row.mse().standard_error;
-            let mut line = vec![
-                cell.noise_words(),
-                cell.method_words(),
-                row.entries.to_string(),
-                with_error(row.mse()),
-                format!("{expected:.6}"),
-                if z.is_finite() { format!("{z:+.2}") } else { "-".into() },
-            ];
-            if two {
-                // Massart's bound on the distance of a right sample.
-                let limit = (libm::log(40.0) / (2.0 * row.draws.min(KEPT as u64) as f64)).sqrt();
-                line.push(row.ks.map_or("-".into(), |ks| format!("{ks:.5}")));
-                line.push(row.ks.map_or("-".into(), |_| format!("{limit:.5}")));
-                line.push(row.epsilon_attained.map_or("-".into(), |epsilon| format!("{epsilon:.6}")));
-            }
-            body.push(line);
-        }
-    }
-    if body.is_empty() {
+    type Row<'a> = (&'a CellRow, &'a ComponentRow, f64);
+    let dash = |words: Option<String>| words.unwrap_or_else(|| "-".into());
+    let columns: &[Column<Row>] = &[
+        ("noise", &|(cell, ..)| cell.noise_words()),
+        ("method", &|(cell, ..)| cell.method_words()),
+        ("entries", &|(_, row, _)| row.entries.to_string()),
+        ("variance", &|(_, row, _)| with_error(row.mse)),
+        ("closed form", &|(.., expected)| format!("{expected:.6}")),
+        ("z", &|(_, row, expected)| {
+            let z = (row.mse.mean - expected) / row.mse.standard_error;
+            dash(z.is_finite().then(|| format!("{z:+.2}")))
+        }),
+        ("KS distance", &|(_, row, _)| dash(row.ks.map(|ks| format!("{ks:.5}")))),
+        // Massart's bound on the distance of a right sample.
+        ("5 % limit", &|(_, row, _)| {
+            let limit = (libm::log(40.0) / (2.0 * row.draws.min(KEPT as u64) as f64)).sqrt();
+            dash(row.ks.map(|_| format!("{limit:.5}")))
+        }),
+        ("epsilon attained", &|(_, row, _)| {
+            dash(row.epsilon_attained.map(|epsilon| format!("{epsilon:.6}")))
+        }),
+    ];
+    let shown = || parts.iter().filter(|(cell, rows)| known(cell, rows));
+    let all =
+        |(cell, rows): &'a Parts<'a>| rows.iter().filter_map(|row| Some((*cell, row, row.mse_expected?)));
+    let rows: Vec<Row> = shown().flat_map(all).collect();
+    if rows.is_empty() {
         return Page::default();
     }
     let title = format!("{run}: variance of the noise of an entry by component, against its closed form");
     let sizes = distinct(parts.iter().flat_map(|(_, rows)| rows).map(|row| row.entries as f64));
     let page = Page::headed(title.clone());
-    let known: Vec<&Parts> = parts.iter().filter(|(cell, rows)| known(cell, rows)).collect();
+    let known: Vec<&Parts> = shown().collect();
     let page = if sizes.len() > 2 { page.figure(variance_figure(run, title, &known)) } else { page };
-    page.table(3, header, body)
+    page.listed(3, &rows, if two { columns } else { &columns[..6] })
 }
 
 /// Variances against the size of a component, and their closed forms.
@@ -294,7 +277,7 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
     let series = parts.iter().flat_map(|(cell, rows)| {
         let mut rows: Vec<&ComponentRow> = rows.iter().filter(|row| row.mse_expected.is_some()).collect();
         rows.sort_by_key(|row| row.entries);
-        let drawn = |row: &&ComponentRow| Mark::new(row.entries as f64, row.mse).estimated(row.mse());
+        let drawn = |row: &&ComponentRow| Mark::new(row.entries as f64, row.mse.mean).estimated(row.mse);
         let exact = |row: &&ComponentRow| Some(Mark::new(row.entries as f64, row.mse_expected?));
         let of = |name, kind, marks| Series { name, kind, marks };
         [
@@ -311,7 +294,7 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
             .into(),
         x: Axis { label: "entries of the component".into(), scale: Scale::Log },
         y: Axis { label: "variance (counts²)".into(), scale: Scale::Log },
-        panels: vec![Panel { title: String::new(), series: series.collect() }],
+        panels: Panel::only(series),
     }
 }
 
@@ -324,8 +307,9 @@ fn ratios(run: &str, parts: &[Parts]) -> Page {
         let same = |other: &CellRow| squares(other.method) && noise(other) == noise(cell);
         let Some((_, imaged)) = parts.iter().find(|(other, _)| same(other)) else { continue };
         for (a, b) in rows.iter().zip(imaged) {
-            let ratio = a.mse / b.mse;
-            let relative = libm::hypot(a.mse().standard_error / a.mse, b.mse().standard_error / b.mse);
+            let ratio = a.mse.mean / b.mse.mean;
+            let relative = |row: &ComponentRow| row.mse.standard_error / row.mse.mean;
+            let relative = libm::hypot(relative(a), relative(b));
             let expected = a.mse_expected.zip(b.mse_expected).map(|(a, b)| a / b);
             let z = expected.map(|expected| (ratio - expected) / (ratio * relative));
             body.push(vec![
@@ -342,5 +326,5 @@ fn ratios(run: &str, parts: &[Parts]) -> Page {
     }
     let header = ["noise", "entries", "conditioning / least squares", "closed form", "z"];
     let title = format!("{run}: ratio of the variances of conditioning and imaging, by component");
-    Page::headed(title).table(2, header, body)
+    Page::headed(title).table(Table::new(2, header, body))
 }

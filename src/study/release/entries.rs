@@ -1,6 +1,6 @@
 //! Single entries of tables: box plots as numbers, and somebody else's errors beside ours.
 
-use super::beside::{BesideRow, read_beside};
+use super::beside::{BesideRow, Theirs};
 use super::config::recorded;
 use super::rows::Draw;
 use super::traces;
@@ -11,8 +11,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
-use crate::page::{Page, finite, number, with_error};
-use crate::store::BESIDE;
+use crate::page::{Column, Page, Table, finite, number, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -39,10 +38,10 @@ table! {
         /// the error in the first of them: one realisation
         first: f64, "counts";
         /// mean error
-        mean: f64, "counts";
-        /// `sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective
-        /// sample size S for the mean
-        mean_se: Option<f64>, "counts";
+        mean: Estimate, "counts", error mean_se {
+            /// `sd / sqrt(draws)`; of recorded chains the Monte Carlo standard error, `sd / sqrt(S)` with the effective
+            /// sample size S for the mean
+        };
         /// standard deviation of the error; null for one draw
         sd: Option<f64>, "counts";
         /// mean absolute error
@@ -64,9 +63,9 @@ table! {
         negative: f64;
         /// effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing
         /// varies
-        ess: Option<f64>, "draws";
-        /// its standard error: jackknife over the chains, in at most 8 groups
-        ess_se: Option<f64>, "draws";
+        ess: Option<Estimate>, "draws", error ess_se {
+            /// its standard error: jackknife over the chains, in at most 8 groups
+        };
         /// effective sample size of their tails (5 % and 95 %)
         ess_tail: Option<f64>, "draws";
         /// rank-normalised split R-hat over the recorded chains
@@ -156,8 +155,10 @@ impl Entries {
                 count: table.counts[i],
                 draws: draws as u64,
                 first: sum.first,
-                mean: sum.moments.mean(),
-                mean_se: mean_size.and_then(|size| finite(sum.moments.deviation() / libm::sqrt(size))),
+                mean: Estimate::new(
+                    sum.moments.mean(),
+                    mean_size.map(|size| sum.moments.deviation() / libm::sqrt(size)),
+                ),
                 sd: finite(sum.moments.deviation()),
                 mean_absolute: sum.absolute / n,
                 whisker_low: plot.whisker_low,
@@ -167,8 +168,7 @@ impl Entries {
                 q3: plot.q3,
                 whisker_high: plot.whisker_high,
                 negative: sum.negative as f64 / n,
-                ess: mixing.map(|mixing| mixing.bulk),
-                ess_se: recorded.and_then(|recorded| finite(recorded.bulk_se)),
+                ess: mixing.map(|mixing| Estimate::new(mixing.bulk, recorded.map(|chains| chains.bulk_se))),
                 ess_tail: mixing.map(|mixing| mixing.tail),
                 rhat: mixing.map(|mixing| mixing.rhat),
             }
@@ -224,12 +224,8 @@ const SOME: usize = 11;
 impl EntryRow {
     /// What its recorded chains tell of their convergence.
     pub(super) fn mixing(&self) -> Option<Mixing> {
-        let (rhat, bulk, tail) = (self.rhat?, self.ess?, self.ess_tail?);
+        let (rhat, bulk, tail) = (self.rhat?, self.ess?.mean, self.ess_tail?);
         Some(Mixing { rhat, bulk, tail })
-    }
-
-    fn estimate(&self) -> Estimate {
-        Estimate::new(self.mean, self.mean_se)
     }
 }
 
@@ -255,38 +251,25 @@ fn printed(counts: &[i64]) -> Vec<usize> {
 
 fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
     let chains = rows.iter().any(|row| row.rhat.is_some());
-    let mut header: Vec<&str> = vec![
-        "entry", "count", "one draw", "mean", "sd", "whisker", "q1", "median", "q3", "whisker", "negative",
-    ];
-    if chains {
-        header.extend(["ess", "R-hat"]);
-    }
-    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.2}") };
-    let body = printed(&counts)
-        .into_iter()
-        .map(|i| {
-            let row = &rows[i];
-            let mut line = vec![
-                row.name.clone(),
-                row.count.to_string(),
-                short(row.first),
-                with_error(row.estimate()),
-                row.sd.map_or("-".into(), |sd| format!("{sd:.3}")),
-                short(row.whisker_low),
-                short(row.q1),
-                short(row.median),
-                short(row.q3),
-                short(row.whisker_high),
-                number(row.negative),
-            ];
-            if chains {
-                line.push(row.ess.map_or("-".into(), |x| format!("{x:.0}")));
-                line.push(row.rhat.map_or("-".into(), |x| format!("{x:.4}")));
-            }
-            line
-        })
-        .collect();
+    let columns: &[Column<&EntryRow>] = &[
+        ("entry", &|row| row.name.clone()),
+        ("count", &|row| row.count.to_string()),
+        ("one draw", &|row| short(row.first)),
+        ("mean", &|row| with_error(row.mean)),
+        ("sd", &|row| row.sd.map_or("-".into(), |sd| format!("{sd:.3}"))),
+        ("whisker", &|row| short(row.whisker_low)),
+        ("q1", &|row| short(row.q1)),
+        ("median", &|row| short(row.median)),
+        ("q3", &|row| short(row.q3)),
+        ("whisker", &|row| short(row.whisker_high)),
+        ("negative", &|row| number(row.negative)),
+        ("ess", &|row| row.ess.map_or("-".into(), |ess| format!("{:.0}", ess.mean))),
+        ("R-hat", &|row| row.rhat.map_or("-".into(), |x| format!("{x:.4}"))),
+    ];
+    let columns = if chains { columns } else { &columns[..columns.len() - 2] };
+    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
+    let shown: Vec<&EntryRow> = printed(&counts).into_iter().map(|i| &rows[i]).collect();
     let some = if rows.len() > FULL {
         format!("; {SOME} of {} entries by increasing count, all of them in the CSV", rows.len())
     } else {
@@ -298,7 +281,10 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         cell.noise_words(),
         rows.first().map_or(0, |row| row.draws)
     );
-    let z = |row: &EntryRow| row.mean_se.filter(|se| *se > 0.0).map(|se| (row.mean / se).abs());
+    let z = |row: &EntryRow| {
+        let Estimate { mean, standard_error } = row.mean;
+        (standard_error > 0.0).then(|| (mean / standard_error).abs())
+    };
     let worst = rows.iter().filter_map(z).fold(0.0, f64::max);
     let negative = rows.iter().filter(|row| row.negative > 0.0).count();
     let mut note = format!(
@@ -311,15 +297,12 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         let most = rhats.iter().copied().fold(0.0, f64::max);
         note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
-    Page::headed(title).figure(figure(run, cell, rows)).table(1, header, body).text(note)
+    Page::headed(title).figure(figure(run, cell, &shown)).listed(1, &shown, columns).text(note)
 }
 
 /// Box plots of the errors, entry by entry.
-fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
-    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
-    let shown = printed(&counts);
-    let mark = |(place, &i): (usize, &usize)| {
-        let row = &rows[i];
+fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
+    let mark = |(place, row): (usize, &&EntryRow)| {
         let mark = Mark::new(row.median, place as f64).within(row.q1, row.q3);
         Mark { whiskers: Some((row.whisker_low, row.whisker_high)), ..mark }
     };
@@ -337,33 +320,21 @@ fn figure(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Figure {
         x: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
         y: Axis {
             label: String::new(),
-            scale: Scale::Names(
-                shown.iter().map(|&i| format!("{} ({})", rows[i].name, rows[i].count)).collect(),
-            ),
+            scale: Scale::Names(shown.iter().map(|row| format!("{} ({})", row.name, row.count)).collect()),
         },
-        panels: vec![Panel {
-            title: String::new(),
-            series: vec![Series { name: String::new(), kind: Kind::Boxes, marks }],
-        }],
+        panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
     }
-}
-
-fn theirs(run: &Named) -> Result<Vec<BesideRow>> {
-    run.run.file(BESIDE).map_or_else(|| Ok(Vec::new()), |path| read_beside(&path))
 }
 
 /// Their errors, and the mean and quartiles of ours by method, entry by entry.
 fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
-    let theirs = theirs(run)?;
-    let (Some(first), false) = (theirs.first(), cells.is_empty()) else { return Ok(Page::default()) };
-    let by_name: HashMap<&str, &BesideRow> =
-        theirs.iter().rev().map(|row| (row.name.as_str(), row)).collect();
+    let Some(theirs) = Theirs::of(&run.run)? else { return Ok(Page::default()) };
     // By name, in the order of theirs.
     let ours: Vec<(&CellRow, Vec<&EntryRow>)> = cells
         .iter()
         .map(|&(cell, ref rows)| {
             let names: HashMap<&str, &EntryRow> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
-            (cell, theirs.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
+            (cell, theirs.rows.iter().filter_map(|other| names.get(other.name.as_str()).copied()).collect())
         })
         .collect();
     let Some((_, entries)) = ours.first().filter(|(_, entries)| !entries.is_empty()) else {
@@ -372,7 +343,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
     let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
     header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
     let counts: Vec<i64> = entries.iter().map(|row| row.count).collect();
-    let error = |name: &str| by_name[name].released as f64 - by_name[name].confidential as f64;
+    let error = |name: &str| theirs.get(name).map_or(f64::NAN, |row| row.error() as f64);
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
     let body = printed(&counts)
         .into_iter()
@@ -380,7 +351,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
             let name = &entries[i].name;
             let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
             row.extend(ours.iter().map(|(_, rows)| match rows.get(i) {
-                Some(row) => format!("{} [{}, {}]", with_error(row.estimate()), short(row.q1), short(row.q3)),
+                Some(row) => format!("{} [{}, {}]", with_error(row.mean), short(row.q1), short(row.q3)),
                 None => "-".into(),
             }));
             row
@@ -398,7 +369,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
         1.0 / (n - 1.0).max(1.0).sqrt()
     )];
     for (cell, rows) in &ours {
-        let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
+        let means: Vec<f64> = rows.iter().map(|row| row.mean.mean).collect();
         notes.push(format!(
             "{}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}",
             cell.method_words(),
@@ -406,13 +377,14 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
             rank_correlation(&sizes, &means)
         ));
     }
-    let differing = entries.iter().filter(|row| row.count != by_name[row.name.as_str()].confidential).count();
+    let same = |row: &EntryRow| theirs.get(&row.name).is_some_and(|other| other.confidential == row.count);
+    let differing = entries.iter().filter(|row| !same(row)).count();
     if differing > 0 {
         notes.push(format!("the confidential counts of {differing} entries differ between the two"));
     }
-    let title = format!("{}, beside: {}", run.name, first.note);
+    let title = format!("{}, beside: {}", run.name, theirs.note);
     let figure = beside_figure(&run.name, title.clone(), &ours, error);
-    Ok(Page::headed(title).figure(figure).table(1, header, body).list(notes))
+    Ok(Page::headed(title).figure(figure).table(Table::new(1, header, body)).list(notes))
 }
 
 /// Entries in a figure at most; of more some, spread evenly over increasing counts.
@@ -442,7 +414,7 @@ fn beside_figure(
     });
     let own = ours.iter().take(METHODS).map(|(cell, entries)| {
         series(cell.method_words(), entries, &|row| {
-            Mark::new(row.count as f64, row.mean).within(row.q1, row.q3)
+            Mark::new(row.count as f64, row.mean.mean).within(row.q1, row.q3)
         })
     });
     Figure {
@@ -454,7 +426,7 @@ fn beside_figure(
             .into(),
         x: Axis { label: "confidential count".into(), scale: Scale::Log },
         y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
-        panels: vec![Panel { title: String::new(), series: own.chain(theirs).collect() }],
+        panels: Panel::only(own.chain(theirs)),
     }
 }
 
@@ -479,15 +451,13 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
 pub(super) fn records(runs: &[Named]) -> Result<Records<'_>> {
     let mut records = Records::of_cells::<EntryRow>("entries", "entries.csv", runs);
     records.header.push("their_error".into());
-    // By run and name.
-    let mut errors: HashMap<&str, HashMap<String, i64>> = HashMap::new();
+    let mut theirs: HashMap<&str, Theirs> = HashMap::new();
     for run in runs {
-        let error = |row: BesideRow| (row.name, row.released.saturating_sub(row.confidential));
-        errors.insert(&run.name, theirs(run)?.into_iter().rev().map(error).collect());
+        theirs.extend(Theirs::of(&run.run)?.map(|theirs| (run.name.as_str(), theirs)));
     }
     Ok(records.with(move |row| {
         let of = |name: &str| row.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-        let error = errors.get(of("run")).and_then(|errors| errors.get(of("name"))).copied();
-        row.insert("their_error".into(), error.into());
+        let other = theirs.get(of("run")).and_then(|theirs| theirs.get(of("name")));
+        row.insert("their_error".into(), other.map(BesideRow::error).into());
     }))
 }

@@ -21,7 +21,7 @@ mod traces;
 
 pub use agreement::{AgreementRow, Statistics, sorted};
 pub use answers::{AnswerRow, GroupRow, QueryRow, SizeRow};
-pub use beside::{BesideRow, beside_from, beside_source_from, read_beside, read_beside_source, write_beside};
+pub use beside::{BesideRow, beside_from, beside_source_from, write_beside};
 pub use certify::CertificateRow;
 pub use chain_row::ChainRow;
 pub use chains::MixingRow;
@@ -244,7 +244,7 @@ impl Study for Release {
             // A bias is small beside the error of a count.
             let mut units: HashMap<(Key, u32), f64> = HashMap::new();
             run.each(|row: LevelRow| {
-                units.insert((row.cell, row.level), row.l1_per_node);
+                units.insert((row.cell, row.level), row.l1_per_node.mean);
                 Ok(())
             })?;
             run.each(|row: ErrorRow| {

@@ -3,7 +3,7 @@
 use crate::catalogue::Family;
 use crate::failure::Result;
 use crate::grid::Cell;
-use crate::page::Page;
+use crate::page::{Column, Page};
 use crate::privacy::NormTail;
 use crate::study::tell::records::Named;
 use crate::table;
@@ -92,16 +92,16 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
         let above: Vec<f64> =
             rows.iter().filter(|row| row.share - 3.0 * row.share_se > row.bound).map(|row| row.t).collect();
         let n = rows[0].releases;
-        let body = rows.iter().map(|row| {
-            // None seen: three expected are seen with probability 0.95.
-            let share = if row.share > 0.0 {
-                format!("{:.5} ± {:.5}", row.share, row.share_se)
-            } else {
-                format!("0 (< {:.5})", 3.0 / n as f64)
-            };
-            vec![format!("{:.1}", row.t), share, format!("{:.5}", row.bound)]
-        });
-        let header = ["t", "P(‖z‖₂ >= t)", "bound"];
+        // None seen: three expected are seen with probability 0.95.
+        let share = |row: &TailRow| match row.share > 0.0 {
+            true => format!("{:.5} ± {:.5}", row.share, row.share_se),
+            false => format!("0 (< {:.5})", 3.0 / n as f64),
+        };
+        let columns: &[Column<TailRow>] = &[
+            ("t", &|row| format!("{:.1}", row.t)),
+            ("P(‖z‖₂ >= t)", &share),
+            ("bound", &|row| format!("{:.5}", row.bound)),
+        ];
         let verdict = if above.is_empty() {
             "The share lies under the bound at every t.".to_owned()
         } else {
@@ -118,7 +118,8 @@ pub(super) fn pages(run: &Named) -> Result<Page> {
         page = page.and(Page::headed(title)
             .text("The bound is min(1, K t^m exp(-energy)) from the t on from which it is proved, and 1 below; in \
                 brackets the 95 % limit where none was seen.")
-            .table(1, header, body.collect()).text(verdict));
+            .listed(1, &rows, columns)
+            .text(verdict));
     }
     Ok(run.with_failed(page))
 }

@@ -13,7 +13,7 @@ const POINTS: usize = 500;
 /// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size;
 /// `None` where no draws were kept, or nothing varies. Errors: the file.
 pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Result<Option<Figure>> {
-    let size = |entry: &&EntryRow| entry.ess;
+    let size = |entry: &&EntryRow| entry.ess.map(|ess| ess.mean);
     let known = || entries.iter().filter(|entry| entry.ess.is_some());
     let by_size =
         |a: &&EntryRow, b: &&EntryRow| size(a).partial_cmp(&size(b)).unwrap_or(std::cmp::Ordering::Equal);
@@ -48,7 +48,7 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
             true => (0..POINTS).map(|k| marks[k * (n - 1) / (POINTS - 1)]).collect(),
             false => marks,
         };
-        let size = entry.ess.map_or(String::new(), |size| format!(", ESS {size:.0}"));
+        let size = entry.ess.map_or(String::new(), |size| format!(", ESS {:.0}", size.mean));
         Panel {
             title: format!("{}{size}", entry.name),
             series: vec![Series { name: String::new(), kind: Kind::Line, marks: some }],

@@ -6,8 +6,9 @@ use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::files;
 use crate::input::CsvTable;
-use crate::page::{Page, with_error};
+use crate::page::{Column, Page, with_error};
 use crate::store::PUBLISHED;
+use crate::study::cells::CELL;
 use crate::study::kind::Study;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -72,16 +73,8 @@ struct Beside<'a> {
     which: String,
 }
 
-/// Columns that tell rows apart.
-pub(super) const TELLING: [&str; 19] = [
-    "law",
-    "split",
-    "sensitivity",
-    "delta",
-    "method",
-    "options",
-    "nonnegative",
-    "epsilon",
+/// Columns of tables that tell rows of one cell apart.
+const OF_ROWS: [&str; 11] = [
     "level",
     "lag",
     "max_steps",
@@ -98,7 +91,8 @@ pub(super) const TELLING: [&str; 19] = [
 /// Of some rows the values of columns in which they differ.
 fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
     let differ = |name: &&&str| rows.iter().any(|row| row.get(**name) != rows[0].get(**name));
-    let columns: Vec<&&str> = TELLING.iter().filter(differ).collect();
+    // Of one part of a run.
+    let columns: Vec<&&str> = CELL[2..].iter().chain(&OF_ROWS).filter(differ).collect();
     let words = |row: &&Map<String, Value>| {
         let word = |name: &&&str| match row.get(**name)? {
             Value::Null => None,
@@ -112,6 +106,19 @@ fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
 }
 
 impl Beside<'_> {
+    /// The source, and its own name of the figure if it has one.
+    fn name(&self) -> String {
+        let Published { source, name, .. } = self.published;
+        [source.as_str(), name].join(if name.is_empty() { "" } else { ": " })
+    }
+
+    /// What it is of.
+    fn keys(&self) -> String {
+        let keys: Vec<String> =
+            self.published.keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        keys.join(", ")
+    }
+
     fn theirs(&self) -> Estimate {
         Estimate::new(self.published.value, self.published.standard_error)
     }
@@ -182,25 +189,20 @@ pub(crate) fn pages(study: &dyn Study, runs: &[Named]) -> Result<Page> {
             continue;
         }
         let tables = study.records(std::slice::from_ref(run))?;
-        let row = |one: &Beside| {
-            let Published { source, name, figure, keys, .. } = one.published;
-            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
-            vec![
-                [source.as_str(), name].join(if name.is_empty() { "" } else { ": " }),
-                [keys.join(", "), one.which.clone()]
-                    .into_iter()
-                    .filter(|text| !text.is_empty())
-                    .collect::<Vec<_>>()
-                    .join("; "),
-                figure.clone(),
-                with_error(one.theirs()),
-                one.ours.map_or("-".into(), with_error),
-                one.apart().map_or("-".into(), |z| format!("{z:+.1}")),
-            ]
+        let of = |one: &Beside| {
+            let words = [one.keys(), one.which.clone()];
+            words.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
         };
-        let rows = beside(&published, &tables)?.iter().map(row).collect();
+        let columns: &[Column<Beside>] = &[
+            ("source", &Beside::name),
+            ("of", &of),
+            ("figure", &|one| one.published.figure.clone()),
+            ("published", &|one| with_error(one.theirs())),
+            ("ours", &|one| one.ours.map_or("-".into(), with_error)),
+            ("z", &|one| one.apart().map_or("-".into(), |z| format!("{z:+.1}"))),
+        ];
         let headed = Page::headed(format!("{}: published figures beside ours", run.name));
-        page = page.and(headed.table(3, ["source", "of", "figure", "published", "ours", "z"], rows)).text(
+        page = page.and(headed.listed(3, &beside(&published, &tables)?, columns)).text(
             "z: the published figure less ours, in standard errors of what is known of both. A figure without one is \
                 that of one release where our table has the standard deviation of one, else exact.",
         );
@@ -237,20 +239,16 @@ pub(crate) fn summary(study: &dyn Study, run: &Named) -> Result<Option<String>> 
     let farthest = apart.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     Ok(Some(match farthest {
         None => format!("{begin}{unjudged}; none of them is more than {APART} standard errors away."),
-        Some((z, one)) => {
-            let Published { source, name, keys, .. } = one.published;
-            let name = [source.as_str(), name].join(if name.is_empty() { "" } else { ": " });
-            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key} {value}")).collect();
-            format!(
-                "{begin}{unjudged}; {} of them {} more than {APART} standard errors away. The farthest: {name} ({}), \
-                    theirs {}, ours {}, {z:+.1} standard errors.",
-                apart.len(),
-                if apart.len() == 1 { "is" } else { "are" },
-                keys.join(", "),
-                with_error(one.theirs()),
-                one.ours.map_or("-".into(), with_error)
-            )
-        }
+        Some((z, one)) => format!(
+            "{begin}{unjudged}; {} of them {} more than {APART} standard errors away. The farthest: {} ({}), theirs {}, \
+             ours {}, {z:+.1} standard errors.",
+            apart.len(),
+            if apart.len() == 1 { "is" } else { "are" },
+            one.name(),
+            one.keys(),
+            with_error(one.theirs()),
+            one.ours.map_or("-".into(), with_error)
+        ),
     }))
 }
 

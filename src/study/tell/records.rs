@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::page::{Page, field};
 use crate::store::Run;
-use crate::study::cells::{self, CellRow, FailureRow, known};
+use crate::study::cells::{self, CELL, CellRow, FailureRow, known};
 use crate::table::{Key, Record};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -167,10 +167,6 @@ pub struct Records<'a> {
     /// The records, each with these fields.
     source: Source<'a>,
 }
-
-/// What of a cell stands in every record.
-const CELL: [&str; 10] =
-    ["data", "seed", "law", "split", "sensitivity", "delta", "method", "options", "nonnegative", "epsilon"];
 
 impl<'a> Records<'a> {
     /// Records of these fields.
@@ -344,23 +340,5 @@ pub(in crate::study) fn fields<R: Record>(row: &R) -> Map<String, Value> {
     match serde_json::to_value(row) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{AXES, AxisName};
-    use crate::table::Record;
-
-    /// Every axis is a column of cells, and tells their records apart; a lag is told by the tables of a study of meetings.
-    #[test]
-    fn records_tell_every_axis() {
-        for axis in AXES {
-            let key = axis.keys[0];
-            assert!(CellRow::COLUMNS.iter().any(|column| column.name == key), "{key}");
-            assert!(CELL.contains(&key) || axis.name == AxisName::Lag, "{key}");
-            assert!(!axis.of_noise || super::super::beside::TELLING.contains(&key), "{key}");
-        }
     }
 }

@@ -68,17 +68,13 @@ table! {
         /// releases
         replicates: u64;
         /// mean error: the bias
-        mean: f64, "counts";
-        /// its standard error
-        mean_se: Option<f64>, "counts";
+        mean: Estimate, "counts", error mean_se;
         /// root of the mean squared error
-        rmse: f64, "counts";
-        /// its standard error: that of the mean squared error over `2 rmse`
-        rmse_se: Option<f64>, "counts";
+        rmse: Estimate, "counts", error rmse_se {
+            /// its standard error: that of the mean squared error over `2 rmse`
+        };
         /// mean absolute error
-        mae: f64, "counts";
-        /// its standard error
-        mae_se: Option<f64>, "counts";
+        mae: Estimate, "counts", error mae_se;
         /// replicates of the quantiles
         quantile_replicates: u64;
         /// the central interval that holds 50 % of the errors begins there: their 25 % quantile
@@ -122,17 +118,13 @@ table! {
         /// releases
         replicates: u64;
         /// mean error: the bias
-        mean: f64, "counts";
-        /// its standard error
-        mean_se: Option<f64>, "counts";
+        mean: Estimate, "counts", error mean_se;
         /// mean absolute error
-        mae: f64, "counts";
-        /// its standard error
-        mae_se: Option<f64>, "counts";
+        mae: Estimate, "counts", error mae_se;
         /// root of the mean squared error
-        rmse: f64, "counts";
-        /// its standard error: that of the mean squared error over `2 rmse`
-        rmse_se: Option<f64>, "counts";
+        rmse: Estimate, "counts", error rmse_se {
+            /// its standard error: that of the mean squared error over `2 rmse`
+        };
         /// share of the stated intervals that hold the confidential count; null where a group has none
         coverage: Option<f64>;
         /// how they are found: `exact`; `normal` if any of them is so; null where a group has none
@@ -305,7 +297,6 @@ impl<'a> Answers<'a> {
                 values.clear();
                 values.extend(kept.chunks_exact(groups.len()).map(|errors| errors[at]));
                 let Sums { error, absolute, square, covered } = &groups[at];
-                let (mean, mae, rmse) = (error.estimate(), absolute.estimate(), root(square));
                 let mut quantile = |p: f64| (!values.is_empty()).then(|| quantile(&mut values, p));
                 self.answers.push(&AnswerRow {
                     cell: Key(cell.key),
@@ -314,12 +305,9 @@ impl<'a> Answers<'a> {
                     name: query.name(group),
                     count: query.counts[group],
                     replicates: replicates as u64,
-                    mean: mean.mean,
-                    mean_se: finite(mean.standard_error),
-                    rmse: rmse.mean,
-                    rmse_se: finite(rmse.standard_error),
-                    mae: mae.mean,
-                    mae_se: finite(mae.standard_error),
+                    mean: error.estimate(),
+                    rmse: root(square),
+                    mae: absolute.estimate(),
                     quantile_replicates: kept_replicates as u64,
                     low_50: quantile(0.25),
                     high_50: quantile(0.75),
@@ -344,7 +332,6 @@ impl<'a> Answers<'a> {
             if members == 0 {
                 continue;
             }
-            let (mean, mae, rmse) = (sums.error.estimate(), sums.absolute.estimate(), root(&sums.square));
             let coverage = sums.covered.estimate();
             self.sizes.push(&SizeRow {
                 cell: Key(cell.key),
@@ -352,12 +339,9 @@ impl<'a> Answers<'a> {
                 size: SIZES[place % SIZES.len()].0.to_owned(),
                 groups: members,
                 replicates: replicates as u64,
-                mean: mean.mean,
-                mean_se: finite(mean.standard_error),
-                mae: mae.mean,
-                mae_se: finite(mae.standard_error),
-                rmse: rmse.mean,
-                rmse_se: finite(rmse.standard_error),
+                mean: sums.error.estimate(),
+                mae: sums.absolute.estimate(),
+                rmse: root(&sums.square),
                 coverage: finite(coverage.mean),
                 stated_by: by[place].map(|by| by.word().to_owned()),
                 coverage_se: finite(coverage.standard_error),

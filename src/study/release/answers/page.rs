@@ -1,12 +1,11 @@
 //! Answers to queries as pages and records.
 
-use super::super::beside::{BesideRow, read_beside};
+use super::super::beside::Theirs;
 use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, with_error};
-use crate::store::BESIDE;
+use crate::page::{Column, Page, Table, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
@@ -31,8 +30,11 @@ const KINDS: [&str; 3] = ["largest", "smallest", "worst"];
 
 impl Shown {
     fn push(&mut self, row: &AnswerRow) {
-        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] =
-            [|a, b| b.count.cmp(&a.count), |a, b| a.count.cmp(&b.count), |a, b| b.rmse.total_cmp(&a.rmse)];
+        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] = [
+            |a, b| b.count.cmp(&a.count),
+            |a, b| a.count.cmp(&b.count),
+            |a, b| b.rmse.mean.total_cmp(&a.rmse.mean),
+        ];
         for (rows, order) in self.kinds.iter_mut().zip(orders) {
             // Of equal ones the first stays first.
             let place = rows.partition_point(|other| order(other, row) != Ordering::Greater);
@@ -82,9 +84,9 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let mark = |row: &SizeRow| {
             let place = sizes.iter().position(|size| *size == row.size)?;
-            let half = 1.96 * row.mean_se.unwrap_or(f64::NAN);
-            let mark = Mark::new(row.mean, place as f64);
-            Some(if half > 0.0 { mark.within(row.mean - half, row.mean + half) } else { mark })
+            let Estimate { mean, standard_error } = row.mean;
+            let (mark, half) = (Mark::new(mean, place as f64), 1.96 * standard_error);
+            Some(if half > 0.0 { mark.within(mean - half, mean + half) } else { mark })
         };
         let rows = rows.iter().filter(|row| row.query == query.query);
         Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
@@ -110,16 +112,12 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
             label: "confidential count".into(),
             scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()),
         },
-        panels: vec![Panel { title: String::new(), series }],
+        panels: Panel::only(series),
     })
 }
 
-fn estimate(mean: f64, standard_error: Option<f64>) -> String {
-    with_error(Estimate::new(mean, standard_error))
-}
-
 /// One query of one cell.
-fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&Shown>) -> Page {
+fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&'a Shown>) -> Page {
     let title = format!(
         "{run}, query {}: {} groups by {}, {}, {}, {} replicates",
         query.query,
@@ -129,18 +127,15 @@ fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Op
         cell.noise_words(),
         rows.first().map_or(0, |row| row.replicates)
     );
-    let header = ["count", "groups", "bias", "MAE", "RMSE"];
-    let body = rows.iter().map(|row| {
-        vec![
-            row.size.clone(),
-            row.groups.to_string(),
-            estimate(row.mean, row.mean_se),
-            estimate(row.mae, row.mae_se),
-            estimate(row.rmse, row.rmse_se),
-        ]
-    });
+    let columns: &[Column<&SizeRow>] = &[
+        ("count", &|row| row.size.clone()),
+        ("groups", &|row| row.groups.to_string()),
+        ("bias", &|row| with_error(row.mean)),
+        ("MAE", &|row| with_error(row.mae)),
+        ("RMSE", &|row| with_error(row.rmse)),
+    ];
     let held = |row: &&SizeRow| {
-        let coverage = estimate(row.coverage?, row.coverage_se);
+        let coverage = with_error(Estimate::new(row.coverage?, row.coverage_se));
         let stated = match row.stated_by.as_deref() {
             Some("normal") => "the 95 % intervals that are stated as if errors were normal",
             _ => "the stated 95 % intervals",
@@ -148,21 +143,21 @@ fn one(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Op
         Some(format!("counts {}: {stated} hold {coverage} of them", row.size))
     };
     let held = rows.iter().filter_map(held).collect();
-    let page = Page::headed(title).table(1, header, body.collect()).list(held);
+    let page = Page::headed(title).listed(1, rows, columns).list(held);
     let Some(shown) = shown.filter(|_| query.groups > 1) else { return page };
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
-    let body = KINDS.iter().zip(&shown.kinds).flat_map(|(kind, rows)| {
-        rows.iter().enumerate().map(move |(i, row)| {
-            vec![
-                if i == 0 { (*kind).to_owned() } else { String::new() },
-                trimmed(&row.name),
-                row.count.to_string(),
-                estimate(row.mean, row.mean_se),
-                short(row.rmse),
-            ]
-        })
-    });
-    page.table(2, ["", "group", "count", "bias", "RMSE"], body.collect())
+    let kind = |(kind, rows): (&'static str, &'a Vec<AnswerRow>)| {
+        rows.iter().enumerate().map(move |(i, row)| (if i == 0 { kind } else { "" }, row))
+    };
+    let rows: Vec<(&str, &AnswerRow)> = KINDS.into_iter().zip(&shown.kinds).flat_map(kind).collect();
+    let columns: &[Column<(&str, &AnswerRow)>] = &[
+        ("", &|(kind, _)| (*kind).to_owned()),
+        ("group", &|(_, row)| trimmed(&row.name)),
+        ("count", &|(_, row)| row.count.to_string()),
+        ("bias", &|(_, row)| with_error(row.mean)),
+        ("RMSE", &|(_, row)| short(row.rmse.mean)),
+    ];
+    page.listed(2, &rows, columns)
 }
 
 /// A name of at most [`LETTERS`] letters: of a longer one its end, which tells groups of one parent apart.
@@ -175,9 +170,9 @@ fn trimmed(name: &str) -> String {
 
 /// Their errors and ours on the same groups, by size of the confidential count.
 fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
-    let Some(path) = run.run.file(BESIDE).filter(|_| !queries.is_empty()) else { return Ok(Page::default()) };
-    let theirs: Vec<BesideRow> = read_beside(&path)?;
-    let by_name: HashMap<&str, &BesideRow> = theirs.iter().map(|row| (row.name.as_str(), row)).collect();
+    let (Some(theirs), false) = (Theirs::of(&run.run)?, queries.is_empty()) else {
+        return Ok(Page::default());
+    };
     // By query: their errors; by query and cell: our mean errors.
     let mut of_theirs: HashMap<u32, [Moments; 6]> = HashMap::new();
     let mut ours: HashMap<(u32, Key), [Moments; 6]> = HashMap::new();
@@ -185,36 +180,35 @@ fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
         if !cells.contains(&row.cell) {
             return Ok(false);
         }
-        if let Some(other) = by_name.get(row.name.as_str()) {
+        if let Some(other) = theirs.get(&row.name) {
             let place = size(row.count);
             if row.cell == cells[0] {
-                let error = other.released as f64 - other.confidential as f64;
-                of_theirs.entry(row.query).or_default()[place].push(error);
+                of_theirs.entry(row.query).or_default()[place].push(other.error() as f64);
             }
-            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean);
+            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean.mean);
         }
         Ok(true)
     })?;
     let mut page = Page::default();
     for query in queries {
-        let Some(theirs) = of_theirs.get(&query.query) else { continue };
-        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| theirs[place].count() > 0).collect();
+        let Some(errors) = of_theirs.get(&query.query) else { continue };
+        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| errors[place].count() > 0).collect();
         let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
         header.extend(sizes.iter().map(|&place| {
-            let groups = theirs[place].count();
+            let groups = errors[place].count();
             format!("{}\n({groups} groups)", SIZES[place].0)
         }));
         let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
-        body[0].extend(sizes.iter().map(|&place| with_error(theirs[place].estimate())));
+        body[0].extend(sizes.iter().map(|&place| with_error(errors[place].estimate())));
         for cell in &run.printed {
             let Some(ours) = ours.get(&(query.query, cell.cell)) else { continue };
             let mut row = vec![cell.method_words(), cell.epsilon.to_string()];
             row.extend(sizes.iter().map(|&place| format!("{:.3}", ours[place].mean())));
             body.push(row);
         }
-        let note = by_name.values().next().map_or("", |row| row.note.as_str());
-        let title = format!("{}, query {}, by size of the count, beside: {note}", run.name, query.query);
-        page = page.and(Page::headed(title).table(2, header, body).text(
+        let title =
+            format!("{}, query {}, by size of the count, beside: {}", run.name, query.query, theirs.note);
+        page = page.and(Page::headed(title).table(Table::new(2, header, body)).text(
             "Theirs is the mean error of one release, with the standard error of its groups taken as independent. Ours \
              is the mean error of the same groups over all replicates.",
         ));

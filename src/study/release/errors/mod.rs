@@ -48,23 +48,15 @@ table! {
         /// releases: of chains those that moved
         replicates: u64;
         /// mean of `l1` / nodes of the whole tree, as "Two views" normalises
-        l1_normalised: f64, "counts per node";
-        /// its standard error
-        l1_normalised_se: Option<f64>, "counts per node";
+        l1_normalised: Estimate, "counts per node", error l1_normalised_se;
         /// standard deviation of one release
         l1_normalised_sd: Option<f64>, "counts per node";
         /// mean of `l1` / nodes of the level
-        l1_per_node: f64, "counts per node";
-        /// its standard error
-        l1_per_node_se: Option<f64>, "counts per node";
+        l1_per_node: Estimate, "counts per node", error l1_per_node_se;
         /// mean of `l2`
-        l2: f64, "counts";
-        /// its standard error
-        l2_se: Option<f64>, "counts";
+        l2: Estimate, "counts", error l2_se;
         /// mean of `bias`
-        bias: f64, "counts";
-        /// its standard error
-        bias_se: Option<f64>, "counts";
+        bias: Estimate, "counts", error bias_se;
     }
 }
 
@@ -102,31 +94,22 @@ impl Level {
 
     /// The row; `None` without a release.
     pub(super) fn row(&self, cell: Key, level: u32, scale: f64, nodes: u64) -> Option<LevelRow> {
-        let se = |moments: &Moments| finite(moments.estimate().standard_error);
         (self.normalised.count() > 0).then(|| LevelRow {
             cell,
             level,
             scale,
             nodes,
             replicates: self.normalised.count(),
-            l1_normalised: self.normalised.mean(),
-            l1_normalised_se: se(&self.normalised),
+            l1_normalised: self.normalised.estimate(),
             l1_normalised_sd: finite(self.normalised.deviation()),
-            l1_per_node: self.per_node.mean(),
-            l1_per_node_se: se(&self.per_node),
-            l2: self.l2.mean(),
-            l2_se: se(&self.l2),
-            bias: self.bias.mean(),
-            bias_se: se(&self.bias),
+            l1_per_node: self.per_node.estimate(),
+            l2: self.l2.estimate(),
+            bias: self.bias.estimate(),
         })
     }
 }
 
 impl LevelRow {
-    fn estimate(&self) -> Estimate {
-        Estimate::new(self.l1_normalised, self.l1_normalised_se)
-    }
-
     fn deviation(&self) -> f64 {
         self.l1_normalised_sd.unwrap_or(f64::NAN)
     }

@@ -1,13 +1,12 @@
 //! Errors as pages, figures and records, published ones beside.
 
 use super::LevelRow;
-use crate::config::SplitSpec;
+use crate::config::AxisName;
 use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Page, counted, number, with_error};
+use crate::page::{Number, Page, Pivot, Table, counted, distinct, grouped, number, replicates, with_error};
 use crate::study::cells::CellRow;
-use crate::study::tell::groups::{distinct, grouped, replicates};
 use crate::study::tell::published::{self, Published};
 use crate::study::tell::records::{FAILED, Named, Records};
 use crate::table::Key;
@@ -65,269 +64,265 @@ fn published(run: &Named) -> Result<Vec<Theirs>> {
 
 /// The normalised L1 error: a table for each law, budget rule and sensitivity.
 pub(in super::super) fn pages(run: &Named) -> Result<Page> {
-    let cells = run.by_cell(|row: &LevelRow| row.cell)?;
+    let drawn = run.by_cell(|row: &LevelRow| row.cell)?;
+    let drawn: HashMap<Key, Vec<LevelRow>> =
+        drawn.into_iter().map(|(cell, levels)| (cell.cell, levels)).collect();
     let published = published(run)?;
-    let drawn: HashMap<Key, &Vec<LevelRow>> =
-        cells.iter().map(|(cell, levels)| (cell.cell, levels)).collect();
     let is_shown = |cell: &&CellRow| drawn.contains_key(&cell.cell) || run.failed.contains_key(&cell.cell);
     // Cells that share a table: everything but epsilon, level and method.
-    let table = |cell: &&CellRow| cell.noise_but_budget();
-    let page = |cells: Vec<&CellRow>| {
-        let law = cells[0].law.name();
-        let mut lines: Vec<Line> = Vec::new();
-        for &cell in &cells {
-            let levels = drawn.get(&cell.cell).into_iter().flat_map(|levels| levels.iter());
-            lines.extend(levels.map(|level| (cell, level)));
-        }
-        let here: Vec<&Theirs> =
-            published.iter().filter(|figure| figure.laws.iter().any(|name| name == law)).collect();
-        error_table(run, &cells, &lines, &here).and(against_published(run, law, &lines, &here))
-    };
-    Ok(grouped(run.printed.iter().filter(is_shown), table).into_iter().map(page).collect())
+    let tables = grouped(run.printed.iter().filter(is_shown), |cell| cell.noise_but_budget());
+    Ok(tables.into_iter().map(|cells| Told::new(run, cells, &drawn, &published).page()).collect())
 }
 
-/// Cells that are told apart by their budget alone.
-fn same_method(a: &CellRow, b: &CellRow) -> bool {
-    (a.method, &a.options, a.nonnegative) == (b.method, &b.options, b.nonnegative)
+/// What one table tells.
+struct Told<'a> {
+    run: &'a Named,
+    /// With those that failed.
+    cells: Vec<&'a CellRow>,
+    /// The first cell of every method.
+    methods: Vec<&'a CellRow>,
+    lines: Vec<Line<'a>>,
+    published: Vec<&'a Theirs>,
 }
 
-/// Levels by epsilon and method; below a method the published figures that stand beside it. `cells`: with those that failed.
-fn error_table(run: &Named, cells: &[&CellRow], lines: &[Line], published: &[&Theirs]) -> Page {
-    let mut methods: Vec<&CellRow> = Vec::new();
-    for cell in cells {
-        if !methods.iter().any(|method| same_method(method, cell)) {
-            methods.push(cell);
-        }
+impl<'a> Told<'a> {
+    /// Cells of one noise at any budget, and what is published for its law.
+    fn new(
+        run: &'a Named,
+        cells: Vec<&'a CellRow>,
+        drawn: &'a HashMap<Key, Vec<LevelRow>>,
+        published: &'a [Theirs],
+    ) -> Self {
+        let methods = grouped(cells.iter().copied(), |cell| cell.method_key());
+        let methods = methods.into_iter().map(|same| same[0]).collect();
+        let levels =
+            |&cell: &&'a CellRow| drawn.get(&cell.cell).into_iter().flatten().map(move |row| (cell, row));
+        let lines = cells.iter().flat_map(levels).collect();
+        let of_law = |figure: &&Theirs| figure.laws.iter().any(|law| law == cells[0].law.name());
+        let published = published.iter().filter(of_law).collect();
+        Self { run, cells, methods, lines, published }
     }
-    let epsilons = distinct(cells.iter().map(|cell| cell.epsilon));
-    // Where all cells failed, the levels are those of the run.
-    let levels = match levels(lines.iter().map(|(_, line)| *line)) {
-        none if none.is_empty() => (1..=run.run.manifest.levels.len().max(1) as u32).collect(),
-        some => some,
-    };
-    let mut body = Vec::new();
-    for epsilon in epsilons {
-        // A published figure stands behind the last method of its name.
-        let mut theirs: Vec<&&Theirs> = published.iter().filter(|figure| figure.epsilon == epsilon).collect();
-        let mut beside = |method: Option<&str>, body: &mut Vec<Vec<String>>| {
-            let (here, others): (Vec<_>, Vec<_>) =
-                theirs.iter().partition(|figure| method.is_none_or(|name| figure.method == name));
-            theirs = others;
-            let mut columns: Vec<&(String, String)> = here.iter().map(|figure| &figure.column).collect();
-            columns.sort_unstable();
-            columns.dedup();
-            for column in columns {
-                let of = |level| here.iter().find(|f| f.column == *column && f.level == level);
-                let value = |level| of(level).map_or("-".into(), |figure| number(figure.value));
-                let words = format!("{}, published", column.1);
-                body.push(
-                    [epsilon.to_string(), words]
-                        .into_iter()
-                        .chain(levels.iter().copied().map(value))
-                        .collect(),
-                );
+
+    /// The place of a cell's method.
+    fn place(&self, cell: &CellRow) -> usize {
+        self.methods.iter().position(|method| method.method_key() == cell.method_key()).unwrap_or(0)
+    }
+
+    /// The place of the method that a published figure stands beside: the last of its name.
+    fn place_of(&self, figure: &Theirs) -> Option<usize> {
+        self.methods.iter().rposition(|method| method.method.name() == figure.method)
+    }
+
+    /// The cell of a method at a budget.
+    fn at(&self, epsilon: f64, place: usize) -> Option<&'a CellRow> {
+        self.cells.iter().copied().find(|cell| cell.epsilon == epsilon && self.place(cell) == place)
+    }
+
+    /// The levels, in order; their numbers are a file's, and may be any.
+    fn levels(&self) -> BTreeSet<u32> {
+        self.lines.iter().map(|(_, line)| line.level).collect()
+    }
+
+    fn page(&self) -> Page {
+        let (run, cell) = (self.run, self.cells[0]);
+        let (_, replicates) = replicates(self.lines.iter().map(|(_, line)| line.replicates));
+        // Everything that the noise is, the levels' split of a tree alone; what not every law has comes last.
+        let on_table = run.run.manifest.subject == "table";
+        let sum = if on_table { "all entries / their number" } else { "a level / nodes of the whole tree" };
+        let mut which = cell.parts();
+        which.retain(|part| !(part.words.is_empty() || on_table && part.axis == AxisName::Split));
+        which.sort_by_key(|part| part.axis == AxisName::Delta);
+        let which: Vec<String> = which.into_iter().map(|part| part.words).collect();
+        let about = format!(
+            "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({}).",
+            which.join(", ")
+        );
+        let (law, said) = (cell.law.name(), cell.said_but(&[AxisName::Sensitivity]));
+        let title = format!("{}: normalised L1 error, {law} noise{said}", run.name);
+        let page = Page::main(title.clone()).text(about);
+        let page = match self.lines.is_empty() {
+            true => page,
+            false => page.figure(self.figure(format!("{}-l1-error-{law}{said}", run.name), title)),
+        };
+        page.table(self.table()).and(self.against_published())
+    }
+
+    /// Levels by epsilon and method; below a method the published figures that stand beside it.
+    fn table(&self) -> Table {
+        let ours = |cell: &CellRow| (Number(cell.epsilon), self.place(cell), None);
+        // Behind all, where that method has none.
+        let theirs = |figure: &'a Theirs| {
+            let place = self.place_of(figure).filter(|&place| self.at(figure.epsilon, place).is_some());
+            (Number(figure.epsilon), place.unwrap_or(usize::MAX), Some(&figure.column))
+        };
+        // Where all cells failed, the levels are those of the run.
+        let levels = match self.levels() {
+            none if none.is_empty() => (1..=self.run.run.manifest.levels.len().max(1) as u32).collect(),
+            some => some,
+        };
+        let is_here = |figure: &&&Theirs| {
+            levels.contains(&figure.level) && self.cells.iter().any(|cell| cell.epsilon == figure.epsilon)
+        };
+        let published = self.published.iter().filter(is_here);
+        let published = published.map(|figure| (theirs(figure), figure.level, number(figure.value)));
+        let drawn =
+            self.lines.iter().map(|(cell, row)| (ours(cell), row.level, with_error(row.l1_normalised)));
+        let keys: Vec<_> = self.cells.iter().map(|cell| ours(cell)).collect();
+        let words = |&(Number(epsilon), place, column): &(Number, usize, Option<&(String, String)>)| {
+            let alike = |cell: &CellRow| {
+                self.methods.iter().filter(|other| other.method_plain() == cell.method_plain()).count()
+            };
+            let method = match (column, self.at(epsilon, place)) {
+                (Some((_, name)), _) => format!("{name}, published"),
+                (None, Some(cell)) if alike(cell) == 1 => cell.method_name(),
+                (None, cell) => cell.map_or(String::new(), CellRow::method_words),
+            };
+            [epsilon.to_string(), method]
+        };
+        Pivot::of(drawn.chain(published)).and_keys(keys, levels.iter().copied()).table(
+            ["epsilon", "method"],
+            words,
+            |&level| [self.run.level(level)],
+            |&(Number(epsilon), place, column), level, line| {
+                let failed =
+                    || self.at(epsilon, place).is_some_and(|cell| self.run.failed.contains_key(&cell.cell));
+                [match line.get(level) {
+                    Some(words) => words.clone(),
+                    None if column.is_none() && failed() => FAILED.into(),
+                    None => "-".into(),
+                }]
+            },
+        )
+    }
+
+    /// Methods in words, with the budgets at which they failed.
+    fn names(&self) -> Vec<String> {
+        let words = |method: &&CellRow| {
+            let failed = self.run.printed_failed().filter(|cell| self.cells.contains(cell));
+            let failed = failed.filter(|cell| cell.method_key() == method.method_key());
+            let failed: Vec<String> = failed.map(|cell| cell.epsilon.to_string()).collect();
+            match failed.is_empty() {
+                true => method.method_words(),
+                false => format!("{} ({FAILED} at epsilon {})", method.method_words(), failed.join(", ")),
             }
         };
-        for (i, method) in methods.iter().enumerate() {
-            let of = |level: u32| {
-                lines.iter().find(|(cell, line)| {
-                    same_method(method, cell) && cell.epsilon == epsilon && line.level == level
-                })
-            };
-            let here = |cell: &&&CellRow| same_method(method, cell) && cell.epsilon == epsilon;
-            let Some(cell) = cells.iter().find(here) else { continue };
-            let none = if run.failed.contains_key(&cell.cell) { FAILED } else { "-" };
-            let twice = |other: &&CellRow| other.method_plain() == cell.method_plain();
-            let words = match methods.iter().copied().filter(twice).count() {
-                1 => cell.method_name(),
-                _ => cell.method_words(),
-            };
-            let error = |level| of(level).map_or(none.into(), |(_, line)| with_error(line.estimate()));
-            body.push(
-                [epsilon.to_string(), words].into_iter().chain(levels.iter().copied().map(error)).collect(),
-            );
-            if !methods[i + 1..].iter().any(|other| other.method == method.method) {
-                beside(Some(method.method.name()), &mut body);
-            }
-        }
-        beside(None, &mut body);
+        self.methods.iter().map(words).collect()
     }
-    let header = ["epsilon", "method"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(levels.iter().map(|&level| run.level(level)));
-    let CellRow { law, delta, sensitivity, split, .. } = cells[0];
-    let delta = delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
-    let (_, replicates) = replicates(lines.iter().map(|(_, line)| line.replicates));
-    let (sum, which) = if run.run.manifest.subject == "table" {
-        ("all entries / their number".to_owned(), format!("sensitivity {sensitivity}{delta}"))
-    } else {
-        (
-            "a level / nodes of the whole tree".to_owned(),
-            format!("sensitivity {sensitivity}, split {}{delta}", split.label()),
-        )
-    };
-    let split = if *split == SplitSpec::Each { String::new() } else { format!(", split {}", split.label()) };
-    let title = format!("{}: normalised L1 error, {} noise{delta}{split}", run.name, law.name());
-    let about = format!(
-        "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({which})."
-    );
-    let name = Figure::named(&format!("{}-l1-error-{}{delta}{split}", run.name, law.name()));
-    let panels = panels(run, lines, published, &methods);
-    let page = Page::main(title.clone()).text(about);
-    let page = match lines.is_empty() {
-        true => page,
-        false => page.figure(figure(name, title, named(run, cells, &methods), panels)),
-    };
-    page.table(2, header, body)
-}
 
-/// Methods in words, with the budgets at which they failed.
-fn named(run: &Named, cells: &[&CellRow], methods: &[&CellRow]) -> Vec<String> {
-    let words = |method: &&CellRow| {
-        let failed =
-            cells.iter().filter(|cell| same_method(method, cell) && run.failed.contains_key(&cell.cell));
-        let failed: Vec<String> = failed.map(|cell| cell.epsilon.to_string()).collect();
-        match failed.is_empty() {
-            true => method.method_words(),
-            false => format!("{} ({FAILED} at epsilon {})", method.method_words(), failed.join(", ")),
+    /// The errors by level and method, the published ones beside.
+    fn figure(&self, name: String, title: String) -> Figure {
+        let names = self.names();
+        Figure {
+            name: Figure::named(&name),
+            title,
+            about: format!(
+                "For each of {} the mean error of a release, with its 95 % interval, on a logarithmic axis, by level and \
+                    epsilon. The table below has the figures.",
+                counted(names.len() as f64, "method")
+            ),
+            x: Axis { label: "normalised L1 error (counts per node)".into(), scale: Scale::Log },
+            y: Axis { label: String::new(), scale: Scale::Names(names) },
+            panels: self.levels().into_iter().map(|level| self.panel(level)).collect(),
         }
-    };
-    methods.iter().map(words).collect()
-}
-
-/// The errors by level and method, the published ones beside.
-fn figure(name: String, title: String, names: Vec<String>, panels: Vec<Panel>) -> Figure {
-    Figure {
-        name,
-        title,
-        about: format!(
-            "For each of {} the mean error of a release, with its 95 % interval, on a logarithmic axis, by level and \
-                epsilon. The table below has the figures.",
-            counted(names.len() as f64, "method")
-        ),
-        x: Axis { label: "normalised L1 error (counts per node)".into(), scale: Scale::Log },
-        y: Axis { label: String::new(), scale: Scale::Names(names) },
-        panels,
     }
-}
 
-/// The levels that some lines are of, in order; their numbers are a file's, and may be any.
-pub(super) fn levels<'a>(lines: impl Iterator<Item = &'a LevelRow>) -> Vec<u32> {
-    let levels: BTreeSet<u32> = lines.map(|line| line.level).collect();
-    levels.into_iter().collect()
-}
-
-/// A panel for each level, in which methods have the places of their names.
-fn panels(run: &Named, lines: &[Line], published: &[&Theirs], methods: &[&CellRow]) -> Vec<Panel> {
-    let levels = levels(lines.iter().map(|(_, line)| *line));
-    let epsilons = distinct(lines.iter().map(|(cell, _)| cell.epsilon));
-    let row =
-        |cell: &CellRow| methods.iter().position(|method| same_method(method, cell)).unwrap_or(0) as f64;
-    let panel = |level: u32| {
+    /// A level, in which methods have the places of their names.
+    fn panel(&self, level: u32) -> Panel {
         let mut series = Vec::new();
-        for &epsilon in &epsilons {
-            let here = lines.iter().filter(|(cell, line)| cell.epsilon == epsilon && line.level == level);
+        for epsilon in distinct(self.lines.iter().map(|(cell, _)| cell.epsilon)) {
+            let here =
+                self.lines.iter().filter(|(cell, line)| cell.epsilon == epsilon && line.level == level);
             let mark = |(cell, line): &Line| {
-                let error = line.estimate();
-                Mark::new(error.mean, row(cell)).estimated(error)
+                let error = line.l1_normalised;
+                Mark::new(error.mean, self.place(cell) as f64).estimated(error)
             };
-            series.push(Series {
-                name: format!("epsilon {epsilon}"),
-                kind: Kind::Dots,
-                marks: here.map(mark).collect(),
-            });
-            let theirs = published.iter().filter(|figure| figure.epsilon == epsilon && figure.level == level);
-            let theirs = theirs.filter_map(|figure| {
-                let place = methods.iter().rposition(|method| method.method.name() == figure.method)?;
-                Some(Mark::new(figure.value, place as f64))
-            });
-            let marks: Vec<Mark> = theirs.collect();
-            if !published.is_empty() {
-                series.push(Series {
-                    name: format!("epsilon {epsilon}, published"),
-                    kind: Kind::Dots,
-                    marks,
-                });
+            let dots = |name, marks| Series { name, kind: Kind::Dots, marks };
+            series.push(dots(format!("epsilon {epsilon}"), here.map(mark).collect()));
+            let theirs =
+                self.published.iter().filter(|figure| figure.epsilon == epsilon && figure.level == level);
+            let mark = |figure: &&Theirs| Some(Mark::new(figure.value, self.place_of(figure)? as f64));
+            if !self.published.is_empty() {
+                series.push(dots(format!("epsilon {epsilon}, published"), theirs.filter_map(mark).collect()));
             }
         }
-        Panel { title: run.level(level), series }
-    };
-    levels.iter().copied().map(panel).collect()
-}
+        Panel { title: self.run.level(level), series }
+    }
 
-/// How far each published figure lies from ours, and whether it scales as noise must.
-fn against_published(run: &Named, law: &str, lines: &[Line], published: &[&Theirs]) -> Page {
-    if published.is_empty() {
-        return Page::default();
-    }
-    let mut rows = Vec::new();
-    let mut notes = Vec::new();
-    let mut keys: Vec<(&(String, String), &str, u32)> =
-        published.iter().map(|f| (&f.column, f.method.as_str(), f.level)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let epsilons = distinct(published.iter().map(|f| f.epsilon));
-    for (column, method, level) in keys {
-        let ours = |epsilon: f64| {
-            let here = || {
-                lines.iter().filter(|(cell, line)| {
-                    cell.method.name() == method && cell.epsilon == epsilon && line.level == level
-                })
-            };
-            // Of a method with and without inequalities, the one without.
-            here().find(|(cell, _)| !cell.nonnegative).or(here().next()).map(|(_, line)| *line)
+    /// Our errors beside a published figure: of a method with and without inequalities, of the one without.
+    fn ours(&self, method: &str, level: u32, epsilon: f64) -> Option<&'a LevelRow> {
+        let here = || {
+            self.lines.iter().filter(|(cell, line)| {
+                cell.method.name() == method && cell.epsilon == epsilon && line.level == level
+            })
         };
-        let theirs = |epsilon: f64| {
-            published.iter().find(|f| f.column == *column && f.level == level && f.epsilon == epsilon)
+        here().find(|(cell, _)| !cell.nonnegative).or(here().next()).map(|(_, line)| *line)
+    }
+
+    /// How far each published figure lies from ours, and whether it scales as noise must.
+    fn against_published(&self) -> Page {
+        if self.published.is_empty() {
+            return Page::default();
+        }
+        let row = |figure: &&'a Theirs| {
+            ((&figure.column, figure.method.as_str(), figure.level), Number(figure.epsilon), *figure)
         };
-        let column = &column.1;
-        let mut row = vec![column.clone(), method.to_owned(), run.level(level)];
-        for &epsilon in &epsilons {
-            let (line, figure) = (ours(epsilon), theirs(epsilon));
-            let z =
-                line.zip(figure).map(|(line, figure)| (figure.value - line.l1_normalised) / line.deviation());
-            row.push(figure.map_or("-".into(), |figure| number(epsilon * figure.value)));
-            row.push(line.map_or("-".into(), |line| number(epsilon * line.l1_normalised)));
-            row.push(z.filter(|z| z.is_finite()).map_or("-".into(), |z| format!("{z:+.1}")));
-        }
-        if let (Some(&low), Some(&high)) = (epsilons.first(), epsilons.last()) {
-            let both = (theirs(low), theirs(high), ours(low), ours(high));
-            if let (Some(their_low), Some(their_high), Some(our_low), Some(our_high)) = both {
-                let their_factor = high * their_high.value / (low * their_low.value);
-                let (a, b) = (our_high.estimate(), our_low.estimate());
-                let our_factor = high * a.mean / (low * b.mean);
-                let se = our_factor * libm::hypot(a.standard_error / a.mean, b.standard_error / b.mean);
-                let spread = |line: &LevelRow| line.deviation() / line.l1_normalised;
-                let noise = libm::hypot(spread(our_low), spread(our_high));
-                let z = libm::log(their_factor / our_factor) / noise;
-                // Of few nodes a release's error varies by its own size, and one ratio says nothing.
-                if noise < 0.3 && z.abs() > 5.0 {
-                    notes.push(format!(
-                        "{column}, {}: from epsilon {low} to {high} error × epsilon changes by the factor \
-                         {their_factor:.2}; under `{method}` by {}. Between two single releases of that law the factor \
-                         has a relative standard deviation of {noise:.3}: the published one lies {z:+.1} of them away. \
-                         Another sensitivity or split multiplies both figures alike (exactly so for Laplace noise \
-                         and equalities), so it cannot explain this.",
-                        run.level(level),
-                        with_error(Estimate { mean: our_factor, standard_error: se })
-                    ));
-                }
-            }
-        }
-        rows.push(row);
+        let pivot = Pivot::of(self.published.iter().map(row));
+        let table = pivot.table(
+            ["published", "beside", "level"],
+            |&((_, name), method, level)| [name.clone(), method.to_owned(), self.run.level(level)],
+            |Number(epsilon)| [format!("ε={epsilon}: theirs"), "ours".to_owned(), "z".to_owned()],
+            |&(_, method, level), epsilon, line| {
+                let (ours, theirs) = (self.ours(method, level, epsilon.0), line.get(epsilon));
+                let z = ours
+                    .zip(theirs)
+                    .map(|(ours, theirs)| (theirs.value - ours.l1_normalised.mean) / ours.deviation());
+                let times = |error: Option<f64>| error.map_or("-".into(), |error| number(epsilon.0 * error));
+                [
+                    times(theirs.map(|theirs| theirs.value)),
+                    times(ours.map(|ours| ours.l1_normalised.mean)),
+                    z.filter(|z| z.is_finite()).map_or("-".into(), |z| format!("{z:+.1}")),
+                ]
+            },
+        );
+        let notes = pivot.lines().filter_map(|(key, line)| {
+            let [low, high] = [pivot.across().first()?, pivot.across().last()?];
+            self.scaling(key.1, [line.get(low)?, line.get(high)?])
+        });
+        Page::headed(format!("{}: published against ours, {} noise", self.run.name, self.cells[0].law.name()))
+            .text(
+                "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
+             z = (published - our mean) / standard deviation of one of our releases.",
+            )
+            .table(table)
+            .list(notes.collect())
     }
-    let mut header = vec!["published".to_owned(), "beside".to_owned(), "level".to_owned()];
-    for epsilon in &epsilons {
-        header.extend([format!("ε={epsilon}: theirs"), "ours".to_owned(), "z".to_owned()]);
+
+    /// Whether two published figures of one column and level, at the smallest and the largest budget, scale as ours do;
+    /// what is to be said if not.
+    fn scaling(&self, method: &str, [their_low, their_high]: [&Theirs; 2]) -> Option<String> {
+        let (low, high, level) = (their_low.epsilon, their_high.epsilon, their_low.level);
+        let (our_low, our_high) = (self.ours(method, level, low)?, self.ours(method, level, high)?);
+        let their_factor = high * their_high.value / (low * their_low.value);
+        let (a, b) = (our_high.l1_normalised, our_low.l1_normalised);
+        let our_factor = high * a.mean / (low * b.mean);
+        let se = our_factor * libm::hypot(a.standard_error / a.mean, b.standard_error / b.mean);
+        let spread = |line: &LevelRow| line.deviation() / line.l1_normalised.mean;
+        let noise = libm::hypot(spread(our_low), spread(our_high));
+        let z = libm::log(their_factor / our_factor) / noise;
+        // Of few nodes a release's error varies by its own size, and one ratio says nothing.
+        (noise < 0.3 && z.abs() > 5.0).then(|| {
+            format!(
+                "{}, {}: from epsilon {low} to {high} error × epsilon changes by the factor \
+                 {their_factor:.2}; under `{method}` by {}. Between two single releases of that law the factor \
+                 has a relative standard deviation of {noise:.3}: the published one lies {z:+.1} of them away. \
+                 Another sensitivity or split multiplies both figures alike (exactly so for Laplace noise \
+                 and equalities), so it cannot explain this.",
+                their_low.column.1,
+                self.run.level(level),
+                with_error(Estimate { mean: our_factor, standard_error: se })
+            )
+        })
     }
-    Page::headed(format!("{}: published against ours, {law} noise", run.name))
-        .text(
-            "Error × epsilon (the same for every epsilon if the error scales as 1/epsilon), and \
-         z = (published - our mean) / standard deviation of one of our releases.",
-        )
-        .table(3, header, rows)
-        .list(notes)
 }
 
 /// The levels of every cell, and the published figures beside.

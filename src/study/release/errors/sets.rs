@@ -1,14 +1,14 @@
 //! Errors on several data sets of one run, side by side.
 
 use super::LevelRow;
+use crate::config::AxisName;
 use crate::failure::Result;
-use crate::page::{Page, with_error};
+use crate::page::{Number, Page, Pivot, grouped, replicates, with_error};
 use crate::study::cells::CellRow;
-use crate::study::tell::groups::{distinct, grouped, replicates};
 use crate::study::tell::records::{FAILED, Named};
 
-/// A row of a data set: the part of the run, the cell, the level.
-type Line<'a> = (&'a Named, &'a CellRow, LevelRow);
+/// A row of a data set: the place of the part of the run, the cell, the level.
+type Line<'a> = (usize, &'a CellRow, LevelRow);
 
 /// The normalised L1 error by data set, for runs that have several: a table for each law, budget rule and sensitivity.
 pub(in super::super) fn side_by_side(runs: &[Named]) -> Result<Page> {
@@ -21,9 +21,9 @@ pub(in super::super) fn side_by_side(runs: &[Named]) -> Result<Page> {
     };
     for parts in grouped(parts, whole).into_iter().filter(|parts| parts.len() > 1) {
         let mut lines: Vec<Line> = Vec::new();
-        for part in &parts {
+        for (place, part) in parts.iter().enumerate() {
             for (cell, levels) in part.by_cell(|row: &LevelRow| row.cell)? {
-                lines.extend(levels.into_iter().map(|level| (*part, cell, level)));
+                lines.extend(levels.into_iter().map(|level| (place, cell, level)));
             }
         }
         let noise = |(_, cell, _): &Line| cell.noise_but_budget();
@@ -34,57 +34,43 @@ pub(in super::super) fn side_by_side(runs: &[Named]) -> Result<Page> {
 
 /// Epsilon, method and level by data set.
 fn table(parts: &[&Named], lines: &[Line]) -> Page {
-    let method = |cell: &CellRow| cell.method_words();
-    let mut methods: Vec<String> = Vec::new();
-    for (_, cell, _) in lines {
-        if !methods.contains(&method(cell)) {
-            methods.push(method(cell));
-        }
-    }
-    let levels = super::page::levels(lines.iter().map(|(.., row)| row));
-    let mut body = Vec::new();
-    for epsilon in distinct(lines.iter().map(|(_, cell, _)| cell.epsilon)) {
-        for words in &methods {
-            for &level in &levels {
-                let of = |part: &&Named| {
-                    lines.iter().find(|(of, cell, row)| {
-                        std::ptr::eq(*of, *part)
-                            && row.level == level
-                            && cell.epsilon == epsilon
-                            && method(cell) == *words
-                    })
-                };
-                if !parts.iter().any(|part| of(part).is_some()) {
-                    continue;
-                }
-                let failed = |part: &&Named| {
-                    let here = |cell: &CellRow| cell.epsilon == epsilon && method(cell) == *words;
-                    part.printed_failed()
-                        .any(|cell| here(cell) && cell.noise_but_budget() == lines[0].1.noise_but_budget())
-                };
-                let error = |part: &&Named| match of(part) {
-                    Some((.., row)) => with_error(row.estimate()),
-                    None if failed(part) => FAILED.into(),
-                    None => "-".into(),
-                };
-                let first = [epsilon.to_string(), words.clone(), level_name(parts, level)];
-                body.push(first.into_iter().chain(parts.iter().map(error)).collect());
-            }
-        }
-    }
+    let methods = grouped(lines.iter().map(|(_, cell, _)| cell.method_words()), String::clone);
+    let methods: Vec<&String> = methods.iter().map(|same| &same[0]).collect();
+    let method = |cell: &CellRow| methods.iter().position(|words| **words == cell.method_words());
+    let noise = lines[0].1.noise_but_budget();
+    let rows = lines.iter().map(|(part, cell, row)| {
+        ((Number(cell.epsilon), method(cell).unwrap_or(0), row.level), *part, with_error(row.l1_normalised))
+    });
+    let data = |&part: &usize| [parts[part].printed.first().map_or(String::new(), |cell| cell.data.clone())];
+    let table = Pivot::of(rows).and_keys([], 0..parts.len()).table(
+        ["epsilon", "method", "level"],
+        |&(Number(epsilon), method, level)| {
+            [epsilon.to_string(), methods[method].clone(), level_name(parts, level)]
+        },
+        data,
+        |&(Number(epsilon), place, _), part, line| {
+            let here = |cell: &CellRow| cell.epsilon == epsilon && method(cell) == Some(place);
+            let failed =
+                || parts[*part].printed_failed().any(|cell| here(cell) && cell.noise_but_budget() == noise);
+            [match line.get(part) {
+                Some(error) => error.clone(),
+                None if failed() => FAILED.into(),
+                None => "-".into(),
+            }]
+        },
+    );
     let (manifest, cell) = (&parts[0].run.manifest, lines[0].1);
     let seed = cell.seed.filter(|_| !manifest.seeds.is_empty());
     let name = manifest.name.clone() + &seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-    let data = |part: &&Named| part.printed.first().map_or(String::new(), |cell| cell.data.clone());
-    let header = ["epsilon", "method", "level"].map(str::to_owned).into_iter().chain(parts.iter().map(data));
     let (_, replicates) = replicates(lines.iter().map(|(.., row)| row.replicates));
-    let delta = cell.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
-    Page::main(format!("{name}: data sets side by side, {} noise{delta}, split {}", cell.law.name(), cell.split.label()))
+    let said = cell.said_but(&[AxisName::Sensitivity, AxisName::Split]);
+    let (law, split) = (cell.law.name(), cell.split.label());
+    Page::main(format!("{name}: data sets side by side, {law} noise{said}, split {split}"))
         .text(format!(
             "Normalised L1 error: the sum of |released - confidential| over a level / counts of the whole data set, \
                 mean ± standard error of {replicates} replicates."
         ))
-        .table(3, header, body)
+        .table(table)
 }
 
 /// The name of a level, if all data sets that have it agree.
