@@ -19,7 +19,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 pub struct Given {
     /// The file, or the name of a dict in messages.
     path: PathBuf,
-    /// Of a dict.
+    /// The text of a dict; `None` of a file.
     text: Option<String>,
     sets: Vec<String>,
     /// By data set the data, where the dict has a frame in the place of a file.
@@ -115,7 +115,7 @@ fn without_frames<'py>(dict: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict
     Ok((dict, frames))
 }
 
-/// The same of one data set.
+/// A data set of a dict without the frame that it may have in the place of a file, and that frame.
 fn without_frame<'py>(data: &Bound<'py, PyDict>) -> PyResult<(Bound<'py, PyDict>, Option<Frame>)> {
     let Some(table) = data.get_item("table")? else { return Ok((data.clone(), None)) };
     if table.extract::<PathBuf>().is_ok() || !frame::is_one(&table)? {
@@ -239,7 +239,7 @@ pub fn written(given: &Bound<PyAny>) -> String {
     format!("{short}{more}")
 }
 
-/// The same with its type.
+/// The value with its type.
 fn shown(given: &Bound<PyAny>) -> String {
     format!("{} ({})", written(given), kind(given))
 }

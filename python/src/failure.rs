@@ -76,7 +76,7 @@ pub fn guarded<T>(work: impl FnOnce() -> congenial::Result<T>) -> PyResult<T> {
     }
 }
 
-/// The same of what the harness does.
+/// Does what the harness does for a call. Errors: what it refuses; [`bug`].
 pub fn guarded_harness<T>(work: impl FnOnce() -> Done<T>) -> PyResult<T> {
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done.map_err(exception),

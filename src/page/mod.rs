@@ -49,7 +49,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of lines of words; the first `keys` columns say what a line is about.
+    /// A table of lines of words; the first `keys` columns say what a line is about.
     pub fn new<S: Into<String>>(
         keys: usize,
         header: impl IntoIterator<Item = S>,

@@ -15,7 +15,7 @@ impl Table {
         Self { keys, header, rows: rows.iter().map(line).collect() }
     }
 
-    /// The same, and lines of which only is known what they are about; `other` stands in all other columns.
+    /// Adds lines of which only is known what they are about; `other` stands in all other columns.
     pub fn and_lines(mut self, lines: impl IntoIterator<Item = Vec<String>>, other: &str) -> Self {
         for mut line in lines {
             line.resize(self.header.len(), other.to_owned());
@@ -34,7 +34,7 @@ pub struct Pivot<D, A, R> {
 }
 
 impl<D: Ord, A: Ord + Clone, R> Pivot<D, A, R> {
-    /// Of rows behind their keys down and across.
+    /// A table of rows by their keys down and across.
     pub fn of(rows: impl IntoIterator<Item = (D, A, R)>) -> Self {
         let mut pivot = Self { across: BTreeSet::new(), lines: BTreeMap::new() };
         for (down, across, row) in rows {
@@ -48,7 +48,7 @@ impl<D: Ord, A: Ord + Clone, R> Pivot<D, A, R> {
         pivot
     }
 
-    /// The same with keys that are there without a row, too.
+    /// A table of rows by their keys, with keys that are there without a row, too.
     pub fn and_keys(
         mut self,
         down: impl IntoIterator<Item = D>,

@@ -64,7 +64,7 @@ enum Element {
     List {
         entries: Vec<String>,
     },
-    /// Of which nothing is escaped any more.
+    /// A text of which nothing is escaped any more.
     Figure {
         svg: String,
     },

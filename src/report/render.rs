@@ -22,7 +22,7 @@ const ROWS: usize = 40;
 pub struct Report {
     /// By study, in the order of [`STUDIES`]; those that there are.
     studies: Vec<(&'static dyn Study, Vec<Named>)>,
-    /// The same for records, where seeds are told by themselves: all seeds.
+    /// The runs as records tell them, where seeds are told by themselves: with all seeds.
     listed: Option<Vec<(&'static dyn Study, Vec<Named>)>>,
     /// In the order in which they were given: the study and the place in it.
     order: Vec<(usize, usize)>,
@@ -38,7 +38,7 @@ impl Report {
         Self::open_by(folders, false)
     }
 
-    /// The same, `by_seed` each seed by itself.
+    /// Reads runs, `by_seed` with each master seed by itself.
     pub fn open_by(folders: &[PathBuf], by_seed: bool) -> Result<Self> {
         let none = || STUDIES.into_iter().map(|study| (study, Vec::new())).collect::<Vec<_>>();
         let mut studies: Vec<(&dyn Study, Vec<Named>)> = none();
@@ -105,7 +105,7 @@ impl Report {
         self.studies.iter().filter(|(_, runs)| !runs.is_empty())
     }
 
-    /// The same for records.
+    /// The studies of the runs, for records.
     fn listed(&self) -> impl Iterator<Item = &(&'static dyn Study, Vec<Named>)> {
         self.listed.as_ref().unwrap_or(&self.studies).iter().filter(|(_, runs)| !runs.is_empty())
     }
@@ -194,7 +194,7 @@ pub struct Look<'a> {
     pub format: Format,
     /// Columns of text.
     pub width: usize,
-    /// Of HTML: the template, if it is not ours.
+    /// The template of HTML, if it is not ours.
     pub template: Option<&'a Path>,
 }
 

@@ -17,7 +17,7 @@ pub trait Held: Sized {
     fn put(&self, columns: &mut IterMut<Values>);
     /// What a row has there; `None` if that is no such value.
     fn get(columns: &mut Iter<Values>, row: usize) -> Option<Self>;
-    /// The same as fields of a record, of these names.
+    /// The values as fields of a record, of these names.
     fn serialize<S: SerializeStruct>(&self, names: [&'static str; 2], to: &mut S) -> Result<(), S::Error>;
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The same values, replicate by replicate, bit for bit.
+    /// Both runs have the same values, replicate by replicate, bit for bit.
     Identical,
     /// The confidence interval of the difference lies within the margin.
     Equal,
@@ -50,10 +50,10 @@ pub struct Compared {
     pub cell: String,
     /// It in words; of cells of one run what tells it from the others.
     pub words: String,
-    /// Of cells of one run: what they have in common; else nothing.
+    /// What cells of one run have in common; empty for other cells.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub among: String,
-    /// The same for the base's cell.
+    /// The cell of the base.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub against: String,
     /// Where in the cell: a level, a lag, a part and scope, a statement.
@@ -77,13 +77,13 @@ pub struct Compared {
     pub verdict: Verdict,
     /// It in words; what is equal is so within a margin, which they name.
     pub told: String,
-    /// Of what is undecided: replicates of each run with which the interval would be narrow enough to tell, if means
+    /// Where nothing is decided, the replicates of each run with which the interval would be narrow enough to tell, if means
     /// and spreads stay as they are.
     pub replicates: Option<u64>,
     /// What margins are shares of.
     #[serde(skip)]
     unit: f64,
-    /// Of the replicates of the one that has more.
+    /// Replicates of the run that has more.
     #[serde(skip)]
     count: u64,
 }

@@ -49,10 +49,10 @@ pub struct Paid {
     pub cell: String,
     /// The cell in words; of cells of one run what tells it from the others.
     pub words: String,
-    /// Of cells of one run: what they have in common; else nothing.
+    /// What cells of one run have in common; empty for other cells.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub among: String,
-    /// The same as `words` for the base's cell.
+    /// The cell of the base in words, as `words` are those of the candidate's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub against: String,
     /// In the base: for a record added or removed, for one moved, for the smallest change.

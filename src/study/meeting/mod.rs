@@ -138,9 +138,9 @@ struct MeetingTables<'a> {
     bounds: TableFile<'a, BoundRow>,
     divergences: TableFile<'a, DivergenceRow>,
     divergence_times: TableFile<'a, DivergenceTimesRow>,
-    /// Of the cell that is drawn: its meeting times, and the share of steps that moved.
+    /// The meeting times of the cell that is drawn, and the share of steps that moved.
     met: Option<(MeetingTimes, Moments)>,
-    /// Of the same cell: what its chains and exact draws have come to.
+    /// What the chains and exact draws of that cell have come to.
     samples: Samples,
     /// Its groups.
     groups: Vec<Group>,

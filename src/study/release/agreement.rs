@@ -121,7 +121,7 @@ pub(super) struct Comparisons {
     noise: Vec<Option<usize>>,
     /// By noise.
     groups: Vec<Group>,
-    /// Of the cell that is drawn.
+    /// What the cell that is drawn has come to.
     samples: Vec<Vec<f64>>,
     rows: Vec<(usize, usize, AgreementRow)>,
 }

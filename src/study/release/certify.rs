@@ -58,7 +58,7 @@ pub(super) enum Certificates {
 }
 
 impl Certificates {
-    /// Of the config. Errors: the folder holds no run of a study of meetings; its tables.
+    /// Where the pairs that a config asks for come from. Errors: the folder holds no run of a study of meetings; its tables.
     pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
         match &ReleasePart::of(&plan.config).certify {
             None => Ok(None),

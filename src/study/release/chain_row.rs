@@ -32,7 +32,7 @@ table! {
 }
 
 impl ChainRow {
-    /// Of a chain's steps and the trace of one level, from 1.
+    /// The row of a chain: its steps, and the trace of one level, from 1.
     pub(super) fn of(
         cell: Key,
         replicate: u64,

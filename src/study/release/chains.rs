@@ -108,7 +108,7 @@ impl MixingRow {
     }
 }
 
-/// Of so many chains of a cell one may never move.
+/// Fewest chains of a cell of which one may never move.
 const LEAST_CHAINS: u64 = 10;
 
 /// Why a cell fails of whose chains so many never moved; `None` if it does not.
@@ -239,7 +239,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Of a cell that did not fail, what its levels tell.
+    /// What the levels of a cell that did not fail tell.
     fn words(&self, of: impl Fn(&[MixingRow]) -> Option<String>) -> String {
         if self.levels.is_empty() { FAILED.into() } else { of(&self.levels).unwrap_or_else(|| "-".into()) }
     }
@@ -251,7 +251,7 @@ impl Told<'_> {
         })
     }
 
-    /// Of the level where it is smallest, with its standard error if that is known.
+    /// Its value on the level where it is smallest, with its standard error if that is known.
     fn bulk(&self) -> String {
         self.words(|levels| {
             let all = levels.iter().filter_map(|level| level.ess_bulk);

@@ -55,7 +55,7 @@ const KEPT: usize = 100_000;
 /// The components of a table with what is known of them.
 pub(super) struct Components {
     parts: Vec<(Bounded, Option<usize>)>,
-    /// Of the cell that is drawn, by component: L1, L2 and squares.
+    /// By component of the cell that is drawn: L1, L2 and squares.
     sums: Vec<[Moments; 3]>,
     /// The law of its first entry, if it is known, and the errors of that entry.
     firsts: Vec<(Option<EntryOfTotal>, Vec<f64>)>,

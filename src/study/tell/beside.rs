@@ -88,7 +88,7 @@ const OF_ROWS: [&str; 11] = [
     "start",
 ];
 
-/// Of some rows the values of columns in which they differ.
+/// The values of some rows in the columns in which they differ.
 fn telling(rows: &[&Map<String, Value>]) -> Vec<String> {
     let differ = |name: &&&str| rows.iter().any(|row| row.get(**name) != rows[0].get(**name));
     // Of one part of a run.
@@ -252,7 +252,7 @@ pub(crate) fn summary(study: &dyn Study, run: &Named) -> Result<Option<String>> 
     }))
 }
 
-/// The same as records, all of them.
+/// All published figures beside ours, as records.
 pub(crate) fn records(study: &dyn Study, runs: &[Named]) -> Result<Records<'static>> {
     let header = [
         "run",

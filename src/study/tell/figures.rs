@@ -31,17 +31,17 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of values that are drawn, replicate by replicate.
+    /// A sample of values that are drawn, replicate by replicate.
     pub fn drawn() -> Self {
         Self { moments: Moments::default(), bits: 0xcbf2_9ce4_8422_2325, computed: false, unit: None }
     }
 
-    /// The same with a unit of its margins.
+    /// The sample with a unit of its margins.
     pub fn in_units_of(self, unit: f64) -> Self {
         Self { unit: Some(unit), ..self }
     }
 
-    /// Of a value that is computed.
+    /// A sample of a value that is computed.
     pub fn computed() -> Self {
         Self { computed: true, ..Self::drawn() }
     }
@@ -59,7 +59,7 @@ impl Figures {
         self.data.clone()
     }
 
-    /// Of a run with these cells, some of which failed.
+    /// No figures yet of a run with these cells, some of which failed.
     pub fn new(cells: HashMap<Key, CellRow>, failed: Vec<FailureRow>) -> Self {
         let words = |row: &CellRow| {
             let options = if row.options.is_empty() { String::new() } else { format!(" {}", row.options) };

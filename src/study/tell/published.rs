@@ -66,7 +66,7 @@ pub fn read_published(path: &Path) -> Result<Vec<Published>> {
     published_from(&CsvTable::read(path)?)
 }
 
-/// The same from a file that was read. Errors: a column that is missing; what is no number; a figure twice; none.
+/// Published figures of a file that was read. Errors: a column that is missing; what is no number; a figure twice; none.
 pub fn published_from(table: &CsvTable) -> Result<Vec<Published>> {
     let mut place = [0; COLUMNS.len()];
     for (place, name) in place.iter_mut().zip(COLUMNS) {

@@ -76,7 +76,7 @@ impl Named {
         parts.into_iter().map(part).collect()
     }
 
-    /// Of a run. Errors: its cells.
+    /// The run with its name and cells. Errors: its cells.
     pub fn new(name: String, run: Run) -> Result<Self> {
         let mut printed = Vec::new();
         run.while_true(|row: CellRow| {
@@ -254,7 +254,7 @@ impl<'a> Records<'a> {
         Ok(empty)
     }
 
-    /// The same, each changed.
+    /// The records, each changed.
     pub(in crate::study) fn with(self, change: impl Fn(&mut Row) + 'a) -> Self {
         let before = self.source;
         let source = move |take: Take| {
@@ -266,7 +266,7 @@ impl<'a> Records<'a> {
         Self { source: Box::new(source), ..self }
     }
 
-    /// The same, and more behind them.
+    /// The records, and more behind them.
     pub(in crate::study) fn and(self, more: Vec<Row>) -> Self {
         let before = self.source;
         let source = move |take: Take| {

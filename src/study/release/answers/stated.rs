@@ -131,7 +131,7 @@ fn untied(plan: &Plan, query: &Query) -> Option<Vec<bool>> {
     untied.contains(&true).then_some(untied)
 }
 
-/// Of the noise itself.
+/// What is stated of the noise itself.
 fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> Vec<Stated> {
     let scales = &cell.calibration.scales;
     match &query.answered {
@@ -157,7 +157,7 @@ fn unconstrained(plan: &Plan, cell: &Cell, query: &Query, noises: &[Noise]) -> V
     }
 }
 
-/// Of a sum of so many counts with noise of one law; `normal`: taken as such.
+/// What is stated of a sum of so many counts with noise of one law; `normal`: the sum is taken as normal.
 fn of_sum(members: u64, law: LawKind, scale: f64, noise: Noise, normal: bool) -> Stated {
     match members {
         0 => return Stated::exact(0.0),

@@ -61,7 +61,7 @@ table! {
 }
 
 impl ErrorRow {
-    /// Of the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
+    /// The row of the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
     pub(super) fn of(cell: Key, replicate: u64, level: u32, sums: Sums, kept: bool) -> Self {
         let Sums { nodes, l1, squares, errors } = sums;
         let bias = errors / nodes as f64;
