@@ -418,7 +418,7 @@ fn every_kind_of_inequality_runs() {
             let text = CONFIG
                 .replace("kind = \"nonnegative\"", kind)
                 .replace("kind = \"partition\"\nby = [\"table\"]", equation)
-                .replace("\"nnl2-then-integer-l1\",\n    { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
+                .replace("\"nnl2-then-integer-l1\", { kind = \"l1\", beta = [0.0, 0.4] }, ", "")
                 .replace(", \"nnl2-then-integer-l1\"]", ", \"line-gibbs\"]")
                 .replace("{ kind = \"rejection\", from = \"unconstrained\" }, ", "")
                 // Two rows leave five groups under one total: few enough points only for small noise.
