@@ -193,7 +193,7 @@ fn parts<'a>(all: &'a Value, sources: &[(&str, &'static str)]) -> Vec<(&'a Value
 #[test]
 fn every_dependency_is_told() {
     let mut used = BTreeSet::new();
-    for folder in [".", "crates/core", "crates/oracle", "crates/worlds", "python", "fuzz"] {
+    for folder in [".", "crates/core", "crates/oracle", "crates/worlds", "crates/frames", "python", "fuzz"] {
         let manifest: toml::Table = read(&format!("{folder}/Cargo.toml")).parse().unwrap();
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let all = manifest.get(kind).and_then(toml::Value::as_table).into_iter().flatten();
