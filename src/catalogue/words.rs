@@ -7,12 +7,11 @@ fn option(option: &OptionFacts) -> String {
     let key = format!("`{}`", option.key);
     match option.kind {
         Kind::Flag => key,
-        Kind::Name(names) => {
-            format!(
-                "{key}: {} (default) or {}",
-                code(names[0]),
-                names[1..].iter().map(|n| code(n)).collect::<Vec<_>>().join(", ")
-            )
+        Kind::Name(names) | Kind::NameOrEntries(names) => {
+            let others = names[1..].iter().map(|n| code(n)).collect::<Vec<_>>().join(", ");
+            let listed = matches!(option.kind, Kind::NameOrEntries(_));
+            let listed = if listed { ", or a list of entries by number, from 1" } else { "" };
+            format!("{key}: {} (default) or {others}{listed}", code(names[0]))
         }
         _ => match option.default() {
             Some(value) => format!("{key} ({value})"),

@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
         self.values(key, (axis.get_ref(), axis.span()), check)
     }
 
-    fn values<T, U: Shown>(
+    pub(super) fn values<T, U: Shown>(
         &self,
         key: &str,
         (axis, span): (&Axis<T>, Range<usize>),

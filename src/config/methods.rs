@@ -3,11 +3,11 @@
 use super::checker::Checker;
 use super::nearest::{meant, one_of};
 use super::wire::{Axis, WireMethod};
-use crate::catalogue::{Given, Method, MethodKind, OptionFacts, Value};
+use crate::catalogue::{Given, Kind, Method, MethodKind, OptionFacts, Value};
 use crate::failure::Result;
 use crate::own::EXTERNAL;
+use std::borrow::Cow;
 use std::ops::Range;
-use toml::Spanned;
 
 impl Checker<'_> {
     /// The method of a name. Errors: there is none.
@@ -49,20 +49,33 @@ impl Checker<'_> {
                 return Err(self.error(format!("{key}: got it twice"), axis.span(), "want it once"));
             }
         }
-        let axis = |option: &OptionFacts| wire.options.iter().find(|(key, _)| key == option.key);
-        let length =
-            |(key, axis): &'a (String, Spanned<Axis<Given>>)| (&**key, axis.get_ref().0.len(), axis.span());
+        let axis = |option: &OptionFacts| {
+            let (key, axis) = wire.options.iter().find(|(key, _)| key == option.key)?;
+            Some((&**key, values_of(option, axis.get_ref()), axis.span()))
+        };
+        let length = |(key, axis, span): (&'a str, Cow<'a, Axis<Given>>, _)| (key, axis.0.len(), span);
         let given: Vec<_> = options.iter().filter_map(|option| axis(option)).map(length).collect();
         let combinations = self.product(0, &given)?;
         let values = |option: &&'static OptionFacts| match axis(option) {
             None => Ok(vec![option.default().filter(|_| lengths || !option.length)]),
-            Some((key, axis)) => self.axis(key, axis, |value, span| {
+            Some((key, axis, span)) => self.values(key, (&axis, span), |value, span| {
                 let refused = || self.error(format!("{key}: got {value}"), span, option.wanted());
                 option.fits(value).map(Some).ok_or_else(refused)
             }),
         };
         let axes = options.iter().map(values).collect::<Result<Vec<_>>>()?;
         Ok((0..combinations).map(|i| nth(kind, options, &axes, i)).collect())
+    }
+}
+
+/// The values of an option on its axis. Of an option that takes entries a list of numbers is one value.
+fn values_of<'a>(option: &OptionFacts, axis: &'a Axis<Given>) -> Cow<'a, Axis<Given>> {
+    let number = |value: &Given| if let Given::Integer(n) = value { Some(*n) } else { None };
+    match (option.kind, axis.0.iter().map(number).collect::<Option<Vec<i64>>>()) {
+        (Kind::NameOrEntries(_), Some(numbers)) if !numbers.is_empty() => {
+            Cow::Owned(Axis(vec![Given::Entries(numbers)]))
+        }
+        _ => Cow::Borrowed(axis),
     }
 }
 

@@ -109,6 +109,11 @@ fn axis(option: &OptionFacts) -> Value {
             one
         }
         Kind::Name(names) => json!({ "type": "string", "enum": names }),
+        Kind::NameOrEntries(names) => {
+            let entries =
+                json!({ "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 1 });
+            json!({ "anyOf": [{ "type": "string", "enum": names }, entries] })
+        }
         Kind::Own => json!({}),
     };
     let mut axis = json!({
@@ -121,6 +126,7 @@ fn axis(option: &OptionFacts) -> Value {
             crate::catalogue::Value::Count(n) => json!(n),
             crate::catalogue::Value::Number(x) => json!(x),
             crate::catalogue::Value::Name(name) => json!(name),
+            crate::catalogue::Value::Entries(entries) => json!(entries.numbers()),
             crate::catalogue::Value::Own(own) => json!(own.words()),
         };
     }

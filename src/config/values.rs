@@ -121,7 +121,7 @@ pub enum WireKeep {
 }
 
 /// One value or a list of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Axis<T>(pub Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Axis<T> {

@@ -8,7 +8,9 @@ mod resolved;
 use crate::catalogue::{IntegerNoise, Method, OnLaw, Place, RealNoise};
 use crate::config::{Block, CellPart, Config, Point, QuerySpec, SplitSpec};
 use crate::failure::{Failure, Result};
-use crate::input::{Asked, Bound, CsvTable, InvariantSpec, Refusal, Shape, Subject, Wanted, read_subject};
+use crate::input::{
+    Asked, Bound, CsvTable, InvariantSpec, InvariantTable, Refusal, Shape, Subject, Wanted, read_subject,
+};
 use crate::law::EuclideanLaplace;
 use crate::methods::{On, OnTable, OnTree, Problem, Streams};
 use crate::privacy::{
@@ -117,13 +119,7 @@ impl Cell {
             Subject::Hierarchy(table) => {
                 On::Tree(OnTree { hierarchy: &table.hierarchy, counts: &table.counts, piece: None })
             }
-            Subject::Table(table) => On::Table(OnTable {
-                invariant: &table.invariant,
-                inequalities: &table.inequalities,
-                region: &table.region,
-                counts: &table.counts,
-                known: &table.known,
-            }),
+            Subject::Table(table) => On::Table(on_table(table)),
         };
         let Self { at: Point { method, law, seed, .. }, epsilon, calibration, .. } = self;
         let noise = method.noise_like().map_or(self.streams, |other| self.with(other, subject).streams);
@@ -187,6 +183,7 @@ impl Plan {
                 let lagged = cell.at.lag.is_some();
                 let serves = cell.at.method.serves(cell.at.law, place);
                 let serves = serves.and_then(|()| cell.part.serves(cell.at.method, place, lagged));
+                let serves = serves.and_then(|()| fits(cell.at.method, &subject));
                 serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
                 let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
                 let this = Some((cell.streams, paid));
@@ -529,6 +526,25 @@ fn places(shape: &Shape) -> Vec<Place> {
         vec![with(false), with(true)]
     } else {
         vec![with(false)]
+    }
+}
+
+/// A table as methods see it.
+fn on_table(table: &InvariantTable) -> OnTable<'_> {
+    OnTable {
+        invariant: &table.invariant,
+        inequalities: &table.inequalities,
+        region: &table.region,
+        counts: &table.counts,
+        known: &table.known,
+    }
+}
+
+/// Whether the options of a method fit the data. Errors: why not.
+fn fits(method: Method, subject: &Subject) -> std::result::Result<(), String> {
+    match subject {
+        Subject::Hierarchy(_) => Ok(()),
+        Subject::Table(table) => method.fits(on_table(table)).map_err(|e| e.to_string()),
     }
 }
 

@@ -125,6 +125,7 @@ impl Plan {
         for (option, value) in cell.at.method.values() {
             match value {
                 catalogue::Value::Name(name) => write!(text, ", {} = \"{name}\"", option.key)?,
+                catalogue::Value::Entries(entries) => write!(text, ", {} = {entries:?}", option.key)?,
                 catalogue::Value::Own(own) => write!(text, ", {}", own.config())?,
                 value => write!(text, ", {} = {value}", option.key)?,
             }

@@ -65,6 +65,8 @@ fn check(row: &CertificateRow, cell: &CellRow) {
     let epsilon = (1.0 + cell.gamma.expect("equations alone")) * cell.epsilon_total;
     let delta = ((1.0 + libm::exp(epsilon)) * high).min(1.0);
     assert!((cell.delta_sampling.expect("certified") - delta).abs() < 1e-12, "{cell:?}");
+    // A certificate, whatever R-hat of the second halves says; a limit of 1 is none.
+    assert_eq!(cell.converged == Convergence::Certified, high < 1.0, "{cell:?}, at most {high}");
 }
 
 #[test]

@@ -302,3 +302,46 @@ fn links_lead_somewhere() {
         }
     }
 }
+
+/// The arguments of the commands `run` in a page that name a config of ours, as a shell takes them.
+fn runs(text: &str) -> Vec<Vec<String>> {
+    let command = |line: &str| {
+        let (_, arguments) = line.trim_start().split_once("cargo run --release -- run ")?;
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for c in arguments.split(" #").next().unwrap_or(arguments).trim().chars() {
+            match (c, quote) {
+                (c, Some(open)) if c == open => quote = None,
+                ('\'' | '"', None) => quote = Some(c),
+                (' ', None) => words.push(String::new()),
+                (c, _) => words.last_mut()?.push(c),
+            }
+        }
+        words[0].starts_with("configs/").then(|| words.into_iter().filter(|word| !word.is_empty()).collect())
+    };
+    text.lines().filter_map(command).collect()
+}
+
+/// Every run of a page begins: its config is read with its data, and so is what stands beside results.
+#[test]
+fn runs_of_pages_begin() {
+    let mut all = vec!["README.md".to_owned()];
+    pages(Path::new("docs"), &mut all);
+    pages(Path::new("experiments"), &mut all);
+    let mut begun = 0;
+    for page in all {
+        for arguments in runs(&read(&page)) {
+            let said = arguments.windows(2).filter(|pair| pair[0] == "--set");
+            let sets: Vec<String> = said.map(|pair| pair[1].clone()).collect();
+            let planned =
+                congenial::study::load(Path::new(&arguments[0]), &sets).and_then(congenial::study::plan);
+            match planned.and_then(|planned| planned.copies()) {
+                Ok(_) => begun += 1,
+                // Data of a country are made first.
+                Err(e) if e.to_string().contains("No such file") && arguments[0].contains("country") => {}
+                Err(e) => panic!("{page}: {arguments:?}: {e}"),
+            }
+        }
+    }
+    assert!(begun > 30, "{begun}");
+}

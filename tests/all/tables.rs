@@ -7,6 +7,7 @@ use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, 
 use congenial::study::release::{EntryRow, ErrorRow};
 use congenial::table::{Data, Reader};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static CONFIG: LazyLock<String> = LazyLock::new(|| {
@@ -522,5 +523,38 @@ fn runs_of_many_cells_print_the_first_of_them() {
         );
         assert_eq!(page.contains("It has 201 cells. These pages show the first 200"), cells > 200);
         assert_eq!(place.rows::<EntryRow>(&out).len(), 2 * cells as usize);
+    }
+}
+
+/// A list of entries that `mis` solves for is one value: it is kept in results and resolved configs, and one that does not leave one
+/// solution is refused with one that does.
+#[test]
+fn lists_of_entries_are_solved_for() {
+    let table = "row,column,count\na,x,9\na,y,8\nb,x,7\nb,y,6\n";
+    let config = |list: &str| {
+        format!(
+            "name = \"solved\"\nseed = 1\nreplicates = 20\n{TABLE_DATA}{MARGINS}[[grid]]\nepsilon = 1.0\n\
+             law = \"double-geometric\"\nmethod = {{ kind = \"mis\", steps = 2000, solve-for = {list} }}\n"
+        )
+    };
+    let place =
+        Place::new(&[("table.csv", table), ("config.toml", &config("[[4, 2, 1], \"last\", [2, 3, 4]]"))]);
+    place.prints(&["run", "config.toml", "--out", "out", "--threads", "1"]);
+    let options: BTreeSet<String> = place.cells("out").into_values().map(|cell| cell.options).collect();
+    let wanted = ["steps=2000", "steps=2000,solve-for=1+2+4", "steps=2000,solve-for=2+3+4"];
+    assert!(options.iter().eq(&wanted), "{options:?}");
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again", "--threads", "1"]);
+    assert_eq!(place.rows::<ErrorRow>("out"), place.rows::<ErrorRow>("again"));
+    for (list, wanted) in [
+        ("[1, 2, 3, 4]", &["`mis` cannot serve this grid", "solve-for: got [1, 2, 3, 4]"][..]),
+        ("[1, 2]", &["want 3 entries with independent columns", "do not have one solution"]),
+        ("[1, 2, 9]", &["want entries from 1 to 4, not 9"]),
+        ("[1, 2, 2]", &["solve-for: got [1, 2, 2]", "each once"]),
+        ("[0, 1, 2]", &["solve-for: got [0, 1, 2]", "from 1"]),
+        ("[\"first\", 2]", &["solve-for: got 2"]),
+        ("\"1\"", &["solve-for: got `1`", "or a list of entries by number"]),
+    ] {
+        place.write("wrong.toml", &config(list));
+        place.refuses(&["run", "wrong.toml"], wanted);
     }
 }

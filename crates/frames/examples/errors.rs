@@ -2,8 +2,8 @@
 //!
 //!     POLARS_FMT_MAX_ROWS=-1 POLARS_TABLE_WIDTH=150 cargo run --release --package congenial-frames --example errors -- results/*/
 //!
-//! Rows are those of every release, so that another statistic needs no other run: here the mean, its standard error, and what one release of
-//! twenty exceeds.
+//! Rows are those of every release, so that another statistic needs no other run: here the mean, its standard error,
+//! and what one release of twenty exceeds.
 
 use congenial::study::release::ErrorRow;
 use congenial_frames::{Result, Runs};

@@ -11,9 +11,10 @@ pub const TV_BOUND: &str = "tv_bound";
 
 /// The bounds by cell and number of steps, as `report --out` has them in `tv_bound.csv`; `None` if no run has meetings.
 ///
-/// A bound is the mean of `max(0, ceil((tau - L - t) / L))` over the pairs of `meetings.parquet`, of several master seeds all together, and is null where
-/// a pair was cut short. Taken from `tv_bounds.parquet`: the steps `t` at which it is looked at, and what pairs alone do not give again, its
-/// bootstrap quantile `bound_low` and its upper limit `bound_high`, which for `mis` rests on the weights of its proposals.
+/// A bound is the mean of `max(0, ceil((tau - L - t) / L))` over the pairs of `meetings.parquet`, of several master
+/// seeds all together, and is null where a pair was cut short. Taken from `tv_bounds.parquet`: the steps `t` at which
+/// it is looked at, and what pairs alone do not give again, its bootstrap quantile `bound_low` and its upper limit
+/// `bound_high`, which for `mis` rests on the weights of its proposals.
 pub fn tv_bound(runs: &Runs) -> Result<Option<DataFrame>> {
     table::<BoundRow>(runs, &format!("{TV_BOUND}.csv"), summed)
 }

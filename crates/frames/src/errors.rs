@@ -11,8 +11,9 @@ pub const L1_ERROR: &str = "l1_error";
 
 /// The errors of releases by cell and level, as `report --out` has them in `l1_error.csv`; `None` if no run has releases.
 ///
-/// Means and standard errors are those of the rows of `errors.parquet`, of several master seeds all together. What a level is (`scale`, `nodes`)
-/// stands in `levels.parquet` alone. Published figures and cells that failed stand where the report has them.
+/// Means and standard errors are those of the rows of `errors.parquet`, of several master seeds all together. What a
+/// level is (`scale`, `nodes`) stands in `levels.parquet` alone. Published figures and cells that failed stand where
+/// the report has them.
 pub fn l1_error(runs: &Runs) -> Result<Option<DataFrame>> {
     table::<LevelRow>(runs, &format!("{L1_ERROR}.csv"), summed)
 }

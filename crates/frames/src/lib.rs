@@ -1,5 +1,5 @@
-//! Runs of [`congenial`] as lazy frames of polars: their rows, each with what its cell is, and two tables of a report that are computed from
-//! the rows of every replicate.
+//! Runs of [`congenial`] as lazy frames of polars: their rows, each with what its cell is, and two tables of a report
+//! that are computed from the rows of every replicate.
 //!
 //! ```no_run
 //! use congenial::study::release::ErrorRow;

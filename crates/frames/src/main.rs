@@ -1,4 +1,5 @@
-//! `congenial-frames RUN… [--out DIR]`: the tables of L1 errors and of bounds on the total variation distance, from the rows of every replicate.
+//! `congenial-frames RUN… [--out DIR]`: the tables of L1 errors and of bounds on the total variation distance, from the
+//! rows of every replicate.
 
 use clap::Parser;
 use congenial::failure::Failure;

@@ -28,7 +28,8 @@ impl Runs {
 
     /// The rows of a table of all runs that have it, below each other, nothing read yet.
     ///
-    /// - First the column `run`, and the columns of the cell, of all master seeds; one that the table has, too, is called `cell_` and its name.
+    /// - First the column `run`, and the columns of the cell, of all master seeds; one that the table has, too, is
+    ///   called `cell_` and its name.
     /// - Then those of the table. Behind `level` stands `level_name`, as the config names it.
     ///
     /// Of several data sets of one run each is a run by itself. Refused: none of the runs has the table.

@@ -84,7 +84,8 @@ impl Place {
     fn trees(&self) -> [PathBuf; 2] {
         let more = "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\nmethod = [{ kind = \"exact\", nonnegative = true }, \
                     { kind = \"line-gibbs\", sweeps = 20, start = \"free-noise\" }]\n\
-                    [[grid]]\nepsilon = 1.0\ndelta = 1e-6\nlaw = \"discrete-gaussian\"\nsplit = [\"even\", [0.2, 0.3, 0.5]]\nmethod = \"bluedown\"\n";
+                    [[grid]]\nepsilon = 1.0\ndelta = 1e-6\nlaw = \"discrete-gaussian\"\nsplit = [\"even\", [0.2, \
+                    0.3, 0.5]]\nmethod = \"bluedown\"\n";
         let config = |seed, report| {
             format!("name = \"trees\"\nseed = {seed}\nreplicates = 50\n{ON_TREE}{report}{GRID}{more}")
         };
@@ -110,7 +111,8 @@ impl Place {
     fn failing(&self) -> PathBuf {
         let methods = "method = [{ kind = \"mis\", steps = 6 }, \"exact\"]";
         let grid = format!(
-            "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\n{methods}\n[[grid]]\nepsilon = 2.0\nlaw = \"laplace\"\nmethod = \"unconstrained\"\nreplicates = 1\n"
+            "[[grid]]\nepsilon = 1.0\nlaw = \"double-geometric\"\n{methods}\n[[grid]]\nepsilon = 2.0\nlaw = \
+                \"laplace\"\nmethod = \"unconstrained\"\nreplicates = 1\n"
         );
         self.run("failing", &format!("name = \"failing\"\nseed = 1\nreplicates = 100\n{ON_SMALL}{grid}"))
     }
@@ -130,7 +132,8 @@ impl Place {
         };
         let chains = "[[grid]]\nepsilon = [0.25, 3.0]\nlaw = [\"l1\", \"l2\"]\nmethod = \"line-gibbs\"\nlag = [5, 40]\n\
                       [[grid]]\nepsilon = 900.0\nlaw = \"l1\"\nmethod = \"line-gibbs\"\nlag = 3\n\
-                      [[grid]]\nepsilon = 0.25\nlaw = \"l1\"\nmethod = { kind = \"lattice-metropolis\", a = 0.36787944117144233 }\nlag = 10\nmax-steps = 60\n\
+                      [[grid]]\nepsilon = 0.25\nlaw = \"l1\"\nmethod = \
+                      { kind = \"lattice-metropolis\", a = 0.36787944117144233 }\nlag = 10\nmax-steps = 60\n\
                       [[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nmethod = \"mis\"\nlag = 30\n";
         let seeds = "[[grid]]\nepsilon = 0.5\nlaw = \"l1\"\nmethod = \"line-gibbs\"\nlag = 20\n";
         let bounded = "[[invariant]]\nkind = \"nonnegative\"\n\
@@ -208,9 +211,10 @@ impl Csv {
 
     /// How far a number may be off that is a mean over n values x, or its error; `None` of what must be the same text.
     ///
-    /// A sum of n values in any order, or a mean that is updated, is off by at most n u max|x| to first order, u = 2^-53, and max|x| is at most
-    /// |mean| + sd sqrt(n - 1); so is a standard deviation, by the same times a small constant, and a standard error by less. Two such numbers are
-    /// compared, behind a division and a product: 8 in place of 2.
+    /// A sum of n values in any order, or a mean that is updated, is off by at most n u max|x| to first order, where
+    /// u is 2^-53 and max|x| at most |mean| + sd sqrt(n - 1); so is a standard deviation, by the same times a small
+    /// constant, and a standard error by less. Two such numbers are compared, behind a division and a product: 8 in
+    /// place of 2.
     fn tolerance(&self, row: &[String], name: &str) -> Option<f64> {
         let mean = ["_se", "_sd", "_high"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         let error = format!("{mean}_se");

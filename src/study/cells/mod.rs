@@ -35,18 +35,22 @@ pub enum Convergence {
     Converged,
     /// By one of them not.
     NotConverged,
+    /// Coupled pairs bound how far the law of its releases is from its target, whatever those quantities say.
+    Certified,
     /// Nothing tells: a single chain, too few records, or a certificate was asked for and says nothing.
     Unknown,
 }
 
 impl Convergence {
-    const ALL: [Self; 4] = [Self::NoChains, Self::Converged, Self::NotConverged, Self::Unknown];
+    const ALL: [Self; 5] =
+        [Self::NoChains, Self::Converged, Self::NotConverged, Self::Certified, Self::Unknown];
 
     fn name(self) -> &'static str {
         match self {
             Self::NoChains => "",
             Self::Converged => "yes",
             Self::NotConverged => "no",
+            Self::Certified => "certified",
             Self::Unknown => "unknown",
         }
     }
@@ -58,16 +62,18 @@ impl Convergence {
     /// The verdict beside a certificate: where that says nothing, chains that agree with each other are no excuse.
     pub(in crate::study) fn certified(self, is_known: bool) -> Self {
         match self {
-            Self::Converged if !is_known => Self::Unknown,
-            Self::NoChains | Self::Converged | Self::NotConverged | Self::Unknown => self,
+            Self::Converged | Self::NotConverged | Self::Unknown if is_known => Self::Certified,
+            Self::Converged => Self::Unknown,
+            Self::NoChains | Self::NotConverged | Self::Certified | Self::Unknown => self,
         }
     }
 
-    /// What marks the method of a cell whose chains may not be trusted.
+    /// What marks the method of a cell whose chains are certified, or may not be trusted.
     pub(in crate::study) fn mark(self) -> &'static str {
         match self {
             Self::NoChains | Self::Converged => "",
             Self::NotConverged => " †",
+            Self::Certified => " §",
             Self::Unknown => " ‡",
         }
     }
@@ -143,8 +149,11 @@ table! {
         tv_error: Option<f64>, "probability";
         /// chains of releases: `no` where rank-normalised split R-hat is above 1.01 or an effective sample size, of
         /// bulk or tails, below 400 on the L1 error of any level, or on an entry that is recorded (Vehtari et al.
-        /// 2021), or a chain never moved, else `yes`; `unknown` for a single chain or fewer than 4 records, and instead
-        /// of `yes` where a certificate was asked for and has no upper limit below 1; empty for other cells
+        /// 2021), or a chain never moved, else `yes`; `certified` instead of all of these where coupled pairs bound how
+        /// far the last state is from its law (`bound_high` of `certificates.parquet` is below 1, and no chain stood
+        /// still): a release is the last state, those quantities are of the second half; `unknown` for a single chain
+        /// or fewer than 4 records, and instead of `yes` where a certificate was asked for and has no such limit; empty
+        /// for other cells
         converged: Convergence;
         /// `(1 + e^((1 + gamma) epsilon_total)) tv_error`, at most 1, and 0 where `tv_error` is 0; to be added to
         /// delta; of chains by `bound_high` of `certificates.parquet`; null where either is not known

@@ -209,7 +209,8 @@ fn page(run: &str, cell: &CellRow, rows: &[PaidRow]) -> Page {
             ("conditioned", &|row| number(row.loss_conditioned)),
             ("worst pair: counts in x -> x'", &pair),
         ];
-        let headed = Page::main(format!("{run}: gamma over {words}; {}", cell.noise_words()));
+        let what = format!("{run}: {}, gamma over {words}; {}", cell.method_words(), cell.noise_words());
+        let headed = Page::main(what);
         page = page.and(headed.listed(3, &rows, columns)).text(format!(
             "{compared}; gamma from {low:.6} to {high:.6}. At most: a proved bound for all such pairs; loss: of the \
                 unconditioned mechanism between the two tables; conditioned: (1 + gamma) times \

@@ -208,6 +208,8 @@ const ABOUT: &str = "Effective sample sizes (ESS) of the first 8 chains' recorde
     rank-normalised split R-hat, of the levels' L1 errors: the smallest and the largest over the levels.";
 
 /// What the marks mean.
+const CERTIFIED: &str = "§ Certified: coupled pairs bound how far the law of a release, the last state of its chain, is from \
+    its target (TV of sampling). R-hat and effective sample sizes are of the second half of the chains, and tell how they move.";
 const NOT_CONVERGED: &str = "† Not converged: R-hat above 1.01 or an effective sample size below 400 on a level, or on \
     an entry that is recorded. Do not trust its figures.";
 const UNKNOWN: &str = "‡ A single chain, few records, or coupled pairs that were asked for and say nothing: nothing tells \
@@ -310,6 +312,7 @@ pub(super) fn pages(runs: &[Named]) -> Result<Page> {
     let has = |mark| all.iter().any(|told| !told.levels.is_empty() && told.cell.converged == mark);
     let note = |page: Page, mark, text| if has(mark) { page.text(text) } else { page };
     let stuck: Vec<String> = all.iter().filter_map(Told::stuck).collect();
+    let page = note(page, Convergence::Certified, CERTIFIED);
     let page = note(page, Convergence::NotConverged, NOT_CONVERGED);
     let page = if stuck.is_empty() { page } else { page.text(STUCK).list(stuck) };
     Ok(note(page, Convergence::Unknown, UNKNOWN))

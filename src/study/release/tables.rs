@@ -181,7 +181,7 @@ impl Sink for ReleaseTables<'_> {
         {
             // Pairs tell of all chains, releases are those of chains that moved.
             paid.certified = row.bound_high.filter(|_| stuck == 0);
-            certified = Some(row.is_known());
+            certified = Some(row.is_known() && stuck == 0);
             file.push(&row)?;
         }
         // A chain that has nothing to choose draws its law.

@@ -25,6 +25,11 @@ pub trait Define: Sync + 'static {
         laws
     }
 
+    /// Errors: an option that does not fit a table.
+    fn fits(&self, _: &Asked, _: OnTable) -> Result<()> {
+        Ok(())
+    }
+
     /// What the method does with free noise, as closed forms and oracles know it; `None`: nothing of what they know.
     fn projection(&self, _: &Asked) -> Option<Projection> {
         None

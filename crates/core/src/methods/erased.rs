@@ -23,6 +23,7 @@ use crate::rng::Stream;
 pub(super) trait Erased: Sync {
     fn facts(&self) -> &'static Facts;
     fn laws(&self, method: &Asked, laws: Laws) -> Laws;
+    fn fits(&self, method: &Asked, table: OnTable) -> Result<()>;
     fn projection(&self, method: &Asked) -> Option<Projection>;
     fn prepare(&self, problem: &Problem) -> Result<Box<dyn Draws>>;
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>>;
@@ -37,6 +38,10 @@ impl<D: Define> Erased for D {
 
     fn laws(&self, method: &Asked, laws: Laws) -> Laws {
         Define::laws(self, method, laws)
+    }
+
+    fn fits(&self, method: &Asked, table: OnTable) -> Result<()> {
+        Define::fits(self, method, table)
     }
 
     fn projection(&self, method: &Asked) -> Option<Projection> {

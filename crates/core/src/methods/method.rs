@@ -9,7 +9,7 @@ use super::facts::{Facts, How, Place};
 use super::laws::LawKind;
 use super::options::{OptionFacts, Value};
 use super::own::Own;
-use super::problem::Problem;
+use super::problem::{OnTable, Problem};
 use super::projection::Projection;
 use crate::error::Result as Outcome;
 use crate::kernel::Forgetting;
@@ -172,6 +172,11 @@ impl Method {
         };
         let laws = self.kind.0.laws(&self.asked, laws);
         if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
+    }
+
+    /// Whether the options of the method fit a table. Errors: why not.
+    pub fn fits(&self, table: OnTable) -> Outcome<()> {
+        self.kind.0.fits(&self.asked, table)
     }
 
     /// Prepares everything of a problem that does not depend on the replicate. Errors: what the method does not serve.

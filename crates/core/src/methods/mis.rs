@@ -1,5 +1,6 @@
 //! `mis`: conditioning, by the published chain for inequalities.
 
+use super::asked::Asked;
 use super::chains::{Chains, coupled};
 use super::define::Define;
 use super::draws::Draws;
@@ -23,8 +24,8 @@ static PROPOSAL_EPSILON: OptionFacts =
 static SOLVE_FOR: OptionFacts = silent(
     "solve-for",
     "entries that are solved for from those that are proposed (the others are the set I): the last with independent columns, the first, \
-     those with the largest counts, or with the smallest",
-    Kind::Name(&["last", "first", "largest", "smallest"]),
+     those with the largest counts, or with the smallest; or these, by number",
+    Kind::NameOrEntries(&["last", "first", "largest", "smallest"]),
 );
 
 static FACTS: Facts = Facts {
@@ -60,6 +61,10 @@ impl Define for Mis {
         &FACTS
     }
 
+    fn fits(&self, asked: &Asked, table: OnTable) -> Result<()> {
+        asked.get::<SolveFor>(&SOLVE_FOR).order(table.invariant, table.counts).map(drop)
+    }
+
     fn on_integers<L: ExactLattice>(
         &self,
         problem: &Problem,
@@ -72,7 +77,7 @@ impl Define for Mis {
     }
 
     fn on_reals<L: RealNoise>(&self, problem: &Problem, table: OnTable, law: L) -> Result<Box<dyn Draws>> {
-        let order = problem.asked.get::<SolveFor>(&SOLVE_FOR).order(table.counts);
+        let order = problem.asked.get::<SolveFor>(&SOLVE_FOR).order(table.invariant, table.counts)?;
         let rate = rate(problem, Law::scale(&law));
         let kernel = RealIndependence::new(table.invariant, Some(table.region), law, rate, order.as_deref())?;
         let steps = steps(problem, kernel.component_count());

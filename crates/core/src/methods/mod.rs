@@ -51,7 +51,7 @@ pub use facts::{Facts, How, OnTables, OnTrees, Place};
 pub use known_options::NONNEGATIVE_KEY;
 pub use laws::{Family, IntegerNoise, LawFacts, LawKind, Laws, OnLaw, RealNoise, TreeNoise};
 pub use method::{Method, MethodKind};
-pub use options::{Given, Kind, OptionFacts, OptionValue, SolveFor, Value};
+pub use options::{Entries, Given, Kind, OptionFacts, OptionValue, SolveFor, Value};
 pub use problem::{On, OnTable, OnTree, Problem, Streams};
 pub use projection::Projection;
 pub use sums::Sums;

@@ -5,7 +5,9 @@ use crate::exact::Source;
 use crate::invariant::{Linear, dependent_entries};
 use crate::kernel::Start;
 use crate::lattice::BasisKind;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// What is known of an option.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +45,8 @@ pub enum Kind {
     },
     /// One of these names, the default first.
     Name(&'static [&'static str]),
+    /// One of these names, the default first, or some entries by number.
+    NameOrEntries(&'static [&'static str]),
     /// A method that is not ours with all that belongs to it; none by default.
     Own,
 }
@@ -58,6 +62,8 @@ pub enum Value {
     Number(f64),
     /// The value of a name.
     Name(&'static str),
+    /// Some entries by number.
+    Entries(Entries),
     /// A method that is not ours.
     Own(Own),
 }
@@ -70,6 +76,7 @@ impl fmt::Display for Value {
             // The fewest digits that give it back: part of a cell's key.
             Self::Number(x) => write!(f, "{x:?}"),
             Self::Name(name) => f.write_str(name),
+            Self::Entries(entries) => entries.fmt(f),
             Self::Own(own) => own.fmt(f),
         }
     }
@@ -82,7 +89,7 @@ impl OptionFacts {
             Kind::Flag => Some(Value::Flag(false)),
             Kind::Count(n) => Some(Value::Count(n)),
             Kind::Number { default, .. } => default.map(Value::Number),
-            Kind::Name(names) => Some(Value::Name(names[0])),
+            Kind::Name(names) | Kind::NameOrEntries(names) => Some(Value::Name(names[0])),
             Kind::Own => None,
         }
     }
@@ -91,8 +98,10 @@ impl OptionFacts {
     pub(super) fn normal(&self, value: Option<Value>) -> Option<Value> {
         match self.kind {
             Kind::Flag => value.or(Some(Value::Flag(false))),
-            Kind::Name(names) if self.is_silent => value.filter(|value| *value != Value::Name(names[0])),
-            Kind::Name(names) => value.or(Some(Value::Name(names[0]))),
+            Kind::Name(names) | Kind::NameOrEntries(names) if self.is_silent => {
+                value.filter(|value| *value != Value::Name(names[0]))
+            }
+            Kind::Name(names) | Kind::NameOrEntries(names) => value.or(Some(Value::Name(names[0]))),
             Kind::Count(_) | Kind::Number { .. } | Kind::Own => value,
         }
     }
@@ -109,7 +118,8 @@ impl OptionFacts {
                 let low = if closed { x >= above } else { x > above };
                 (x.is_finite() && low && x <= most).then_some(Value::Number(x))
             }
-            (Kind::Name(names), Given::Text(text)) => {
+            (Kind::NameOrEntries(_), Given::Entries(numbers)) => Entries::new(numbers).map(Value::Entries),
+            (Kind::Name(names) | Kind::NameOrEntries(names), Given::Text(text)) => {
                 names.iter().find(|name| **name == text.as_str()).map(|name| Value::Name(name))
             }
             _ => None,
@@ -128,6 +138,9 @@ impl OptionFacts {
                 format!("want a number in {}{above}, {most}]", if closed { '[' } else { '(' })
             }
             Kind::Name(names) => format!("want {}", either(names)),
+            Kind::NameOrEntries(names) => {
+                format!("want {}, or a list of entries by number, from 1, each once", either(names))
+            }
             Kind::Own => "want a command, or the name of a method that was registered".into(),
         }
     }
@@ -144,6 +157,8 @@ pub enum Given {
     Number(f64),
     /// A text.
     Text(String),
+    /// A list of integers.
+    Entries(Vec<i64>),
 }
 
 impl Given {
@@ -159,6 +174,7 @@ impl fmt::Display for Given {
             Self::Integer(n) => write!(f, "{n}"),
             Self::Number(x) => write!(f, "{x}"),
             Self::Text(text) => write!(f, "`{text}`"),
+            Self::Entries(numbers) => write!(f, "{numbers:?}"),
         }
     }
 }
@@ -213,8 +229,50 @@ macro_rules! names {
 
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
-names!(SolveFor: "last" = SolveFor::Last, "first" = SolveFor::First, "largest" = SolveFor::Largest, "smallest" = SolveFor::Smallest);
 names!(Start: "over-dispersed" = Start::OverDispersed, "free-noise" = Start::FreeNoise, "published" = Start::Published);
+
+/// Entries of a table by number, from 1, in ascending order; as a text joined by `+`. Equal lists are equal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Entries(&'static [u32]);
+
+/// Every list that was made, kept for good: configs name few.
+static LISTS: Mutex<BTreeSet<&'static [u32]>> = Mutex::new(BTreeSet::new());
+
+impl Entries {
+    /// The entries of these numbers, in any order. `None` for an empty list, a number below 1, one twice.
+    pub fn new(numbers: &[i64]) -> Option<Self> {
+        let mut all =
+            numbers.iter().map(|&n| u32::try_from(n).ok().filter(|&n| n > 0)).collect::<Option<Vec<_>>>()?;
+        all.sort_unstable();
+        if all.is_empty() || all.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lists.get(&all[..]).copied();
+        Some(Self(known.unwrap_or_else(|| {
+            let list: &'static [u32] = Vec::leak(all);
+            lists.insert(list);
+            list
+        })))
+    }
+
+    /// The numbers, from 1.
+    pub fn numbers(self) -> &'static [u32] {
+        self.0
+    }
+}
+
+impl fmt::Display for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0.iter().map(u32::to_string).collect::<Vec<_>>().join("+"))
+    }
+}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Which entries `mis` solves for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -222,30 +280,67 @@ pub enum SolveFor {
     /// The last ones with independent columns.
     #[default]
     Last,
-    /// The first ones.
+    /// The first ones with independent columns.
     First,
     /// Those with the largest counts.
     Largest,
     /// Those with the smallest counts.
     Smallest,
+    /// These.
+    Listed(Entries),
+}
+
+impl OptionValue for SolveFor {
+    fn read(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::Name("first")) => Self::First,
+            Some(Value::Name("largest")) => Self::Largest,
+            Some(Value::Name("smallest")) => Self::Smallest,
+            Some(Value::Entries(entries)) => Self::Listed(entries),
+            _ => Self::Last,
+        }
+    }
 }
 
 impl SolveFor {
-    /// The entries in the order in which they are taken; `None` for the last ones.
-    pub fn order(self, counts: &[i64]) -> Option<Vec<usize>> {
+    /// The entries in the order in which they are taken; `None` for the last ones. Errors: see [`SolveFor::dependent`].
+    pub fn order(self, invariant: &Linear, counts: &[i64]) -> crate::Result<Option<Vec<usize>>> {
         let mut order: Vec<usize> = (0..counts.len()).collect();
         match self {
-            Self::Last => return None,
+            Self::Last => return Ok(None),
             Self::First => {}
             Self::Largest => order.sort_by_key(|&entry| std::cmp::Reverse(counts[entry])),
             Self::Smallest => order.sort_by_key(|&entry| counts[entry]),
+            Self::Listed(entries) => {
+                let listed: BTreeSet<usize> = entries.numbers().iter().map(|&n| n as usize - 1).collect();
+                let wanted = |what: String| {
+                    crate::Error::Invariant(format!("solve-for: got {entries:?}, want {what}"))
+                };
+                if let Some(beyond) = listed.iter().find(|&&entry| entry >= counts.len()) {
+                    return Err(wanted(format!("entries from 1 to {}, not {}", counts.len(), beyond + 1)));
+                }
+                order.sort_by_key(|entry| !listed.contains(entry));
+                let solved = dependent_entries(invariant, &order)?;
+                if !solved.iter().eq(&listed) {
+                    let numbers: Vec<usize> = solved.iter().map(|entry| entry + 1).collect();
+                    return Err(wanted(format!(
+                        "{} entries with independent columns, as many as there are independent equations, as {numbers:?}: \
+                         else the equations do not have one solution",
+                        solved.len()
+                    )));
+                }
+            }
         }
-        Some(order)
+        Ok(Some(order))
     }
 
-    /// The entries that are solved for; `None` for the last ones. Errors: a system beyond 128 bits.
+    /// The entries that are solved for; `None` for the last ones.
+    ///
+    /// Errors: a list that is not as many entries as there are independent equations, with independent columns, so that the others
+    /// do not give them; a system beyond 128 bits.
     pub fn dependent(self, invariant: &Linear, counts: &[i64]) -> crate::Result<Option<Vec<usize>>> {
-        self.order(counts).map(|order| dependent_entries(invariant, &order)).transpose()
+        let order = self.order(invariant, counts)?;
+        order.map(|order| dependent_entries(invariant, &order)).transpose()
     }
 }
 
@@ -261,16 +356,23 @@ fn either(names: &[&str]) -> String {
 #[cfg(feature = "serde")]
 mod given {
     use super::Given;
-    use serde::de::{self, Deserialize, Deserializer, Visitor};
+    use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
     use std::fmt;
 
     impl<'de> Deserialize<'de> for Given {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             struct GivenVisitor;
-            impl Visitor<'_> for GivenVisitor {
+            impl<'de> Visitor<'de> for GivenVisitor {
                 type Value = Given;
                 fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                     f.write_str("a number, a text, true or false")
+                }
+                fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Given, A::Error> {
+                    let mut numbers = Vec::new();
+                    while let Some(number) = seq.next_element()? {
+                        numbers.push(number);
+                    }
+                    Ok(Given::Entries(numbers))
                 }
                 fn visit_bool<E: de::Error>(self, v: bool) -> Result<Given, E> {
                     Ok(Given::Flag(v))
