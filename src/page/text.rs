@@ -10,11 +10,14 @@ pub const COLUMNS: usize = 100;
 /// Columns below which no cell of a table is broken to lines.
 const WORDS: usize = 24;
 
-/// Columns of the terminal that standard output is; 100 where it is none.
+/// Columns of the terminal that standard output is; where it is none, what `COLUMNS` of the environment says, else 100.
 pub fn terminal() -> usize {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
-        _ => COLUMNS,
+        _ => {
+            let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+            asked.filter(|&columns: &usize| columns > 0).unwrap_or(COLUMNS)
+        }
     }
 }
 

@@ -217,6 +217,9 @@ fn projected(
             let u = images::fresh(rng, tree, &noise);
             images::topdown(rng, tree, &table.counts, &u)
         }),
+        Some(Projection::TopDownReal) => {
+            draws(&mut || images::topdown_real(tree, &table.counts, &images::fresh(rng, tree, &noise)))
+        }
         None => return Err("no oracle is known for the method".into()),
         Some(_) => return Err("its tree is too large for plain projections".into()),
     })

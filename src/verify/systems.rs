@@ -156,15 +156,16 @@ fn kinds_on_tree(leaves: usize, large: bool) -> &'static [&'static str] {
         "line-gibbs",
         "l2",
         "topdown",
+        "topdown-real",
         "bluedown",
         "hierarchical-mh",
     ];
     let most = if large {
         4
     } else if leaves > 6 {
-        8
-    } else {
         9
+    } else {
+        10
     };
     &kinds[..most]
 }

@@ -79,19 +79,26 @@ fn the_tutorial_is_what_happens() {
 fn the_readme_shows_its_first_command() {
     let place = Place::new(&[]);
     let config = fs::canonicalize("configs/taxi/quick.toml").unwrap();
-    let text = place.prints(&["run", config.to_str().unwrap(), "--out", "out"]);
-    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with('┌')).collect();
-    let end = table.iter().position(|line| line.starts_with('└')).expect("a frame");
+    place.prints(&["run", config.to_str().unwrap(), "--out", "out"]);
+    let mut command = place.command(&["report", "out", "--full"]);
+    let text = String::from_utf8(command.env("COLUMNS", "120").output().unwrap().stdout).unwrap();
     let budget = |line: &&&str| line.split(['│', '┆']).nth(1).is_some_and(|cell| !cell.trim().is_empty());
-    let first = table.iter().position(|line| line.starts_with("│       1 ")).expect("epsilon 1");
-    let rows = 1 + table[first + 1..end].iter().take_while(|line| !budget(line)).count();
-    let shown = [&table[..3], &table[first..first + rows], &table[end..=end]].concat();
-    let shown: String = shown.iter().map(|line| format!("{line}\n")).collect();
+    let of = |law: &str| {
+        let heading = format!("taxi-quick: normalised L1 error, {law} noise");
+        let own = text.lines().skip_while(|line| *line != heading);
+        let table: Vec<&str> = own.skip_while(|line| !line.starts_with('┌')).collect();
+        let end = table.iter().position(|line| line.starts_with('└')).expect("a frame");
+        let first = table.iter().position(|line| line.starts_with("│       1 ")).expect("epsilon 1");
+        let rows = 1 + table[first + 1..end].iter().take_while(|line| !budget(line)).count();
+        let shown = [&table[..3], &table[first..first + rows], &table[end..=end]].concat();
+        format!("{law} noise\n") + &shown.iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let shown = of("laplace") + &of("double-geometric");
     hold("README.md", &replaced(&read("README.md"), ("<!-- from taxi/quick -->\n```text\n", "```"), &shown));
     assert!(read("README.md").lines().count() <= 150);
 
     place.prints(&["report", "out", "--format", "svg", "-o", "figures", "--figure-width", "860"]);
-    let figure = fs::read_to_string(place.path("figures/taxi-quick-l1-error-double-geometric.svg")).unwrap();
+    let figure = fs::read_to_string(place.path("figures/taxi-quick-l1-error-laplace.svg")).unwrap();
     hold("docs/figures/taxi.svg", &figure);
 }
 

@@ -87,7 +87,7 @@ fn budgets_on_tables_are_those_of_formulas() {
                 }
                 _ => assert!((length * rate / row.paid - 1.0).abs() < 4e-8),
             }
-            assert_eq!(row.integers, cell.method.name() != "nnl2");
+            assert_eq!(cell.integers, cell.method.name() != "nnl2");
         }
     }
 }

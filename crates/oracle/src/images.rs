@@ -2,7 +2,7 @@
 
 use super::Sampler;
 use congenial_core::invariant::{Bounded, Hierarchy, Linear, NO_LOWER, NO_UPPER, Region};
-use congenial_core::rng::{Rng, open01};
+use congenial_core::rng::{Rng, Stream, open01};
 
 /// `row·z = value` or `row·z >= value`.
 #[derive(Debug, Clone)]
@@ -308,7 +308,13 @@ pub fn tree_l2(tree: &Hierarchy, u: &[f64], variances: &[f64]) -> Vec<f64> {
 /// closest integers. Errors of a release of `counts` under noise u; families of at most six children.
 pub fn topdown<R: Rng + ?Sized>(rng: &mut R, tree: &Hierarchy, counts: &[i64], u: &[f64]) -> Vec<f64> {
     let noisy: Vec<f64> = u.iter().zip(counts).map(|(z, &x)| x as f64 + z).collect();
-    descent(rng, tree, counts, &noisy, &vec![1.0; tree.nodes()])
+    descent(Some(rng), tree, counts, &noisy, &vec![1.0; tree.nodes()])
+}
+
+/// Goes down as [`topdown`] does, without the integers.
+pub fn topdown_real(tree: &Hierarchy, counts: &[i64], u: &[f64]) -> Vec<f64> {
+    let noisy: Vec<f64> = u.iter().zip(counts).map(|(z, &x)| x as f64 + z).collect();
+    descent(None::<&mut Stream>, tree, counts, &noisy, &vec![1.0; tree.nodes()])
 }
 
 /// By node: the variance of its least-squares estimate from its own subtree, from the coefficients of all measurements.
@@ -349,11 +355,12 @@ pub fn bluedown<R: Rng + ?Sized>(
 ) -> Vec<f64> {
     let estimate = |v: usize| counts[v] as f64 + least_squares(tree, v, u, variances)[v];
     let estimates: Vec<f64> = (0..tree.nodes()).map(estimate).collect();
-    descent(rng, tree, counts, &estimates, spread)
+    descent(Some(rng), tree, counts, &estimates, spread)
 }
 
+/// `rng`: `None` where nothing is rounded.
 fn descent<R: Rng + ?Sized>(
-    rng: &mut R,
+    mut rng: Option<&mut R>,
     tree: &Hierarchy,
     counts: &[i64],
     noisy: &[f64],
@@ -368,12 +375,17 @@ fn descent<R: Rng + ?Sized>(
         };
     }
     let mut released = vec![0.0; tree.nodes()];
-    // The integer below or above, whichever is closer; in the middle either.
-    let below = libm::floor(noisy[0]);
-    let beyond = noisy[0] - below - 0.5;
-    let rises = if beyond.abs() < 1e-7 { open01(rng) < 0.5 } else { beyond > 0.0 };
-    let whole = below + f64::from(u8::from(rises));
-    released[0] = if tree.is_known(0) { least[0] } else { whole.max(least[0]) };
+    let root = match rng.as_deref_mut() {
+        None => noisy[0],
+        // The integer below or above, whichever is closer; in the middle either.
+        Some(rng) => {
+            let below = libm::floor(noisy[0]);
+            let beyond = noisy[0] - below - 0.5;
+            let rises = if beyond.abs() < 1e-7 { open01(rng) < 0.5 } else { beyond > 0.0 };
+            below + f64::from(u8::from(rises))
+        }
+    };
+    released[0] = if tree.is_known(0) { least[0] } else { root.max(least[0]) };
     for v in (0..tree.nodes()).filter(|&v| !tree.is_leaf(v)) {
         let fixed: f64 = tree.children(v).filter(|&c| tree.is_known(c)).map(|c| least[c]).sum();
         tree.children(v).for_each(|c| released[c] = least[c]);
@@ -390,6 +402,10 @@ fn descent<R: Rng + ?Sized>(
             if at(middle).iter().sum::<f64>() > released[v] - fixed { low = middle } else { high = middle }
         }
         let real = at(0.5 * (low + high));
+        let Some(rng) = rng.as_deref_mut() else {
+            children.iter().zip(real).for_each(|(&c, y)| released[c] = y);
+            continue;
+        };
         let everyone = vec![(0..real.len()).collect::<Vec<_>>()];
         // What is at its least stays there: it is no entry of the face.
         let positive: Vec<usize> = (0..real.len()).filter(|&k| real[k] > least[children[k]] + 1e-9).collect();

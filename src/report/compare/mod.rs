@@ -36,7 +36,7 @@ pub struct Clock {
 pub enum By {
     /// Method, its options, and whether counts may be negative
     Method,
-    /// Law, with its delta and sensitivity
+    /// Law, with its delta
     Law,
     /// Split of the budget over the levels
     Split,
@@ -230,7 +230,10 @@ impl By {
         let CellRow { law, epsilon, split, .. } = cell;
         let common = match self {
             Self::Method => cell.noise_words(),
-            Self::Law => format!("{}, epsilon {epsilon}, split {}", cell.method_words(), split.label()),
+            Self::Law => {
+                let others = cell.said_but(&[AxisName::Split, AxisName::Delta]);
+                format!("{}, epsilon {epsilon}, split {}{others}", cell.method_words(), split.label())
+            }
             Self::Split => {
                 let (method, others) = (cell.method_words(), cell.said_but(&[AxisName::Split]));
                 format!("{method} with {} noise, epsilon {epsilon}{others}", law.name())
@@ -244,7 +247,10 @@ impl By {
     fn words(self, cell: &CellRow) -> String {
         match self {
             Self::Method => cell.method_words(),
-            Self::Law => cell.law.name().to_owned(),
+            Self::Law => {
+                let delta = cell.delta.map_or(String::new(), |delta| format!(", delta {delta:e}"));
+                cell.law.name().to_owned() + &delta
+            }
             Self::Split => format!("split {}", cell.split.label()),
         }
     }

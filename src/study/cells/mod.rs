@@ -7,7 +7,7 @@ mod telling;
 
 pub(in crate::study) use gamma::{gamma, rates};
 pub use statement::{StatementRow, Statements, described, statement_words, statements};
-pub use telling::{CELL, Part};
+pub use telling::{CELL, Part, Releases};
 
 use crate::catalogue::{LawKind, MethodKind};
 use crate::config::SplitSpec;
@@ -111,6 +111,10 @@ table! {
         /// whether the releases are promised to be >= 0: by an option of the method (trees), or by the invariant if the
         /// method keeps inequalities (tables)
         nonnegative: bool;
+        /// whether all releases are integers: the method keeps those of the law, or ends with a rounding
+        integers: bool;
+        /// whether the releases are promised to satisfy the equations of the invariant
+        consistent: bool;
         /// of chains: key of the cell without the length of its chain and without a lag, by which a study of meetings
         /// certifies releases
         chain: Option<Key>;
@@ -176,6 +180,17 @@ impl CellRow {
     /// The method with what tells it from others.
     pub fn method_words(&self) -> String {
         format!("{} {}", self.method_name(), self.options_words()).trim_end().to_owned()
+    }
+
+    /// The method without its sign, where a column tells what its releases are; one whose chains may not be trusted is
+    /// marked.
+    pub fn method_bare(&self) -> String {
+        self.title().0.to_owned() + self.converged.mark()
+    }
+
+    /// The method without its sign, with what tells it from others.
+    pub fn method_bare_words(&self) -> String {
+        format!("{} {}", self.method_bare(), self.options_words()).trim_end().to_owned()
     }
 
     /// The method with its sign; one whose chains may not be trusted is marked.
@@ -289,6 +304,8 @@ impl<'a> CellTables<'a> {
             method: cell.at.method.kind(),
             options: cell.at.method.options(),
             nonnegative: cell.nonnegative,
+            integers: cell.at.method.releases_integers(cell.at.law),
+            consistent: cell.at.method.keeps_equations(),
             chain: cell.chain.map(Key),
             lag: cell.at.lag,
             max_steps: cell.part.max_steps(),

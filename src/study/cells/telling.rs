@@ -18,6 +18,34 @@ pub struct Part {
     pub is_said: bool,
 }
 
+/// What releases are, in the order of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Releases {
+    /// They need not satisfy the invariant.
+    Free,
+    /// Real numbers.
+    Reals,
+    /// Real numbers that are >= 0.
+    RealsAbove,
+    /// Integers.
+    Integers,
+    /// Integers that are >= 0.
+    IntegersAbove,
+}
+
+impl Releases {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Free => "not consistent",
+            Self::Reals => "reals",
+            Self::RealsAbove => "reals >= 0",
+            Self::Integers => "integers",
+            Self::IntegersAbove => "integers >= 0",
+        }
+    }
+}
+
 impl CellRow {
     /// What its noise is beside law and budget, in the order of the axes. A new axis stands here: words, titles and
     /// groups of pages follow. So does a new column, used or not.
@@ -35,6 +63,8 @@ impl CellRow {
             method: _,
             options: _,
             nonnegative: _,
+            integers: _,
+            consistent: _,
             chain: _,
             lag: _,
             max_steps: _,
@@ -84,6 +114,17 @@ impl CellRow {
     /// What its noise is.
     pub fn noise(&self) -> String {
         format!("{:?} {}", self.epsilon, self.noise_but_budget())
+    }
+
+    /// What its releases are: only those of one kind are compared with each other.
+    pub fn releases(&self) -> Releases {
+        match (self.consistent, self.integers, self.nonnegative) {
+            (false, ..) => Releases::Free,
+            (true, false, false) => Releases::Reals,
+            (true, false, true) => Releases::RealsAbove,
+            (true, true, false) => Releases::Integers,
+            (true, true, true) => Releases::IntegersAbove,
+        }
     }
 
     /// What its method is: cells of one are told apart by noise, data, seed and lag alone.

@@ -41,8 +41,6 @@ table! {
         paid: f64;
         /// in what `paid` is counted: `epsilon` or `rho`
         measure: Measure;
-        /// whether all releases are integers
-        integers: bool;
     }
 }
 
@@ -103,8 +101,7 @@ impl Sink for FrontierTables<'_> {
         let cell = &self.plan.cells[number];
         if let Some(Amount { loss: paid, measure }) = cell.paid {
             let change = FrontierPart::of(&self.plan.config).change;
-            let integers = cell.at.method.releases_integers(cell.at.law);
-            self.frontier.push(&FrontierRow { cell: Key(cell.key), change, paid, measure, integers })?;
+            self.frontier.push(&FrontierRow { cell: Key(cell.key), change, paid, measure })?;
         }
         self.releases.close(number, closing, error)
     }

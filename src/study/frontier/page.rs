@@ -85,7 +85,7 @@ fn curves(run: &Named, all: bool) -> Result<(Option<ChangeKind>, Vec<Curve>)> {
         let failed = gone().filter_map(|other| Some((other, own.get(&other.cell)?)));
         let failed = failed.filter(|(other, row)| what(other, row.measure) == what(cell, measure));
         let failed = failed.map(|(_, row)| row.paid).collect();
-        Curve { name: cell.method_plain(), measure, integers: first.integers, points, failed }
+        Curve { name: cell.method_plain(), measure, integers: cell.integers, points, failed }
     };
     let curves = grouped(points, |point: &Point| what(&point.cell, point.own.measure));
     let mut curves: Vec<Curve> = curves.into_iter().map(curve).collect();

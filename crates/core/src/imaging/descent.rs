@@ -15,10 +15,10 @@ pub(super) struct Descent {
 
 /// The values of a family, reused from call to call.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Family<V> {
+pub(super) struct Family<V, O = i64> {
     nodes: Vec<u32>,
     noisy: Vec<V>,
-    out: Vec<i64>,
+    out: Vec<O>,
 }
 
 impl Descent {
@@ -37,17 +37,17 @@ impl Descent {
 
     /// Makes the release, into `out`.
     ///
-    /// - `root`: its count, of [`Descent::root`].
+    /// - `root`: its count, of [`Descent::root`] or [`Descent::root_of_reals`].
     /// - `noisy`: by node.
     /// - `split`: the open children of a node, by place and as nodes; their noisy counts above the least; what they sum
     ///   to, at least 0; where they go.
-    pub(super) fn release<V: Value>(
+    pub(super) fn release<V: Value, O: Value>(
         &self,
-        root: i64,
+        root: O,
         noisy: &[V],
-        family: &mut Family<V>,
-        out: &mut [i64],
-        mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], i64, &mut [i64]),
+        family: &mut Family<V, O>,
+        out: &mut [O],
+        mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], O, &mut [O]),
     ) {
         out[0] = root;
         for level in 1..self.hierarchy.levels() {
@@ -67,20 +67,26 @@ impl Descent {
         }
     }
 
+    /// The root's count where nothing is rounded: the noisy one, at least what is known below it and 0. A known count stays.
+    pub(super) fn root_of_reals(&self, noisy: f64) -> f64 {
+        let least = self.least.first().map_or(0.0, |&least| least as f64);
+        if self.is_root_known() { least } else { noisy.max(least) }
+    }
+
     /// Whether the root's count is known.
     pub(super) fn is_root_known(&self) -> bool {
         self.hierarchy.is_known(0)
     }
 
     /// The counts of the children of a piece, into `out`, from their parents' and their noisy ones; `split` as above.
-    pub(super) fn below<V: Value>(
+    pub(super) fn below<V: Value, O: Value>(
         &self,
         piece: &Piece,
-        above: &[i64],
+        above: &[O],
         noisy: &[V],
-        family: &mut Family<V>,
-        out: &mut [i64],
-        mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], i64, &mut [i64]),
+        family: &mut Family<V, O>,
+        out: &mut [O],
+        mut split: impl FnMut(&dyn Fn(usize) -> usize, &[V], O, &mut [O]),
     ) {
         let tree = &self.hierarchy;
         for (v, &total) in piece.parents.clone().zip(above) {
@@ -97,17 +103,17 @@ impl Descent {
             nodes.clear();
             nodes.extend(tree.open_children(v).map(|c| c as u32));
             let known = &self.least[children];
-            let total = total - known.iter().sum::<i64>();
-            out[places].copy_from_slice(known);
+            let total = total - O::from_count(known.iter().sum());
+            out[places].iter_mut().zip(known).for_each(|(y, &known)| *y = O::from_count(known));
             if nodes.is_empty() {
                 continue;
             }
             let place = |c: u32| c as usize - piece.children.start;
             more.clear();
             more.extend(nodes.iter().map(|&c| noisy[place(c)] - V::from_count(self.least[c as usize])));
-            shares.resize(nodes.len(), 0);
+            shares.resize(nodes.len(), O::default());
             split(&|i| nodes[i] as usize, more, total, shares);
-            for (&c, share) in nodes.iter().zip(&*shares) {
+            for (&c, &share) in nodes.iter().zip(&*shares) {
                 out[place(c)] += share;
             }
         }

@@ -13,6 +13,7 @@ mod network;
 mod nnl2;
 mod simplex;
 mod topdown;
+mod topdown_real;
 
 pub use bluedown::{BlueDown, BlueDownScratch};
 pub use closest::{ClosestIntegers, ClosestScratch};
@@ -25,3 +26,4 @@ pub use lattice_nnl2::LatticeNnl2;
 pub use nnl2::{Nnl2, Nnl2Scratch};
 pub use simplex::{SimplexScratch, SimplexValue};
 pub use topdown::{TopDown, TopDownScratch};
+pub use topdown_real::{TopDownReal, TopDownRealScratch};

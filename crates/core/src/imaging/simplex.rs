@@ -103,7 +103,7 @@ impl SimplexValue for f64 {
             out.fill(0);
             return;
         }
-        let theta = theta_of_reals(noisy, None, total);
+        let theta = theta_of_reals(noisy, None, total as f64);
         let Shares { keys, .. } = &mut scratch.shares;
         keys.resize(noisy.len(), 0);
         let values = noisy.iter().map(|noisy| (noisy - theta).max(0.0));
@@ -194,7 +194,7 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
         theta_of_integers(noisy, variances[0], total, sums)
             .unwrap_or_else(|| theta_by_sort(noisy, variances, total))
     } else {
-        theta_of_reals(noisy, Some(variances), total)
+        theta_of_reals(noisy, Some(variances), total as f64)
     };
     shares.keys.resize(noisy.len(), 0);
     let values = noisy.iter().zip(variances).map(|(noisy, variance)| (noisy - theta * variance).max(0.0));
@@ -208,6 +208,19 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
         word
     }));
     shares.hand_out(total - sum, |a, b| (words[b], b).cmp(&(words[a], a)), out);
+}
+
+/// Non-negative least squares onto `{y >= 0, Σ y = total}`, `y_i = max(0, noisy_i - theta)`, into `out`; the sum is met to
+/// rounding.
+///
+/// - `noisy`: at least one value; `total` >= 0. Nearly O(n).
+pub(super) fn project_reals(noisy: &[f64], total: f64, out: &mut [f64]) {
+    // Without a total no theta is looked for: it would be the largest value, to rounding.
+    if total == 0.0 {
+        return out.fill(0.0);
+    }
+    let theta = theta_of_reals(noisy, None, total);
+    out.iter_mut().zip(noisy).for_each(|(y, noisy)| *y = (noisy - theta).max(0.0));
 }
 
 /// Rounds values >= 0 with this total down, or up where they are less than a grain below an integer; returns what that
@@ -304,8 +317,7 @@ impl Shares {
 /// The theta at which `Σ max(0, noisy_i - theta variance_i)` is the total > 0; all variances are 1 where there are none.
 ///
 /// theta = excess / spread. From all values on, what lies at or below theta is left out until nothing does, as in [`threshold`].
-fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: i64) -> f64 {
-    let total = total as f64;
+fn theta_of_reals(noisy: &[f64], variances: Option<&[f64]>, total: f64) -> f64 {
     let [sum, mut spread, _] = above(noisy, variances, f64::NEG_INFINITY, 0.0);
     let mut excess = sum - total;
     loop {
@@ -509,7 +521,7 @@ mod tests {
             let own: Vec<f64> = (0..n).map(|_| 0.1 + 9.0 * crate::rng::open01(&mut rng)).collect();
             for variances in [None, Some(&ones[..]), Some(&own[..])] {
                 let want = theta_by_sort(&noisy, variances.unwrap_or(&ones), total);
-                let theta = theta_of_reals(&noisy, variances, total);
+                let theta = theta_of_reals(&noisy, variances, total as f64);
                 assert!((theta - want).abs() <= 1e-13 * (size + total as f64), "{theta} {want} {noisy:?}");
             }
         }

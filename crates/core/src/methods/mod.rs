@@ -38,6 +38,7 @@ mod rejection;
 mod sums;
 mod table;
 mod topdown;
+mod topdown_real;
 mod tree;
 mod unconstrained;
 mod unsupported;
@@ -65,6 +66,7 @@ impl MethodKind {
         Self::GIBBS,
         Self(&hierarchical_mh::HierarchicalMh),
         Self(&topdown::TopDown),
+        Self(&topdown_real::TopDownReal),
         Self(&bluedown::BlueDown),
         Self(&lattice_metropolis::LatticeMetropolis),
         Self(&klein::Klein),

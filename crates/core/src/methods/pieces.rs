@@ -80,9 +80,10 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
     }
 
     /// The released counts of the parents of a piece, from their errors.
-    pub(super) fn counts_of(&self, piece: &Piece, errors: &[i64], totals: &mut Vec<i64>) {
+    pub(super) fn counts_of<V: Value>(&self, piece: &Piece, errors: &[V], totals: &mut Vec<V>) {
         totals.clear();
-        totals.extend(self.tree.counts[piece.parents.clone()].iter().zip(errors).map(|(x, z)| x + z));
+        let counts = &self.tree.counts[piece.parents.clone()];
+        totals.extend(counts.iter().zip(errors).map(|(&x, &z)| V::from_count(x) + z));
     }
 
     /// Draws the errors of a release from the root's down, checks it against its invariant, and adds its rows.

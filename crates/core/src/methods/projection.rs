@@ -21,6 +21,8 @@ pub enum Projection {
     Nnl2Integer,
     /// It goes from the root down, with integers >= 0 ([`crate::imaging::TopDown`]).
     TopDown,
+    /// It goes from the root down, with reals >= 0 ([`crate::imaging::TopDownReal`]).
+    TopDownReal,
     /// It goes down from estimates of subtrees ([`crate::imaging::BlueDown`]).
     BlueDown,
 }

@@ -189,6 +189,19 @@ const PERHAPS_SMALLER: &str = "a smaller one may exist";
 /// Said of the place of a change that is not known to be possible.
 const PERHAPS_IMPOSSIBLE: &str = "it may be impossible";
 
+/// A loss with four decimals.
+fn figure(x: f64) -> String {
+    match x < 1e-3 && x > 0.0 {
+        true => format!("{x:.3e}"),
+        false => format!("{x:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}
+
+/// An upper bound on a loss, rounded up.
+fn at_most(x: f64) -> String {
+    figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 })
+}
+
 /// What a change costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
@@ -221,14 +234,18 @@ impl Price {
         [PERHAPS_SMALLER, PERHAPS_IMPOSSIBLE].into_iter().any(|text| self.place.ends_with(text))
     }
 
+    /// The epsilon of the release, short: `3`; `<= 4.28` where that is a bound, `unknown` where nothing bounds it.
+    pub fn short(&self) -> String {
+        match (self.epsilon(), self.gamma) {
+            (None, _) => "unknown".into(),
+            (Some(total), Gamma::Bounded(_)) => format!("<= {}", at_most(total)),
+            (Some(total), _) if self.is_bound() => format!("<= {}", at_most(total)),
+            (Some(total), _) => figure(total),
+        }
+    }
+
     /// The price in words: `epsilon 3, conditioned at most 4.28`.
     pub fn words(&self) -> String {
-        let figure = |x: f64| match x < 1e-3 && x > 0.0 {
-            true => format!("{x:.3e}"),
-            false => format!("{x:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-        };
-        // An upper bound is rounded up.
-        let at_most = |x: f64| figure(if x < 1e-3 { x } else { libm::ceil(x * 1e4 * (1.0 - 1e-12)) / 1e4 });
         let Loss { epsilon, delta, .. } = self.loss;
         let mut words = match self.is_bound() {
             true => format!("epsilon at most {}", at_most(epsilon)),

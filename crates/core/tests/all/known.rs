@@ -6,7 +6,9 @@ use crate::common::*;
 use congenial_core::chain;
 use congenial_core::diagnostics::Moments;
 use congenial_core::exact::{GaussianTree, IntegerTree, LaplaceTree, PartsScratch, TreeLaw, TreeSampler};
-use congenial_core::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
+use congenial_core::imaging::{
+    BlueDown, BlueDownScratch, L2, TopDown, TopDownReal, TopDownRealScratch, TopDownScratch,
+};
 use congenial_core::invariant::Hierarchy;
 use congenial_core::kernel::{Dispersed, HierarchicalMh, LineGibbs, Start};
 use congenial_core::law::{DiscreteGaussian, DoubleGeometric, Gaussian, IntegerLaw, Laplace, Law};
@@ -235,6 +237,13 @@ fn projections_are_the_plain_ones() {
         let topdown = TopDown::new(&tree, &counts);
         topdown.release(&noisy, &mut rng, &mut TopDownScratch::default(), &mut got);
         release(&got, &images::topdown(&mut rng, &tree, &counts, &u));
+        let mut real = [0.0; 9];
+        TopDownReal::new(&tree, &counts).release(&noisy, &mut TopDownRealScratch::default(), &mut real);
+        for (v, want) in images::topdown_real(&tree, &counts, &u).into_iter().enumerate() {
+            let got = real[v] - counts[v] as f64;
+            assert!((got - want).abs() < 1e-8 && real[v] >= 0.0, "{known:?} node {v}: {got} {want}");
+            assert!(!tree.is_known(v) || got == 0.0, "{known:?} node {v}: {got}");
+        }
         let bluedown = BlueDown::new(&tree, &variances(), &counts).unwrap();
         bluedown.release(&counts, &u, &mut rng, &mut BlueDownScratch::default(), &mut got);
         let spread = images::estimate_variances(&tree, &variances());

@@ -4,7 +4,9 @@
 use crate::common::*;
 use congenial_core::Alone;
 use congenial_core::exact::{DownwardSampler, GaussianTree, IntegerTree};
-use congenial_core::imaging::{BlueDown, BlueDownScratch, L2, TopDown, TopDownScratch};
+use congenial_core::imaging::{
+    BlueDown, BlueDownScratch, L2, TopDown, TopDownReal, TopDownRealScratch, TopDownScratch,
+};
 use congenial_core::invariant::{Hierarchy, Piece, Pieces, downwards, upwards};
 use congenial_core::law::{DiscreteGaussian, DoubleGeometric, Gaussian, IntegerLaw, Law, Value};
 use congenial_core::rng::{Role, Stream, TaskKey, piece_stream};
@@ -236,6 +238,26 @@ fn topdown_in_pieces_is_topdown() {
                 released
             },
         );
+    }
+}
+
+#[test]
+fn topdown_of_reals_in_pieces_is_that_of_the_whole() {
+    let tree = bushy();
+    let counts = counts(&tree);
+    let topdown = TopDownReal::new(&tree, &counts);
+    for (most, noisy) in [(1, 165), (3, 166), (5, 167)] {
+        let pieces = Pieces::cut(&tree, most).unwrap();
+        let noise = all_noise(DoubleGeometric::new(2.0).unwrap(), key(noisy, 0), &pieces);
+        let noisy: Vec<f64> = noise.iter().zip(&counts).map(|(z, x)| (z + x) as f64 + 0.25).collect();
+        let (mut whole, mut released) = (vec![0.0; tree.nodes()], vec![0.0; tree.nodes()]);
+        topdown.release(&noisy, &mut TopDownRealScratch::default(), &mut whole);
+        released[0] = topdown.root(noisy[0]);
+        let below = |piece: &Piece, above: &[f64], scratch: &mut _, out: &mut [f64]| {
+            topdown.below(piece, above, &noisy[piece.children.clone()], scratch, out);
+        };
+        downwards(&pieces, &Alone, &mut released, below, |_, _, _| ());
+        assert_eq!(released, whole);
     }
 }
 

@@ -6,7 +6,8 @@ use crate::diagnostics::Estimate;
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Number, Page, Pivot, Table, counted, distinct, grouped, number, replicates, with_error};
-use crate::study::cells::CellRow;
+use crate::privacy::{Change, ChangeKind, Price};
+use crate::study::cells::{CellRow, statements};
 use crate::study::tell::published::{self, Published};
 use crate::study::tell::records::{FAILED, Named, Records};
 use crate::table::Key;
@@ -14,6 +15,16 @@ use serde_json::Map;
 use std::collections::{BTreeSet, HashMap};
 
 type Line<'a> = (&'a CellRow, &'a LevelRow);
+
+/// By cell, what it pays for every kind of change.
+type Statements = HashMap<Key, Vec<(ChangeKind, Change)>>;
+
+/// The columns of the table of errors, behind those that say what a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Level(u32),
+    Pays,
+}
 
 /// A published normalised L1 error of a level, of one release.
 struct Theirs {
@@ -67,11 +78,22 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     let drawn = run.by_cell(|row: &LevelRow| row.cell)?;
     let drawn: HashMap<Key, Vec<LevelRow>> =
         drawn.into_iter().map(|(cell, levels)| (cell.cell, levels)).collect();
-    let published = published(run)?;
+    let (published, statements) = (published(run)?, statements(&run.run)?);
     let is_shown = |cell: &&CellRow| drawn.contains_key(&cell.cell) || run.failed.contains_key(&cell.cell);
     // Cells that share a table: everything but epsilon, level and method.
     let tables = grouped(run.printed.iter().filter(is_shown), |cell| cell.noise_but_budget());
-    Ok(tables.into_iter().map(|cells| Told::new(run, cells, &drawn, &published).page()).collect())
+    Ok(tables
+        .into_iter()
+        .map(|cells| Told::new(run, cells, &drawn, &published, &statements).page())
+        .collect())
+}
+
+/// The price of a change, where it is possible and known.
+fn price<'a>(statements: &'a Statements, cell: &CellRow, kind: ChangeKind) -> Option<&'a Price> {
+    match statements.get(&cell.cell)?.iter().find(|(of, _)| *of == kind)? {
+        (_, Change::Possible(price)) => Some(price),
+        _ => None,
+    }
 }
 
 /// What one table tells.
@@ -79,10 +101,13 @@ struct Told<'a> {
     run: &'a Named,
     /// With those that failed.
     cells: Vec<&'a CellRow>,
-    /// The first cell of every method.
+    /// The first cell of every method, those with releases of one kind together.
     methods: Vec<&'a CellRow>,
     lines: Vec<Line<'a>>,
     published: Vec<&'a Theirs>,
+    statements: &'a Statements,
+    /// The change whose price is shown: of added, moved and smallest the first that is possible for one of the cells.
+    change: Option<ChangeKind>,
 }
 
 impl<'a> Told<'a> {
@@ -92,15 +117,20 @@ impl<'a> Told<'a> {
         cells: Vec<&'a CellRow>,
         drawn: &'a HashMap<Key, Vec<LevelRow>>,
         published: &'a [Theirs],
+        statements: &'a Statements,
     ) -> Self {
         let methods = grouped(cells.iter().copied(), |cell| cell.method_key());
-        let methods = methods.into_iter().map(|same| same[0]).collect();
+        let mut methods: Vec<&CellRow> = methods.into_iter().map(|same| same[0]).collect();
+        methods.sort_by_key(|cell| cell.releases());
         let levels =
             |&cell: &&'a CellRow| drawn.get(&cell.cell).into_iter().flatten().map(move |row| (cell, row));
         let lines = cells.iter().flat_map(levels).collect();
         let of_law = |figure: &&Theirs| figure.laws.iter().any(|law| law == cells[0].law.name());
         let published = published.iter().filter(of_law).collect();
-        Self { run, cells, methods, lines, published }
+        let change = ChangeKind::ALL
+            .into_iter()
+            .find(|&kind| cells.iter().any(|cell| price(statements, cell, kind).is_some()));
+        Self { run, cells, methods, lines, published, statements, change }
     }
 
     /// The place of a cell's method.
@@ -133,10 +163,18 @@ impl<'a> Told<'a> {
         which.retain(|part| !(part.words.is_empty() || on_table && part.axis == AxisName::Split));
         which.sort_by_key(|part| part.axis == AxisName::Delta);
         let which: Vec<String> = which.into_iter().map(|part| part.words).collect();
-        let about = format!(
+        let mut about = format!(
             "Sum of |released - confidential| over {sum}, mean ± standard error of {replicates} replicates ({}).",
             which.join(", ")
         );
+        if let Some(change) = self.change {
+            about += &format!(" pays: epsilon of a release, for {}", change.words());
+            let is_bound = |cell: &&CellRow| self.pays(cell).starts_with("<=");
+            if self.cells.iter().any(is_bound) {
+                about += "; <= where it is a bound, and may be less";
+            }
+            about += ".";
+        }
         let (law, said) = (cell.law.name(), cell.said_but(&[AxisName::Sensitivity]));
         let title = format!("{}: normalised L1 error, {law} noise{said}", run.name);
         let page = Page::main(title.clone()).text(about);
@@ -147,7 +185,13 @@ impl<'a> Told<'a> {
         page.table(self.table()).and(self.against_published())
     }
 
-    /// Levels by epsilon and method; below a method the published figures that stand beside it.
+    /// What a cell pays, short.
+    fn pays(&self, cell: &CellRow) -> String {
+        let price = self.change.and_then(|change| price(self.statements, cell, change));
+        price.map_or("-".into(), Price::short)
+    }
+
+    /// Levels by epsilon, what releases are, and method; below a method the published figures that stand beside it.
     fn table(&self) -> Table {
         let ours = |cell: &CellRow| (Number(cell.epsilon), self.place(cell), None);
         // Behind all, where that method has none.
@@ -164,46 +208,61 @@ impl<'a> Told<'a> {
             levels.contains(&figure.level) && self.cells.iter().any(|cell| cell.epsilon == figure.epsilon)
         };
         let published = self.published.iter().filter(is_here);
-        let published = published.map(|figure| (theirs(figure), figure.level, number(figure.value)));
-        let drawn =
-            self.lines.iter().map(|(cell, row)| (ours(cell), row.level, with_error(row.l1_normalised)));
+        let published =
+            published.map(|figure| (theirs(figure), Column::Level(figure.level), number(figure.value)));
+        let errors = self
+            .lines
+            .iter()
+            .map(|(cell, row)| (ours(cell), Column::Level(row.level), with_error(row.l1_normalised)));
+        let pays = self.cells.iter().map(|cell| (ours(cell), Column::Pays, self.pays(cell)));
+        let pays = pays.filter(|_| self.change.is_some());
         let keys: Vec<_> = self.cells.iter().map(|cell| ours(cell)).collect();
         let words = |&(Number(epsilon), place, column): &(Number, usize, Option<&(String, String)>)| {
             let alike = |cell: &CellRow| {
-                self.methods.iter().filter(|other| other.method_plain() == cell.method_plain()).count()
+                let kind = |cell: &CellRow| (cell.method_plain(), cell.releases());
+                self.methods.iter().filter(|other| kind(other) == kind(cell)).count()
             };
             let method = match (column, self.at(epsilon, place)) {
                 (Some((_, name)), _) => format!("{name}, published"),
-                (None, Some(cell)) if alike(cell) == 1 => cell.method_name(),
-                (None, cell) => cell.map_or(String::new(), CellRow::method_words),
+                (None, Some(cell)) if alike(cell) == 1 => cell.method_bare(),
+                (None, cell) => cell.map_or(String::new(), CellRow::method_bare_words),
             };
-            [epsilon.to_string(), method]
+            let releases = self.methods.get(place).map_or("-", |cell| cell.releases().words());
+            [epsilon.to_string(), releases.to_owned(), method]
         };
-        Pivot::of(drawn.chain(published)).and_keys(keys, levels.iter().copied()).table(
-            ["epsilon", "method"],
+        let columns = levels.iter().map(|&level| Column::Level(level));
+        Pivot::of(errors.chain(published).chain(pays)).and_keys(keys, columns).table(
+            ["epsilon", "releases", "method"],
             words,
-            |&level| [self.run.level(level)],
-            |&(Number(epsilon), place, column), level, line| {
+            |&column| match column {
+                Column::Level(level) => [self.run.level(level)],
+                Column::Pays => ["pays".into()],
+            },
+            |&(Number(epsilon), place, theirs), column, line| {
                 let failed =
                     || self.at(epsilon, place).is_some_and(|cell| self.run.failed.contains_key(&cell.cell));
-                [match line.get(level) {
+                [match line.get(column) {
                     Some(words) => words.clone(),
-                    None if column.is_none() && failed() => FAILED.into(),
+                    None if theirs.is_none() && failed() => FAILED.into(),
                     None => "-".into(),
                 }]
             },
         )
     }
 
-    /// Methods in words, with the budgets at which they failed.
+    /// Methods in words, with what they release where some release reals and some integers, and the budgets at which they
+    /// failed.
     fn names(&self) -> Vec<String> {
+        let several = self.methods.iter().any(|method| method.integers != self.methods[0].integers);
         let words = |method: &&CellRow| {
+            let kind = if method.integers { ", integers" } else { ", reals" };
+            let name = method.method_words() + if several { kind } else { "" };
             let failed = self.run.printed_failed().filter(|cell| self.cells.contains(cell));
             let failed = failed.filter(|cell| cell.method_key() == method.method_key());
             let failed: Vec<String> = failed.map(|cell| cell.epsilon.to_string()).collect();
             match failed.is_empty() {
-                true => method.method_words(),
-                false => format!("{} ({FAILED} at epsilon {})", method.method_words(), failed.join(", ")),
+                true => name,
+                false => format!("{name} ({FAILED} at epsilon {})", failed.join(", ")),
             }
         };
         self.methods.iter().map(words).collect()
