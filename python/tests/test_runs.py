@@ -25,7 +25,9 @@ def rows(run):
     return run.manifest["tables"]
 
 
-def test_the_taxi_quick_table_is_that_of_the_command_line(tmp_path):
+def test_the_taxi_quick_table_is_that_of_the_command_line(tmp_path, monkeypatch):
+    # A table in one piece, as a report from Python has it.
+    monkeypatch.setenv("COLUMNS", "200")
     config = ROOT / "configs/taxi/quick.toml"
     with pytest.warns(UserWarning, match="have not converged"):
         ours = congenial.run(config, tmp_path / "ours", progress=False)
