@@ -213,10 +213,10 @@ pub(super) fn project_weighted<R: Rng + ?Sized>(
 /// Non-negative least squares onto `{y >= 0, Σ y = total}`, `y_i = max(0, noisy_i - theta)`, into `out`; the sum is met to
 /// rounding.
 ///
-/// - `noisy`: at least one value; `total` >= 0. Nearly O(n).
+/// - `noisy`: at least one value; `total` >= 0, but for rounding. Nearly O(n).
 pub(super) fn project_reals(noisy: &[f64], total: f64, out: &mut [f64]) {
     // Without a total no theta is looked for: it would be the largest value, to rounding.
-    if total == 0.0 {
+    if total <= 0.0 {
         return out.fill(0.0);
     }
     let theta = theta_of_reals(noisy, None, total);

@@ -44,7 +44,7 @@ impl TopDownReal {
     pub fn release(&self, noisy: &[f64], scratch: &mut TopDownRealScratch, out: &mut [f64]) {
         let root = self.root(noisy[0]);
         self.descent.release(root, noisy, &mut scratch.0, out, |_, noisy, total, out| {
-            project_reals(noisy, total.max(0.0), out);
+            project_reals(noisy, total, out);
         });
     }
 
@@ -64,7 +64,7 @@ impl TopDownReal {
         out: &mut [f64],
     ) {
         self.descent.below(piece, above, noisy, &mut scratch.0, out, |_, noisy, total, out| {
-            project_reals(noisy, total.max(0.0), out);
+            project_reals(noisy, total, out);
         });
     }
 }

@@ -238,8 +238,9 @@ impl Price {
     pub fn short(&self) -> String {
         match (self.epsilon(), self.gamma) {
             (None, _) => "unknown".into(),
-            (Some(total), Gamma::Bounded(_)) => format!("<= {}", at_most(total)),
-            (Some(total), _) if self.is_bound() => format!("<= {}", at_most(total)),
+            (Some(total), gamma) if matches!(gamma, Gamma::Bounded(_)) || self.is_bound() => {
+                format!("<= {}", at_most(total))
+            }
             (Some(total), _) => figure(total),
         }
     }
