@@ -189,7 +189,7 @@ fn method(kind: &str) {
     }
 }
 
-/// Of a word of the protocol.
+/// The budget in a word of the protocol.
 fn epsilon(word: &str) -> f64 {
     word.strip_prefix("epsilon=").unwrap().parse().unwrap()
 }
@@ -538,7 +538,7 @@ fn a_run_that_is_stopped_goes_on_without_failures() {
     }
 }
 
-/// Of one process, and of two.
+/// A handshake that changes within one process, and between two, is refused.
 fn handshakes_that_change_are_refused() {
     for (kind, wanted) in [
         ("counted", "changed its version between two handshakes: `1` at first, then `2`"),

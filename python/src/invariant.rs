@@ -54,7 +54,7 @@ impl Invariant {
         }
     }
 
-    /// The same of integers, in exact arithmetic.
+    /// Checks that released integers keep the invariant, in exact arithmetic.
     pub fn check_integers(&self, released: &[i64], noise: &[i64]) -> congenial::Result<()> {
         match &*self.subject {
             Subject::Hierarchy(table) => {
@@ -77,7 +77,7 @@ impl Invariant {
         }
     }
 
-    /// Of equations alone.
+    /// An invariant that is equations alone.
     fn of_table(linear: Linear, counts: Option<&Bound<PyAny>>) -> PyResult<Self> {
         let counted = counts.is_some();
         let counts = given_counts(counts, linear.entries())?;
@@ -243,7 +243,7 @@ impl Invariant {
         Ok(Self { subject: Arc::new(subject), counted: true, nonnegative: false })
     }
 
-    /// The same, and no release is below 0. It wants the confidential counts.
+    /// This invariant, and no release is below 0. It wants the confidential counts.
     fn nonnegative(&self) -> PyResult<Self> {
         if !self.counted {
             return Err(usage(
@@ -304,7 +304,7 @@ impl Invariant {
         self.counted.then(|| PyArray1::from_slice(py, self.confidential()))
     }
 
-    /// Of a tree: by node its parent, of the root 0. Of a table None.
+    /// The parent of every node of a tree, 0 for the root; None for a table.
     #[getter]
     fn parents<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
         let Subject::Hierarchy(table) = &*self.subject else { return None };
@@ -315,7 +315,7 @@ impl Invariant {
         ))
     }
 
-    /// Of a table: by entry its name. Of a tree None.
+    /// The names of a table's entries; None for a tree.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         let Subject::Table(table) = &*self.subject else { return None };

@@ -38,7 +38,7 @@ impl Table {
         Self::of(name, None, vec![(None, path)])
     }
 
-    /// The same of several files with the same names of columns; `front`: the name of a column in front, which tells
+    /// Opens a table of several files with the same names of columns; `front`: the name of a column in front, which tells
     /// the file. Numbers that are integers in one and real in another are real.
     pub fn of(
         name: &str,

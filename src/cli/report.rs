@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// table) instead of printing
     #[arg(long, conflicts_with_all = ["format", "template"])]
     out: Option<PathBuf>,
-    /// Of runs of several master seeds show each by itself, not all together
+    /// Show each master seed of a run by itself, not all together
     #[arg(long)]
     by_seed: bool,
     /// End with exit code 5 if chains have not converged

@@ -21,7 +21,7 @@ mod split;
 pub mod values;
 pub mod wire;
 
-pub use axes::{AXES, AxisName, Exclude, Point};
+pub use axes::{AXES, AxisName, AxisRow, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;

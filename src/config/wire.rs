@@ -173,7 +173,7 @@ pub struct WireCompare {
     /// Share of the base's mean within which a difference does not matter; default 0.05.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub margin: Option<Spanned<f64>>,
-    /// The same for single metrics: `l1`, `l2`, `bias`, `tau`, `gamma`.
+    /// A margin for each of `l1`, `l2`, `bias`, `tau`, `gamma` that is to have its own.
     #[serde(default)]
     pub margins: WireMargins,
 }
@@ -182,19 +182,19 @@ pub struct WireCompare {
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireMargins {
-    /// Of the mean L1 error.
+    /// The margin of the mean L1 error.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub l1: Option<Spanned<f64>>,
-    /// Of the mean L2 error.
+    /// The margin of the mean L2 error.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub l2: Option<Spanned<f64>>,
-    /// Of the bias, as a share of the mean absolute error of a count.
+    /// The margin of the bias, as a share of the mean absolute error of a count.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub bias: Option<Spanned<f64>>,
-    /// Of the mean meeting time.
+    /// The margin of the mean meeting time.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub tau: Option<Spanned<f64>>,
-    /// Of the largest gamma.
+    /// The margin of the largest gamma.
     #[schemars(with = "Option<f64>", range(min = 0))]
     pub gamma: Option<Spanned<f64>>,
 }

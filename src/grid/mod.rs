@@ -426,7 +426,7 @@ fn on_levels(at: &Point, epsilon: f64, levels: usize) -> crate::Result<Calibrati
         }
         Some(scale) => {
             let want = "the noise of every level to have a scale from 1e-100 to 1e15";
-            Err(crate::Error::parameter("epsilon and sensitivity: scale", format!("{scale:e}"), want))
+            Err(crate::Error::parameter("noise: scale", format!("{scale:e}"), want))
         }
     }
 }

@@ -140,9 +140,9 @@ impl InvariantSpec {
 #[derive(Debug, Clone, PartialEq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Bound {
-    /// The same for every entry.
+    /// One bound for all entries.
     Value(i64),
-    /// By entry.
+    /// A column with the bound of each entry.
     Column(String),
 }
 

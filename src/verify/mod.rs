@@ -5,7 +5,7 @@ pub mod systems;
 mod told;
 
 use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
-use crate::config::{DEFAULT_STUDY, SplitSpec};
+use crate::config::{AXES, DEFAULT_STUDY, Point};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::{Kind, Manner, Progress, Watch};
 use crate::failure::Result;
@@ -299,13 +299,13 @@ fn own_again(mut plan: Plan, manner: Manner) -> Result<(Plan, HashMap<u64, Outco
 /// Budgets and splits of one method and law that are tried on small systems.
 const NOISES: usize = 4;
 
+/// The noise of a cell, but for its law: the budget, and what is not as where nothing is said.
 fn noise_words(cell: &Cell) -> String {
-    let split = match &cell.at.split {
-        SplitSpec::Each => String::new(),
-        SplitSpec::Even => ", split even".into(),
-        SplitSpec::Shares(shares) => format!(", split {shares:?}"),
-    };
-    format!("epsilon {}{split}", cell.epsilon)
+    let usual = Point::default();
+    let others = AXES.iter().filter(|axis| axis.of_noise && (axis.json)(&cell.at) != (axis.json)(&usual));
+    let others = others.filter_map(|axis| (axis.line)(&cell.at, true));
+    let others: String = others.map(|line| format!(", {}", line.replace(" = ", " ").replace('"', ""))).collect();
+    format!("epsilon {}{others}", cell.epsilon)
 }
 
 /// Steps of a computed law, on the config's own counts and on small ones: a second or so.

@@ -515,7 +515,7 @@ fn little_noise_is_held_as_well() {
     );
 }
 
-/// The same on a table, where least squares and conditioning of Gaussian noise have one law.
+/// Stated intervals hold on a table, where least squares and conditioning of Gaussian noise have one law.
 #[test]
 fn stated_intervals_on_a_table() {
     let grid = "\n[[grid]]\nepsilon = 0.5\ndelta = 1e-5\nlaw = \"gaussian\"\nmethod = [\"unconstrained\", \"l2\", \"exact\"]\n";

@@ -194,7 +194,7 @@ fn narrow_proposals_are_not_certified() {
     assert!(text.contains("no number of pairs shows"), "{text}");
 }
 
-/// Of `exp(-0.5 Σ |z_i|)` on the integers, three entries whose sum is 0.
+/// The law `exp(-0.5 Σ |z_i|)` on the integers, three entries whose sum is 0.
 const MASS_AT_0: f64 = 0.153279219636948;
 
 #[test]

@@ -139,6 +139,26 @@ fn methods_of_one_run_are_compared() {
     place.refuses(&["compare", "base"], &["required"]);
 }
 
+/// Laws are compared at one sensitivity, each with its delta.
+#[test]
+fn laws_are_compared_at_one_sensitivity() {
+    let grid = "\n[[grid]]\nepsilon = 0.5\nlaw = \"double-geometric\"\nsensitivity = [1.0, 2.0]\nmethod = \"exact\"\n\
+        [[grid]]\nepsilon = 0.5\nlaw = \"gaussian\"\nsensitivity = [1.0, 2.0]\ndelta = [1e-5, 1e-6]\nmethod = \"exact\"\n";
+    let (head, _) = CONFIG.split_once("\n[[grid]]").unwrap();
+    let config = head.replace("replicates = 3000", "replicates = 30") + grid;
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config)]);
+    place.prints(&["run", "config.toml", "--out", "base"]);
+    let (code, text, _) = compare(&place, &["base", "--by", "law", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let paid = json["paid"].as_array().unwrap().iter();
+    let told = paid.map(|pair| ["among", "words", "against"].map(|field| pair[field].as_str().unwrap()));
+    let told: std::collections::BTreeSet<_> = told.collect();
+    let among = ["exact, epsilon 0.5, split each", "exact, epsilon 0.5, split each, sensitivity 2"];
+    let words = ["gaussian, delta 1e-5", "gaussian, delta 1e-6"];
+    let wanted = among.into_iter().flat_map(|among| words.map(|words| [among, words, "double-geometric"]));
+    assert_eq!((code, told), (0, wanted.collect()), "{text}");
+}
+
 #[test]
 fn what_does_not_go_together_is_said() {
     let place = place();

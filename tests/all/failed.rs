@@ -39,7 +39,7 @@ fn with_short_chains() -> Place {
     place("seed = 1", &format!("\"exact\", {}, {}", mis(6), mis(20_000)))
 }
 
-/// The same, run.
+/// [`with_short_chains`], run into `out`.
 fn run_with_short_chains() -> Place {
     let place = with_short_chains();
     code(&place, &["run", "config.toml", "--out", "out"]);
@@ -187,7 +187,7 @@ fn cells_that_are_gone_have_a_code_of_their_own() {
     );
 }
 
-/// Of several seeds one failed: the cell that stands for all of them has failed, and is no sample of the others.
+/// One of several seeds failed: the cell that stands for all of them has failed, and is no sample of the others.
 #[test]
 fn of_several_seeds_one_that_failed_fails_them_together() {
     let place = place("seed = [1, 2, 3, 4, 5, 6]", &format!("\"exact\", {}", mis(80)));

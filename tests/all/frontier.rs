@@ -64,7 +64,7 @@ method = ["exact", "l2"]
     }
 }
 
-/// The same on tables: a record that moves within a group, with the bound of its own length; two people who trade places.
+/// What is paid is inverted on tables: a record that moves within a group, with the bound of its own length; two people who trade places.
 #[test]
 fn budgets_on_tables_are_those_of_formulas() {
     let partition = partition(&["row"]);

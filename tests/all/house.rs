@@ -383,7 +383,7 @@ fn home(files: &BTreeMap<String, File>, modules: &Modules, path: &[String], dept
 }
 
 impl File {
-    /// Of a text; with the modules that it declares for tests alone.
+    /// Reads the text of a file; returns the modules that it declares for tests alone, too.
     fn new(text: &str) -> (Self, Vec<String>) {
         let (tokens, tests) = without_tests(tokens(text));
         let (mut rest, mut uses, mut children) = (Vec::new(), Vec::new(), Vec::new());

@@ -388,7 +388,7 @@ fn parquet_tree(path: &Path, wanted: &Wanted) -> Result<(Vec<usize>, Vec<i64>, S
     tree_of(table, &levels(), &[])
 }
 
-/// The same rows as CSV and as parquet are the same tree, over several row groups.
+/// Rows as CSV and as parquet are the same tree, over several row groups.
 #[test]
 fn parquet_and_csv_are_the_same_tree() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,9 +21,9 @@ const REACH: i64 = 7;
 const NEAR: i64 = 2;
 /// Tables of which all pairs are looked at.
 const FEW: usize = 150;
-/// Of losses: rounding.
+/// Rounding of a loss.
 const TOLERANCE: f64 = 1e-9;
-/// Of losses where not all tables are listed: what the mass of the others may change.
+/// What tables that are not listed may change in a loss, by their mass.
 const UNLISTED: f64 = 3e-3;
 
 fn number(name: &str) -> Option<u64> {

@@ -397,7 +397,7 @@ proptest! {
         prop_assert!(!message.contains("panicked"), "{message}");
     }
 
-    /// The same for matrices in files.
+    /// Matrices in files never let the reader panic.
     #[test]
     fn matrix_files_never_panic(text in "[0-9,\n -]{0,60}|[ -~\n]{0,40}") {
         let place = place();

@@ -264,7 +264,7 @@ fn place_of_names() -> Place {
     place
 }
 
-/// The same with the report of its run, as files.
+/// [`place_of_names`] with the report of its run, as files.
 fn report_of_names() -> Place {
     let place = place_of_names();
     place.prints(&["run", "config.toml", "--out", "out"]);

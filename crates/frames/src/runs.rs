@@ -32,7 +32,7 @@ impl Runs {
     ///   called `cell_` and its name.
     /// - Then those of the table. Behind `level` stands `level_name`, as the config names it.
     ///
-    /// Of several data sets of one run each is a run by itself. Refused: none of the runs has the table.
+    /// Each data set of a run of several is a run by itself. Refused: none of the runs has the table.
     pub fn rows<R: Record>(&self) -> Result<LazyFrame> {
         let parts = self.parts().filter(|part| part.named.run.has::<R>());
         let frames = parts.map(|part| part.rows::<R>()).collect::<Result<Vec<_>>>()?;
@@ -67,7 +67,7 @@ impl Part<'_> {
         Ok(LazyFrame::scan_parquet(path, ScanArgsParquet { glob: false, ..Default::default() })?)
     }
 
-    /// The same, as far as it is of this data set.
+    /// The rows of a table that are of this data set.
     fn own<R: Record>(&self) -> Result<LazyFrame> {
         let all = self.scan::<R>()?;
         Ok(match &self.data {

@@ -191,7 +191,8 @@ impl Csv {
         self.header.iter().position(|column| column == name).map_or("", |place| &row[place])
     }
 
-    /// The same columns and rows in the same order, with the same texts; of means and their errors the same numbers up to rounding.
+    /// Asserts that two tables have the same columns and rows in the same order, with the same texts, and numbers that are
+    /// the same up to rounding.
     fn is(&self, theirs: &Self, table: &str) {
         assert_eq!(self.header, theirs.header, "{table}");
         assert_eq!(self.rows.len(), theirs.rows.len(), "{table}");

@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::pooled::PooledTables;
-use crate::config::AXES;
+use crate::config::{AXES, AxisName, AxisRow};
 use crate::engine::{Each, Look, Prepared, Unit, Work};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan, resolved};
@@ -139,7 +139,10 @@ impl<K: Kind> Planned for Gridded<K> {
         let mut header = vec!["cell"];
         header.extend((!config.data_name.is_empty()).then_some("data"));
         header.extend((config.seeds.len() > 1).then_some("seed"));
-        header.extend(["law", "epsilon", "split", "scales", "method", "options", "replicates"]);
+        let axes = listed_axes(&plan.cells);
+        header.extend(["law", "epsilon", "split"]);
+        header.extend(axes.iter().map(|axis| axis.keys[0]));
+        header.extend(["scales", "method", "options", "replicates"]);
         header.extend(config.paid.then_some("paid"));
         header.extend(["record added", "record moved", "smallest change"]);
         let statements = Statements::new(plan);
@@ -151,7 +154,8 @@ impl<K: Kind> Planned for Gridded<K> {
         let pays: Vec<Statement> = plan.cells.iter().map(pays).collect();
         let mut notes = Vec::new();
         let cells = || plan.cells.iter().zip(&pays);
-        let rows = cells().map(|(cell, pays)| listed(&config.data_name, cell, pays, &mut notes)).collect();
+        let rows =
+            cells().map(|(cell, pays)| listed(&config.data_name, &axes, cell, pays, &mut notes)).collect();
         let mut summary =
             format!("{} on {}", counted(plan.cells.len() as f64, "cell"), plan.subject.summary());
         notes.iter().for_each(|note| summary += &format!("; {note}"));
@@ -167,8 +171,21 @@ impl<K: Kind> Planned for Gridded<K> {
     }
 }
 
+/// The axes of the noise that have a column in what `plan` prints beside those of every law: those that a cell is on.
+fn listed_axes(cells: &[Cell]) -> Vec<&'static AxisRow> {
+    let always = [AxisName::Law, AxisName::Budget, AxisName::Split];
+    let others = AXES.iter().filter(|axis| axis.of_noise && !always.contains(&axis.name));
+    others.filter(|axis| cells.iter().any(|cell| !(axis.json)(&cell.at).is_null())).collect()
+}
+
 /// The row of a cell in what `plan` prints. `notes`: what is said below all rows.
-fn listed(data: &str, cell: &Cell, pays: &Statement, notes: &mut Vec<String>) -> Vec<String> {
+fn listed(
+    data: &str,
+    axes: &[&AxisRow],
+    cell: &Cell,
+    pays: &Statement,
+    notes: &mut Vec<String>,
+) -> Vec<String> {
     let changes = pays.changes().map(|(kind, change)| (kind, change.clone()));
     let pays = statement_words(&changes, notes);
     let scales: Vec<String> = cell.calibration.scales.iter().map(|&scale| scale_words(scale)).collect();
@@ -177,10 +194,12 @@ fn listed(data: &str, cell: &Cell, pays: &Statement, notes: &mut Vec<String>) ->
     let data = Some(data).filter(|name| !name.is_empty()).map(str::to_owned);
     let seed = cell.seeded.then(|| cell.at.seed.to_string());
     let first = std::iter::once(cell.key_text()).chain(data).chain(seed);
+    let noise = [cell.at.law.name().into(), cell.epsilon.to_string(), cell.at.split.label()];
+    let on_axes = axes.iter().map(|axis| match (axis.json)(&cell.at) {
+        serde_json::Value::Null => String::new(),
+        value => value.to_string(),
+    });
     let row = [
-        cell.at.law.name().into(),
-        cell.epsilon.to_string(),
-        cell.at.split.label(),
         scales.join(" "),
         format!("{name}{sign}"),
         match cell.at.lag {
@@ -190,7 +209,7 @@ fn listed(data: &str, cell: &Cell, pays: &Statement, notes: &mut Vec<String>) ->
         cell.replicates.to_string(),
     ];
     let paid = cell.paid.map(|paid| paid.to_string());
-    first.chain(row).chain(paid).chain(pays).collect()
+    first.chain(noise).chain(on_axes).chain(row).chain(paid).chain(pays).collect()
 }
 
 /// A cell for programs: its place on every axis, and what follows from it.

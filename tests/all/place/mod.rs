@@ -155,7 +155,7 @@ impl Place {
         self.write(&format!("{folder}/manifest.json"), &manifest.text());
     }
 
-    /// The same, given what becomes of every row.
+    /// Writes what becomes of every row of a table of a finished run: see [`Self::replace`].
     pub fn edit<R: Record>(&self, folder: &str, change: impl Fn(&mut R)) {
         let mut rows: Vec<R> = self.rows(folder);
         rows.iter_mut().for_each(change);

@@ -43,21 +43,17 @@ impl Define for BlueDown {
         Ok(tree.drawn(0.0, move |tree, range, out| {
             if tree.pieces.is_some() {
                 return tree.in_pieces(range, out.crew, |pieces| {
-                    let counts = &tree.counts;
                     let estimates = pieces.estimates(bluedown.estimates());
                     let (_, mut rng) = pieces.root_noise();
-                    let root = bluedown.root(counts[0], estimates[0], &mut rng) - counts[0];
-                    type Scratch = (Vec<f64>, Vec<i64>, BlueDownScratch);
-                    pieces.release(root, false, out, |piece, above, scratch: &mut Scratch, errors| {
-                        let (noisy, totals, scratch) = scratch;
-                        noisy.resize(errors.len(), 0.0);
-                        let mut rng = pieces.estimates_of(piece, &estimates, noisy);
-                        let own = &counts[piece.children.clone()];
-                        noisy.iter_mut().zip(own).for_each(|(y, &x)| *y += x as f64);
-                        pieces.counts_of(piece, above, totals);
-                        bluedown.below(piece, totals, noisy, &mut rng, scratch, errors);
-                        errors.iter_mut().zip(own).for_each(|(y, x)| *y -= x);
-                    })
+                    let root = bluedown.root(tree.counts[0], estimates[0], &mut rng);
+                    pieces.release_counts(
+                        root,
+                        out,
+                        |piece, noise| pieces.estimates_of(piece, &estimates, noise),
+                        |piece, above, noisy, rng, scratch, counts| {
+                            bluedown.below(piece, above, noisy, rng, scratch, counts)
+                        },
+                    )
                 });
             }
             let (mut noise, mut scratch) = (tree.zeros(), BlueDownScratch::default());

@@ -79,11 +79,35 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
         rng
     }
 
-    /// The released counts of the parents of a piece, from their errors.
-    pub(super) fn counts_of<V: Value>(&self, piece: &Piece, errors: &[V], totals: &mut Vec<V>) {
-        totals.clear();
-        let counts = &self.tree.counts[piece.parents.clone()];
-        totals.extend(counts.iter().zip(errors).map(|(&x, &z)| V::from_count(x) + z));
+    /// Draws the counts of a release from the root's down, checks them against their invariant, and adds their rows.
+    ///
+    /// - `root`: the released count of the root.
+    /// - `noise`: draws the noise of what was measured of the children of a piece, and returns its stream for whatever else
+    ///   is random there.
+    /// - `below`: of a piece, the counts of its parents and what was measured of its children, the counts of the children.
+    ///
+    /// Errors: a method that promises the invariant and breaks it.
+    pub(super) fn release_counts<V: Value, M: Value, S: Default>(
+        &self,
+        root: V,
+        out: &mut Out,
+        noise: impl Fn(&Piece, &mut [M]) -> Stream + Send + Sync,
+        below: impl Fn(&Piece, &[V], &[M], &mut Stream, &mut S, &mut [V]) + Send + Sync,
+    ) -> Result<()> {
+        let counts = &self.tree.counts;
+        let children = |piece: &Piece, above: &[V], scratch: &mut (Vec<V>, Vec<M>, S), errors: &mut [V]| {
+            let (totals, measured, scratch) = scratch;
+            let own = &counts[piece.children.clone()];
+            measured.resize(own.len(), M::default());
+            let mut rng = noise(piece, measured);
+            measured.iter_mut().zip(own).for_each(|(y, &x)| *y += M::from_count(x));
+            totals.clear();
+            totals
+                .extend(counts[piece.parents.clone()].iter().zip(above).map(|(&x, &z)| V::from_count(x) + z));
+            below(piece, totals, measured, &mut rng, scratch, errors);
+            errors.iter_mut().zip(own).for_each(|(y, &x)| *y -= V::from_count(x));
+        };
+        self.release(root - V::from_count(counts[0]), !V::WHOLE, out, children)
     }
 
     /// Draws the errors of a release from the root's down, checks it against its invariant, and adds its rows.

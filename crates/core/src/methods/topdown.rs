@@ -40,23 +40,14 @@ impl Define for TopDown {
         Ok(tree.drawn(0.0, move |tree, range, out| {
             if tree.pieces.is_some() {
                 return tree.in_pieces(range, out.crew, |pieces| {
-                    let counts = &tree.counts;
                     let (noise, mut rng) = pieces.root_noise();
-                    let root = topdown.root(L::Value::from_count(counts[0]) + noise, &mut rng) - counts[0];
-                    type Scratch<V> = (Vec<V>, Vec<i64>, TopDownScratch<V>);
-                    pieces.release(
+                    let root = topdown.root(L::Value::from_count(tree.counts[0]) + noise, &mut rng);
+                    pieces.release_counts(
                         root,
-                        false,
                         out,
-                        |piece, above, scratch: &mut Scratch<L::Value>, errors| {
-                            let (noisy, totals, scratch) = scratch;
-                            noisy.resize(errors.len(), L::Value::default());
-                            let mut rng = pieces.noise(piece, noisy, |z| z);
-                            let own = &counts[piece.children.clone()];
-                            noisy.iter_mut().zip(own).for_each(|(y, &x)| *y += L::Value::from_count(x));
-                            pieces.counts_of(piece, above, totals);
-                            topdown.below(piece, totals, noisy, &mut rng, scratch, errors);
-                            errors.iter_mut().zip(own).for_each(|(y, x)| *y -= x);
+                        |piece, noise| pieces.noise(piece, noise, |z| z),
+                        |piece, above, noisy, rng, scratch, counts| {
+                            topdown.below(piece, above, noisy, rng, scratch, counts)
                         },
                     )
                 });

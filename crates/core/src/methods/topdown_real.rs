@@ -43,20 +43,15 @@ impl Define for TopDownReal {
         Ok(tree.drawn(0.0, move |tree, range, out| {
             if tree.pieces.is_some() {
                 return tree.in_pieces(range, out.crew, |pieces| {
-                    let counts = &tree.counts;
-                    let x = counts[0] as f64;
-                    let root = topdown.root(x + pieces.root_noise().0.to_f64()) - x;
-                    type Scratch = (Vec<f64>, Vec<f64>, TopDownRealScratch);
-                    pieces.release(root, true, out, |piece, above, scratch: &mut Scratch, errors| {
-                        let (noisy, totals, scratch) = scratch;
-                        noisy.resize(errors.len(), 0.0);
-                        pieces.noise(piece, noisy, Value::to_f64);
-                        let own = &counts[piece.children.clone()];
-                        noisy.iter_mut().zip(own).for_each(|(y, &x)| *y += x as f64);
-                        pieces.counts_of(piece, above, totals);
-                        topdown.below(piece, totals, noisy, scratch, errors);
-                        errors.iter_mut().zip(own).for_each(|(y, &x)| *y -= x as f64);
-                    })
+                    let root = topdown.root(tree.counts[0] as f64 + pieces.root_noise().0.to_f64());
+                    pieces.release_counts(
+                        root,
+                        out,
+                        |piece, noise| pieces.noise(piece, noise, Value::to_f64),
+                        |piece, above, noisy, _, scratch, counts| {
+                            topdown.below(piece, above, noisy, scratch, counts)
+                        },
+                    )
                 });
             }
             let (mut noise, mut scratch) = (tree.zeros(), TopDownRealScratch::default());

@@ -234,14 +234,17 @@ impl Price {
         [PERHAPS_SMALLER, PERHAPS_IMPOSSIBLE].into_iter().any(|text| self.place.ends_with(text))
     }
 
+    /// Whether the epsilon of the release is known as an upper bound alone: the price is one, or what conditioning adds.
+    pub fn epsilon_is_bound(&self) -> bool {
+        self.epsilon().is_some() && (matches!(self.gamma, Gamma::Bounded(_)) || self.is_bound())
+    }
+
     /// The epsilon of the release, short: `3`; `<= 4.28` where that is a bound, `unknown` where nothing bounds it.
     pub fn short(&self) -> String {
-        match (self.epsilon(), self.gamma) {
-            (None, _) => "unknown".into(),
-            (Some(total), gamma) if matches!(gamma, Gamma::Bounded(_)) || self.is_bound() => {
-                format!("<= {}", at_most(total))
-            }
-            (Some(total), _) => figure(total),
+        match self.epsilon() {
+            None => "unknown".into(),
+            Some(total) if self.epsilon_is_bound() => format!("<= {}", at_most(total)),
+            Some(total) => figure(total),
         }
     }
 

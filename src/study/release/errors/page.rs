@@ -169,7 +169,7 @@ impl<'a> Told<'a> {
         );
         if let Some(change) = self.change {
             about += &format!(" pays: epsilon of a release, for {}", change.words());
-            let is_bound = |cell: &&CellRow| self.pays(cell).starts_with("<=");
+            let is_bound = |cell: &&CellRow| self.price(cell).is_some_and(Price::epsilon_is_bound);
             if self.cells.iter().any(is_bound) {
                 about += "; <= where it is a bound, and may be less";
             }
@@ -187,8 +187,12 @@ impl<'a> Told<'a> {
 
     /// What a cell pays, short.
     fn pays(&self, cell: &CellRow) -> String {
-        let price = self.change.and_then(|change| price(self.statements, cell, change));
-        price.map_or("-".into(), Price::short)
+        self.price(cell).map_or("-".into(), Price::short)
+    }
+
+    /// What a cell pays for the change that is told.
+    fn price(&self, cell: &CellRow) -> Option<&'a Price> {
+        price(self.statements, cell, self.change?)
     }
 
     /// Levels by epsilon, what releases are, and method; below a method the published figures that stand beside it.
