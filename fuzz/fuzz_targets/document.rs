@@ -173,7 +173,7 @@ fn method(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
     let place = if tree { Place::Tree } else { Place::Table { inequalities: false } };
     let fits = |kind: &&MethodKind| match study {
         "privacy" => **kind == MethodKind::EXACT,
-        "meeting" => kind.facts().coupled,
+        "meeting" => kind.is_chain(),
         _ => kind.somewhere(place).is_ok(),
     };
     let fitting: Vec<&MethodKind> = MethodKind::ALL.iter().filter(fits).collect();

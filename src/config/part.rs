@@ -3,7 +3,7 @@
 
 use super::axes::Point;
 use super::model::QuerySpec;
-use crate::catalogue::{Method, Place};
+use crate::catalogue::{LawKind, Method, Place};
 use crate::failure::Result;
 use crate::input::{Asked, DataSource, Keep, Subject};
 use std::any::Any;
@@ -36,8 +36,8 @@ pub trait ConfigPart: Any + Debug + Send + Sync {
 
 /// The part of a block, and of each of its cells, that belongs to its study.
 pub trait CellPart: Any + Debug + Send + Sync {
-    /// Errors: why a method cannot be used as the part asks. `lagged`: whether coupled pairs are drawn.
-    fn serves(&self, _: Method, _: Place, _lagged: bool) -> std::result::Result<(), String> {
+    /// Errors: why a method cannot be used with a law as the part asks. `lagged`: whether coupled pairs are drawn.
+    fn serves(&self, _: Method, _: LawKind, _: Place, _lagged: bool) -> std::result::Result<(), String> {
         Ok(())
     }
     /// What the key of a plan says of it, with a space before each word.

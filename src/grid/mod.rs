@@ -182,7 +182,8 @@ impl Plan {
                 let place = place(&subject);
                 let lagged = cell.at.lag.is_some();
                 let serves = cell.at.method.serves(cell.at.law, place);
-                let serves = serves.and_then(|()| cell.part.serves(cell.at.method, place, lagged));
+                let serves =
+                    serves.and_then(|()| cell.part.serves(cell.at.method, cell.at.law, place, lagged));
                 let serves = serves.and_then(|()| fits(cell.at.method, &subject));
                 serves.map_err(|reason| unserved(&config, block, cell.at.method, &reason))?;
                 let paid = cell.paid.map(|paid| (paid.loss.to_bits(), paid.measure));
@@ -465,7 +466,7 @@ pub fn check(config: &Config) -> Result<()> {
                 }
                 let why = |&place: &Place| {
                     let serves = method.serves(noise.point.law, place);
-                    serves.and_then(|()| block.part.serves(method, place, lagged)).err()
+                    serves.and_then(|()| block.part.serves(method, noise.point.law, place, lagged)).err()
                 };
                 let refused: Vec<String> = places.iter().filter_map(why).collect();
                 if refused.len() == places.len() {

@@ -304,7 +304,8 @@ fn noise_words(cell: &Cell) -> String {
     let usual = Point::default();
     let others = AXES.iter().filter(|axis| axis.of_noise && (axis.json)(&cell.at) != (axis.json)(&usual));
     let others = others.filter_map(|axis| (axis.line)(&cell.at, true));
-    let others: String = others.map(|line| format!(", {}", line.replace(" = ", " ").replace('"', ""))).collect();
+    let others: String =
+        others.map(|line| format!(", {}", line.replace(" = ", " ").replace('"', ""))).collect();
     format!("epsilon {}{others}", cell.epsilon)
 }
 

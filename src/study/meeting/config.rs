@@ -1,6 +1,6 @@
 //! The config of a study of meetings: what is its own.
 
-use crate::catalogue::{LawKind, MethodKind};
+use crate::catalogue::MethodKind;
 use crate::config::wire::{Axis, WirePublished, study};
 use crate::config::{CellPart, Checker, DEFAULT_MAX_STEPS, Section};
 use crate::coupling::MOST_CHAINS;
@@ -60,10 +60,6 @@ impl Section for MeetingBlock {
     const STUDY: &'static str = "meeting";
     const LENGTHS: bool = false;
     const REPLICATES: bool = true;
-
-    fn takes_law(law: LawKind) -> bool {
-        !law.is_continuous()
-    }
 
     fn takes_method(kind: MethodKind) -> std::result::Result<(), &'static str> {
         match kind.is_chain() {

@@ -1,6 +1,6 @@
 //! What is asked of the chains of a cell: coupled pairs, groups that share weights, the marginals of many.
 
-use crate::catalogue::{Method, Place};
+use crate::catalogue::{LawKind, Method, Place};
 use crate::config::{CellPart, Point};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -39,12 +39,14 @@ pub struct Groups {
 }
 
 impl CellPart for Meetings {
-    fn serves(&self, method: Method, place: Place, lagged: bool) -> Result<(), String> {
+    fn serves(&self, method: Method, law: LawKind, place: Place, lagged: bool) -> Result<(), String> {
         let harmonized = self.harmonized.is_some();
-        if (lagged || harmonized) && !method.kind().facts().coupled {
-            return Err("no coupling of two of its chains is known: leave out `lag` and `harmonized-groups`, and ask for \
-                        `marginal-chains`"
-                .into());
+        if (lagged || harmonized) && !(method.facts().couples)(law) {
+            return Err(format!(
+                "no coupling of two of its chains is known with {} noise: leave out `lag` and `harmonized-groups`, and ask \
+                    for `marginal-chains`",
+                law.name()
+            ));
         }
         let moved = match place {
             Place::Tree => method.nonnegative(),

@@ -34,17 +34,11 @@ pub(in crate::study) fn certify(
     pairs: &Pairs,
     range: Range<u64>,
 ) -> Result<Vec<MeetingTimes>> {
-    if !cell.at.method.kind().facts().coupled {
-        let reason = "no coupling of two of its chains is known";
-        return Err(Error::Unsupported {
-            method: cell.at.method.name(),
-            what: "coupled pairs".into(),
-            reason,
-        });
-    }
-    if cell.at.law.is_continuous() {
-        let (what, reason) = ("coupled pairs with real noise".into(), "couplings are of integer laws");
-        return Err(Error::Unsupported { method: cell.at.method.name(), what, reason });
+    let (method, law) = (cell.at.method, cell.at.law);
+    if !(method.facts().couples)(law) {
+        let (what, reason) =
+            (format!("coupled pairs with {} noise", law.name()), "no coupling of two of its chains is known");
+        return Err(Error::Unsupported { method: method.name(), what, reason });
     }
     let times = |&lag: &u64| {
         let meeting = Meetings { max_steps: pairs.max_steps, marginals: None, harmonized: None };
@@ -85,7 +79,7 @@ impl<'a> ReadyPairs<'a> {
         (lag, key): (Option<u64>, u64),
     ) -> Result<Self> {
         let chains = cell.at.method.chains(&cell.problem(&plan.subject))?;
-        if !cell.at.method.kind().facts().coupled && (lag.is_some() || meeting.harmonized.is_some()) {
+        if !(cell.at.method.facts().couples)(cell.at.law) && (lag.is_some() || meeting.harmonized.is_some()) {
             return Err(refused(cell));
         }
         let comparison = meeting.marginals.map(|extent| Comparison::new(extent, cell, &plan.subject));

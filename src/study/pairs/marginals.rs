@@ -7,6 +7,7 @@ use crate::engine;
 use crate::grid::Cell;
 use crate::input::Subject;
 use crate::kernel::Start;
+use crate::law::Errors;
 use crate::methods::{Chains, Conditioned, Problem};
 use crate::rng::{Role, TaskKey, stream};
 use crate::study::tell::records::Named;
@@ -14,6 +15,7 @@ use crate::table;
 use crate::table::Key;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -21,7 +23,7 @@ use std::sync::OnceLock;
 table! {
     /// Study `meeting` with `marginal-chains`: one row per chain, number of steps and level. Every distance is a lower
     /// bound on that of the joint laws, but for its noise floor: the same with as many exact draws in the chains'
-    /// place.
+    /// place. Real values are those of bins, a quarter of the scale of their level's noise wide.
     pub struct MarginalRow in "marginals.parquet" {
         /// the first cell with this law and chain, in `cells.parquet`
         cell: Key;
@@ -77,6 +79,8 @@ table! {
 
 /// Exact draws that the chains are compared with, for each chain.
 const DRAWS_PER_CHAIN: u64 = 20;
+/// Width of a bin of real values, in scales.
+const BIN: f64 = 0.25;
 /// Batches of exact draws for the noise floor.
 const BATCHES: u64 = 20;
 /// What is asked for: chains, and steps of each.
@@ -103,6 +107,8 @@ pub(in crate::study) struct Comparison<'a> {
     /// How many parts it has.
     parts: u64,
     levels: Levels,
+    /// Of real noise, by node.
+    bins: Vec<f64>,
 }
 
 /// The nodes of each level.
@@ -131,12 +137,30 @@ impl<'a> Comparison<'a> {
     pub(in crate::study) fn new(extent: Extent, cell: &'a Cell, subject: &'a Subject) -> Self {
         let (parts, _) = parts(extent, cell, subject);
         let problem = cell.problem(subject);
-        Self { problem, exact: OnceLock::new(), extent, parts, levels: levels(subject) }
+        let levels = levels(subject);
+        let width = |level: usize| match cell.calibration.scales[level] {
+            scale if scale > 0.0 => BIN * scale,
+            // All its noise is 0.
+            _ => 1.0,
+        };
+        let bins =
+            (0..).zip(&levels).flat_map(|(l, nodes)| std::iter::repeat_n(width(l), nodes.len())).collect();
+        Self { problem, exact: OnceLock::new(), extent, parts, levels, bins }
     }
 
     /// How many parts it has.
     pub(in crate::study) fn parts(&self) -> u64 {
         self.parts
+    }
+
+    /// Integers as they are, reals by the numbers of their bins.
+    fn whole<'b>(&self, noise: Errors<'b>) -> Cow<'b, [i64]> {
+        match noise {
+            Errors::Integers(noise) => noise.into(),
+            Errors::Reals(noise) => {
+                noise.iter().zip(&self.bins).map(|(z, bin)| (z / bin).floor() as i64).collect()
+            }
+        }
     }
 
     /// A part, from 0: its share of the chains, of the exact draws that they are compared with, and of every batch of
@@ -155,7 +179,7 @@ impl<'a> Comparison<'a> {
             let mut all = Histograms::default();
             let of = |replicate| stream(TaskKey { replicate, role: Role::Noise, ..streams });
             exact(&mut (from + share.start..from + share.end).map(of), &mut |noise| {
-                all.add(noise, &self.levels)
+                all.add(&self.whole(noise), &self.levels)
             });
             all
         };
@@ -172,7 +196,7 @@ impl<'a> Comparison<'a> {
             };
             let mut seen = vec![0; some.len()];
             kernel.visit(start, some.iter().map(streams).collect(), &times, &mut |chain, position| {
-                by_time[seen[chain]].add(position, &self.levels);
+                by_time[seen[chain]].add(&self.whole(position), &self.levels);
                 seen[chain] += 1;
             })?;
         }

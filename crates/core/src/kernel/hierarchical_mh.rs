@@ -229,7 +229,7 @@ impl<L: Law> Dispersed for HierarchicalMh<L> {
             place.map_or((None, None), |place| self.leaves[place].1)
         };
         for _ in 0..STARTS {
-            let mut nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, bounds);
+            let mut nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, |z| z, bounds);
             self.hierarchy.sum_up_noise(&mut nodes);
             if !self.sums.iter().any(|bounded| outside(&nodes, bounded)) {
                 return Ok(self.init(&nodes));

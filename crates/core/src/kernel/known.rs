@@ -82,17 +82,18 @@ impl KnownSums {
         }
     }
 
-    /// Noise of the leaves from which a chain may start, by node; all others have 0: drawn from the start's law by leaf, closed, and
-    /// moved within `bounds` of the leaves, which leave room for sums of 0.
+    /// Noise of the leaves from which a chain may start, by node; all others have 0: drawn from the start's law by leaf and put
+    /// on the grid, closed, and moved within `bounds` of the leaves, which leave room for sums of 0.
     pub(super) fn start<L: Law, R: Rng + ?Sized>(
         &self,
         (hierarchy, laws): (&Hierarchy, &[L]),
         start: Start,
         rng: &mut R,
+        grid: impl Fn(L::Value) -> L::Value,
         bounds: impl Fn(u32) -> NodeBounds<L::Value>,
     ) -> Vec<L::Value> {
         let leaves = hierarchy.leaves();
-        let drawn = |&v: &u32| leaf(&laws[hierarchy.level(v as usize)], start, rng);
+        let drawn = |&v: &u32| grid(leaf(&laws[hierarchy.level(v as usize)], start, rng));
         let mut values: Vec<L::Value> = leaves.iter().map(drawn).collect();
         self.close(&mut values);
         let within = |z: L::Value, place: usize| {

@@ -1,10 +1,10 @@
 //! Line Gibbs: exact draws along one short vector at a time.
 
 use super::known::{KnownSums, with_zeros};
-use super::{Coupled, Dispersed, Kernel, Start, leaf_log_density};
+use super::{Coupled, Dispersed, Kernel, NEAR, Start, Step, leaf_log_density};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
-use crate::law::{Line, LineLaw, Term, Value};
+use crate::law::{Line, LineLaw, LinePair, Term, Value};
 use crate::rng::{Rng, below, open01};
 
 /// Gibbs sampler of `q(z) ∝ Π_v w_v(z_v)` on a hierarchy that moves along one short vector at a time and
@@ -21,6 +21,10 @@ use crate::rng::{Rng, below, open01};
 /// there. A leaf that would move against itself is given another partner below the same known node.
 ///
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
+///
+/// Real noise lives on a grid, so that sums are exact and two chains can be equal: multiples of a power of two, `2^-51`
+/// times what bounds every sum of starts (`2^-36` of the scale for 263 leaves, at most 1). A step moves the law by less
+/// than that part of its density.
 ///
 /// # Examples
 ///
@@ -57,6 +61,10 @@ pub struct LineGibbs<L: LineLaw> {
     /// By node: the lower bound of a leaf's noise.
     floors: Option<Vec<L::Value>>,
     known: KnownSums,
+    /// Added and taken off again it rounds a real number to the grid; 0 for integers.
+    shift: L::Value,
+    /// Pairs of chains on the reals that differ by no more, anywhere, are near.
+    near: f64,
 }
 
 /// State of [`LineGibbs`].
@@ -66,12 +74,12 @@ pub struct LineState<V> {
     line: Line<V>,
 }
 
-/// One move: the leaf (and the leaf that moves against it), and the uniform number that places the step in its law.
+/// One move: the leaf (and the leaf that moves against it), and how far.
 #[derive(Debug, Clone)]
-pub struct LineMove {
+pub struct LineMove<V> {
     leaf: u32,
     partner: Option<u32>,
-    u: f64,
+    step: Step<V>,
 }
 
 impl<L: LineLaw> LineGibbs<L> {
@@ -108,16 +116,26 @@ impl<L: LineLaw> LineGibbs<L> {
         }
         let floors = counts.map(|counts| counts.iter().map(|&x| L::Value::from_count(-x)).collect());
         let tables = L::tables(laws);
+        let measured = |&v: &usize| !hierarchy.is_known(v);
+        let scales = (0..n).filter(measured).map(|v| laws[hierarchy.level(v)].scale());
         Ok(Self {
             hierarchy: hierarchy.clone(),
             tables,
             laws: laws.to_vec(),
+            shift: shift(&leaves, |leaf| laws[hierarchy.level(leaf)].variance()),
+            near: NEAR * scales.fold(f64::INFINITY, f64::min),
             leaves,
             spans,
             heights: heights(hierarchy),
             floors,
             known: KnownSums::new(hierarchy),
         })
+    }
+
+    /// The value itself, or the closest on the grid of real ones.
+    #[inline]
+    fn on_grid(&self, z: L::Value) -> L::Value {
+        z + self.shift - self.shift
     }
 
     /// The ancestor under which a leaf moves against another one: `height + 1` levels up, or the first that is known; `None`
@@ -159,6 +177,60 @@ impl<L: LineLaw> LineGibbs<L> {
         self.leaves.len() as u64
     }
 
+    /// Lays out the line of a move; returns the bounds of the step, and where the paths up from the leaf and its partner
+    /// meet.
+    #[inline]
+    fn lay(
+        &self,
+        noise: &LineMove<L::Value>,
+        nodes: &[L::Value],
+        line: &mut Line<L::Value>,
+    ) -> (L::Value, L::Value, Option<usize>) {
+        let tree = &self.hierarchy;
+        let leaf = noise.leaf as usize;
+        line.terms.clear();
+        let (mut lo, mut hi) = (L::Value::MIN_BOUND, L::Value::MAX_BOUND);
+        if let Some(floors) = &self.floors {
+            lo = floors[leaf] - nodes[leaf];
+        }
+        let mut term = |v: usize, at: L::Value| line.terms.push(Term { level: tree.level(v), at });
+        let Some(partner) = noise.partner else {
+            let mut v = leaf;
+            term(v, nodes[v]);
+            while v != 0 {
+                v = tree.parent(v);
+                term(v, nodes[v]);
+            }
+            return (lo, hi, None);
+        };
+        let partner = partner as usize;
+        if let Some(floors) = &self.floors {
+            hi = nodes[partner] - floors[partner];
+        }
+        let (mut a, mut b) = (leaf, partner);
+        while a != b {
+            if tree.level(a) >= tree.level(b) {
+                term(a, nodes[a]);
+                a = tree.parent(a);
+            } else {
+                term(b, -nodes[b]);
+                b = tree.parent(b);
+            }
+        }
+        (lo, hi, Some(a))
+    }
+
+    /// Where the paths up from two leaves meet.
+    fn meet(&self, leaf: u32, partner: u32) -> usize {
+        let tree = &self.hierarchy;
+        let (mut a, mut b) = (leaf as usize, partner as usize);
+        while a != b {
+            let above = if tree.level(a) >= tree.level(b) { &mut a } else { &mut b };
+            *above = tree.parent(*above);
+        }
+        a
+    }
+
     #[inline]
     fn shift(&self, nodes: &mut [L::Value], from: usize, upto: Option<usize>, t: L::Value) {
         let mut v = from;
@@ -170,6 +242,18 @@ impl<L: LineLaw> LineGibbs<L> {
             v = self.hierarchy.parent(v);
         }
     }
+}
+
+/// See [`LineGibbs::on_grid`]. `variance`: of a leaf's law.
+fn shift<V: Value>(leaves: &[u32], variance: impl Fn(usize) -> f64) -> V {
+    if V::WHOLE {
+        return V::default();
+    }
+    // Over-dispersed starts stay below 45 sqrt(2 variance).
+    let bound: f64 = leaves.iter().map(|&leaf| libm::sqrt(2.0 * 2025.0 * variance(leaf as usize))).sum();
+    let (_, exponent) = libm::frexp(bound);
+    let unit = libm::ldexp(1.0, (exponent - 51).min(0));
+    V::nearest(unit * 1.5 * (1u64 << 52) as f64)
 }
 
 /// Heights from 0 to that of the highest level that is not known whole, each in proportion to the nodes of its level,
@@ -188,21 +272,21 @@ fn heights(hierarchy: &Hierarchy) -> Vec<usize> {
 impl<L: LineLaw> Kernel for LineGibbs<L> {
     type Value = L::Value;
     type State = LineState<L::Value>;
-    type Noise = LineMove;
+    type Noise = LineMove<L::Value>;
     const REJECTS: bool = false;
 
     fn init(&self, position: &[L::Value]) -> Self::State {
-        let mut nodes = position.to_vec();
+        let mut nodes: Vec<L::Value> = position.iter().map(|&z| self.on_grid(z)).collect();
         self.hierarchy.sum_up_noise(&mut nodes);
         LineState { nodes, line: Line::default() }
     }
 
-    fn noise(&self) -> LineMove {
-        LineMove { leaf: 0, partner: None, u: 0.5 }
+    fn noise(&self) -> Self::Noise {
+        LineMove { leaf: 0, partner: None, step: Step::At(0.5) }
     }
 
     #[inline]
-    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut LineMove) {
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut Self::Noise) {
         let choice = below(rng, (self.leaves.len() * self.heights.len()) as u64) as usize;
         let (height, leaf) =
             (self.heights[choice / self.leaves.len()], self.leaves[choice % self.leaves.len()]);
@@ -220,50 +304,23 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
                 }
             }
         }
-        noise.u = open01(rng);
+        noise.step = Step::At(open01(rng));
     }
 
     #[inline]
-    fn apply(&self, state: &mut Self::State, noise: &LineMove) -> bool {
-        let tree = &self.hierarchy;
+    fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool {
         let LineState { nodes, line } = state;
-        let leaf = noise.leaf as usize;
-        line.terms.clear();
-        let (mut lo, mut hi) = (L::Value::MIN_BOUND, L::Value::MAX_BOUND);
-        if let Some(floors) = &self.floors {
-            lo = floors[leaf] - nodes[leaf];
-        }
-        let mut term = |v: usize, at: L::Value| line.terms.push(Term { level: tree.level(v), at });
-        let mut meet = None;
-        if let Some(partner) = noise.partner {
-            let partner = partner as usize;
-            if let Some(floors) = &self.floors {
-                hi = nodes[partner] - floors[partner];
+        let (meet, t) = match noise.step {
+            Step::At(u) => {
+                let (lo, hi, meet) = self.lay(noise, nodes, line);
+                (meet, self.on_grid(L::line(&self.tables, line, lo, hi, u)))
             }
-            let (mut a, mut b) = (leaf, partner);
-            while a != b {
-                if tree.level(a) >= tree.level(b) {
-                    term(a, nodes[a]);
-                    a = tree.parent(a);
-                } else {
-                    term(b, -nodes[b]);
-                    b = tree.parent(b);
-                }
-            }
-            meet = Some(a);
-        } else {
-            let mut v = leaf;
-            term(v, nodes[v]);
-            while v != 0 {
-                v = tree.parent(v);
-                term(v, nodes[v]);
-            }
-        }
-        let t = L::line(&self.tables, line, lo, hi, noise.u);
+            Step::By(t) => (noise.partner.map(|partner| self.meet(noise.leaf, partner)), t),
+        };
         if t == L::Value::default() {
             return false;
         }
-        self.shift(nodes, leaf, meet, t);
+        self.shift(nodes, noise.leaf as usize, meet, t);
         if let Some(partner) = noise.partner {
             self.shift(nodes, partner as usize, meet, -t);
         }
@@ -278,7 +335,8 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
 impl<L: LineLaw> Dispersed for LineGibbs<L> {
     fn start<R: Rng + ?Sized>(&self, start: Start, rng: &mut R) -> Result<Self::State> {
         let bounds = |v: u32| (self.floors.as_ref().map(|floors| floors[v as usize]), None);
-        let nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, bounds);
+        let grid = |z| self.on_grid(z);
+        let nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, grid, bounds);
         Ok(self.init(&nodes))
     }
 
@@ -303,29 +361,65 @@ impl<L: LineLaw> Dispersed for LineGibbs<L> {
     }
 }
 
-/// Y moves the leaf that stands for X's, against the one that stands for X's partner, by the same uniform. A leaf on which the chains
-/// agree stands for itself; of those under one parent on which they do not, the one with the k-th smallest noise in Y stands for the
-/// one with the k-th smallest in X. Leaves under one parent have one law, so that chains that differ by an exchange of leaves move
-/// alike, and meet when the exchanged ones happen to be equal. (With the same leaf for both, two chains on 263 leaves in three levels do
-/// not meet in 10^7 moves: a difference of sums higher up leaves new differences behind in leaf after leaf.) Each chain draws its leaf
-/// and its partner uniformly, since what stands for what is one-to-one under every ancestor. The step increases with the uniform, and
-/// where it leads with where it begins. Integers meet exactly; real-valued chains come close and never meet.
+/// On the integers Y moves the leaf that stands for X's, against the one that stands for X's partner, by the same uniform. A leaf on
+/// which the chains agree stands for itself; of those under one parent on which they do not, the one with the k-th smallest noise in Y
+/// stands for the one with the k-th smallest in X. Leaves under one parent have one law, so that chains that differ by an exchange of
+/// leaves move alike, and meet when the exchanged ones happen to be equal. (With the same leaf for both, two chains on 263 leaves in
+/// three levels do not meet in 10^7 moves: a difference of sums higher up leaves new differences behind in leaf after leaf.) Each chain
+/// draws its leaf and its partner uniformly, since what stands for what is one-to-one under every ancestor. The step increases with the
+/// uniform, and where it leads with where it begins.
+///
+/// On the reals both chains move the same leaves. By one uniform they come close, and never meet. So where they are near, on every
+/// leaf, the steps are those of [`maximal()`]: they lead the first leaf to the same value as often as can be, and its difference
+/// goes to the partner, or from a leaf that moves alone out of the tree. A pair that misses is far apart again. (Such steps from the
+/// start, or wherever two lines are near, do not let chains meet: each one that misses leaves a new difference behind.)
 impl<L: LineLaw> Coupled for LineGibbs<L> {
     #[inline]
     fn draw_pair<R: Rng + ?Sized>(
         &self,
         rng: &mut R,
         (x, y): (&Self::State, &Self::State),
-        (a, b): (&mut LineMove, &mut LineMove),
+        (a, b): (&mut Self::Noise, &mut Self::Noise),
     ) {
         self.draw(rng, a);
-        b.u = a.u;
-        b.leaf = self.stand_in(a.leaf, &x.nodes, &y.nodes);
-        b.partner = a.partner.map(|partner| self.stand_in(partner, &x.nodes, &y.nodes));
+        b.step = a.step;
+        if L::Value::WHOLE {
+            b.leaf = self.stand_in(a.leaf, &x.nodes, &y.nodes);
+            b.partner = a.partner.map(|partner| self.stand_in(partner, &x.nodes, &y.nodes));
+            return;
+        }
+        (b.leaf, b.partner) = (a.leaf, a.partner);
+        let is_near = |(x, y): (&L::Value, &L::Value)| (*x - *y).to_f64().abs() <= self.near;
+        if x.nodes.iter().zip(&y.nodes).all(is_near) {
+            self.draw_near(rng, (x, y), (a, b));
+        }
     }
 }
 
 impl<L: LineLaw> LineGibbs<L> {
+    /// Steps of two chains that are near, along one line.
+    fn draw_near<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        (x, y): (&LineState<L::Value>, &LineState<L::Value>),
+        (a, b): (&mut LineMove<L::Value>, &mut LineMove<L::Value>),
+    ) {
+        let Step::At(u) = a.step else { return };
+        let leaf = a.leaf as usize;
+        let apart = x.nodes[leaf] - y.nodes[leaf];
+        let [(mut of_x, x_lo, x_hi), (mut of_y, y_lo, y_hi)] = [x, y].map(|state| {
+            let mut line = Line::default();
+            let (lo, hi, _) = self.lay(a, &state.nodes, &mut line);
+            (line, lo, hi)
+        });
+        let lines = ((&mut of_x, x_lo, x_hi), (&mut of_y, y_lo, y_hi));
+        if let Some(LinePair { x, y }) = L::line_pair(&self.tables, lines.0, lines.1, apart, u, rng) {
+            let x = self.on_grid(x);
+            a.step = Step::By(x);
+            b.step = Step::By(y.map_or(x + apart, |y| self.on_grid(y)));
+        }
+    }
+
     /// The leaf of Y that stands for a leaf of X: the same, or another one under the same parent.
     #[inline]
     fn stand_in(&self, leaf: u32, x: &[L::Value], y: &[L::Value]) -> u32 {
@@ -346,7 +440,7 @@ impl<L: LineLaw> LineGibbs<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+    use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, Law};
     use crate::testing::{LogWeight, assert_bounded, assert_harmonized, step_law, test_stream};
     use std::collections::HashMap;
 
@@ -389,7 +483,7 @@ mod tests {
             for (p, leaf, partner) in self.moves() {
                 let law = step_law(|u| {
                     let mut state = self.init(from);
-                    self.apply(&mut state, &LineMove { leaf, partner, u });
+                    self.apply(&mut state, &LineMove { leaf, partner, step: Step::At(u) });
                     state.nodes
                 });
                 row.extend(law.into_iter().map(|(to, q)| (to, p * q)));
@@ -510,6 +604,164 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Where a step lies in the law of its line, in tenths.
+    fn tenth<L: LineLaw<Value = f64>>(
+        kernel: &LineGibbs<L>,
+        state: &LineState<f64>,
+        noise: &LineMove<f64>,
+    ) -> usize {
+        let mut line = Line::default();
+        let (lo, hi, _) = kernel.lay(noise, &state.nodes, &mut line);
+        let Step::By(t) = noise.step else { panic!("a pair that is not near") };
+        (1..10).filter(|&k| L::line(&kernel.tables, &mut line, lo, hi, 0.1 * f64::from(k)) < t).count()
+    }
+
+    /// Pairs on the reals that are near: each chain's step has its law. What is near is taken for wide, so that many miss.
+    fn check_near<L: LineLaw<Value = f64>>(law: L, counts: Option<&[i64]>, known: bool) {
+        let tree = tiny();
+        let marks = (0..tree.nodes()).map(|v| known && v == 0).collect();
+        let tree = tree.with_known(marks).unwrap();
+        let mut kernel = LineGibbs::new(&tree, &[law; 3], counts).unwrap();
+        kernel.near = 4.0;
+        let mut rng = test_stream(9);
+        let (mut a, mut b) = (kernel.noise(), kernel.noise());
+        let (mut seen, draws) = ([[0u64; 10]; 2], 10_000);
+        let mut x = kernel.start(Start::default(), &mut rng).unwrap();
+        let (mut y, mut moved) = (x.clone(), 0);
+        for _ in 0..draws {
+            // Y some steps behind X's own.
+            y.clone_from(&x);
+            for _ in 0..3 {
+                kernel.draw(&mut rng, &mut a);
+                kernel.apply(&mut x, &a);
+            }
+            let apart = x.nodes.iter().zip(&y.nodes).fold(0.0f64, |most, (x, y)| most.max((x - y).abs()));
+            if apart > kernel.near {
+                continue;
+            }
+            kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+            moved += 1;
+            seen[0][tenth(&kernel, &x, &a)] += 1;
+            seen[1][tenth(&kernel, &y, &b)] += 1;
+        }
+        assert!(moved > draws / 2);
+        for seen in seen {
+            crate::testing::assert_frequencies(seen.map(|seen| (seen, 0.1)), moved);
+        }
+    }
+
+    #[test]
+    fn near_pairs_on_the_reals_have_their_laws() {
+        let counts = [9, 3, 2, 4, 1, 2, 4, 0];
+        for known in [false, true] {
+            for counts in [None, Some(&counts[..])] {
+                check_near(Laplace::new(1.3).unwrap(), counts, known);
+                check_near(Gaussian::new(1.3).unwrap(), counts, known);
+            }
+        }
+    }
+
+    /// Pairs on the reals meet, stay together, and keep sums exactly; nothing is released below 0.
+    #[test]
+    fn pairs_on_the_reals_meet() {
+        let counts = [9, 3, 2, 4, 1, 2, 4, 0];
+        let laws = [0.5, 1.0, 3.0].map(|scale| Laplace::new(scale).unwrap());
+        for known in [false, true] {
+            let tree = tiny().with_known((0..8).map(|v| known && v == 0).collect()).unwrap();
+            for counts in [None, Some(&counts[..])] {
+                let kernel = LineGibbs::new(&tree, &laws, counts).unwrap();
+                let (mut a, mut b) = (kernel.noise(), kernel.noise());
+                for pair in 0..50 {
+                    let mut rng = test_stream(pair);
+                    let mut start = || kernel.start(Start::default(), &mut rng).unwrap();
+                    let (mut x, mut y) = (start(), start());
+                    let mut left = 200_000;
+                    while x.nodes != y.nodes {
+                        kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                        kernel.apply(&mut x, &a);
+                        kernel.apply(&mut y, &b);
+                        left -= 1;
+                        assert!(left > 0, "pair {pair} has not met");
+                    }
+                    for _ in 0..1000 {
+                        kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                        kernel.apply(&mut x, &a);
+                        kernel.apply(&mut y, &b);
+                        assert_eq!(x.nodes, y.nodes);
+                    }
+                    for v in (0..8).filter(|&v| !tree.is_leaf(v)) {
+                        assert_eq!(x.nodes[v], tree.children(v).map(|c| x.nodes[c]).sum::<f64>());
+                    }
+                    assert!(!known || x.nodes[0] == 0.0);
+                    let floors = counts.iter().flat_map(|counts| counts.iter().zip(&x.nodes));
+                    assert!(floors.clone().skip(1).all(|(&count, z)| z + count as f64 >= 0.0));
+                }
+            }
+        }
+    }
+
+    /// The chain on the reals with two free dimensions, its law by steps of the density on a grid of an eighth of the scale.
+    #[test]
+    fn bound_on_the_reals_lies_above_the_distance() {
+        const PER_SCALE: i64 = 8;
+        const REACH: i64 = 9 * PER_SCALE;
+        let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
+        let mut kernel = LineGibbs::new(&tree, &[Laplace::new(1.0).unwrap(); 2], None).unwrap();
+        // With pairs that must come as close as usual the chain is at its law before any meets.
+        kernel.near = 4.0;
+        let points: Vec<(i64, i64)> =
+            (-REACH..=REACH).flat_map(|i| (-REACH..=REACH).map(move |j| (i, j))).collect();
+        let weight = |&(i, j): &(i64, i64)| {
+            libm::exp(-((i.abs() + j.abs() + (i + j).abs()) as f64) / PER_SCALE as f64)
+        };
+        let total: f64 = points.iter().map(weight).sum();
+        let target: Vec<f64> = points.iter().map(|point| weight(point) / total).collect();
+        let moves = kernel.moves();
+        // The line through a point, by what does not change along it.
+        let line = |(_, leaf, partner): &(f64, u32, Option<u32>), (i, j): (i64, i64)| match (partner, leaf) {
+            (Some(_), _) => (i + j + 2 * REACH) as usize,
+            (None, 1) => (j + REACH) as usize,
+            (None, _) => (i + REACH) as usize,
+        };
+        let lines = (4 * REACH + 1) as usize;
+        let step = |law: &[f64]| {
+            let mut after = vec![0.0; law.len()];
+            for own in &moves {
+                let (mut mass, mut weights) = (vec![0.0; lines], vec![0.0; lines]);
+                for ((p, w), &point) in law.iter().zip(&target).zip(&points) {
+                    mass[line(own, point)] += p;
+                    weights[line(own, point)] += w;
+                }
+                for ((after, w), &point) in after.iter_mut().zip(&target).zip(&points) {
+                    let line = line(own, point);
+                    *after += own.0 * mass[line] * w / weights[line];
+                }
+            }
+            after
+        };
+        let (start, pairs) = ([0.0, 3.0, -2.0], 4000);
+        let from = (3 * PER_SCALE, -2 * PER_SCALE);
+        let mut law: Vec<f64> = points.iter().map(|&point| f64::from(u8::from(point == from))).collect();
+        let mut times = crate::coupling::MeetingTimes::new(10);
+        for pair in 0..pairs {
+            let states = (kernel.init(&start), kernel.init(&start));
+            times.push(crate::coupling::couple(&kernel, states, 10, 100_000, &mut test_stream(pair)).tau);
+        }
+        assert!(times.is_bounded());
+        let mut seen = 0;
+        for t in 0..200 {
+            let distance = 0.5 * law.iter().zip(&target).map(|(p, q)| (p - q).abs()).sum::<f64>();
+            let bound = times.bound(t);
+            // 4.9 standard errors, pairs that need not be seen, and the grid: a half for twice as fine.
+            let limit = bound.mean + 4.9 * bound.standard_error + 0.004 + 0.002;
+            assert!(distance <= limit, "t = {t}: distance {distance}, bound {bound:?}");
+            seen += u32::from(bound.mean < 0.9 && distance > 0.02);
+            law = step(&law);
+        }
+        assert!(seen > 2, "bounds say nothing where the distance is large");
+        assert!(times.bound(199).mean < 0.05);
     }
 
     #[test]

@@ -171,6 +171,18 @@ pub trait Coupled: Dispersed {
     }
 }
 
+/// How far a move along a line goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step<V> {
+    /// As far as the uniform number says, which is the step's place in its law.
+    At(f64),
+    /// So far.
+    By(V),
+}
+
+/// What two chains on the reals may differ by, in scales, where a coupling takes them for near.
+const NEAR: f64 = 1e-4;
+
 /// The largest sum of absolute coefficients of a basis over one entry.
 fn widest(basis: &[Sparse], entries: usize) -> f64 {
     let mut sums = vec![0.0f64; entries];

@@ -1,11 +1,11 @@
 //! Line Gibbs for real noise under any equations and inequalities.
 
 use super::lattice_gibbs::choose;
-use super::{Dispersed, Kernel, Start, coordinates, widest};
+use super::{Coupled, Dispersed, Kernel, NEAR, Start, Step, coordinates, widest};
 use crate::error::{Error, Result};
 use crate::invariant::{Hull, Linear, Moves, NO_LOWER, NO_UPPER, Region, start_basis};
 use crate::lattice::Sparse;
-use crate::law::{Line, RealLaw, Term};
+use crate::law::{Line, RealLaw, Term, maximal};
 use crate::rng::{Rng, below, open01};
 
 /// Gibbs sampler of independent real noise on `{z : A z = 0}` within inequalities that moves along one vector
@@ -29,6 +29,8 @@ pub struct RealGibbs<L: RealLaw> {
     coefficients: Vec<u32>,
     tables: L::Tables,
     unit: f64,
+    /// Pairs of chains that differ by no more units, at every entry, are near.
+    near: u64,
     entries: usize,
     /// Where chains start: a basis of the kernel.
     basis: Vec<Sparse>,
@@ -50,11 +52,11 @@ pub struct RealGibbsState {
     line: Line<f64>,
 }
 
-/// One move: the vector, and the uniform number that places the step in its law.
+/// One move: the vector, and how far, in units.
 #[derive(Debug, Clone)]
 pub struct RealMove {
     vector: Sparse,
-    u: f64,
+    step: Step<i64>,
 }
 
 /// Binary digits of the scale below which a value is rounded.
@@ -101,11 +103,13 @@ impl<L: RealLaw> RealGibbs<L> {
         let laws: Vec<L> = coefficients.iter().map(|&c| law.along(&[f64::from(c)])).collect();
         let (_, exponent) = libm::frexp(law.scale());
         let digits = (DIGITS + 1 - exponent).max(0);
+        let unit = libm::ldexp(1.0, -digits);
         Ok(Self {
             law,
             coefficients,
             tables: L::tables(&laws),
-            unit: libm::ldexp(1.0, -digits),
+            unit,
+            near: (NEAR * law.scale() / unit) as u64,
             entries: invariant.entries(),
             basis,
             moves,
@@ -123,6 +127,34 @@ impl<L: RealLaw> RealGibbs<L> {
     /// Checks a state against the invariant's hull, in integer arithmetic. Errors: [`Error::InvariantViolated`].
     pub fn check(&self, state: &RealGibbsState) -> Result<()> {
         self.equations.check(&state.units).and_then(|()| self.region.check(&state.units))
+    }
+
+    /// Lays out the line of a move; returns the bounds of the step, in units and in counts.
+    #[inline]
+    fn lay(
+        &self,
+        vector: &Sparse,
+        (units, z): (&[i64], &[f64]),
+        line: &mut Line<f64>,
+    ) -> ((i64, i64), (f64, f64)) {
+        let (first, last) = self.region.interval(vector, units);
+        let lo = if first == NO_LOWER { f64::NEG_INFINITY } else { first as f64 * self.unit };
+        let hi = if last == NO_UPPER { f64::INFINITY } else { last as f64 * self.unit };
+        line.terms.clear();
+        line.terms.extend(vector.iter().map(|&(entry, c)| Term {
+            level: match c.unsigned_abs() {
+                1 => 0,
+                size => self.coefficients.binary_search(&size).expect("all were listed"),
+            },
+            at: z[entry as usize] / f64::from(c),
+        }));
+        ((first, last), (lo, hi))
+    }
+
+    /// A step in units, within its bounds.
+    #[inline]
+    fn in_units(&self, step: f64, (first, last): (i64, i64)) -> i64 {
+        (libm::rint(step / self.unit) as i64).clamp(first, last)
     }
 
     fn state(&self, units: Vec<i64>) -> RealGibbsState {
@@ -159,7 +191,7 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
     }
 
     fn noise(&self) -> RealMove {
-        RealMove { vector: Vec::with_capacity(16), u: 0.5 }
+        RealMove { vector: Vec::with_capacity(16), step: Step::At(0.5) }
     }
 
     #[inline]
@@ -170,25 +202,19 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
         };
         noise.vector.clear();
         choose(&self.moves[component], rng, &mut noise.vector);
-        noise.u = open01(rng);
+        noise.step = Step::At(open01(rng));
     }
 
     #[inline]
     fn apply(&self, state: &mut RealGibbsState, noise: &RealMove) -> bool {
         let RealGibbsState { units, z, line } = state;
-        let (first, last) = self.region.interval(&noise.vector, units);
-        let lo = if first == NO_LOWER { f64::NEG_INFINITY } else { first as f64 * self.unit };
-        let hi = if last == NO_UPPER { f64::INFINITY } else { last as f64 * self.unit };
-        line.terms.clear();
-        line.terms.extend(noise.vector.iter().map(|&(entry, c)| Term {
-            level: match c.unsigned_abs() {
-                1 => 0,
-                size => self.coefficients.binary_search(&size).expect("all were listed"),
-            },
-            at: z[entry as usize] / f64::from(c),
-        }));
-        let t = L::line(&self.tables, line, lo, hi, noise.u);
-        let t = (libm::rint(t / self.unit) as i64).clamp(first, last);
+        let t = match noise.step {
+            Step::At(u) => {
+                let (steps, (lo, hi)) = self.lay(&noise.vector, (units, z), line);
+                self.in_units(L::line(&self.tables, line, lo, hi, u), steps)
+            }
+            Step::By(t) => t,
+        };
         for &(entry, c) in &noise.vector {
             let entry = entry as usize;
             units[entry] += t * i64::from(c);
@@ -200,6 +226,73 @@ impl<L: RealLaw> Kernel for RealGibbs<L> {
     fn position<'a>(&self, state: &'a RealGibbsState) -> &'a [f64] {
         &state.z
     }
+}
+
+/// Both chains move along the same vector. By one uniform they come close, and never meet. So where they are near, at every entry,
+/// the steps are those of [`maximal()`]: they lead one entry, or none, to the same value as often as can be, that which leaves the
+/// fewest entries of the vector different; of several one is drawn. A pair that misses is far apart again.
+impl<L: RealLaw> Coupled for RealGibbs<L> {
+    #[inline]
+    fn draw_pair<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        (x, y): (&RealGibbsState, &RealGibbsState),
+        (a, b): (&mut RealMove, &mut RealMove),
+    ) {
+        self.draw(rng, a);
+        b.vector.clone_from(&a.vector);
+        b.step = a.step;
+        if x.units.iter().zip(&y.units).all(|(x, y)| x.abs_diff(*y) <= self.near) {
+            self.draw_near(rng, (x, y), (a, b));
+        }
+    }
+}
+
+impl<L: RealLaw> RealGibbs<L> {
+    /// Steps of two chains that are near, along one vector.
+    fn draw_near<R: Rng + ?Sized>(
+        &self,
+        rng: &mut R,
+        (x, y): (&RealGibbsState, &RealGibbsState),
+        (a, b): (&mut RealMove, &mut RealMove),
+    ) {
+        let Step::At(u) = a.step else { return };
+        let apart = meeting_step(&a.vector, (&x.units, &y.units), rng);
+        let [(mut of_x, x_steps, x_bounds), (mut of_y, y_steps, y_bounds)] = [x, y].map(|state| {
+            let mut line = Line::default();
+            let (steps, bounds) = self.lay(&a.vector, (&state.units, &state.z), &mut line);
+            (line, steps, bounds)
+        });
+        let lines = ((&mut of_x, x_bounds.0, x_bounds.1), (&mut of_y, y_bounds.0, y_bounds.1));
+        let both = maximal::<L, R>(&self.tables, lines.0, lines.1, apart as f64 * self.unit, u, rng);
+        let x = self.in_units(both.x, x_steps);
+        let y = both.y.map_or((x + apart).clamp(y_steps.0, y_steps.1), |y| self.in_units(y, y_steps));
+        (a.step, b.step) = (Step::By(x), Step::By(y));
+    }
+}
+
+/// How much farther Y moves along a vector than X, in units, where as few of the vector's entries as can be differ
+/// afterwards; of several one is drawn.
+fn meeting_step<R: Rng + ?Sized>(vector: &Sparse, (x, y): (&[i64], &[i64]), rng: &mut R) -> i64 {
+    let difference = |entry: u32| x[entry as usize] - y[entry as usize];
+    let differ = |step: i64| {
+        let left = |&&(entry, c): &&(u32, i32)| difference(entry) != step * i64::from(c);
+        vector.iter().filter(left).count()
+    };
+    let (mut best, mut fewest, mut ties) = (0, differ(0), 1);
+    for &(entry, c) in vector {
+        let (difference, c) = (difference(entry), i64::from(c));
+        if difference == 0 || difference % c != 0 {
+            continue;
+        }
+        let step = difference / c;
+        let left = differ(step);
+        ties = if left < fewest { 1 } else { ties + u64::from(left == fewest) };
+        if left < fewest || left == fewest && below(rng, ties) == 0 {
+            (best, fewest) = (step, left);
+        }
+    }
+    best
 }
 
 /// Sweeps in which a start must reach the region.
@@ -265,7 +358,7 @@ mod tests {
     use crate::against::assert_oracle;
     use crate::diagnostics::Moments;
     use crate::invariant::Inequalities;
-    use crate::law::{Gaussian, Laplace};
+    use crate::law::{Gaussian, Laplace, LineLaw};
     use crate::oracle::{Formula, reals};
     use crate::testing::{assert_mean, bounded_reals, small_lattices, test_stream};
 
@@ -350,6 +443,77 @@ mod tests {
                 assert_eq!(crate::lattice::real_value(row, &state.z), 0.0);
             }
             region.check_bounds(&state.z).unwrap();
+        }
+    }
+
+    /// Pairs that are near: each chain's step has its law. What is near is taken for wide, so that many miss.
+    #[test]
+    fn near_pairs_have_their_laws() {
+        for (i, [(equations, region), _]) in bounded_reals().into_iter().enumerate() {
+            let mut kernel = RealGibbs::new(&equations, Some(&region), Laplace::new(1.7).unwrap()).unwrap();
+            kernel.near = u64::MAX;
+            let mut rng = test_stream(i as u64);
+            let (mut a, mut b) = (kernel.noise(), kernel.noise());
+            let (mut seen, mut moved) = ([[0u64; 10]; 2], 0);
+            let mut x = kernel.start(Start::default(), &mut rng).unwrap();
+            for _ in 0..5000 {
+                let y = x.clone();
+                for _ in 0..2 {
+                    kernel.draw(&mut rng, &mut a);
+                    kernel.apply(&mut x, &a);
+                }
+                kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                for (seen, (state, noise)) in seen.iter_mut().zip([(&x, &a), (&y, &b)]) {
+                    let mut line = Line::default();
+                    let (steps, (lo, hi)) = kernel.lay(&noise.vector, (&state.units, &state.z), &mut line);
+                    let Step::By(t) = noise.step else { panic!("a pair that is not near") };
+                    assert!((steps.0..=steps.1).contains(&t));
+                    let tenths =
+                        (1..10).map(|k| Laplace::line(&kernel.tables, &mut line, lo, hi, 0.1 * f64::from(k)));
+                    seen[tenths.filter(|tenth| *tenth < t as f64 * kernel.unit).count()] += 1;
+                }
+                moved += 1;
+            }
+            for seen in seen {
+                crate::testing::assert_frequencies(seen.map(|seen| (seen, 0.1)), moved);
+            }
+        }
+    }
+
+    /// Pairs meet, stay together, and keep equations and bounds exactly.
+    #[test]
+    fn pairs_meet() {
+        let equations =
+            [Linear::total(9), Linear::margins(3, 3), Linear::margins(4, 4), Linear::margins(2, 12)];
+        let all = equations.into_iter().map(Result::unwrap).chain(small_lattices());
+        let cases = all.flat_map(|equations| {
+            let n = equations.entries();
+            let within = Inequalities::nonnegative(n).around(&vec![2; n]).unwrap();
+            [None, Some(within)].map(|region| (equations.clone(), region))
+        });
+        for (equations, region) in cases {
+            let kernel = RealGibbs::new(&equations, region.as_ref(), Laplace::new(1.3).unwrap()).unwrap();
+            let (mut a, mut b) = (kernel.noise(), kernel.noise());
+            for pair in 0..20 {
+                let mut rng = test_stream(pair);
+                let mut start = || kernel.start(Start::default(), &mut rng).unwrap();
+                let (mut x, mut y) = (start(), start());
+                let mut left = 200_000;
+                while x.units != y.units {
+                    kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                    kernel.apply(&mut x, &a);
+                    kernel.apply(&mut y, &b);
+                    left -= 1;
+                    assert!(left > 0, "pair {pair} has not met");
+                }
+                for _ in 0..1000 {
+                    kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                    kernel.apply(&mut x, &a);
+                    kernel.apply(&mut y, &b);
+                    assert_eq!(x.units, y.units);
+                }
+                kernel.check(&x).unwrap();
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The Gaussian law.
 
-use super::{Law, Line, LineLaw, RealLaw, Term, Value, positive_scale};
+use super::{Bounded, Law, Line, LineLaw, LinePair, RealLaw, Term, Value, maximal, positive_scale};
 use crate::error::Result;
 use crate::rng::{Rng, normal, normal_cdf, normal_quantile};
 
@@ -66,11 +66,28 @@ impl LineLaw for Gaussian {
         let t = mean + sd * truncated_quantile((lo - mean) / sd, (hi - mean) / sd, u);
         t.clamp(lo, hi)
     }
+
+    fn line_pair<R: Rng + ?Sized>(
+        precisions: &Vec<f64>,
+        x: Bounded<f64>,
+        y: Bounded<f64>,
+        apart: f64,
+        u: f64,
+        rng: &mut R,
+    ) -> Option<LinePair<f64>> {
+        Some(maximal::<Self, R>(precisions, x, y, apart, u, rng))
+    }
 }
 
 impl RealLaw for Gaussian {
     fn along(self, coefficients: &[f64]) -> Self {
         Self { sigma: self.sigma / libm::sqrt(coefficients.iter().map(|c| c * c).sum()) }
+    }
+
+    fn line_log_density(precisions: &Vec<f64>, line: &mut Line<f64>, lo: f64, hi: f64, t: f64) -> f64 {
+        let (mean, sd) = along(precisions, &line.terms);
+        let x = (t - mean) / sd;
+        -0.5 * x * x - libm::log(sd) - log_mass((lo - mean) / sd, (hi - mean) / sd)
     }
 }
 
@@ -109,13 +126,26 @@ fn lower_tail_quantile(lo: f64, hi: f64, u: f64) -> f64 {
 /// Where probabilities come near the end of f64, and the series below is exact to 1e-9.
 const FAR: f64 = 30.0;
 
+/// `ln ∫ exp(-x²/2)` over `[lo, hi]`.
+fn log_mass(lo: f64, hi: f64) -> f64 {
+    // In the lower tail, where probabilities are accurate.
+    let (lo, hi) = if lo > 0.0 { (-hi, -lo) } else { (lo, hi) };
+    if hi < -FAR {
+        let above = log_tail(-hi);
+        return above
+            + libm::log1p(-if lo == f64::NEG_INFINITY { 0.0 } else { libm::exp(log_tail(-lo) - above) });
+    }
+    libm::log(normal_cdf(hi) - normal_cdf(lo)) + 0.5 * libm::log(2.0 * std::f64::consts::PI)
+}
+
+/// `ln ∫_x^∞ exp(-y²/2) dy` for `x >= FAR`: Mills' ratio by its asymptotic series.
+fn log_tail(x: f64) -> f64 {
+    let y = 1.0 / (x * x);
+    -0.5 * x * x - libm::log(x) + libm::log1p(-y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)))
+}
+
 /// The `u`-quantile on `[lo, hi]` with `lo >= FAR`, by Newton steps on the logarithm of the tail.
 fn far_tail_quantile(lo: f64, hi: f64, u: f64) -> f64 {
-    // ln of the upper tail but for a constant: Mills' ratio by its asymptotic series.
-    let log_tail = |x: f64| {
-        let y = 1.0 / (x * x);
-        -0.5 * x * x - libm::log(x) + libm::log1p(-y * (1.0 - 3.0 * y * (1.0 - 5.0 * y)))
-    };
     let start = log_tail(lo);
     let rest = if hi.is_finite() { libm::exp(log_tail(hi) - start) } else { 0.0 };
     let target = start + libm::log1p(-u * (1.0 - rest));

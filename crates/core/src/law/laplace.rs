@@ -1,6 +1,9 @@
 //! The Laplace law.
 
-use super::{Law, Line, LineLaw, RealLaw, Term, elementary::Elementary, positive_scale, sort};
+use super::{
+    Bounded, Law, Line, LineLaw, LinePair, RealLaw, Term, elementary::Elementary, maximal, positive_scale,
+    sort,
+};
 use crate::error::Result;
 use crate::rng::{Rng, exponential, sign};
 
@@ -93,11 +96,39 @@ impl LineLaw for Laplace {
         };
         fast.unwrap_or_else(|| any_terms(&tables.rates, line, lo, hi, u))
     }
+
+    fn line_pair<R: Rng + ?Sized>(
+        tables: &RateTables,
+        x: Bounded<f64>,
+        y: Bounded<f64>,
+        apart: f64,
+        u: f64,
+        rng: &mut R,
+    ) -> Option<LinePair<f64>> {
+        Some(maximal::<Self, R>(tables, x, y, apart, u, rng))
+    }
 }
 
 impl RealLaw for Laplace {
     fn along(self, coefficients: &[f64]) -> Self {
         Self { lambda: self.lambda / coefficients.iter().map(|c| c.abs()).sum::<f64>() }
+    }
+
+    fn line_log_density(
+        RateTables { rates, .. }: &RateTables,
+        line: &mut Line<f64>,
+        lo: f64,
+        hi: f64,
+        t: f64,
+    ) -> f64 {
+        let mode = masses(rates, line, lo, hi);
+        let total: f64 = line.masses.iter().sum();
+        // Against the mode, where the weight is 1 among the masses.
+        let mode = line.nodes[mode];
+        let terms = line.terms.iter();
+        let below_mode: f64 =
+            terms.map(|term| rates[term.level] * ((term.at + t).abs() - (term.at + mode).abs())).sum();
+        -below_mode - libm::log(total)
     }
 }
 
@@ -241,6 +272,21 @@ fn quantile<const K: usize>(
 
 /// Draws along a line of any number of terms with any rates.
 fn any_terms(rates: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f64 {
+    masses(rates, line, lo, hi);
+    let Line { nodes, slopes, masses, .. } = line;
+    let mut rest = u * masses.iter().sum::<f64>();
+    let mut j = 0;
+    while j + 1 < masses.len() && rest >= masses[j] {
+        rest -= masses[j];
+        j += 1;
+    }
+    Piece { left: nodes[j], right: nodes[j + 1], slope: slopes[j] }
+        .quantile((rest / masses[j]).min(1.0 - f64::EPSILON))
+}
+
+/// Cuts a line into pieces on which the log-density is linear, with their masses; returns the number of the node where the
+/// weight is largest, which is 1 there.
+fn masses(rates: &[f64], line: &mut Line<f64>, lo: f64, hi: f64) -> usize {
     line.sort_breaks();
     let Line { terms, nodes, slopes, weights, masses } = line;
     // Piece j runs from nodes[j] to nodes[j + 1] with the log-density's slope slopes[j].
@@ -277,13 +323,7 @@ fn any_terms(rates: &[f64], line: &mut Line<f64>, lo: f64, hi: f64, u: f64) -> f
     }
     masses.clear();
     masses.extend((0..slopes.len()).map(|j| piece(j).mass(weights[j], weights[j + 1], steepest)));
-    let mut rest = u * masses.iter().sum::<f64>();
-    let mut j = 0;
-    while j + 1 < masses.len() && rest >= masses[j] {
-        rest -= masses[j];
-        j += 1;
-    }
-    piece(j).quantile((rest / masses[j]).min(1.0 - f64::EPSILON))
+    mode
 }
 
 /// A piece on which the log-density is linear.

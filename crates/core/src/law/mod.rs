@@ -31,6 +31,7 @@ mod gaussian;
 mod geometric_line;
 mod laplace;
 mod lattice_law;
+mod maximal;
 mod norm_line;
 mod tabled;
 mod value;
@@ -44,6 +45,7 @@ pub use geometric_line::PowerTables;
 pub use laplace::{Laplace, RateTables};
 pub(crate) use lattice_law::downhill;
 pub use lattice_law::{LatticeLaw, NormTables};
+pub use maximal::maximal;
 pub use tabled::Tabled;
 pub use value::{Errors, Value};
 
@@ -137,6 +139,18 @@ fn sort<const K: usize, T: Copy, V: PartialOrd>(values: &mut [T; K], key: impl F
     }
 }
 
+/// A line with the bounds of a step along it.
+pub type Bounded<'a, V> = (&'a mut Line<V>, V, V);
+
+/// Steps along two lines.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinePair<V> {
+    /// The step along the first.
+    pub x: V,
+    /// The step along the second; `None`: the one that leads to the same place.
+    pub y: Option<V>,
+}
+
 /// A law whose product over several terms can be drawn exactly along a line.
 pub trait LineLaw: Law {
     /// What is computed once for the laws of all levels.
@@ -155,6 +169,23 @@ pub trait LineLaw: Law {
         hi: Self::Value,
         u: f64,
     ) -> Self::Value;
+
+    /// Draws along two lines, each with the law of [`LineLaw::line`], that lead to one place as often as can be: see
+    /// [`maximal()`]. `None` on the integers, where steps by the same uniform lead to one place often enough.
+    ///
+    /// - `x`, `y`: the lines, with their bounds.
+    /// - `apart`: how much farther the second step is where both lead to one place.
+    /// - `u`: in (0, 1), that of the first.
+    fn line_pair<R: Rng + ?Sized>(
+        _tables: &Self::Tables,
+        _x: Bounded<Self::Value>,
+        _y: Bounded<Self::Value>,
+        _apart: Self::Value,
+        _u: f64,
+        _rng: &mut R,
+    ) -> Option<LinePair<Self::Value>> {
+        None
+    }
 }
 
 /// A law on the reals that keeps its kind along a direction.
@@ -162,6 +193,8 @@ pub trait RealLaw: LineLaw<Value = f64> {
     /// The law of `t` with the weight `Π_i w(c_i t)`, for coefficients c that are not all 0: lambda over the sum of
     /// their absolute values, or sigma over the root of their sum of squares.
     fn along(self, coefficients: &[f64]) -> Self;
+    /// `ln p(t)`, the density of [`LineLaw::line`]'s draw between the same bounds.
+    fn line_log_density(tables: &Self::Tables, line: &mut Line<f64>, lo: f64, hi: f64, t: f64) -> f64;
 }
 
 /// A law on the integers.

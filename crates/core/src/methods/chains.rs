@@ -4,9 +4,10 @@ use crate::chain::{self, Chain};
 use crate::coupling::{Group, Meeting, harmonize, meet_all};
 use crate::error::Result;
 use crate::kernel::{Coupled, Dispersed, Start};
+use crate::law::{Errors, Value};
 use crate::rng::Stream;
 
-/// Runs chains of one kernel on integer noise.
+/// Runs chains of one kernel.
 pub trait Chains: Send + Sync {
     /// The number of chains that are best run together.
     fn together(&self) -> usize;
@@ -18,7 +19,7 @@ pub trait Chains: Send + Sync {
         start: Start,
         streams: Vec<(Stream, Stream)>,
         times: &[u64],
-        seen: &mut dyn FnMut(usize, &[i64]),
+        seen: &mut dyn FnMut(usize, Errors),
     ) -> Result<()>;
 
     /// Runs coupled pairs with a lag, each by a stream of its starts and one of its steps, cut after so many steps: see
@@ -50,7 +51,7 @@ struct Of<K> {
 /// Wraps a kernel with a coupling.
 pub(super) fn coupled<K>(kernel: K) -> Box<dyn Chains>
 where
-    K: Coupled<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+    K: Coupled<Value: Value, State: Send, Noise: Send> + Send + Sync + 'static,
 {
     let coupling = Some(Coupling { meet: meet_all::<K>, group: harmonize::<K, Stream> });
     Box::new(Of { kernel, coupling })
@@ -59,14 +60,14 @@ where
 /// Wraps a kernel without a coupling.
 pub(super) fn alone<K>(kernel: K) -> Box<dyn Chains>
 where
-    K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync + 'static,
+    K: Dispersed<Value: Value, State: Send, Noise: Send> + Send + Sync + 'static,
 {
     Box::new(Of { kernel, coupling: None })
 }
 
 impl<K> Chains for Of<K>
 where
-    K: Dispersed<Value = i64, State: Send, Noise: Send> + Send + Sync,
+    K: Dispersed<Value: Value, State: Send, Noise: Send> + Send + Sync,
 {
     fn together(&self) -> usize {
         chain::side_by_side(&self.kernel)
@@ -77,13 +78,13 @@ where
         start: Start,
         streams: Vec<(Stream, Stream)>,
         times: &[u64],
-        seen: &mut dyn FnMut(usize, &[i64]),
+        seen: &mut dyn FnMut(usize, Errors),
     ) -> Result<()> {
         let ready = |(mut starts, moves): (Stream, Stream)| {
             Ok(Chain::new(self.kernel.start(start, &mut starts)?, moves))
         };
         let ready = streams.into_iter().map(ready).collect::<Result<Vec<_>>>()?;
-        chain::visit_all(&self.kernel, ready, times, seen);
+        chain::visit_all(&self.kernel, ready, times, |chain, noise| seen(chain, K::Value::errors(noise)));
         Ok(())
     }
 

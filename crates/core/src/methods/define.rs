@@ -5,7 +5,7 @@ use super::chains::Chains;
 use super::choices::Choices;
 use super::draws::Draws;
 use super::facts::Facts;
-use super::laws::{IntegerNoise, Laws, RealNoise, TreeNoise};
+use super::laws::{Laws, RealNoise, TreeNoise};
 use super::problem::{OnTable, OnTree, Problem};
 use super::projection::Projection;
 use super::table::Free;
@@ -56,7 +56,7 @@ pub trait Define: Sync + 'static {
     }
 
     /// The method's chain on a tree, alone and in pairs. `counts`: where no leaf may be negative.
-    fn chain_on_tree<L: IntegerNoise>(
+    fn chain_on_tree<L: TreeNoise>(
         &self,
         problem: &Problem,
         _: OnTree,
@@ -66,14 +66,19 @@ pub trait Define: Sync + 'static {
         Err(problem.unsupported("a study of meetings"))
     }
 
-    /// The method's chain on a table, alone and in pairs.
-    fn chain_on_table<L: ExactLattice>(
+    /// The method's chain of integer noise on a table, alone and in pairs.
+    fn chain_on_integers<L: ExactLattice>(
         &self,
         problem: &Problem,
         _: OnTable,
         _: L,
     ) -> Result<Box<dyn Chains>> {
         Err(problem.unsupported("a study of meetings"))
+    }
+
+    /// The method's chain of real noise on a table, alone and in pairs.
+    fn chain_on_reals<L: RealNoise>(&self, problem: &Problem, _: OnTable, _: L) -> Result<Box<dyn Chains>> {
+        Err(problem.unsupported("a study of meetings of real noise"))
     }
 
     /// What bounds the distance of the method's chain on a table to its law, whatever its pairs show, if

@@ -6,8 +6,8 @@ use super::choices::Choices;
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::Facts;
-use super::integers::{OnIntegers, integers};
 use super::laws::{IntegerNoise, Laws, OnLaw, RealNoise, TreeNoise};
+use super::noise::{OnNoise, on_noise};
 use super::problem::{On, OnTable, OnTree, Problem};
 use super::projection::Projection;
 use super::table::free;
@@ -68,11 +68,11 @@ impl<D: Define> Erased for D {
     }
 
     fn chains(&self, problem: &Problem) -> Result<Box<dyn Chains>> {
-        integers(problem, ChainsOf { define: self, problem })
+        on_noise(problem, ChainsOf { define: self, problem })
     }
 
     fn forgetting(&self, problem: &Problem, level: f64, rng: &mut Stream) -> Result<Option<Forgetting>> {
-        integers(problem, ForgettingOf { define: self, problem, level, rng })
+        on_noise(problem, ForgettingOf { define: self, problem, level, rng })
     }
 
     fn choices<'a>(&self, problem: &Problem<'a>) -> Result<Choices<'a>> {
@@ -154,15 +154,19 @@ struct ChainsOf<'a, D> {
     problem: &'a Problem<'a>,
 }
 
-impl<D: Define> OnIntegers for ChainsOf<'_, D> {
+impl<D: Define> OnNoise for ChainsOf<'_, D> {
     type Output = Box<dyn Chains>;
 
-    fn tree<L: IntegerNoise>(self, tree: OnTree, laws: &[L]) -> Result<Self::Output> {
+    fn tree<L: TreeNoise>(self, tree: OnTree, laws: &[L]) -> Result<Self::Output> {
         self.define.chain_on_tree(self.problem, tree, laws, self.problem.floors(tree))
     }
 
-    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
-        self.define.chain_on_table(self.problem, table, law)
+    fn integers<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
+        self.define.chain_on_integers(self.problem, table, law)
+    }
+
+    fn reals<L: RealNoise>(self, table: OnTable, law: L) -> Result<Self::Output> {
+        self.define.chain_on_reals(self.problem, table, law)
     }
 }
 
@@ -173,14 +177,18 @@ struct ForgettingOf<'a, D> {
     rng: &'a mut Stream,
 }
 
-impl<D: Define> OnIntegers for ForgettingOf<'_, D> {
+impl<D: Define> OnNoise for ForgettingOf<'_, D> {
     type Output = Option<Forgetting>;
 
-    fn tree<L: IntegerNoise>(self, _: OnTree, _: &[L]) -> Result<Self::Output> {
+    fn tree<L: TreeNoise>(self, _: OnTree, _: &[L]) -> Result<Self::Output> {
         Err(self.problem.unsupported("the weights of its proposals"))
     }
 
-    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
+    fn integers<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Self::Output> {
         self.define.forgetting(self.problem, table, law, self.level, self.rng)
+    }
+
+    fn reals<L: RealNoise>(self, _: OnTable, _: L) -> Result<Self::Output> {
+        Err(self.problem.unsupported("the weights of real proposals"))
     }
 }

@@ -3,9 +3,9 @@
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::{ALL, CONDITIONING, EXACT_WITHIN, FOUR, FOUR_INTEGERS, Facts, on_tables, on_trees};
-use super::integers::{OnIntegers, integers};
 use super::known_options::NONNEGATIVE;
-use super::laws::{IntegerNoise, RealNoise, TreeNoise};
+use super::laws::{RealNoise, TreeNoise};
+use super::noise::{OnNoise, on_noise};
 use super::problem::{OnTable, OnTree, Problem};
 use super::table::drawn;
 use super::tree::Tree;
@@ -14,6 +14,7 @@ use crate::exact::{
     ContinuousSampler, DownwardSampler, ExactLattice, LatticeExact, LatticeScratch, TreeSampler,
 };
 use crate::kernel::{LatticeGibbs, LineGibbs};
+use crate::law::{Errors, Value};
 use crate::rng::Stream;
 
 /// Noise given the invariant, exactly.
@@ -127,43 +128,52 @@ fn rounds<S: DownwardSampler>(_: &S) -> bool {
     S::ROUNDS
 }
 
-/// Draws of integer noise given the invariant: each from its stream, handed on one by one.
-pub type Conditioned = Box<dyn Fn(&mut dyn Iterator<Item = Stream>, &mut dyn FnMut(&[i64])) + Send + Sync>;
+/// Draws of noise given the invariant: each from its stream, handed on one by one.
+pub type Conditioned = Box<dyn Fn(&mut dyn Iterator<Item = Stream>, &mut dyn FnMut(Errors)) + Send + Sync>;
 
 impl Problem<'_> {
     /// The noise given the invariant, exactly, whatever the method; leaves at or above 0 where the method promises
-    /// that. Errors: real noise; what the exact sampler does not serve.
+    /// that. Errors: what the exact sampler does not serve.
     pub fn conditioned(&self) -> Result<Conditioned> {
-        integers(self, Exactly(self))
+        on_noise(self, Exactly(self))
     }
+}
+
+/// `draw`: of its stream and its scratch space so many values.
+fn one_by_one<V: Value, S: Default>(
+    values: usize,
+    draw: impl Fn(&mut Stream, &mut S, &mut [V]) + Send + Sync + 'static,
+) -> Conditioned {
+    Box::new(move |streams, each| {
+        let (mut noise, mut scratch) = (vec![V::default(); values], S::default());
+        for mut rng in streams {
+            draw(&mut rng, &mut scratch, &mut noise);
+            each(V::errors(&noise));
+        }
+    })
 }
 
 struct Exactly<'a>(&'a Problem<'a>);
 
-impl OnIntegers for Exactly<'_> {
+impl OnNoise for Exactly<'_> {
     type Output = Conditioned;
 
-    fn tree<L: IntegerNoise>(self, tree: OnTree, laws: &[L]) -> Result<Conditioned> {
+    fn tree<L: TreeNoise>(self, tree: OnTree, laws: &[L]) -> Result<Conditioned> {
         let sampler = L::tree_sampler(tree.hierarchy, laws, self.0.floors(tree))?;
         let nodes = tree.hierarchy.nodes();
-        Ok(Box::new(move |streams, each| {
-            let (mut noise, mut scratch) = (vec![0; nodes], Default::default());
-            for mut rng in streams {
-                sampler.draw(&mut rng, &mut scratch, &mut noise);
-                each(&noise);
-            }
+        Ok(one_by_one(nodes, move |rng, scratch, noise| sampler.draw(rng, scratch, noise)))
+    }
+
+    fn integers<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Conditioned> {
+        let exact = LatticeExact::new(table.invariant, Some(table.region), law)?;
+        let entries = table.invariant.entries();
+        Ok(one_by_one(entries, move |rng, scratch: &mut LatticeScratch, noise| {
+            exact.draw(rng, scratch, noise)
         }))
     }
 
-    fn table<L: ExactLattice>(self, table: OnTable, law: L) -> Result<Conditioned> {
-        let exact = LatticeExact::new(table.invariant, Some(table.region), law)?;
-        let entries = table.invariant.entries();
-        Ok(Box::new(move |streams, each| {
-            let (mut noise, mut scratch) = (vec![0; entries], LatticeScratch::default());
-            for mut rng in streams {
-                exact.draw(&mut rng, &mut scratch, &mut noise);
-                each(&noise);
-            }
-        }))
+    fn reals<L: RealNoise>(self, table: OnTable, law: L) -> Result<Conditioned> {
+        let exact = ContinuousSampler::new(law, table.invariant, Some(table.region))?;
+        Ok(one_by_one(table.invariant.entries(), move |rng, (), noise| exact.draw(rng, noise)))
     }
 }

@@ -5,7 +5,7 @@ use super::define::Define;
 use super::draws::Draws;
 use super::facts::{CHAIN, FOUR, Facts, on_trees};
 use super::known_options::{NONNEGATIVE, POSITIVE, STARTS, STEPS, option};
-use super::laws::{IntegerNoise, TreeNoise};
+use super::laws::TreeNoise;
 use super::options::OptionFacts;
 use super::problem::{OnTree, Problem};
 use super::tree::Tree;
@@ -54,7 +54,7 @@ impl Define for HierarchicalMh {
         Ok(tree.by_chains(kernel, problem.asked.start(), steps))
     }
 
-    fn chain_on_tree<L: IntegerNoise>(
+    fn chain_on_tree<L: TreeNoise>(
         &self,
         problem: &Problem,
         tree: OnTree,

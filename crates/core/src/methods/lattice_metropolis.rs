@@ -37,7 +37,7 @@ static FACTS: Facts = Facts {
         INTEGERS,
         NONE,
     ),
-    coupled: true,
+    couples: |_| true,
     has_tails: true,
     together: LANES as u64,
     ..CHAIN
@@ -62,7 +62,7 @@ impl Define for LatticeMetropolis {
         Ok(by_chains(problem, table, kernel(problem, table, law)?, steps))
     }
 
-    fn chain_on_table<L: ExactLattice>(
+    fn chain_on_integers<L: ExactLattice>(
         &self,
         problem: &Problem,
         table: OnTable,

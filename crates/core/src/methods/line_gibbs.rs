@@ -5,7 +5,7 @@ use super::define::Define;
 use super::draws::Draws;
 use super::facts::{ALL, CHAIN, FOUR, Facts, on_tables, on_trees};
 use super::known_options::{NONNEGATIVE, STARTS, length};
-use super::laws::{IntegerNoise, RealNoise, TreeNoise};
+use super::laws::{RealNoise, TreeNoise};
 use super::options::OptionFacts;
 use super::problem::{OnTable, OnTree, Problem};
 use super::table::by_chains;
@@ -33,7 +33,7 @@ static FACTS: Facts = Facts {
         ALL,
         ALL,
     ),
-    coupled: true,
+    couples: |_| true,
     has_tails: true,
     words: 60,
     ..CHAIN
@@ -75,7 +75,7 @@ impl Define for LineGibbs {
         Ok(by_chains(problem, table, kernel, steps))
     }
 
-    fn chain_on_tree<L: IntegerNoise>(
+    fn chain_on_tree<L: TreeNoise>(
         &self,
         _: &Problem,
         tree: OnTree,
@@ -85,12 +85,16 @@ impl Define for LineGibbs {
         Ok(coupled(OnLines::new(tree.hierarchy, laws, counts)?))
     }
 
-    fn chain_on_table<L: ExactLattice>(
+    fn chain_on_integers<L: ExactLattice>(
         &self,
         _: &Problem,
         table: OnTable,
         law: L,
     ) -> Result<Box<dyn Chains>> {
         Ok(coupled(LatticeGibbs::new(table.invariant, Some(table.region), law)?))
+    }
+
+    fn chain_on_reals<L: RealNoise>(&self, _: &Problem, table: OnTable, law: L) -> Result<Box<dyn Chains>> {
+        Ok(coupled(RealGibbs::new(table.invariant, Some(table.region), law)?))
     }
 }

@@ -36,7 +36,7 @@ static FACTS: Facts = Facts {
         ALL,
         ALL,
     ),
-    coupled: true,
+    couples: |law| !law.is_continuous(),
     starts_within: true,
     forgets: true,
     ..CHAIN
@@ -84,7 +84,7 @@ impl Define for Mis {
         Ok(by_chains(problem, table, kernel, steps))
     }
 
-    fn chain_on_table<L: ExactLattice>(
+    fn chain_on_integers<L: ExactLattice>(
         &self,
         problem: &Problem,
         table: OnTable,
