@@ -74,6 +74,87 @@ fn the_tutorial_is_what_happens() {
     hold(path, &wanted);
 }
 
+/// Rows of a table of results/published by the names of their columns; none where the run has no such table.
+fn published(run: &Path, table: &str) -> Vec<BTreeMap<String, String>> {
+    let Ok(mut reader) = csv::Reader::from_path(run.join(table)) else { return Vec::new() };
+    let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let row = |row: csv::StringRecord| header.iter().cloned().zip(row.iter().map(str::to_owned)).collect();
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+/// The gallery's table of what chains add to delta is that of the limits of all published studies of meetings: of every
+/// chain with its usual start the largest lag.
+#[test]
+fn the_gallery_says_what_chains_add() {
+    let mut runs: Vec<_> =
+        fs::read_dir("results/published").unwrap().map(|entry| entry.unwrap().path()).collect();
+    runs.sort();
+    let chain = |row: &BTreeMap<String, String>| {
+        ["law", "epsilon", "delta", "method", "options", "nonnegative"].map(|key| row[key].clone())
+    };
+    let number = |row: &BTreeMap<String, String>, key: &str| row[key].parse::<f64>().ok();
+    let mut lines = String::new();
+    for run in &runs {
+        let bounds = published(run, "tv_bound.csv");
+        for times in published(run, "meeting_times.csv") {
+            let lags = bounds.iter().filter(|row| chain(row) == chain(&times)).map(|row| number(row, "lag"));
+            if times["options"].contains("start=")
+                || number(&times, "lag") < lags.clone().max_by(f64_of).flatten()
+            {
+                continue;
+            }
+            let own =
+                |row: &&BTreeMap<String, String>| chain(row) == chain(&times) && row["lag"] == times["lag"];
+            let limits: Vec<(&str, f64)> = bounds
+                .iter()
+                .filter(own)
+                .filter_map(|row| Some((&row["t"][..], number(row, "delta_sampling_high")?)))
+                .collect();
+            let first = |most: f64| {
+                let found = limits.iter().find(|(_, limit)| *limit <= most);
+                found.map_or("-".to_owned(), |(t, _)| (*t).to_owned())
+            };
+            let least = limits.iter().map(|(_, limit)| *limit).fold(f64::INFINITY, f64::min);
+            let least = if least < 1.0 { format!("{least:.1e}") } else { "-".into() };
+            let delta = Some(&times["delta"]).filter(|delta| !delta.is_empty());
+            let law = times["law"].clone() + &delta.map_or(String::new(), |delta| format!(", delta {delta}"));
+            let mut words: Vec<String> = times["options"].split(',').map(str::to_owned).collect();
+            words.retain(|option| !option.is_empty());
+            words.iter_mut().for_each(|option| {
+                let value =
+                    option.split_once('=').and_then(|(key, value)| Some((key, value.parse::<f64>().ok()?)));
+                if let Some((key, value)) = value {
+                    *option = format!("{key}={}", (value * 1e4).round() / 1e4);
+                }
+            });
+            let sign = if times["nonnegative"] == "true" { " >= 0" } else { "" };
+            let method = format!("{}{sign} {}", times["method"], words.join(", "));
+            lines += &format!(
+                "| {} | {law} | {} | {} | {} | {} | {} | {} | {least} |\n",
+                times["run"],
+                times["epsilon"],
+                method.trim(),
+                if times["censored"] == times["pairs"] {
+                    format!("{}, none met", times["pairs"])
+                } else {
+                    times["pairs"].clone()
+                },
+                first(0.1),
+                first(0.01),
+                first(0.001)
+            );
+        }
+    }
+    let head = "| run | noise | epsilon | chain | pairs | <= 0.1 | <= 0.01 | <= 0.001 | least |\n|---|---|---|---|---|---|---|---|---|\n";
+    let marks = ("<!-- what chains add -->\n", "<!-- end -->");
+    let path = "experiments/README.md";
+    hold(path, &replaced(&read(path), marks, &(head.to_owned() + &lines)));
+}
+
+fn f64_of(a: &Option<f64>, b: &Option<f64>) -> std::cmp::Ordering {
+    a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0))
+}
+
 /// The table and the figure of the README are those of its first command.
 #[test]
 fn the_readme_shows_its_first_command() {

@@ -116,7 +116,7 @@ impl Results {
                         all.intervals.extend(intervals(&page));
                     }
                     Some("csv") => all.pairs.extend(pairs(&path)),
-                    Some("svg") => {}
+                    Some("svg" | "txt") => {}
                     _ => panic!("{} is neither a page nor a table", path.display()),
                 }
             }
@@ -185,6 +185,31 @@ fn figures_of_the_readmes_are_those_of_full_runs() {
         missing.join("\n")
     );
     assert!(looked_up > 200, "{looked_up} figures");
+}
+
+/// How long a full run takes is what `scripts/published` measured, said behind its command.
+#[test]
+fn durations_are_those_of_the_runs_that_were_published() {
+    let mut held = 0;
+    for experiment in fs::read_dir("experiments").unwrap() {
+        let path = experiment.unwrap().path().join("README.md");
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for line in text.lines() {
+            let Some((_, command)) = line.split_once("run configs/") else { continue };
+            let (config, said) = command.split_once('#').unwrap_or((command, ""));
+            if !config.trim().ends_with("full.toml") {
+                continue;
+            }
+            let config = fs::read_to_string(Path::new("configs").join(config.trim())).unwrap();
+            let name =
+                config.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).unwrap();
+            let took = Path::new("results/published").join(name).join("duration.txt");
+            let Ok(took) = fs::read_to_string(&took) else { continue };
+            assert!(said.contains(took.trim()), "{}: {line}\n{name} took {took}", path.display());
+            held += 1;
+        }
+    }
+    assert!(held > 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::place::{MARGINS, Place, TABLE, TABLE_DATA, large_table};
 use congenial::study::cells::CellRow;
-use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, PairRow};
+use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, PairRow, TimesRow};
 use congenial::study::release::{EntryRow, ErrorRow};
 use congenial::table::{Data, Reader};
 use proptest::prelude::*;
@@ -314,12 +314,67 @@ fn mistakes_in_a_study_of_meetings_are_named_alike() {
         "\"exact\"",
         &["method: got `exact`", "line-gibbs, hierarchical-mh, lattice-metropolis or mis"],
     );
-    meeting("law = [\"l1\"", "law = [\"laplace\"", &["law: got `laplace`", "l1", "discrete-gaussian"]);
+    meeting(
+        "law = [\"l1\"",
+        "law = [\"laplace\"",
+        &["`lattice-metropolis` cannot serve", "laplace noise is real"],
+    );
     meeting("a = 0.3", "steps = 5", &["steps: not used", "max-steps"]);
     meeting("marginal-chains = 50\n", "", &["marginal-chains: missing"]);
     meeting("harmonized-groups = 8\n", "", &["harmonized-groups: missing", "beside `harmonized-chains`"]);
     meeting("harmonized-groups = 8", "harmonized-groups = 1", &["harmonized-groups: got 1", "2 to 10000"]);
     meeting("harmonized-chains = 8", "harmonized-chains = 1", &["harmonized-chains: got 1", "2 to 65536"]);
+}
+
+/// Chains of real noise are coupled and compared where that is known, and refused with the reason where it is not.
+#[test]
+fn chains_of_real_noise_meet_where_a_coupling_is_known() {
+    let table = "row,column,count\na,x,3\na,y,4\nb,x,5\nb,y,0\nc,x,2\nc,y,1\n";
+    let place = Place::new(&[("t.csv", table)]);
+    let config = |data: &str, invariant: &str, grid: &str| {
+        let head = "name = \"reals\"\nstudy = \"meeting\"\nseed = 1\nreplicates = 200\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n";
+        let noise = "[[grid]]\nepsilon = 0.5\nlaw = [\"laplace\", \"gaussian\"]\ndelta = 1e-6\n";
+        place.write("c.toml", &format!("{head}{data}{invariant}{noise}{grid}\n"));
+    };
+    let (tree, margins) = (
+        "levels = [\"row\", \"column\"]\n",
+        "[[invariant]]\nkind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"\n",
+    );
+    let nonnegative = "method = { kind = \"line-gibbs\", nonnegative = true }\n";
+    let compared = "marginal-chains = 400\nmarginal-steps = 300";
+    for (data, invariant, grid) in [
+        (tree, "", format!("method = \"line-gibbs\"\nlag = 300\n{compared}")),
+        (tree, "", format!("{nonnegative}lag = 300")),
+        ("", margins, format!("method = \"line-gibbs\"\nlag = 300\n{compared}")),
+    ] {
+        config(data, invariant, &grid);
+        place.prints(&["run", "c.toml", "--out", "out"]);
+        let times = place.rows::<TimesRow>("out");
+        assert_eq!(times.len(), 2);
+        assert!(times.iter().all(|row| row.censored == 0 && row.below_1.is_some()), "{times:?}");
+        // At first the chains are far from the exact law, in the end no farther than as many exact draws.
+        let rows = place.rows::<MarginalRow>("out");
+        let is_far = |row: &MarginalRow| {
+            let above = |tv: f64, floor: f64, sd: f64| tv > floor + 6.0 * sd;
+            above(row.tv, row.floor, row.floor_sd) || above(row.l1, row.l1_floor, row.l1_floor_sd)
+        };
+        assert_eq!(rows.iter().any(|row| row.t == 1 && is_far(row)), grid.contains(compared));
+        assert!(!rows.iter().any(|row| row.t == 300 && is_far(row)), "{rows:?}");
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+    }
+    for (data, invariant, grid, wanted) in [
+        (tree, "", "method = \"hierarchical-mh\"\nlag = 9", "two of its chains do not meet"),
+        (
+            tree,
+            "",
+            &format!("{nonnegative}{compared}"),
+            "`marginal-chains` compares with exact draws, and there are none",
+        ),
+        ("", margins, "method = \"mis\"\nlag = 9", "is known for integer noise alone"),
+    ] {
+        config(data, invariant, grid);
+        place.refuses(&["run", "c.toml", "--out", "out"], &["cannot serve this grid", wanted]);
+    }
 }
 
 /// Their starts are moved; those of proposals by themselves are not.

@@ -143,11 +143,16 @@ impl<'a> Frame<'a> {
             }
         }
         if matches!(series.kind, Kind::Line | Kind::DottedLine) {
-            let end = |of: &(&Mark, f64, f64)| Some((of.1, self.ends(of.0.interval?)?));
+            // Where nothing varies the band is as narrow as the line.
+            let end = |&(mark, x, y): &(&Mark, f64, f64)| match mark.interval {
+                Some(interval) => Some((x, self.ends(interval)?)),
+                None => Some((x, (y, y))),
+            };
             let upper = points.iter().filter_map(end).map(|(x, (_, high))| (x, high));
             let lower = points.iter().rev().filter_map(end).map(|(x, (low, _))| (x, low));
             let band: Vec<(f64, f64)> = upper.chain(lower).collect();
-            if series.kind == Kind::Line && band.len() > 2 {
+            let varies = points.iter().any(|(mark, ..)| mark.interval.is_some());
+            if series.kind == Kind::Line && varies && band.len() > 2 {
                 let band = path(&band);
                 let _ = writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{band}z\"/>");
             }

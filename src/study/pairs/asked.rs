@@ -41,12 +41,17 @@ pub struct Groups {
 impl CellPart for Meetings {
     fn serves(&self, method: Method, law: LawKind, place: Place, lagged: bool) -> Result<(), String> {
         let harmonized = self.harmonized.is_some();
-        if (lagged || harmonized) && !(method.facts().couples)(law) {
-            return Err(format!(
-                "no coupling of two of its chains is known with {} noise: leave out `lag` and `harmonized-groups`, and ask \
-                    for `marginal-chains`",
-                law.name()
-            ));
+        if lagged || harmonized {
+            (method.facts().couples)(law).map_err(|why| {
+                format!("{why}: leave out `lag` and `harmonized-groups`, and ask for `marginal-chains`")
+            })?;
+        }
+        if self.marginals.is_some() {
+            method.is_drawn_exactly(law, place).map_err(|why| {
+                format!(
+                    "`marginal-chains` compares with exact draws, and there are none ({why}): leave it out"
+                )
+            })?;
         }
         let moved = match place {
             Place::Tree => method.nonnegative(),

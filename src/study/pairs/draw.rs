@@ -35,11 +35,10 @@ pub(in crate::study) fn certify(
     range: Range<u64>,
 ) -> Result<Vec<MeetingTimes>> {
     let (method, law) = (cell.at.method, cell.at.law);
-    if !(method.facts().couples)(law) {
-        let (what, reason) =
-            (format!("coupled pairs with {} noise", law.name()), "no coupling of two of its chains is known");
-        return Err(Error::Unsupported { method: method.name(), what, reason });
-    }
+    (method.facts().couples)(law).map_err(|reason| {
+        let what = format!("coupled pairs with {} noise", law.name());
+        Error::Unsupported { method: method.name(), what, reason }
+    })?;
     let times = |&lag: &u64| {
         let meeting = Meetings { max_steps: pairs.max_steps, marginals: None, harmonized: None };
         let key = cell.meeting_key(lag, &plan.subject);
@@ -79,7 +78,8 @@ impl<'a> ReadyPairs<'a> {
         (lag, key): (Option<u64>, u64),
     ) -> Result<Self> {
         let chains = cell.at.method.chains(&cell.problem(&plan.subject))?;
-        if !(cell.at.method.facts().couples)(cell.at.law) && (lag.is_some() || meeting.harmonized.is_some()) {
+        let couples = (cell.at.method.facts().couples)(cell.at.law).is_ok();
+        if !couples && (lag.is_some() || meeting.harmonized.is_some()) {
             return Err(refused(cell));
         }
         let comparison = meeting.marginals.map(|extent| Comparison::new(extent, cell, &plan.subject));

@@ -326,7 +326,7 @@ fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
     }
 }
 
-/// Their errors, and the mean and quartiles of ours by method, entry by entry.
+/// Their errors, and ours of one release with the quartiles of all, by method, entry by entry.
 fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
     let Some(theirs) = Theirs::of(&run.run)? else { return Ok(Page::default()) };
     // By name, in the order of theirs.
@@ -341,7 +341,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
         return Ok(Page::default());
     };
     let mut header = vec!["entry".to_owned(), "count".to_owned(), "their error".to_owned()];
-    header.extend(ours.iter().map(|(cell, _)| format!("{} [q1, q3]", cell.method_words())));
+    header.extend(ours.iter().map(|(cell, _)| format!("{}, one release [q1, q3]", cell.method_words())));
     let counts: Vec<i64> = entries.iter().map(|row| row.count).collect();
     let error = |name: &str| theirs.get(name).map_or(f64::NAN, |row| row.error() as f64);
     let short = |x: f64| if x == x.trunc() { format!("{x}") } else { format!("{x:.1}") };
@@ -351,7 +351,7 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
             let name = &entries[i].name;
             let mut row = vec![name.clone(), counts[i].to_string(), error(name).to_string()];
             row.extend(ours.iter().map(|(_, rows)| match rows.get(i) {
-                Some(row) => format!("{} [{}, {}]", with_error(row.mean), short(row.q1), short(row.q3)),
+                Some(row) => format!("{} [{}, {}]", short(row.first), short(row.q1), short(row.q3)),
                 None => "-".into(),
             }));
             row
@@ -369,12 +369,13 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
         1.0 / (n - 1.0).max(1.0).sqrt()
     )];
     for (cell, rows) in &ours {
-        let means: Vec<f64> = rows.iter().map(|row| row.mean.mean).collect();
+        let errors: Vec<f64> = rows.iter().map(|row| row.first).collect();
         notes.push(format!(
-            "{}: mean |error| {:.2}, rank correlation of mean error and count {:+.2}",
+            "{}, one release: mean |error| {:.2}, rank correlation of error and count {:+.2}; mean |error| of all releases {:.2}",
             cell.method_words(),
-            rows.iter().map(|row| row.mean_absolute).sum::<f64>() / n,
-            rank_correlation(&sizes, &means)
+            errors.iter().map(|x| x.abs()).sum::<f64>() / n,
+            rank_correlation(&sizes, &errors),
+            rows.iter().map(|row| row.mean_absolute).sum::<f64>() / n
         ));
     }
     let same = |row: &EntryRow| theirs.get(&row.name).is_some_and(|other| other.confidential == row.count);
@@ -413,16 +414,15 @@ fn beside_figure(
         series("theirs, one release".into(), entries, &|row| Mark::new(row.count as f64, error(&row.name)))
     });
     let own = ours.iter().take(METHODS).map(|(cell, entries)| {
-        series(cell.method_words(), entries, &|row| {
-            Mark::new(row.count as f64, row.mean.mean).within(row.q1, row.q3)
+        series(format!("{}, one release", cell.method_words()), entries, &|row| {
+            Mark::new(row.count as f64, row.first)
         })
     });
     Figure {
         name: Figure::named(&format!("{run}-beside")),
         title,
-        about: "Errors of entries against their confidential counts: of one release by somebody else, and the mean \
-            of ours with quartiles, of the first methods. The table below has \
-                some of the figures, the CSV all of them."
+        about: "Errors of entries against their confidential counts: of one release by somebody else, and of one by each \
+            of the first methods. The table below has some of the figures, the CSV all of them."
             .into(),
         x: Axis { label: "confidential count".into(), scale: Scale::Log },
         y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },

@@ -23,8 +23,9 @@ use crate::rng::{Rng, below, open01};
 /// One [`Kernel`] step is one move; a *sweep* is as many moves as there are leaves.
 ///
 /// Real noise lives on a grid, so that sums are exact and two chains can be equal: multiples of a power of two, `2^-51`
-/// times what bounds every sum of starts (`2^-36` of the scale for 263 leaves, at most 1). A step moves the law by less
-/// than that part of its density.
+/// times what bounds every sum of starts (`2^-36` of the scale for 263 leaves), at most 1. A step is rounded to the grid,
+/// as a floating-point number would be to its last digit: distribution functions move by less than half of this unit times
+/// the largest density. Where the noise of a level is narrower than `2^20` units there is no grid, and no pairs meet.
 ///
 /// # Examples
 ///
@@ -61,7 +62,7 @@ pub struct LineGibbs<L: LineLaw> {
     /// By node: the lower bound of a leaf's noise.
     floors: Option<Vec<L::Value>>,
     known: KnownSums,
-    /// Added and taken off again it rounds a real number to the grid; 0 for integers.
+    /// Added and taken off again it rounds a real number to the grid; 0 for integers, and without a grid.
     shift: L::Value,
     /// Pairs of chains on the reals that differ by no more, anywhere, are near.
     near: f64,
@@ -118,12 +119,13 @@ impl<L: LineLaw> LineGibbs<L> {
         let tables = L::tables(laws);
         let measured = |&v: &usize| !hierarchy.is_known(v);
         let scales = (0..n).filter(measured).map(|v| laws[hierarchy.level(v)].scale());
+        let least = scales.fold(f64::INFINITY, f64::min);
         Ok(Self {
             hierarchy: hierarchy.clone(),
             tables,
             laws: laws.to_vec(),
-            shift: shift(&leaves, |leaf| laws[hierarchy.level(leaf)].variance()),
-            near: NEAR * scales.fold(f64::INFINITY, f64::min),
+            shift: shift(&leaves, |leaf| laws[hierarchy.level(leaf)].variance(), least),
+            near: NEAR * least,
             leaves,
             spans,
             heights: heights(hierarchy),
@@ -244,16 +246,16 @@ impl<L: LineLaw> LineGibbs<L> {
     }
 }
 
-/// See [`LineGibbs::on_grid`]. `variance`: of a leaf's law.
-fn shift<V: Value>(leaves: &[u32], variance: impl Fn(usize) -> f64) -> V {
-    if V::WHOLE {
-        return V::default();
-    }
+/// See [`LineGibbs::on_grid`]. `variance`: of a leaf's law; `least`: the smallest scale.
+fn shift<V: Value>(leaves: &[u32], variance: impl Fn(usize) -> f64, least: f64) -> V {
     // Over-dispersed starts stay below 45 sqrt(2 variance).
     let bound: f64 = leaves.iter().map(|&leaf| libm::sqrt(2.0 * 2025.0 * variance(leaf as usize))).sum();
     let (_, exponent) = libm::frexp(bound);
     let unit = libm::ldexp(1.0, (exponent - 51).min(0));
-    V::nearest(unit * 1.5 * (1u64 << 52) as f64)
+    match V::WHOLE || least < unit * (1u64 << 20) as f64 {
+        true => V::default(),
+        false => V::nearest(unit * 1.5 * (1u64 << 52) as f64),
+    }
 }
 
 /// Heights from 0 to that of the highest level that is not known whole, each in proportion to the nodes of its level,
@@ -369,10 +371,10 @@ impl<L: LineLaw> Dispersed for LineGibbs<L> {
 /// draws its leaf and its partner uniformly, since what stands for what is one-to-one under every ancestor. The step increases with the
 /// uniform, and where it leads with where it begins.
 ///
-/// On the reals both chains move the same leaves. By one uniform they come close, and never meet. So where they are near, on every
-/// leaf, the steps are those of [`maximal()`]: they lead the first leaf to the same value as often as can be, and its difference
-/// goes to the partner, or from a leaf that moves alone out of the tree. A pair that misses is far apart again. (Such steps from the
-/// start, or wherever two lines are near, do not let chains meet: each one that misses leaves a new difference behind.)
+/// On the reals both chains move the same leaves. By one uniform they come close, and never meet. So where they are near, at every
+/// node, the steps are those of [`crate::law::maximal()`]: they lead the first leaf to the same value as often as can be, and its
+/// difference goes to the partner, or from a leaf that moves alone out of the tree. A pair that misses is far apart again, which is why
+/// such steps do not serve chains that are not near: each one that misses leaves a new difference behind.
 impl<L: LineLaw> Coupled for LineGibbs<L> {
     #[inline]
     fn draw_pair<R: Rng + ?Sized>(
@@ -643,8 +645,11 @@ mod tests {
             }
             kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
             moved += 1;
-            seen[0][tenth(&kernel, &x, &a)] += 1;
-            seen[1][tenth(&kernel, &y, &b)] += 1;
+            // From where Y is towards X, so that what draws it there shows.
+            let leaf = a.leaf as usize;
+            let towards = |tenth: usize| if x.nodes[leaf] < y.nodes[leaf] { 9 - tenth } else { tenth };
+            seen[0][towards(tenth(&kernel, &x, &a))] += 1;
+            seen[1][towards(tenth(&kernel, &y, &b))] += 1;
         }
         assert!(moved > draws / 2);
         for seen in seen {
@@ -699,6 +704,28 @@ mod tests {
                     assert!(floors.clone().skip(1).all(|(&count, z)| z + count as f64 >= 0.0));
                 }
             }
+        }
+    }
+
+    /// Values are multiples of a unit where the noise of every level is wide, and as they come where it is not.
+    #[test]
+    fn the_grid_is_fine() {
+        let kernel = |least: f64| {
+            let laws = [least, 1.0, 1.0].map(|scale| Laplace::new(scale).unwrap());
+            LineGibbs::new(&tiny(), &laws, None).unwrap()
+        };
+        let unit = libm::ldexp(1.0, -42);
+        for (least, on_grid) in [(1.0, true), (1e-6, true), (1e-8, false)] {
+            let kernel = kernel(least);
+            let mut rng = test_stream(4);
+            let (mut state, mut noise) = (kernel.start(Start::default(), &mut rng).unwrap(), kernel.noise());
+            for _ in 0..1000 {
+                kernel.draw(&mut rng, &mut noise);
+                kernel.apply(&mut state, &noise);
+            }
+            let whole = state.nodes.iter().all(|z| (z / unit).fract() == 0.0);
+            assert_eq!(whole, on_grid, "{least}");
+            assert!(!on_grid || kernel.hierarchy.check(&state.nodes).is_ok());
         }
     }
 

@@ -456,13 +456,16 @@ mod tests {
             let (mut a, mut b) = (kernel.noise(), kernel.noise());
             let (mut seen, mut moved) = ([[0u64; 10]; 2], 0);
             let mut x = kernel.start(Start::default(), &mut rng).unwrap();
-            for _ in 0..5000 {
+            for _ in 0..20_000 {
                 let y = x.clone();
                 for _ in 0..2 {
                     kernel.draw(&mut rng, &mut a);
                     kernel.apply(&mut x, &a);
                 }
                 kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
+                // From where Y is towards X, so that what draws it there shows.
+                let (entry, c) = a.vector[0];
+                let ahead = (x.units[entry as usize] - y.units[entry as usize]) * i64::from(c) >= 0;
                 for (seen, (state, noise)) in seen.iter_mut().zip([(&x, &a), (&y, &b)]) {
                     let mut line = Line::default();
                     let (steps, (lo, hi)) = kernel.lay(&noise.vector, (&state.units, &state.z), &mut line);
@@ -470,7 +473,8 @@ mod tests {
                     assert!((steps.0..=steps.1).contains(&t));
                     let tenths =
                         (1..10).map(|k| Laplace::line(&kernel.tables, &mut line, lo, hi, 0.1 * f64::from(k)));
-                    seen[tenths.filter(|tenth| *tenth < t as f64 * kernel.unit).count()] += 1;
+                    let tenth = tenths.filter(|tenth| *tenth < t as f64 * kernel.unit).count();
+                    seen[if ahead { tenth } else { 9 - tenth }] += 1;
                 }
                 moved += 1;
             }

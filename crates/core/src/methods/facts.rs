@@ -23,8 +23,8 @@ pub struct Facts {
     pub rounds: bool,
     /// Whether all the method's releases on trees are >= 0; else an option may promise it.
     pub nonnegative: bool,
-    /// Whether two chains of the method can be coupled, with noise of a law.
-    pub couples: fn(LawKind) -> bool,
+    /// Whether two chains of the method can be coupled, with noise of a law. Errors: why not.
+    pub couples: fn(LawKind) -> Result<(), &'static str>,
     /// Whether the law of a chain's start is known under inequalities, too: else starts are moved into them.
     pub starts_within: bool,
     /// Whether something bounds the distance of the method's chain to its law, whatever its pairs show
@@ -137,7 +137,7 @@ pub(super) const CONDITIONING: Facts = Facts {
     integers: true,
     rounds: false,
     nonnegative: false,
-    couples: |_| false,
+    couples: |_| Err("no coupling of two of its chains is known"),
     starts_within: false,
     forgets: false,
     has_tails: false,

@@ -37,7 +37,7 @@ static FACTS: Facts = Facts {
         INTEGERS,
         NONE,
     ),
-    couples: |_| true,
+    couples: |_| Ok(()),
     has_tails: true,
     together: LANES as u64,
     ..CHAIN

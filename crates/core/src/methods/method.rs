@@ -6,6 +6,7 @@ use super::choices::Choices;
 use super::draws::Draws;
 use super::erased::Erased;
 use super::facts::{Facts, How, Place};
+use super::known_options::NONNEGATIVE_KEY;
 use super::laws::LawKind;
 use super::options::{OptionFacts, Value};
 use super::own::Own;
@@ -172,6 +173,13 @@ impl Method {
         };
         let laws = self.kind.0.laws(&self.asked, laws);
         if (laws.has)(law) { Ok(()) } else { Err((laws.why)(law)) }
+    }
+
+    /// Whether the exact sampler serves what the method draws of a law at a place, if it conditions. Errors: why not.
+    pub fn is_drawn_exactly(&self, law: LawKind, place: Place) -> Result<(), String> {
+        let sign = Value::Flag(self.nonnegative());
+        let exact = MethodKind::EXACT.with(|option| (option.key == NONNEGATIVE_KEY).then_some(sign));
+        exact.serves(law, place)
     }
 
     /// Whether the options of the method fit a table. Errors: why not.
