@@ -137,7 +137,7 @@ impl<L: LineLaw> LineGibbs<L> {
     /// The value itself, or the closest on the grid of real ones.
     #[inline]
     fn on_grid(&self, z: L::Value) -> L::Value {
-        z + self.shift - self.shift
+        if L::Value::WHOLE { z } else { z + self.shift - self.shift }
     }
 
     /// The ancestor under which a leaf moves against another one: `height + 1` levels up, or the first that is known; `None`
@@ -181,7 +181,7 @@ impl<L: LineLaw> LineGibbs<L> {
 
     /// Lays out the line of a move; returns the bounds of the step, and where the paths up from the leaf and its partner
     /// meet.
-    #[inline]
+    #[inline(always)]
     fn lay(
         &self,
         noise: &LineMove<L::Value>,
@@ -220,17 +220,6 @@ impl<L: LineLaw> LineGibbs<L> {
             }
         }
         (lo, hi, Some(a))
-    }
-
-    /// Where the paths up from two leaves meet.
-    fn meet(&self, leaf: u32, partner: u32) -> usize {
-        let tree = &self.hierarchy;
-        let (mut a, mut b) = (leaf as usize, partner as usize);
-        while a != b {
-            let above = if tree.level(a) >= tree.level(b) { &mut a } else { &mut b };
-            *above = tree.parent(*above);
-        }
-        a
     }
 
     #[inline]
@@ -312,12 +301,10 @@ impl<L: LineLaw> Kernel for LineGibbs<L> {
     #[inline]
     fn apply(&self, state: &mut Self::State, noise: &Self::Noise) -> bool {
         let LineState { nodes, line } = state;
-        let (meet, t) = match noise.step {
-            Step::At(u) => {
-                let (lo, hi, meet) = self.lay(noise, nodes, line);
-                (meet, self.on_grid(L::line(&self.tables, line, lo, hi, u)))
-            }
-            Step::By(t) => (noise.partner.map(|partner| self.meet(noise.leaf, partner)), t),
+        let (lo, hi, meet) = self.lay(noise, nodes, line);
+        let t = match noise.step {
+            Step::At(u) => self.on_grid(L::line(&self.tables, line, lo, hi, u)),
+            Step::By(t) => t,
         };
         if t == L::Value::default() {
             return false;
