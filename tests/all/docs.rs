@@ -97,10 +97,9 @@ fn the_gallery_says_what_chains_add() {
     for run in &runs {
         let bounds = published(run, "tv_bound.csv");
         for times in published(run, "meeting_times.csv") {
-            let lags = bounds.iter().filter(|row| chain(row) == chain(&times)).map(|row| number(row, "lag"));
-            if times["options"].contains("start=")
-                || number(&times, "lag") < lags.clone().max_by(f64_of).flatten()
-            {
+            let same = bounds.iter().filter(|row| chain(row) == chain(&times));
+            let longest = same.filter_map(|row| number(row, "lag")).fold(0.0, f64::max);
+            if times["options"].contains("start=") || number(&times, "lag").is_some_and(|lag| lag < longest) {
                 continue;
             }
             let own =
@@ -149,10 +148,6 @@ fn the_gallery_says_what_chains_add() {
     let marks = ("<!-- what chains add -->\n", "<!-- end -->");
     let path = "experiments/README.md";
     hold(path, &replaced(&read(path), marks, &(head.to_owned() + &lines)));
-}
-
-fn f64_of(a: &Option<f64>, b: &Option<f64>) -> std::cmp::Ordering {
-    a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0))
 }
 
 /// The table and the figure of the README are those of its first command.

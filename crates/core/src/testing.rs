@@ -231,6 +231,28 @@ pub fn assert_bounded<K: congenial_core::kernel::Coupled<Value = i64>>(
     laws.iter().enumerate().map(compare).collect()
 }
 
+/// Runs a coupled pair of chains until they meet, within 200,000 steps, and 1,000 steps on, in which they stay together.
+/// Returns both.
+pub fn assert_meets<K: congenial_core::kernel::Coupled<Value: PartialEq>>(
+    kernel: &K,
+    seed: u64,
+) -> [K::State; 2] {
+    use congenial_core::kernel::Start;
+    let mut rng = test_stream(seed);
+    let mut start = || kernel.start(Start::default(), &mut rng).unwrap();
+    let (mut x, mut y) = (start(), start());
+    let (mut a, mut b) = (kernel.noise(), kernel.noise());
+    let mut step = |x: &mut K::State, y: &mut K::State| {
+        kernel.draw_pair(&mut rng, (x, y), (&mut a, &mut b));
+        kernel.apply(x, &a);
+        kernel.apply(y, &b);
+        kernel.position(x) == kernel.position(y)
+    };
+    assert!((0..200_000).any(|_| step(&mut x, &mut y)), "pair {seed} has not met");
+    assert!((0..1000).all(|_| step(&mut x, &mut y)), "pair {seed} has come apart");
+    [x, y]
+}
+
 /// The logarithm of a law, up to a constant.
 pub type LogWeight<'a> = &'a dyn Fn(&[i64]) -> f64;
 

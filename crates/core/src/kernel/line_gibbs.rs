@@ -430,7 +430,7 @@ impl<L: LineLaw> LineGibbs<L> {
 mod tests {
     use super::*;
     use crate::law::{DiscreteGaussian, DoubleGeometric, Gaussian, Laplace, Law};
-    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, step_law, test_stream};
+    use crate::testing::{LogWeight, assert_bounded, assert_harmonized, assert_meets, step_law, test_stream};
     use std::collections::HashMap;
 
     /// A ragged tree: 0 -> 1, 2 (a leaf), 3; 1 -> 4, 5; 3 -> 6, 7.
@@ -664,25 +664,9 @@ mod tests {
             let tree = tiny().with_known((0..8).map(|v| known && v == 0).collect()).unwrap();
             for counts in [None, Some(&counts[..])] {
                 let kernel = LineGibbs::new(&tree, &laws, counts).unwrap();
-                let (mut a, mut b) = (kernel.noise(), kernel.noise());
                 for pair in 0..50 {
-                    let mut rng = test_stream(pair);
-                    let mut start = || kernel.start(Start::default(), &mut rng).unwrap();
-                    let (mut x, mut y) = (start(), start());
-                    let mut left = 200_000;
-                    while x.nodes != y.nodes {
-                        kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
-                        kernel.apply(&mut x, &a);
-                        kernel.apply(&mut y, &b);
-                        left -= 1;
-                        assert!(left > 0, "pair {pair} has not met");
-                    }
-                    for _ in 0..1000 {
-                        kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
-                        kernel.apply(&mut x, &a);
-                        kernel.apply(&mut y, &b);
-                        assert_eq!(x.nodes, y.nodes);
-                    }
+                    let [x, y] = assert_meets(&kernel, pair);
+                    assert_eq!(x.nodes, y.nodes);
                     for v in (0..8).filter(|&v| !tree.is_leaf(v)) {
                         assert_eq!(x.nodes[v], tree.children(v).map(|c| x.nodes[c]).sum::<f64>());
                     }

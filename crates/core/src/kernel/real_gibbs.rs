@@ -360,7 +360,7 @@ mod tests {
     use crate::invariant::Inequalities;
     use crate::law::{Gaussian, Laplace, LineLaw};
     use crate::oracle::{Formula, reals};
-    use crate::testing::{assert_mean, bounded_reals, small_lattices, test_stream};
+    use crate::testing::{assert_mean, assert_meets, bounded_reals, small_lattices, test_stream};
 
     /// Ends of independent chains from over-dispersed starts; every one satisfies everything exactly.
     fn ends<L: RealLaw>(kernel: &RealGibbs<L>, chains: usize, sweeps: u64, seed: u64) -> Vec<Vec<f64>> {
@@ -497,25 +497,9 @@ mod tests {
         });
         for (equations, region) in cases {
             let kernel = RealGibbs::new(&equations, region.as_ref(), Laplace::new(1.3).unwrap()).unwrap();
-            let (mut a, mut b) = (kernel.noise(), kernel.noise());
             for pair in 0..20 {
-                let mut rng = test_stream(pair);
-                let mut start = || kernel.start(Start::default(), &mut rng).unwrap();
-                let (mut x, mut y) = (start(), start());
-                let mut left = 200_000;
-                while x.units != y.units {
-                    kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
-                    kernel.apply(&mut x, &a);
-                    kernel.apply(&mut y, &b);
-                    left -= 1;
-                    assert!(left > 0, "pair {pair} has not met");
-                }
-                for _ in 0..1000 {
-                    kernel.draw_pair(&mut rng, (&x, &y), (&mut a, &mut b));
-                    kernel.apply(&mut x, &a);
-                    kernel.apply(&mut y, &b);
-                    assert_eq!(x.units, y.units);
-                }
+                let [x, y] = assert_meets(&kernel, pair);
+                assert_eq!(x.units, y.units);
                 kernel.check(&x).unwrap();
             }
         }
