@@ -8,4 +8,4 @@ pub use congenial_core::methods::{
     Facts, Family, Given, How, IntegerNoise, Kind, LawKind, Method, MethodKind, NONNEGATIVE_KEY, OnLaw,
     OptionFacts, Place, Projection, RealNoise, TreeNoise, Value, unsupported,
 };
-pub use words::{laws_on, methods_on, served};
+pub use words::{laws_on, methods_on, served, what};

@@ -45,17 +45,18 @@ pub fn served(kind: MethodKind, place: Place) -> String {
     }
 }
 
+/// What a method does on trees or on tables, in words; `None` where it serves neither.
+pub fn what(facts: &Facts, tree: bool) -> Option<&'static str> {
+    if tree { facts.on_trees.map(|on| on.what) } else { facts.on_tables.map(|on| on.what) }
+}
+
 /// Rows of the methods that serve a place: name, what they do, options with defaults.
 pub fn methods_on(place: Place) -> Vec<[String; 3]> {
     let tree = place == Place::Tree;
-    let what = |facts: &Facts| match tree {
-        true => facts.on_trees.map(|on| on.what),
-        false => facts.on_tables.map(|on| on.what),
-    };
     let row = |facts: &Facts| {
         let options = facts.options.iter().filter(|option| tree || option.key != NONNEGATIVE_KEY);
         let options = options.map(|one| option(one)).collect::<Vec<_>>().join(", ");
-        Some([code(facts.name), what(facts)?.to_owned(), options])
+        Some([code(facts.name), what(facts, tree)?.to_owned(), options])
     };
     MethodKind::ALL.iter().chain([&MethodKind::OWN]).filter_map(|kind| row(kind.facts())).collect()
 }

@@ -9,7 +9,7 @@ mod words;
 pub use crate::escape::{field, line, masked, shown};
 pub use rows::{Column, Number, Pivot, distinct, grouped};
 pub use text::{COLUMNS, listing, terminal};
-pub use words::{bytes, counted, duration, finite, number, replicates, thousands, with_error};
+pub use words::{brief, bytes, counted, duration, finite, number, replicates, thousands, with_error};
 
 use crate::figure::Figure;
 
@@ -141,6 +141,16 @@ impl Page {
         let text = text.into();
         if !text.is_empty() {
             self.0.push(Part::Text(text));
+        }
+        self
+    }
+
+    /// The page, none of which a reader wants to see first.
+    pub fn aside(mut self) -> Self {
+        for part in &mut self.0 {
+            if let Part::Heading { main, .. } = part {
+                *main = false;
+            }
         }
         self
     }

@@ -57,11 +57,23 @@ pub fn thousands(n: f64) -> String {
 
 /// `mean ± standard error`, both with the decimals that give the error two digits.
 pub fn with_error(estimate: Estimate) -> String {
+    to_digits(estimate, 1.0)
+}
+
+/// `mean ± standard error`, both with the decimals that give the error one digit, or two if the first is a 1: for tables
+/// that are read before all others.
+pub fn brief(estimate: Estimate) -> String {
+    let place = libm::log10(estimate.standard_error);
+    to_digits(estimate, if place - place.floor() < libm::log10(1.95) { 1.0 } else { 0.0 })
+}
+
+/// `mean ± standard error`, with so many digits of the error behind its first.
+fn to_digits(estimate: Estimate, digits: f64) -> String {
     let Estimate { mean, standard_error } = estimate;
     if standard_error.is_nan() || standard_error <= 0.0 {
         return number(mean);
     }
-    let decimals = (1.0 - libm::log10(standard_error).floor()).clamp(0.0, 12.0) as usize;
+    let decimals = (digits - libm::log10(standard_error).floor()).clamp(0.0, 12.0) as usize;
     format!("{mean:.decimals$} ± {standard_error:.decimals$}")
 }
 
@@ -85,6 +97,19 @@ pub fn finite(x: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_have_their_digits() {
+        let words = |mean, standard_error| {
+            let estimate = Estimate { mean, standard_error };
+            [with_error(estimate), brief(estimate)]
+        };
+        assert_eq!(words(5.1372, 0.0368), ["5.137 ± 0.037", "5.14 ± 0.04"]);
+        assert_eq!(words(4.6489, 0.0123), ["4.649 ± 0.012", "4.649 ± 0.012"]);
+        assert_eq!(words(1234.5, 30.0), ["1234 ± 30", "1234 ± 30"]);
+        assert_eq!(words(0.5, f64::NAN), ["0.500000", "0.500000"]);
+        assert_eq!(words(0.0, 0.0), ["0.000000", "0.000000"]);
+    }
 
     #[test]
     fn numbers_in_words() {

@@ -17,4 +17,4 @@ pub use process::{Process, Started};
 pub use run::Run;
 
 /// Version of the files' layout; readers accept their own.
-pub const SCHEMA_VERSION: u32 = 15;
+pub const SCHEMA_VERSION: u32 = 16;

@@ -150,32 +150,61 @@ fn the_gallery_says_what_chains_add() {
     hold(path, &replaced(&read(path), marks, &(head.to_owned() + &lines)));
 }
 
-/// The table and the figure of the README are those of its first command.
+/// The first table of the README is what its first command prints of the loss 1, in words, too.
 #[test]
 fn the_readme_shows_its_first_command() {
+    let place = Place::new(&[]);
+    let config = fs::canonicalize("examples/town/town.toml").unwrap();
+    let mut command = place.command(&["run", config.to_str().unwrap(), "--out", "out"]);
+    let text = String::from_utf8(command.env("COLUMNS", "120").output().unwrap().stdout).unwrap();
+    let told = text.lines().skip_while(|line| !line.starts_with("town: mean error"));
+    let said: Vec<&str> = told.take_while(|line| !line.is_empty()).collect();
+    let shown = said.iter().map(|line| format!("{line}\n")).collect::<String>()
+        + "\n"
+        + &rows_of(&text, "┌", "│    1 ").concat();
+    hold("README.md", &replaced(&read("README.md"), ("<!-- from town -->\n```text\n", "```"), &shown));
+    assert!(read("README.md").lines().count() <= 150);
+    // Without its tables: what a newcomer reads.
+    let words =
+        read("README.md").split("```").step_by(2).map(|text| text.split_whitespace().count()).sum::<usize>();
+    assert!(words <= 950, "{words} words");
+}
+
+/// The second table and the figure of the README are those of the paper's command.
+#[test]
+fn the_readme_shows_the_papers() {
     let place = Place::new(&[]);
     let config = fs::canonicalize("configs/taxi/quick.toml").unwrap();
     place.prints(&["run", config.to_str().unwrap(), "--out", "out"]);
     let mut command = place.command(&["report", "out", "--full"]);
     let text = String::from_utf8(command.env("COLUMNS", "120").output().unwrap().stdout).unwrap();
-    let budget = |line: &&&str| line.split(['│', '┆']).nth(1).is_some_and(|cell| !cell.trim().is_empty());
     let of = |law: &str| {
         let heading = format!("taxi-quick: normalised L1 error, {law} noise");
-        let own = text.lines().skip_while(|line| *line != heading);
-        let table: Vec<&str> = own.skip_while(|line| !line.starts_with('┌')).collect();
-        let end = table.iter().position(|line| line.starts_with('└')).expect("a frame");
-        let first = table.iter().position(|line| line.starts_with("│       1 ")).expect("epsilon 1");
-        let rows = 1 + table[first + 1..end].iter().take_while(|line| !budget(line)).count();
-        let shown = [&table[..3], &table[first..first + rows], &table[end..=end]].concat();
-        format!("{law} noise\n") + &shown.iter().map(|line| format!("{line}\n")).collect::<String>()
+        let own: Vec<&str> = text.lines().skip_while(|line| *line != heading).collect();
+        format!("{law} noise\n") + &rows_of(&own.join("\n"), "┌", "│       1 ")[0]
     };
     let shown = of("laplace") + &of("double-geometric");
     hold("README.md", &replaced(&read("README.md"), ("<!-- from taxi/quick -->\n```text\n", "```"), &shown));
-    assert!(read("README.md").lines().count() <= 150);
 
     place.prints(&["report", "out", "--format", "svg", "-o", "figures", "--figure-width", "860"]);
     let figure = fs::read_to_string(place.path("figures/taxi-quick-l1-error-laplace.svg")).unwrap();
     hold("docs/figures/taxi.svg", &figure);
+}
+
+/// Of the tables of a text that have a row which begins like this: the header, that row, and those below it for the same budget.
+fn rows_of(text: &str, top: &str, begins: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let budget = |line: &&&str| line.split(['│', '┆']).nth(1).is_some_and(|cell| !cell.trim().is_empty());
+    let tables =
+        lines.iter().enumerate().filter(|(_, line)| line.starts_with(top)).filter_map(|(start, _)| {
+            let end = start + lines[start..].iter().position(|line| line.starts_with('└'))?;
+            let head = start + lines[start..end].iter().position(|line| line.starts_with('╞'))?;
+            let first = start + lines[start..end].iter().position(|line| line.starts_with(begins))?;
+            let rows = 1 + lines[first + 1..end].iter().take_while(|line| !budget(line)).count();
+            let shown = [&lines[start..=head], &lines[first..first + rows], &lines[end..=end]].concat();
+            Some(shown.iter().map(|line| format!("{line}\n")).collect())
+        });
+    tables.collect()
 }
 
 /// What a key may hold, in words.

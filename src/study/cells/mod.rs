@@ -185,7 +185,12 @@ impl CellRow {
     /// The method without its sign, where a column tells what its releases are; one whose chains may not be trusted is
     /// marked.
     pub fn method_bare(&self) -> String {
-        self.title().0.to_owned() + self.converged.mark()
+        self.method_bare_plain() + self.converged.mark()
+    }
+
+    /// The method without its sign and mark.
+    pub fn method_bare_plain(&self) -> String {
+        self.title().0.to_owned()
     }
 
     /// The method without its sign, with what tells it from others.

@@ -37,7 +37,7 @@ impl Releases {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Free => "not consistent",
+            Self::Free => "do not add up",
             Self::Reals => "reals",
             Self::RealsAbove => "reals >= 0",
             Self::Integers => "integers",

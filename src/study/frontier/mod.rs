@@ -4,7 +4,9 @@
 //! the same noise, and on a tree the levels add up. Here budgets are losses (`settle`); the releases and their tables
 //! are those of [`crate::study::release`].
 
+mod answer;
 mod config;
+mod curve;
 mod page;
 mod settle;
 

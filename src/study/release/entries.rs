@@ -11,6 +11,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
+use crate::methods::is_negative;
 use crate::page::{Column, Page, Table, finite, number, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, Records};
@@ -59,7 +60,7 @@ table! {
         q3: f64, "counts";
         /// box plot
         whisker_high: f64, "counts";
-        /// share of draws with a released count below 0
+        /// share of draws with a released count below 0, by more than rounding
         negative: f64;
         /// effective sample size of the bulk of the recorded chains together (Vehtari et al. 2021); null where nothing
         /// varies
@@ -115,7 +116,7 @@ impl Entries {
         for ((sum, &z), &count) in self.sums.iter_mut().zip(draw.errors).zip(&table.counts) {
             sum.moments.push(z);
             sum.absolute += z.abs();
-            sum.negative += u64::from(count as f64 + z < 0.0);
+            sum.negative += u64::from(is_negative(z, count, false));
         }
         if self.draws < (VALUES / d).clamp(DRAWS.0, DRAWS.1) {
             self.kept.extend_from_slice(draw.errors);

@@ -266,7 +266,7 @@ impl Study for Release {
     }
 }
 
-/// What releases pay, and whether their chains may be trusted: pages of some runs. Errors: their tables.
+/// Whether chains of releases may be trusted, and in detail what they pay: pages of some runs. Errors: their tables.
 pub(super) fn trust(runs: &[Named]) -> Result<Page> {
-    Ok(paid::pages(runs)?.and(chains::pages(runs)?))
+    Ok(chains::pages(runs)?.and(paid::pages(runs)?.aside()))
 }

@@ -19,7 +19,7 @@ pub(super) struct BlueDown;
 static FACTS: Facts = Facts {
     name: "bluedown",
     on_trees: on_trees(
-        "imaging by the best linear unbiased estimate of every node from its subtree, then from the root down, integers >= 0",
+        "imaging as `topdown`, from the best linear unbiased estimate of every node by its subtree",
         FOUR,
         FOUR,
     ),

@@ -39,9 +39,9 @@ pub struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Hands on a release of a table: its errors, and whether it satisfies the invariant.
-    pub(super) fn release(&mut self, replicate: u64, errors: &[f64], kept: bool) {
-        self.sink.level(replicate, 1, Sums::of(errors), kept);
+    /// Hands on a release of a table with these counts: its errors, and whether it satisfies the invariant.
+    pub(super) fn release(&mut self, replicate: u64, errors: &[f64], counts: &[i64], kept: bool) {
+        self.sink.level(replicate, 1, Sums::of(errors, counts), kept);
         self.sink.draw(replicate, 1, errors);
         self.sink.counts(replicate, Errors::Reals(errors));
     }

@@ -24,7 +24,7 @@ static FACTS: Facts = Facts {
     name: "exact",
     options: &[&NONNEGATIVE],
     on_trees: on_trees(
-        "conditioning, drawn exactly, no chain; `nonnegative` with integer laws",
+        "conditioning: noise drawn exactly from its law, given that all sums hold; `nonnegative` with integer laws",
         FOUR,
         FOUR_INTEGERS,
     ),

@@ -213,7 +213,7 @@ impl Draws for OwnTable {
             self.releases.release(&seeds, &mut counts).map_err(Error::Own)?;
             for ((replicate, released), widest) in batch.zip(counts.chunks_mut(entries)).zip(widest) {
                 let kept = self.check(released, widest)?;
-                out.release(replicate, released, kept);
+                out.release(replicate, released, &self.counts, kept);
             }
         }
         Ok(())

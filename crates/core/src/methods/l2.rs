@@ -19,7 +19,11 @@ pub(super) struct L2;
 
 static FACTS: Facts = Facts {
     name: "l2",
-    on_trees: on_trees("imaging, weighted least squares, real-valued", FOUR, FOUR),
+    on_trees: on_trees(
+        "imaging: noise on every count, then the nearest real numbers that add up (weighted least squares)",
+        FOUR,
+        FOUR,
+    ),
     on_tables: on_tables("imaging, least squares, real-valued; equations only", PRODUCTS, NONE),
     integers: false,
     is_listed: true,

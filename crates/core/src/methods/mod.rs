@@ -55,7 +55,7 @@ pub use method::{Method, MethodKind};
 pub use options::{Entries, Given, Kind, OptionFacts, OptionValue, SolveFor, Value};
 pub use problem::{On, OnTable, OnTree, Problem, Streams};
 pub use projection::Projection;
-pub use sums::Sums;
+pub use sums::{Sums, is_negative};
 pub use unsupported::unsupported;
 
 impl MethodKind {

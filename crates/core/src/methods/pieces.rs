@@ -132,13 +132,13 @@ impl<'a, L: TreeNoise> InPieces<'a, L> {
             if summed {
                 hierarchy.sum_piece(piece, above, below);
             }
-            (self.check(piece, above, below), Sums::of(below))
+            (self.check(piece, above, below), Sums::of(below, &tree.counts[piece.children.clone()]))
         };
         let last = downwards(pieces, self.crew, &mut errors, below, seen);
         let mut levels = vec![last];
         levels.extend(upwards(pieces, self.crew, &mut errors, seen));
         let root = &errors[..1];
-        levels.push(vec![(self.check_nonnegative(0, root), Sums::of(root))]);
+        levels.push(vec![(self.check_nonnegative(0, root), Sums::of(root, &tree.counts[..1]))]);
         levels.reverse();
         let check = levels.iter().flatten().find_map(|(check, _)| check.clone().err());
         if let Some(error) = check.as_ref().filter(|_| tree.promised) {

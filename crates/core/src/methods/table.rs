@@ -43,13 +43,15 @@ impl Released for f64 {
 pub(super) struct Table {
     pub(super) invariant: Linear,
     pub(super) region: Region,
+    pub(super) counts: Vec<i64>,
     streams: Streams,
 }
 
 impl Table {
     fn new(problem: &Problem, table: OnTable) -> Self {
-        let OnTable { invariant, region, .. } = table;
-        Self { invariant: invariant.clone(), region: region.clone(), streams: problem.streams }
+        let OnTable { invariant, region, counts, .. } = table;
+        let (invariant, region, counts) = (invariant.clone(), region.clone(), counts.to_vec());
+        Self { invariant, region, counts, streams: problem.streams }
     }
 
     pub(super) fn stream(&self, replicate: u64) -> Stream {
@@ -68,7 +70,7 @@ impl Table {
     pub(super) fn release<V: Released>(&self, replicate: u64, noise: &[V], out: &mut Out) -> Result<()> {
         self.check(noise)?;
         let errors: Vec<f64> = noise.iter().map(|&z| z.to_f64()).collect();
-        out.sink.level(replicate, 1, Sums::of(&errors), true);
+        out.sink.level(replicate, 1, Sums::of(&errors, &self.counts), true);
         out.sink.counts(replicate, Errors::Reals(&errors));
         if self.streams.records == 0 {
             out.sink.draw(replicate, 1, &errors);
@@ -206,7 +208,7 @@ pub(super) fn moved(
             let mut rng = table.stream(replicate);
             free(&mut rng, &mut noise);
             let kept = image(table, &mut rng, &mut scratch, &mut noise)?;
-            out.release(replicate, &noise, kept);
+            out.release(replicate, &noise, &table.counts, kept);
         }
         Ok(())
     })

@@ -19,7 +19,11 @@ pub(super) struct TopDown;
 
 static FACTS: Facts = Facts {
     name: "topdown",
-    on_trees: on_trees("imaging from the root down, integers >= 0, exact controlled rounding", FOUR, FOUR),
+    on_trees: on_trees(
+        "imaging: noise on every count, then from the root down the nearest integers >= 0 that add up (exact controlled rounding)",
+        FOUR,
+        FOUR,
+    ),
     rounds: true,
     nonnegative: true,
     is_listed: true,

@@ -18,11 +18,7 @@ pub(super) struct TopDownReal;
 
 static FACTS: Facts = Facts {
     name: "topdown-real",
-    on_trees: on_trees(
-        "imaging from the root down as `topdown`, without its rounding, reals >= 0",
-        FOUR,
-        FOUR,
-    ),
+    on_trees: on_trees("imaging as `topdown`, without its rounding: reals >= 0", FOUR, FOUR),
     integers: false,
     nonnegative: true,
     is_listed: true,

@@ -209,7 +209,8 @@ impl<L: TreeNoise> Tree<L> {
             self.hierarchy.check_known(errors)?;
         }
         for l in 0..self.hierarchy.levels() {
-            let sums = Sums::of(&errors[self.hierarchy.level_nodes(l)]);
+            let nodes = self.hierarchy.level_nodes(l);
+            let sums = Sums::of(&errors[nodes.clone()], &self.counts[nodes]);
             out.sink.level(replicate, l as u32 + 1, sums, check.is_ok());
         }
         out.sink.counts(replicate, V::errors(errors));

@@ -28,6 +28,8 @@ table! {
         l2: f64, "counts";
         /// mean of (released - confidential) over the level
         bias: f64, "counts";
+        /// released counts of the level that are below 0 (reals: by more than rounding)
+        negative: u64, "nodes";
         /// the whole release meets the invariant (integers `==`, reals to rounding), and is >= 0 where promised
         invariant_ok: bool;
     }
@@ -57,15 +59,17 @@ table! {
         l2: Estimate, "counts", error l2_se;
         /// mean of `bias`
         bias: Estimate, "counts", error bias_se;
+        /// mean of `negative`
+        negative: Estimate, "nodes", error negative_se;
     }
 }
 
 impl ErrorRow {
     /// The row of the errors of one level, from 1; `kept`: whether the whole release satisfies the invariant.
     pub(super) fn of(cell: Key, replicate: u64, level: u32, sums: Sums, kept: bool) -> Self {
-        let Sums { nodes, l1, squares, errors } = sums;
-        let bias = errors / nodes as f64;
-        Self { cell, level, replicate, l1, l2: libm::sqrt(squares), bias, invariant_ok: kept }
+        let Sums { nodes, l1, squares, errors, negative } = sums;
+        let (l2, bias, negative) = (libm::sqrt(squares), errors / nodes as f64, negative as u64);
+        Self { cell, level, replicate, l1, l2, bias, negative, invariant_ok: kept }
     }
 }
 
@@ -76,6 +80,7 @@ pub(super) struct Level {
     per_node: Moments,
     l2: Moments,
     bias: Moments,
+    negative: Moments,
 }
 
 impl Level {
@@ -85,6 +90,7 @@ impl Level {
         self.per_node.push(row.l1 / nodes as f64);
         self.l2.push(row.l2);
         self.bias.push(row.bias);
+        self.negative.push(row.negative as f64);
     }
 
     /// How many releases.
@@ -105,6 +111,7 @@ impl Level {
             l1_per_node: self.per_node.estimate(),
             l2: self.l2.estimate(),
             bias: self.bias.estimate(),
+            negative: self.negative.estimate(),
         })
     }
 }
