@@ -26,7 +26,7 @@ pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
 pub use checker::Checker;
 pub use limits::MOST_CELLS;
-pub use model::{Block, Config, DEFAULT_STUDY, QuerySpec, Thresholds};
+pub use model::{Block, Config, DEFAULT_STUDY, Queries, QuerySpec, Thresholds};
 pub(crate) use nearest::one_of;
 pub use overrides::apply;
 pub use part::{CellPart, ConfigPart};

@@ -96,6 +96,22 @@ pub struct QuerySpec {
     pub span: Range<usize>,
 }
 
+/// What is asked of sums over groups of counts.
+#[derive(Debug, Clone)]
+pub struct Queries {
+    /// The sums whose errors are told group by group, and by size of the count.
+    pub queries: Vec<QuerySpec>,
+    /// The smallest count of every size, ascending from 0.
+    pub sizes: Vec<i64>,
+}
+
+impl Queries {
+    /// Sizes where a config names none.
+    pub const SIZES: [i64; 6] = [0, 1, 10, 100, 1_000, 10_000];
+    /// None.
+    pub const NONE: &Self = &Self { queries: Vec::new(), sizes: Vec::new() };
+}
+
 /// The study of a config that does not name one.
 pub const DEFAULT_STUDY: &str = "release";
 

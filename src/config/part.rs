@@ -2,7 +2,7 @@
 //! study that made a part finds it again by its type.
 
 use super::axes::Point;
-use super::model::QuerySpec;
+use super::model::Queries;
 use crate::catalogue::{LawKind, Method, Place};
 use crate::failure::Result;
 use crate::input::{Asked, DataSource, Keep, Subject};
@@ -15,8 +15,8 @@ use toml_edit::DocumentMut;
 /// The part of a config that belongs to its study: the keys that it has at the top of the file.
 pub trait ConfigPart: Any + Debug + Send + Sync {
     /// Queries whose errors are summed up.
-    fn queries(&self) -> &[QuerySpec] {
-        &[]
+    fn queries(&self) -> &Queries {
+        Queries::NONE
     }
     /// Which draws are written out.
     fn keep(&self) -> &Keep {

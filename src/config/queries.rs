@@ -1,7 +1,7 @@
-//! Checks of what is asked of single counts: `keep-draws` and `[report] queries`.
+//! Checks of what is asked of single counts: `keep-draws`, `[report] queries` and `sizes`.
 
 use super::checker::Checker;
-use super::model::QuerySpec;
+use super::model::{Queries, QuerySpec};
 use super::wire::WireKeep;
 use crate::failure::Result;
 use crate::input::{DataSource, Keep, Shape};
@@ -42,8 +42,39 @@ impl Checker<'_> {
         Ok(Keep::Levels(kept))
     }
 
+    /// The queries, and the sizes of counts by which they are told; without queries sizes ask for the leaves or entries. Errors:
+    /// those of both, and sizes where neither queries nor columns name entries.
+    pub(crate) fn asked(
+        &self,
+        queries: Option<&Spanned<Vec<Spanned<Vec<String>>>>>,
+        sizes: Option<&Spanned<Vec<i64>>>,
+        data: &DataSource,
+    ) -> Result<Queries> {
+        let mut asked =
+            Queries { queries: self.queries(queries, &data.count)?, sizes: Queries::SIZES.into() };
+        let Some(sizes) = sizes else { return Ok(asked) };
+        let own = sizes.get_ref();
+        if own.first() != Some(&0) || !own.is_sorted_by(|a, b| a < b) {
+            let label = "want the smallest count of every size, ascending from 0, as [0, 1, 10, 100]";
+            return Err(self.error(format!("report.sizes: got {own:?}"), sizes.span(), label));
+        }
+        asked.sizes.clone_from(own);
+        if asked.queries.is_empty() {
+            let columns = match &data.shape {
+                Shape::Hierarchy { levels } => levels.clone(),
+                Shape::Table { entry: Some(entry), .. } => entry.clone(),
+                Shape::Table { entry: None, .. } => {
+                    let label = "want `entry` in [data], or `queries` in [report]";
+                    return Err(self.error("report.sizes: sizes of which counts?", sizes.span(), label));
+                }
+            };
+            asked.queries.push(QuerySpec { columns, span: sizes.span() });
+        }
+        Ok(asked)
+    }
+
     /// The queries. Errors: none in the list, one without columns, a column twice, the column of the counts, a query twice.
-    pub(crate) fn queries(
+    fn queries(
         &self,
         wire: Option<&Spanned<Vec<Spanned<Vec<String>>>>>,
         count: &str,

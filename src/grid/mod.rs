@@ -153,7 +153,7 @@ pub struct Plan {
 
 /// The columns that a config reads of its data.
 pub fn wanted(config: &Config) -> Wanted<'_> {
-    let queried = config.part.queries().iter().flat_map(|query| &query.columns).map(String::as_str);
+    let queried = config.part.queries().queries.iter().flat_map(|query| &query.columns).map(String::as_str);
     Wanted::by(&config.data).and(queried)
 }
 
@@ -299,7 +299,7 @@ pub fn meet(config: &Config) -> Result<()> {
 
 /// The confidential counts with their structure, and what the config asks of single ones.
 fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Asked>>)> {
-    for QuerySpec { columns, span } in config.part.queries() {
+    for QuerySpec { columns, span } in &config.part.queries().queries {
         if let Some(unknown) = columns.iter().find(|column| !table.columns.contains(column)) {
             let known = table.columns.iter().filter(|column| **column != config.data.count);
             let label = format!("want columns of {}", known.cloned().collect::<Vec<_>>().join(", "));
@@ -310,7 +310,8 @@ fn subject(config: &Config, table: CsvTable) -> Result<(Subject, Option<Arc<Aske
             return Err(config.error(format!("report.queries: got `{unknown}`{data}"), span.clone(), label));
         }
     }
-    let queries: Vec<&[String]> = config.part.queries().iter().map(|query| &query.columns[..]).collect();
+    let queries: Vec<&[String]> =
+        config.part.queries().queries.iter().map(|query| &query.columns[..]).collect();
     let read = read_subject(table, &config.data, &queries, config.part.keep());
     let (subject, asked) = read.map_err(|refusal| match (refusal, &config.data.shape) {
         (Refusal::Invariant(i, message), Shape::Table { invariants, .. }) => {

@@ -4,7 +4,7 @@ use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DA
 use congenial::privacy::{Accountant, ChangeKind, Measure};
 use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::frontier::FrontierRow;
-use congenial::study::release::{EntryRow, ErrorRow, LevelRow};
+use congenial::study::release::{AnswerRow, EntryRow, ErrorRow, LevelRow, SizeRow};
 use libm::{exp, log, tanh};
 use std::collections::HashMap;
 
@@ -221,6 +221,45 @@ fn the_first_answer_is_that_of_the_rows() {
         told.contains("Integers >= 0: `bluedown` has the smallest error at every level and loss."),
         "{told}"
     );
+}
+
+/// Errors by size are means of those of the leaves, in sizes of one's own; bias and relative error stand beside. What are
+/// no sizes is refused.
+#[test]
+fn errors_by_size_are_those_of_the_leaves() {
+    let grid = "paid = [1.0, 4.0]\nlaw = \"double-geometric\"\nmethod = [\"exact\", \"topdown\"]";
+    let with = |sizes: &str| {
+        frontier("moved", &format!("{TREE_DATA}\n[[grid]]\n{grid}\n[report]\nsizes = {sizes}\n"))
+    };
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &with("[0, 4, 50]"))]);
+    run(&place);
+    let answers: Vec<AnswerRow> = place.rows("out");
+    let sizes: Vec<SizeRow> = place.rows("out");
+    assert_eq!((answers.len(), sizes.len()), (4 * 6, 4 * 3));
+    let (next, words) = ([4, 50, i64::MAX], ["0-3", "4-49", "50+"]);
+    for (i, row) in sizes.iter().enumerate() {
+        let within =
+            |answer: &&AnswerRow| answer.cell == row.cell && (row.least..next[i % 3]).contains(&answer.count);
+        let own: Vec<&AnswerRow> = answers.iter().filter(within).collect();
+        let mean = |of: &dyn Fn(&AnswerRow) -> f64| {
+            own.iter().map(|answer| of(answer)).sum::<f64>() / own.len() as f64
+        };
+        assert_eq!((row.size.as_str(), row.groups), (words[i % 3], own.len() as u64));
+        let want = [mean(&|a| a.mae.mean), mean(&|a| a.mean.mean), mean(&|a| a.count as f64)];
+        for (got, want) in [row.mae.mean, row.mean.mean, row.count].into_iter().zip(want) {
+            assert!((got - want).abs() < 1e-12, "{row:?}: {got} {want}");
+        }
+    }
+    let told = place.prints(&["report", "out", "--full"]);
+    for words in ["error by size of the count, 6 counts by group, zone", "Relative error", "Bias"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    place.prints(&["run", "out/config.resolved.toml", "--out", "again"]);
+    assert_eq!(place.rows::<SizeRow>("again").len(), sizes.len());
+    for (sizes, named) in [("[1, 4]", "[1, 4]"), ("[0, 4, 4]", "[0, 4, 4]"), ("[]", "[]")] {
+        place.write("config.toml", &with(sizes));
+        place.refuses(&["run", "config.toml"], &[&format!("report.sizes: got {named}"), "ascending from 0"]);
+    }
 }
 
 /// A cell with the epsilon that was found is a cell like any other: a study of releases draws the same.

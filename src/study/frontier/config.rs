@@ -1,14 +1,15 @@
 //! The config of a study of the frontier: what is its own.
 
-use crate::config::wire::{WirePublished, study};
-use crate::config::{Checker, Config, ConfigPart, Section, one_of};
+use crate::config::wire::study;
+use crate::config::{Checker, Config, ConfigPart, Queries, Section, one_of};
 use crate::failure::Result;
 use crate::input::{Asked, DataSource, Subject};
 use crate::privacy::ChangeKind;
+use crate::study::release::{key_of_queries, resolve_queries};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
-use toml_edit::{DocumentMut, value};
+use toml_edit::{DocumentMut, Item, Table, value};
 
 study! {
     /// A study of the frontier: errors of releases that pay the same.
@@ -22,7 +23,7 @@ study! {
         replicates: Option<Spanned<i64>>,
         /// What the report adds.
         #[serde(default)]
-        report: WirePublished,
+        report: WireReport,
     }
     /// One `[[grid]]` block: the product of its axes.
     FrontierBlock by paid (WirePaid, "crate::config::wire::WirePaid"): "What a release pays for the change, \
@@ -34,12 +35,29 @@ study! {
     }
 }
 
+/// `[report]`
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WireReport {
+    /// CSV file of published figures to print beside ours, relative to the config file.
+    #[schemars(with = "Option<String>")]
+    published: Option<Spanned<String>>,
+    /// Queries, as in a study of releases.
+    #[schemars(with = "Option<Vec<Vec<String>>>")]
+    queries: Option<Spanned<Vec<Spanned<Vec<String>>>>>,
+    /// The smallest count of every size, as in a study of releases.
+    #[schemars(with = "Option<Vec<i64>>")]
+    sizes: Option<Spanned<Vec<i64>>>,
+}
+
 /// The part of a config of the frontier: the change of the confidential table whose loss the budgets are.
 #[derive(Debug, Clone)]
 pub(super) struct FrontierPart {
     pub(super) change: ChangeKind,
     /// Its place in the text.
     pub(super) span: Range<usize>,
+    /// Sums whose errors are summed up group by group.
+    queries: Queries,
 }
 
 impl FrontierPart {
@@ -50,12 +68,22 @@ impl FrontierPart {
 }
 
 impl ConfigPart for FrontierPart {
-    fn key(&self, _: &Subject, _: Option<&Asked>) -> Result<String> {
-        Ok(format!("change={}\n", self.change.name()))
+    fn queries(&self) -> &Queries {
+        &self.queries
+    }
+
+    fn key(&self, _: &Subject, asked: Option<&Asked>) -> Result<String> {
+        Ok(format!("change={}\n{}", self.change.name(), key_of_queries(&self.queries, asked)))
     }
 
     fn resolve(&self, document: &mut DocumentMut, _: &DataSource) {
         document["change"] = value(self.change.name());
+        let mut report = Table::new();
+        resolve_queries(&self.queries, &mut report);
+        if !report.is_empty() {
+            let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
+            all.as_table_mut().expect("a table").extend(report);
+        }
     }
 }
 
@@ -76,12 +104,13 @@ impl Section for FrontierBlock {
     fn config_part(
         top: &FrontierTop,
         checker: &Checker,
-        _: &DataSource,
+        data: &DataSource,
         _: bool,
     ) -> Result<Arc<dyn ConfigPart>> {
         let (name, span) = (top.change.get_ref(), top.change.span());
+        let queries = checker.asked(top.report.queries.as_ref(), top.report.sizes.as_ref(), data)?;
         match ChangeKind::named(name) {
-            Some(change) => Ok(Arc::new(FrontierPart { change, span })),
+            Some(change) => Ok(Arc::new(FrontierPart { change, span, queries })),
             None => {
                 let label = one_of(name, &ChangeKind::ALL.map(ChangeKind::name));
                 Err(checker.error(format!("change: got `{name}`"), span, label))

@@ -7,10 +7,12 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, number, with_error};
 use crate::privacy::{ChangeKind, Measure};
-use crate::study::cells::{self, known};
-use crate::study::release::LevelRow;
+use crate::study::cells::{self, CellRow, known};
+use crate::study::release::{LevelRow, answered, by_size};
 use crate::study::tell::records::{FAILED, Named, Records, Row, Take, fields, identity};
+use crate::table::Key;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Losses at which one of two curves is smaller, as ranges of neighbours: `0.5 to 2, 8`.
 fn ranges(pairs: &[Pair], sign: i8) -> String {
@@ -68,11 +70,14 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             page = page.and(answer::page(run, change, measure, &own)?);
         }
     }
-    page = page.and(by_accountant(run, &all));
+    let own: HashMap<Key, f64> =
+        run.run.all::<FrontierRow>()?.into_iter().map(|row| (row.cell, row.paid)).collect();
+    let paid = |cell: &CellRow| own.get(&cell.cell).copied().unwrap_or(f64::NAN);
+    page = page.and(by_size(run, ("loss", &paid))?).and(by_accountant(run, &all));
     for ((measure, _), curves) in kinds(&all) {
         page = page.and(budgets(run, measure, &curves)).and(better(run, measure, &contests(&curves)));
     }
-    Ok(run.with_failed(page))
+    Ok(run.with_failed(page).and(answered(run)?.aside()))
 }
 
 /// The figures of some curves: integers, and real numbers.

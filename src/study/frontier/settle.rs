@@ -13,7 +13,7 @@ use std::ops::Range;
 ///
 /// Errors: a change that is impossible on the data, or whose loss nothing bounds; a loss that no budget gives.
 pub(super) fn settle(mut plan: Plan) -> Result<Plan> {
-    let FrontierPart { change: kind, span } = FrontierPart::of(&plan.config).clone();
+    let FrontierPart { change: kind, span, .. } = FrontierPart::of(&plan.config).clone();
     let (statements, shape) = (Statements::new(&plan), OnceCell::new());
     if let Some(own) = plan.cells.iter().find(|cell| cell.pays.is_some()) {
         let message = format!("change: `{}` is a mechanism of its own", own.at.method.words());

@@ -101,7 +101,8 @@ impl<K: Kind> Planned for Gridded<K> {
         let config = &self.plan.config;
         let mut copies = Vec::new();
         if let Some(path) = &config.published {
-            let asked = config.part.queries().iter().flat_map(|query| &query.columns).map(String::as_str);
+            let asked =
+                config.part.queries().queries.iter().flat_map(|query| &query.columns).map(String::as_str);
             copies.push(beside::copy(path, &K::default(), &asked.collect::<Vec<_>>())?);
         }
         copies.extend(K::copies(&self.plan)?);

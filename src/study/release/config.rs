@@ -1,7 +1,7 @@
 //! The config of a study of releases: what is its own.
 
 use crate::config::wire::{Axis, WireKeep, study};
-use crate::config::{CellPart, Checker, Config, ConfigPart, Point, QuerySpec, Section};
+use crate::config::{CellPart, Checker, Config, ConfigPart, Point, Queries, QuerySpec, Section};
 use crate::failure::Result;
 use crate::grid::{Cell, absolute};
 use crate::input::{Asked, DataSource, Keep, Shape, Subject};
@@ -56,6 +56,10 @@ pub(super) struct WireReport {
     /// are summed up over the releases.
     #[schemars(with = "Option<Vec<Vec<String>>>")]
     pub(super) queries: Option<Spanned<Vec<Spanned<Vec<String>>>>>,
+    /// The smallest count of every size by which errors are told, ascending from 0; default 0, 1, 10, 100, 1,000, 10,000. Without
+    /// queries: of leaves or entries.
+    #[schemars(with = "Option<Vec<i64>>")]
+    pub(super) sizes: Option<Spanned<Vec<i64>>>,
 }
 
 /// `[certify]`
@@ -89,12 +93,12 @@ pub(super) struct WireBeside {
 }
 
 /// The part of a config of releases.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ReleasePart {
     /// Which draws are written out.
     pub keep_draws: Keep,
     /// Sums whose errors are summed up group by group.
-    pub queries: Vec<QuerySpec>,
+    pub queries: Queries,
     /// A release by somebody else to print beside ours.
     pub beside: Option<Beside>,
     /// What certifies chains.
@@ -126,14 +130,18 @@ pub enum Certify {
 impl ReleasePart {
     /// The part of a config of releases; of another study one that asks for nothing.
     pub(super) fn of(config: &Config) -> &Self {
-        static NOTHING: ReleasePart =
-            ReleasePart { keep_draws: Keep::Nothing, queries: Vec::new(), beside: None, certify: None };
+        static NOTHING: ReleasePart = ReleasePart {
+            keep_draws: Keep::Nothing,
+            queries: Queries { queries: Vec::new(), sizes: Vec::new() },
+            beside: None,
+            certify: None,
+        };
         config.part.as_own().unwrap_or(&NOTHING)
     }
 }
 
 impl ConfigPart for ReleasePart {
-    fn queries(&self) -> &[QuerySpec] {
+    fn queries(&self) -> &Queries {
         &self.queries
     }
 
@@ -146,10 +154,8 @@ impl ConfigPart for ReleasePart {
         if self.keep_draws == Keep::All && matches!(subject, Subject::Table(_)) {
             text += "keep-draws\n";
         }
-        // Nodes and groups are named in the results, and their errors are in the journal.
-        if let Some(asked) = asked {
-            text += &format!("asked={}\n", asked.digest);
-        }
+        // Nodes are named in the results, and their errors are in the journal.
+        text += &key_of_queries(&self.queries, asked);
         match &self.certify {
             None => {}
             Some(Certify::Run(folder)) => {
@@ -170,11 +176,7 @@ impl ConfigPart for ReleasePart {
             (Keep::All | Keep::Levels(_), _) => document["keep-draws"] = value(true),
         }
         let mut report = Table::new();
-        if !self.queries.is_empty() {
-            let columns =
-                |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
-            report["queries"] = value(self.queries.iter().map(columns).collect::<Array>());
-        }
+        resolve_queries(&self.queries, &mut report);
         match &self.certify {
             None => {}
             Some(Certify::Run(folder)) => report["certify"] = value(absolute(folder)),
@@ -207,6 +209,27 @@ impl ConfigPart for ReleasePart {
             Certify::Pairs(_) => None,
         });
         beside.chain(certify).collect()
+    }
+}
+
+/// What queries add to the key of a plan: groups are named in the results, and their errors are in the journal.
+pub(in crate::study) fn key_of_queries(queries: &Queries, asked: Option<&Asked>) -> String {
+    let mut text = asked.map_or(String::new(), |asked| format!("asked={}\n", asked.digest));
+    if !queries.queries.is_empty() && queries.sizes != Queries::SIZES {
+        text += &format!("sizes={:?}\n", queries.sizes);
+    }
+    text
+}
+
+/// Writes queries into `[report]` of a resolved config.
+pub(in crate::study) fn resolve_queries(queries: &Queries, report: &mut Table) {
+    if queries.queries.is_empty() {
+        return;
+    }
+    let columns = |query: &QuerySpec| Value::Array(query.columns.iter().map(String::as_str).collect());
+    report["queries"] = value(queries.queries.iter().map(columns).collect::<Array>());
+    if queries.sizes != Queries::SIZES {
+        report["sizes"] = value(queries.sizes.iter().copied().collect::<Array>());
     }
 }
 
@@ -286,7 +309,7 @@ impl Section for ReleaseBlock {
         });
         Ok(Arc::new(ReleasePart {
             keep_draws: checker.keep(top.keep_draws.as_ref(), data)?,
-            queries: checker.queries(report.queries.as_ref(), &data.count)?,
+            queries: checker.asked(report.queries.as_ref(), report.sizes.as_ref(), data)?,
             beside,
             certify,
         }))

@@ -33,8 +33,10 @@ pub use nodes::{NodeDrawRow, NodeRow};
 pub use rows::{Draw, Draws as KeptDraws, Rows};
 pub use tails::TailRow;
 
+pub(super) use self::answers::{by_size, pages as answered};
 pub use self::config::{Beside, Certify, ReleasePart};
 use self::config::{ReleaseBlock, ReleaseFile, recorded};
+pub(super) use self::config::{key_of_queries, resolve_queries};
 pub(super) use self::draw::with_own;
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};
@@ -205,6 +207,7 @@ impl Study for Release {
             .and(each(errors::pages)?)
             .and(each(components::pages)?)
             .and(each(agreement::pages)?)
+            .and(each(|run| answers::by_size(run, ("epsilon", &|cell| cell.epsilon)))?)
             .and(each(answers::pages)?)
             .and(paid::pages(runs)?)
             .and(each(tails::pages)?)

@@ -1,9 +1,12 @@
 //! Answers to queries: the errors of sums over groups of leaves or entries, by group and by size of the confidential count.
 
 mod page;
+mod sizes;
 mod stated;
 
-pub(super) use page::{pages, records, size_records};
+pub(in crate::study) use page::pages;
+pub(super) use page::{records, size_records};
+pub(in crate::study) use sizes::by_size;
 use stated::{By, Stated};
 
 use super::rows::Draw;
@@ -11,7 +14,7 @@ use crate::diagnostics::{Estimate, Moments, quantile};
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{Answered, Asked};
-use crate::page::finite;
+use crate::page::{finite, thousands};
 use crate::store::{RunFolder, TableFile};
 use crate::table;
 use crate::table::Key;
@@ -111,8 +114,12 @@ table! {
         cell: Key;
         /// the query, in `queries.parquet`
         query: u32;
-        /// 0, 1-9, 10-99, 100-999, 1,000-9,999 or 10,000+
+        /// the sizes of the config: 0, 1-9, 10-99, 100-999, 1,000-9,999 and 10,000+ where it names none
         size: String;
+        /// the smallest count of this size
+        least: i64, "counts";
+        /// mean of the confidential counts of its groups
+        count: f64, "counts";
         /// groups with such a count
         groups: u64;
         /// releases
@@ -134,13 +141,19 @@ table! {
     }
 }
 
-/// Sizes of confidential counts: name and largest count.
-pub(super) const SIZES: [(&str, i64); 6] =
-    [("0", 0), ("1-9", 9), ("10-99", 99), ("100-999", 999), ("1,000-9,999", 9_999), ("10,000+", i64::MAX)];
+/// The place of a confidential count among sizes that begin at these counts.
+pub(super) fn size(sizes: &[i64], count: i64) -> usize {
+    sizes.partition_point(|&least| least <= count).saturating_sub(1)
+}
 
-/// The size of a confidential count.
-pub(super) fn size(count: i64) -> usize {
-    SIZES.partition_point(|&(_, most)| most < count)
+/// A size in words: `0`, `1-9`, `10,000+`.
+fn size_words(sizes: &[i64], place: usize) -> String {
+    let words = |count: i64| thousands(count as f64);
+    match (sizes[place], sizes.get(place + 1)) {
+        (least, None) => words(least) + "+",
+        (least, Some(&next)) if next == least + 1 => words(least),
+        (least, Some(&next)) => format!("{}-{}", words(least), words(next - 1)),
+    }
 }
 
 /// Errors of a cell that are kept for quantiles, of all groups together; replicates at least and at most.
@@ -195,8 +208,11 @@ pub(super) struct Answers<'a> {
     asked: &'a Asked,
     /// By group of all queries: query and size, as a place among the sizes of all queries.
     places: Vec<u32>,
-    /// By query and size: groups.
+    /// The smallest count of every size.
+    own: &'a [i64],
+    /// By query and size: groups, and the sum of their confidential counts.
     members: Vec<u64>,
+    counts: Vec<f64>,
     /// Replicates whose errors are kept.
     most: usize,
     drawn: Option<Drawn>,
@@ -211,6 +227,7 @@ impl<'a> Answers<'a> {
             return Ok(None);
         };
         let (mut queries, mut groups) = (folder.table()?, folder.table()?);
+        let own = &plan.config.part.queries().sizes[..];
         let mut places = Vec::with_capacity(asked.groups());
         for (number, query) in asked.queries.iter().enumerate() {
             let level = match &query.answered {
@@ -218,7 +235,9 @@ impl<'a> Answers<'a> {
                 Answered::Sums(..) => None,
             };
             let (columns, number) = (query.columns.join(", "), number as u32);
-            places.extend(query.counts.iter().map(|&count| number * SIZES.len() as u32 + size(count) as u32));
+            places.extend(
+                query.counts.iter().map(|&count| number * own.len() as u32 + size(own, count) as u32),
+            );
             if plan.pooled {
                 continue;
             }
@@ -241,14 +260,18 @@ impl<'a> Answers<'a> {
                 }
             }
         }
-        let mut members = vec![0; asked.queries.len() * SIZES.len()];
-        places.iter().for_each(|&place| members[place as usize] += 1);
+        let mut members = vec![0; asked.queries.len() * own.len()];
+        let mut counts = vec![0.0; members.len()];
+        for (&place, &count) in places.iter().zip(asked.queries.iter().flat_map(|query| &query.counts)) {
+            members[place as usize] += 1;
+            counts[place as usize] += count as f64;
+        }
         let most = match VALUES / places.len().max(1) {
             fit if fit < REPLICATES.0 => 0,
             fit => fit.min(REPLICATES.1),
         };
         let (answers, sizes) = (folder.table()?, folder.table()?);
-        Ok(Some(Self { plan, asked, places, members, most, drawn: None, answers, sizes }))
+        Ok(Some(Self { plan, asked, places, own, members, counts, most, drawn: None, answers, sizes }))
     }
 
     /// Adds the errors of all groups in one release.
@@ -335,8 +358,10 @@ impl<'a> Answers<'a> {
             let coverage = sums.covered.estimate();
             self.sizes.push(&SizeRow {
                 cell: Key(cell.key),
-                query: (place / SIZES.len()) as u32 + 1,
-                size: SIZES[place % SIZES.len()].0.to_owned(),
+                query: (place / self.own.len()) as u32 + 1,
+                size: size_words(self.own, place % self.own.len()),
+                least: self.own[place % self.own.len()],
+                count: self.counts[place] / members as f64,
                 groups: members,
                 replicates: replicates as u64,
                 mean: sums.error.estimate(),

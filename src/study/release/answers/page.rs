@@ -1,7 +1,7 @@
 //! Answers to queries as pages and records.
 
 use super::super::beside::Theirs;
-use super::{AnswerRow, GroupRow, QueryRow, SIZES, SizeRow, size};
+use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
@@ -11,7 +11,7 @@ use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Groups of a kind (largest, smallest, worst) that are printed.
 const SHOWN: usize = 3;
@@ -47,7 +47,7 @@ impl Shown {
 }
 
 /// The sizes of every query, its largest, smallest and worst groups; then a release by somebody else, by size.
-pub(in super::super) fn pages(run: &Named) -> Result<Page> {
+pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
     let mut shown: HashMap<(Key, u32), Shown> = HashMap::new();
@@ -72,18 +72,25 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
         };
         Ok(queries.iter().map(of).collect())
     };
-    Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &wanted)?))
+    Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &cells)?))
 }
 
 /// Methods in a figure at most.
 const METHODS: usize = 8;
 
+/// The sizes that some group of a query has: the smallest count, and in words.
+fn sizes_of(query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Vec<(i64, String)> {
+    let rows = cells.iter().flat_map(|(_, rows)| rows).filter(|row| row.query == query.query);
+    let sizes: BTreeMap<i64, String> = rows.map(|row| (row.least, row.size.clone())).collect();
+    sizes.into_iter().collect()
+}
+
 /// The bias of a query's answers by size of the count, of the first cells.
 fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Option<Figure> {
-    let sizes: Vec<&str> = SIZES.iter().map(|(words, ..)| *words).collect();
+    let sizes = sizes_of(query, cells);
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let mark = |row: &SizeRow| {
-            let place = sizes.iter().position(|size| *size == row.size)?;
+            let place = sizes.iter().position(|(least, _)| *least == row.least)?;
             let Estimate { mean, standard_error } = row.mean;
             let (mark, half) = (Mark::new(mean, place as f64), 1.96 * standard_error);
             Some(if half > 0.0 { mark.within(mean - half, mean + half) } else { mark })
@@ -110,7 +117,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
         x: Axis { label: "mean error (counts)".into(), scale: Scale::Linear },
         y: Axis {
             label: "confidential count".into(),
-            scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()),
+            scale: Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect()),
         },
         panels: Panel::only(series),
     })
@@ -169,34 +176,43 @@ fn trimmed(name: &str) -> String {
 }
 
 /// Their errors and ours on the same groups, by size of the confidential count.
-fn beside(run: &Named, queries: &[QueryRow], cells: &[Key]) -> Result<Page> {
+fn beside(run: &Named, queries: &[QueryRow], all: &[(&CellRow, Vec<SizeRow>)]) -> Result<Page> {
     let (Some(theirs), false) = (Theirs::of(&run.run)?, queries.is_empty()) else {
         return Ok(Page::default());
     };
-    // By query: their errors; by query and cell: our mean errors.
-    let mut of_theirs: HashMap<u32, [Moments; 6]> = HashMap::new();
-    let mut ours: HashMap<(u32, Key), [Moments; 6]> = HashMap::new();
+    let cells: Vec<Key> = all.iter().take(PAGES).map(|(cell, _)| cell.cell).collect();
+    let sizes: HashMap<u32, Vec<(i64, String)>> =
+        queries.iter().map(|query| (query.query, sizes_of(query, all))).collect();
+    let least: HashMap<u32, Vec<i64>> = sizes
+        .iter()
+        .map(|(query, sizes)| (*query, sizes.iter().map(|(least, _)| *least).collect()))
+        .collect();
+    // By query: their errors; by query and cell: our mean errors; both by size.
+    let mut of_theirs: HashMap<u32, Vec<Moments>> = HashMap::new();
+    let mut ours: HashMap<(u32, Key), Vec<Moments>> = HashMap::new();
     run.run.while_true(|row: AnswerRow| {
         if !cells.contains(&row.cell) {
             return Ok(false);
         }
         if let Some(other) = theirs.get(&row.name) {
-            let place = size(row.count);
+            let Some(least) = least.get(&row.query) else { return Ok(true) };
+            let (place, none) = (size(least, row.count), || vec![Moments::default(); least.len()]);
             if row.cell == cells[0] {
-                of_theirs.entry(row.query).or_default()[place].push(other.error() as f64);
+                of_theirs.entry(row.query).or_insert_with(none)[place].push(other.error() as f64);
             }
-            ours.entry((row.query, row.cell)).or_default()[place].push(row.mean.mean);
+            ours.entry((row.query, row.cell)).or_insert_with(none)[place].push(row.mean.mean);
         }
         Ok(true)
     })?;
     let mut page = Page::default();
     for query in queries {
         let Some(errors) = of_theirs.get(&query.query) else { continue };
-        let sizes: Vec<usize> = (0..SIZES.len()).filter(|&place| errors[place].count() > 0).collect();
+        let words = &sizes[&query.query];
+        let sizes: Vec<usize> = (0..words.len()).filter(|&place| errors[place].count() > 0).collect();
         let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
         header.extend(sizes.iter().map(|&place| {
             let groups = errors[place].count();
-            format!("{}\n({groups} groups)", SIZES[place].0)
+            format!("{}\n({groups} groups)", words[place].1)
         }));
         let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
         body[0].extend(sizes.iter().map(|&place| with_error(errors[place].estimate())));
