@@ -377,6 +377,30 @@ fn chains_of_real_noise_meet_where_a_coupling_is_known() {
     }
 }
 
+/// No coupling of `mis` is known for real noise, but its chains alone are compared with exact draws, with and without
+/// inequalities: at first they are far from them, in the end no farther than as many exact draws.
+#[test]
+fn real_chains_without_a_coupling_are_compared_alone() {
+    let place = Place::new(&[("t.csv", "row,column,count\na,x,3\na,y,4\nb,x,5\nb,y,0\nc,x,2\nc,y,1\n")]);
+    let config = |kind: &str| {
+        let head = "name = \"alone\"\nstudy = \"meeting\"\nseed = 1\nreplicates = 2\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n";
+        let noise = "[[grid]]\nepsilon = 0.5\nlaw = [\"laplace\", \"gaussian\"]\ndelta = 1e-6\nmethod = \"mis\"\n";
+        let compared = "marginal-chains = 400\nmarginal-steps = 3000\n";
+        place.write("c.toml", &format!("{head}{kind}{noise}{compared}"));
+    };
+    let margins = "[[invariant]]\nkind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"\n";
+    let is_far = |row: &MarginalRow| row.tv > row.floor + 6.0 * row.floor_sd;
+    for kind in [margins.to_owned(), format!("{margins}[[invariant]]\nkind = \"nonnegative\"\n")] {
+        config(&kind);
+        place.prints(&["run", "c.toml", "--out", "out"]);
+        let rows = place.rows::<MarginalRow>("out");
+        assert!(rows.iter().any(|row| row.t == 1 && is_far(row)), "{rows:?}");
+        assert_eq!(rows.iter().filter(|row| row.t == 3000).count(), 2);
+        assert!(!rows.iter().any(|row| row.t == 3000 && is_far(row)), "{rows:?}");
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
 /// Their starts are moved; those of proposals by themselves are not.
 #[test]
 fn line_chains_under_inequalities_are_not_harmonized() {
