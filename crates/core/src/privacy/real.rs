@@ -5,7 +5,8 @@
 //! continuous there, so that both terms are attained ([`super::WorstPair`] has the same for integers). Hence
 //! `gamma = max ln(c(x')/c(x))/L` over all pairs of tables of counts. docs/explanation/loss.md has what follows, with the proofs:
 //!
-//! 1. **ln c is concave** (Prékopa: W and the indicator of S are log-concave), and on a tree it is **submodular in the leaves** where no upper
+//! 1. **ln c is concave** (Prékopa: W and the indicator of S are log-concave), and on a tree it is **submodular in the leaves** where
+//!    no upper
 //!    bound ties them: the gain by one record more in a leaf is the largest where all leaves are 0.
 //! 2. **One record added on a tree without a known root** pays most at the all-zero corner, where `ln c(e_j)/c(0)` is
 //!    `R_j + ln E exp(-2 Σ_v r_v (1 - S_v)_+)`: v runs over the path from leaf j to the root, R over the sums of the rates on such
@@ -44,7 +45,8 @@ impl RealGamma {
         Self { all: Gamma::Bounded(1.0), added: Gamma::Bounded(1.0), moved: Gamma::Bounded(1.0) };
 }
 
-/// A bound on `ln(c(x')/c(x)) / loss` for real Laplace noise and two tables that differ by a step of this loss, in which only entries with at
+/// A bound on `ln(c(x')/c(x)) / loss` for real Laplace noise and two tables that differ by a step of this loss, in which only entries
+/// with at
 /// least the rate `own` gain, and only bounds of single entries from below: `ln(1 + l (e^(l-2r) - 1)/(l - 2r)) / l`, and at most 1.
 ///
 /// # Examples
@@ -75,7 +77,8 @@ fn single(rate: f64, width: Option<u64>) -> f64 {
     libm::log1p(more)
 }
 
-/// `ln P(T > 1)` of a process that goes through phases, leaves each with its rate, and is killed at a rate by phase; it stays in the last
+/// `ln P(T > 1)` of a process that goes through phases, leaves each with its rate, and is killed at a rate by phase; it stays in the
+/// last
 /// phase. `kills` has one more entry than `rates`.
 ///
 /// Uniformised: with q the largest rate of change, `exp(G) = Σ_k e^-q q^k/k! (1 + G/q)^k`, whose terms are all positive.
@@ -114,11 +117,14 @@ fn leaves_below(tree: &Hierarchy, v: usize) -> Vec<usize> {
     tree.open_children(v).flat_map(|c| leaves_below(tree, c)).collect()
 }
 
-/// `ln c(e_j)/c(0)` for a record more in leaf j, where no count is known on its way to the root: the most over all tables of counts >= 0.
+/// `ln c(e_j)/c(0)` for a record more in leaf j, where no count is known on its way to the root: the most over all tables of counts >=
+/// 0.
 ///
 /// At `x = 0` all nodes are >= 0, so that `c(0) = Π_i 1/R_i`, and under the law behind it leaf i is exponential with the rate R_i. With
-/// `|y - 1| = y - 1 + 2 (1 - y)_+` on the path, `c(e_j)/c(0) = e^(R_j) E exp(-2 Σ_v r_v (1 - S_v)_+)`. Let the leaves come one after the
-/// other, j first, then those below its parent, and so on: `(1 - S_v)_+` is the time before 1 in which all of v have come. So the mean is
+/// `|y - 1| = y - 1 + 2 (1 - y)_+` on the path, `c(e_j)/c(0) = e^(R_j) E exp(-2 Σ_v r_v (1 - S_v)_+)`. Let the leaves come one after
+/// the
+/// other, j first, then those below its parent, and so on: `(1 - S_v)_+` is the time before 1 in which all of v have come. So the mean
+/// is
 /// the probability to live until 1 where these nodes kill with the rate `2 r_v` each. `None`: the root or a node of the path is known.
 fn added(costs: &TreeCosts, tree: &Hierarchy, rates: &[f64], leaf: usize) -> Option<f64> {
     let path_rate = |leaf: usize| costs.cost(TreeChange::Added(leaf as u32));
@@ -166,8 +172,10 @@ impl Most {
 
 /// gamma of real Laplace noise on all nodes of a tree that are not known, leaves >= 0. `rates`: 1/lambda by level.
 ///
-/// Every two tables differ by records that are added, or taken away, and such that move, none of which turns back what another does, so that
-/// losses add up: gamma over all pairs is that of the worst of them. A record that is added is computed ([`added`]). One that moves gains
+/// Every two tables differ by records that are added, or taken away, and such that move, none of which turns back what another does,
+/// so that
+/// losses add up: gamma over all pairs is that of the worst of them. A record that is added is computed ([`added`]). One that moves
+/// gains
 /// no more than one that is added where it goes, and pays at most [`real_step_bound`].
 ///
 /// Errors: not one rate for each level.
@@ -208,9 +216,11 @@ pub fn real_tree_gamma(tree: &Hierarchy, rates: &[f64]) -> Result<RealGamma> {
 
 /// `ln c` of a known total of counts >= 0 with Laplace noise, but for a constant.
 ///
-/// Of the noise `z >= -x` with sum 0 let s entries be negative, their sizes `a_i` in `[0, x_i]` with the sum m, the other `n - s` with the
+/// Of the noise `z >= -x` with sum 0 let s entries be negative, their sizes `a_i` in `[0, x_i]` with the sum m, the other `n - s` with
+/// the
 /// same sum: `c(x) = Σ_s ∫ V_s(m) m^(n-s-1)/(n-s-1)! e^(-2rm) dm`, `V_s` the sum, over all sets of s entries, of the density of
-/// `Σ a_i` at m, a spline with breakpoints at the sums of subsets of x. These are integers: on every interval between two the splines are
+/// `Σ a_i` at m, a spline with breakpoints at the sums of subsets of x. These are integers: on every interval between two the splines
+/// are
 /// polynomials, in Bernstein's basis, where sums, integrals and products of polynomials >= 0 have coefficients >= 0: nothing cancels.
 #[derive(Debug)]
 struct LogMass {
@@ -259,7 +269,8 @@ fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
     all
 }
 
-/// `∫_0^1 B_j(t) e^(-at) dt` of Bernstein's polynomial of a degree: `e^-a M(d + 1 - j, d + 2, a)/(d + 1)`, Kummer's series of positive terms.
+/// `∫_0^1 B_j(t) e^(-at) dt` of Bernstein's polynomial of a degree: `e^-a M(d + 1 - j, d + 2, a)/(d + 1)`, Kummer's series of positive
+/// terms.
 fn against_exponential(degree: usize, j: usize, a: f64) -> f64 {
     let (mut term, mut sum, mut k) = (libm::exp(-a), 0.0, 0.0);
     let (upper, lower) = ((degree + 1 - j) as f64, (degree + 2) as f64);
@@ -410,8 +421,10 @@ mod tests {
         half * RULE.into_iter().map(both).sum::<f64>()
     }
 
-    /// `∫ e^(-Σ_v r_v |y_v - x_v|)` over all y >= 0, entry by entry, each sum `v` a set of entries with its rate and its value at x: with
-    /// all kinks, which lie where some entries sum to an integer, between the pieces. `total`: the sum of all entries, if that is known.
+    /// `∫ e^(-Σ_v r_v |y_v - x_v|)` over all y >= 0, entry by entry, each sum `v` a set of entries with its rate and its value at x:
+    /// with
+    /// all kinks, which lie where some entries sum to an integer, between the pieces. `total`: the sum of all entries, if that is
+    /// known.
     fn mass(entries: usize, sums: &[(Vec<usize>, f64, f64)], total: Option<f64>, reach: f64) -> f64 {
         fn inner(
             sums: &[(Vec<usize>, f64, f64)],
@@ -468,7 +481,20 @@ mod tests {
             .collect()
     }
 
-    /// On trees with two and three leaves, by quadrature over all tables with counts up to 2: no pair pays more than is stated; one record more
+    /// The leaves below a node, by their places among all leaves.
+    fn positions_below(tree: &Hierarchy, v: usize) -> Vec<usize> {
+        let is_below = |mut node: usize| {
+            while node > v {
+                node = tree.parent(node);
+            }
+            node == v
+        };
+        let leaves = tree.leaves();
+        (0..leaves.len()).filter(|&i| is_below(leaves[i] as usize)).collect()
+    }
+
+    /// On trees with two and three leaves, by quadrature over all tables with counts up to 2: no pair pays more than is stated; one
+    /// record more
     /// pays what is computed at the all-zero corner, and nowhere more.
     #[test]
     fn records_on_trees_pay_what_quadrature_says() {
@@ -480,15 +506,7 @@ mod tests {
         for (parents, rates) in cases {
             let tree = Hierarchy::from_parents(parents).unwrap();
             let leaves: Vec<usize> = tree.leaves().iter().map(|&leaf| leaf as usize).collect();
-            let below = |v: usize| -> Vec<usize> {
-                let is_below = |mut leaf: usize| {
-                    while leaf > v {
-                        leaf = tree.parent(leaf);
-                    }
-                    leaf == v
-                };
-                (0..leaves.len()).filter(|&i| is_below(leaves[i])).collect()
-            };
+            let below = |v: usize| positions_below(&tree, v);
             let log_mass = |x: &[u64]| {
                 let sum = |v: usize| {
                     let at: u64 = below(v).iter().map(|&i| x[i]).sum();
@@ -635,7 +653,8 @@ mod tests {
         }
     }
 
-    /// Star of n leaves: one record more gains what the closed form says, `ln(2 - e^-R)` where the root has no rate to speak of; and many
+    /// Star of n leaves: one record more gains what the closed form says, `ln(2 - e^-R)` where the root has no rate to speak of; and
+    /// many
     /// leaves come near to the bound by steps.
     #[test]
     fn corners_of_stars_are_as_by_hand() {

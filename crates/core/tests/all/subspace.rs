@@ -1,4 +1,5 @@
-//! What "Integer subspace differential privacy" says of its own definition (Definition 2, Propositions 6 and 7), and Proposition 2.7 (2) of
+//! What "Integer subspace differential privacy" says of its own definition (Definition 2, Propositions 6 and 7), and Proposition 2.7
+//! (2) of
 //! "Two views": by enumeration, and by the closed form of normal noise.
 #![allow(clippy::disallowed_methods)] // An oracle need not agree to the last bit.
 
@@ -50,7 +51,8 @@ fn least_delta(laws: &Laws, epsilon: f64, sums: Sums, euclidean: bool) -> f64 {
     most
 }
 
-/// A mechanism that keeps the sums: with a small probability it tells the table, else it draws a table of the same sums by a random weight
+/// A mechanism that keeps the sums: with a small probability it tells the table, else it draws a table of the same sums by a random
+/// weight
 /// times `e^(-rate d)`.
 fn mechanism(rate: f64, sums: Sums, euclidean: bool, rng: &mut Stream) -> Laws {
     let all = tables();
@@ -87,7 +89,8 @@ fn streams(seed: u64) -> Stream {
 }
 
 /// Definition 2 without its factor, delta at every distance, does not follow from (epsilon, delta) between tables one step apart: noise
-/// that only adds, with `P(z) ∝ e^(-epsilon z)`, leaves the outputs below x' to x alone, `1 - e^(-epsilon d)` at the distance d. With its factor it does.
+/// that only adds, with `P(z) ∝ e^(-epsilon z)`, leaves the outputs below x' to x alone, `1 - e^(-epsilon d)` at the distance d. With
+/// its factor it does.
 #[test]
 fn definition_2_needs_its_factor() {
     for epsilon in [0.1f64, 1.0, 3.0] {
@@ -110,7 +113,8 @@ fn definition_2_needs_its_factor() {
     }
 }
 
-/// Proposition 6: of 200 pairs of random mechanisms, with different invariants and both norms, none composes to more than the sums of both, on
+/// Proposition 6: of 200 pairs of random mechanisms, with different invariants and both norms, none composes to more than the sums of
+/// both, on
 /// the tables that agree in both invariants.
 #[test]
 fn proposition_6_holds_on_tables_of_counts() {
@@ -134,7 +138,8 @@ fn proposition_6_holds_on_tables_of_counts() {
     assert!(closest > 0.2, "all far from the bound: {closest}");
 }
 
-/// Its proof adds the two terms with delta, and needs that the factor grows with epsilon: so at distances of at least 1, which tables of counts
+/// Its proof adds the two terms with delta, and needs that the factor grows with epsilon: so at distances of at least 1, which tables
+/// of counts
 /// have. A mechanism that tells half steps with probability p composes with one that tells nothing to more than is claimed.
 #[test]
 fn proposition_6_needs_distances_of_one() {
@@ -179,16 +184,20 @@ fn proposition_7_holds_for_random_maps() {
     }
 }
 
-/// Proposition 2.7 (2) of "Two views": normal noise with `sigma = (1 + sqrt(1 + ln(1/delta)))/epsilon` for a change of length 1 is said to be
-/// (epsilon, delta)-private (its text has delta for sigma). By the closed form of the smallest delta, `Φ(1/(2 sigma) - epsilon sigma) - e^epsilon Φ(-1/(2
-/// sigma) - epsilon sigma)` (Balle, Wang 2018), and by quadrature of the two densities: it holds where epsilon <= 1 and delta >= 1e-10, and not in general.
+/// Proposition 2.7 (2) of "Two views": normal noise with `sigma = (1 + sqrt(1 + ln(1/delta)))/epsilon` for a change of length 1 is
+/// said to be
+/// (epsilon, delta)-private (its text has delta for sigma). By the closed form of the smallest delta, `Φ(1/(2 sigma) - epsilon sigma)
+/// - e^epsilon Φ(-1/(2
+/// sigma) - epsilon sigma)` (Balle, Wang 2018), and by quadrature of the two densities: it holds where epsilon <= 1 and delta >=
+/// 1e-10, and not in general.
 #[test]
 fn proposition_2_7_of_two_views_holds_for_small_epsilon_alone() {
     let paid = |epsilon: f64, delta: f64| {
         let sigma = (1.0 + (1.0 - delta.ln()).sqrt()) / epsilon;
         let (half, loss) = (0.5 / sigma, epsilon * sigma);
         let closed = normal_cdf(half - loss) - epsilon.exp() * normal_cdf(-half - loss);
-        // Simpson's rule on what the first density has beyond e^epsilon times the second: from epsilon sigma² + 1/2 on, over twelve sigma.
+        // Simpson's rule on what the first density has beyond e^epsilon times the second: from epsilon sigma² + 1/2 on, over twelve
+        // sigma.
         let from = epsilon * sigma * sigma + 0.5;
         let density = |y: f64, mean: f64| (-0.5 * ((y - mean) / sigma).powi(2)).exp();
         let beyond = |y: f64| -density(y, 0.0) * epsilon.exp() + density(y, 1.0);
