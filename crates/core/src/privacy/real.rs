@@ -174,7 +174,7 @@ impl Most {
 ///
 /// Every two tables differ by records that are added, or taken away, and such that move, none of which turns back what another does,
 /// so that
-/// losses add up: gamma over all pairs is that of the worst of them. A record that is added is computed ([`added`]). One that moves
+/// losses add up: gamma over all pairs is that of the worst of them. A record that is added is computed (`added`). One that moves
 /// gains
 /// no more than one that is added where it goes, and pays at most [`real_step_bound`].
 ///
