@@ -2,7 +2,8 @@
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::{MARGINS, Place, TABLE, TABLE_DATA, large_table};
-use congenial::study::cells::CellRow;
+use congenial::privacy::ChangeKind;
+use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, PairRow, TimesRow};
 use congenial::study::release::{EntryRow, ErrorRow};
 use congenial::table::{Data, Reader};
@@ -375,6 +376,77 @@ fn chains_of_real_noise_meet_where_a_coupling_is_known() {
         config(data, invariant, grid);
         place.refuses(&["run", "c.toml", "--out", "out"], &["cannot serve this grid", wanted]);
     }
+}
+
+/// No coupling of `mis` is known for real noise, but its chains alone are compared with exact draws, with and without
+/// inequalities: at first they are far from them, in the end no farther than as many exact draws.
+#[test]
+fn real_chains_without_a_coupling_are_compared_alone() {
+    let place = Place::new(&[("t.csv", "row,column,count\na,x,3\na,y,4\nb,x,5\nb,y,0\nc,x,2\nc,y,1\n")]);
+    let config = |kind: &str| {
+        let head = "name = \"alone\"\nstudy = \"meeting\"\nseed = 1\nreplicates = 2\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n";
+        let noise =
+            "[[grid]]\nepsilon = 0.5\nlaw = [\"laplace\", \"gaussian\"]\ndelta = 1e-6\nmethod = \"mis\"\n";
+        let compared = "marginal-chains = 400\nmarginal-steps = 3000\n";
+        place.write("c.toml", &format!("{head}{kind}{noise}{compared}"));
+    };
+    let margins = "[[invariant]]\nkind = \"margins\"\nrows = \"row\"\ncolumns = \"column\"\n";
+    let is_far = |row: &MarginalRow| row.tv > row.floor + 6.0 * row.floor_sd;
+    for kind in [margins.to_owned(), format!("{margins}[[invariant]]\nkind = \"nonnegative\"\n")] {
+        config(&kind);
+        place.prints(&["run", "c.toml", "--out", "out"]);
+        let rows = place.rows::<MarginalRow>("out");
+        assert!(rows.iter().any(|row| row.t == 1 && is_far(row)), "{rows:?}");
+        assert_eq!(rows.iter().filter(|row| row.t == 3000).count(), 2);
+        assert!(!rows.iter().any(|row| row.t == 3000 && is_far(row)), "{rows:?}");
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
+/// What real Laplace noise pays for counts >= 0: single entries and a small total are computed, of a large total and of more than 12 entries
+/// a bound is said.
+#[test]
+fn real_noise_on_counts_says_what_it_pays() {
+    let place = Place::new(&[]);
+    let paid = |counts: &[u64], total: bool| {
+        let rows: String = (0..).zip(counts).map(|(i, count)| format!("e{i},{count}\n")).collect();
+        place.write("t.csv", &format!("entry,count\n{rows}"));
+        let total = if total { "[[invariant]]\nkind = \"total\"\n" } else { "" };
+        let config = format!(
+            "name = \"paid\"\nseed = 1\nreplicates = 2\n[data]\ntable = \"t.csv\"\ncount = \"count\"\n{total}\
+             [[invariant]]\nkind = \"nonnegative\"\n[[grid]]\nepsilon = 0.5\nlaw = \"laplace\"\nmethod = \"line-gibbs\"\n"
+        );
+        place.write("c.toml", &config);
+        place.prints(&["run", "c.toml", "--out", "out"]);
+        let cell = place.rows::<CellRow>("out").remove(0);
+        let statements = place.rows::<StatementRow>("out");
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+        let of = |kind: ChangeKind| {
+            let row = statements.iter().find(|row| row.change == kind).unwrap();
+            (row.gamma, row.gamma_known.clone())
+        };
+        ((cell.gamma, cell.gamma_known), of(ChangeKind::Added), of(ChangeKind::Moved))
+    };
+    let is = |(gamma, known): &(Option<f64>, String), wanted: f64, how: &str| {
+        let gamma = gamma.unwrap();
+        assert!((gamma - wanted).abs() < 1e-9 && known == how, "{gamma} {known}, want {wanted} {how}");
+    };
+    // ln(2 - e^-r)/r at r = 0.5.
+    let single = libm::log(2.0 - libm::exp(-0.5)) / 0.5;
+    let (all, added, moved) = paid(&[3, 0, 7], false);
+    is(&all, single, "computed");
+    is(&added, single, "computed");
+    assert_eq!(moved.1, "bounded");
+    // Two entries with a total of 2: c is as 2 - e^-x - e^-(2 - x), with 2 r = 1, and 0 and 1 are one record apart.
+    let (none, one) = (1.0 - libm::exp(-2.0), 2.0 - 2.0 * libm::exp(-1.0));
+    let (all, _, moved) = paid(&[1, 1], true);
+    is(&all, libm::log(one / none), "computed");
+    is(&moved, libm::log(one / none), "computed");
+    // ln(1 + 2r)/(2r).
+    let (all, _, moved) = paid(&[400, 3, 0], true);
+    is(&all, libm::log(2.0), "bounded");
+    is(&moved, libm::log(2.0), "bounded");
+    is(&paid(&[1; 13], true).0, 1.0, "bounded");
 }
 
 /// Their starts are moved; those of proposals by themselves are not.

@@ -6,8 +6,8 @@ use crate::input::{HierarchyTable, InvariantTable, Subject};
 use crate::invariant::Bounded;
 use crate::law::DoubleGeometric;
 use crate::privacy::{
-    Accountant, Conditioning, Gamma, Search, TreeCosts, WorstChange, gamma_bound, longest_step, rho_ratio,
-    tables,
+    Accountant, Conditioning, Gamma, RealGamma, Search, TreeCosts, WorstChange, gamma_bound, longest_step,
+    real_table_gamma, real_tree_gamma, rho_ratio, tables,
 };
 
 /// Tables of an invariant that are searched in full for the gamma of every row.
@@ -39,6 +39,7 @@ pub(in crate::study) fn gamma(cell: &Cell, subject: &Subject) -> (Gamma, Option<
         (Subject::Table(table), Reason::Pairs) => {
             (searched(cell, table).unwrap_or_else(|| Gamma::Bounded(bound(cell, table))), None)
         }
+        (_, Reason::Real) => (real(cell, subject, Some(SEARCHED)).all, None),
         (_, reason) => (bounded(reason, cell, subject, || None), None),
     }
 }
@@ -76,6 +77,8 @@ enum Reason {
     /// Double geometric noise on a table: the worst pair of all tables where they are few, else [`gamma_bound`] under
     /// bounds of entries, and 1 under other inequalities.
     Pairs,
+    /// Laplace noise of reals: computed or bounded where entries or leaves are few ([`RealGamma`]), and at most 1.
+    Real,
     /// Theorem 2.1 of Gong and Meng: at most 1, for every law whose loss between two tables bounds the log ratio of any
     /// set's probabilities.
     Pure,
@@ -92,7 +95,8 @@ impl Reason {
     fn of(subject: &Subject, law: LawKind) -> Self {
         match (subject, law.family()) {
             (_, Family::Gaussian) => Self::Normal,
-            (_, Family::Laplace) | (Subject::Table(_), Family::Euclidean) => Self::Pure,
+            (_, Family::Laplace) => Self::Real,
+            (Subject::Table(_), Family::Euclidean) => Self::Pure,
             (Subject::Hierarchy(_), Family::DoubleGeometric) => Self::Paths,
             (Subject::Table(_), Family::DoubleGeometric) => Self::Pairs,
             (Subject::Table(_), Family::DiscreteGaussian) => Self::Renyi,
@@ -111,6 +115,7 @@ fn bounded(reason: Reason, cell: &Cell, subject: &Subject, longest: impl FnOnce(
             let rate = 1.0 / cell.calibration.scales[0];
             Gamma::Bounded(longest().map_or(1.0, |longest| gamma_bound(rate, longest)))
         }
+        (Reason::Real, _) => real(cell, subject, None).all,
         (Reason::Pure, _) => Gamma::Bounded(1.0),
         (Reason::Renyi | Reason::Open | Reason::NoLaw, _) | (Reason::Paths, Subject::Table(_)) => {
             Gamma::Unknown
@@ -160,6 +165,25 @@ fn concentrated(cell: &Cell, ratio: f64) -> f64 {
         false => Accountant::Zcdp.epsilon(rho, delta),
     };
     (Accountant::Zcdp.epsilon(ratio * rho, delta) / stated - 1.0).max(0.0)
+}
+
+/// gamma of Laplace noise of reals, by kind of change. `limit`: of the tables of a total that are searched; `None`: none is.
+pub(super) fn real(cell: &Cell, subject: &Subject, limit: Option<usize>) -> RealGamma {
+    match subject {
+        Subject::Hierarchy(table) => {
+            real_tree_gamma(&table.hierarchy, &rates(cell)).unwrap_or(RealGamma::UNKNOWN)
+        }
+        Subject::Table(table) => {
+            let parts = table.region.components(&table.invariant);
+            real_table_gamma(&parts, 1.0 / cell.calibration.scales[0], limit)
+        }
+    }
+}
+
+/// Laplace noise of reals by kind of change, as far as gamma over all changes was found: computed, or bounded.
+pub(super) fn real_by_kind(cell: &Cell, subject: &Subject, all: Gamma) -> RealGamma {
+    let limit = matches!(all, Gamma::Computed(_)).then_some(SEARCHED);
+    RealGamma { all, ..real(cell, subject, limit) }
 }
 
 /// The bound over all parts.

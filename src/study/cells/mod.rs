@@ -141,8 +141,11 @@ table! {
         /// normal on the reals; `computed`: over all pairs of tables of the invariant, of double geometric noise (up to
         /// 200 tables in each component) the worst pair, of discrete Gaussian laws (up to 128) an upper bound by
         /// `congenial::privacy::rho_ratio`: it multiplies rho by at least 1, and by at most 1e-4 more, relatively, than
-        /// the worst pair or 1; `bounded`: at most this, by `congenial::privacy::gamma_bound`, on hierarchies with
-        /// double geometric noise by `congenial::privacy::tree_gamma_bound` for changes of one record, or 1;
+        /// the worst pair or 1, of real Laplace noise what `congenial::privacy::RealGamma` says of trees of at most 12
+        /// leaves and parts of tables of at most 12 entries; `bounded`: at most this, by
+        /// `congenial::privacy::gamma_bound`, on hierarchies with double geometric noise by
+        /// `congenial::privacy::tree_gamma_bound` for changes of one record, with real Laplace noise on few entries by
+        /// `congenial::privacy::real_step_bound`, or 1;
         /// `declared`: 0, a mechanism of one's own says what it pays; `unknown`: discrete Gaussian noise conditioned on
         /// inequalities of more tables, or on a tree, or not computed
         gamma_known: String;

@@ -1,6 +1,6 @@
 //! What the releases of a cell pay, in words and rows: the one statement of it.
 
-use super::gamma::{gamma, is_bounded, is_paid, quick_gamma};
+use super::gamma::{gamma, is_bounded, is_paid, quick_gamma, real_by_kind};
 use crate::catalogue::Family;
 use crate::grid::{Cell, Plan};
 use crate::input::Subject;
@@ -56,7 +56,8 @@ table! {
         /// conditioning on inequalities makes `(1 + gamma) epsilon` of it; null if nothing bounds it
         gamma: Option<f64>;
         /// as in `cells.parquet`; with double geometric noise on trees and under bounds of single entries `bounded`,
-        /// for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed;
+        /// for this kind of change, by `congenial::privacy::tree_gamma_bound`, where nothing smaller is computed; with
+        /// real Laplace noise on few entries `computed` or `bounded` for this kind of change;
         /// `declared` of a mechanism of one's own
         gamma_known: String;
         /// `(1 + gamma) epsilon`
@@ -213,6 +214,9 @@ impl<'a> Statements<'a> {
             (Some(factor), _) => Inequalities::TimesRho(factor),
             (None, Family::DoubleGeometric) if is_paid(cell, self.subject) => {
                 Inequalities::ByChange { all: gamma }
+            }
+            (None, Family::Laplace) if is_paid(cell, self.subject) => {
+                Inequalities::ByKind(real_by_kind(cell, self.subject, gamma))
             }
             _ => Inequalities::Times(gamma),
         };

@@ -1,7 +1,7 @@
 //! `mis`: conditioning, by the published chain for inequalities.
 
 use super::asked::Asked;
-use super::chains::{Chains, coupled};
+use super::chains::{Chains, alone, coupled};
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::{ALL, CHAIN, Facts, on_tables};
@@ -59,6 +59,12 @@ fn kernel<L: LatticeLaw>(problem: &Problem, table: OnTable, law: L) -> Result<Me
     MetropolizedIndependence::new(table.invariant, Some(table.region), law, rate, dependent.as_deref())
 }
 
+fn real_kernel<L: RealNoise>(problem: &Problem, table: OnTable, law: L) -> Result<RealIndependence<L>> {
+    let order = problem.asked.get::<SolveFor>(&SOLVE_FOR).order(table.invariant, table.counts)?;
+    let rate = rate(problem, Law::scale(&law));
+    RealIndependence::new(table.invariant, Some(table.region), law, rate, order.as_deref())
+}
+
 impl Define for Mis {
     fn facts(&self) -> &'static Facts {
         &FACTS
@@ -80,9 +86,7 @@ impl Define for Mis {
     }
 
     fn on_reals<L: RealNoise>(&self, problem: &Problem, table: OnTable, law: L) -> Result<Box<dyn Draws>> {
-        let order = problem.asked.get::<SolveFor>(&SOLVE_FOR).order(table.invariant, table.counts)?;
-        let rate = rate(problem, Law::scale(&law));
-        let kernel = RealIndependence::new(table.invariant, Some(table.region), law, rate, order.as_deref())?;
+        let kernel = real_kernel(problem, table, law)?;
         let steps = steps(problem, kernel.component_count());
         Ok(by_chains(problem, table, kernel, steps))
     }
@@ -94,6 +98,15 @@ impl Define for Mis {
         law: L,
     ) -> Result<Box<dyn Chains>> {
         Ok(coupled(kernel(problem, table, law)?))
+    }
+
+    fn chain_on_reals<L: RealNoise>(
+        &self,
+        problem: &Problem,
+        table: OnTable,
+        law: L,
+    ) -> Result<Box<dyn Chains>> {
+        Ok(alone(real_kernel(problem, table, law)?))
     }
 
     fn forgetting<L: ExactLattice>(

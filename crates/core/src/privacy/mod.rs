@@ -10,6 +10,7 @@ mod lattice_gaussian;
 mod neighbours;
 mod norm_tail;
 mod normal_curve;
+mod real;
 mod rho;
 mod smallest;
 mod statement;
@@ -26,6 +27,7 @@ pub use neighbours::{
     Conditioning, Gamma, Search, WorstPair, gamma_bound, longest_step, sampling_delta, tables,
 };
 pub use norm_tail::NormTail;
+pub use real::{RealGamma, real_step_bound, real_table_gamma, real_tree_gamma};
 pub use rho::{PureNoise, Rho, rho_bound};
 pub use statement::{
     Amount, Change, ChangeKind, Declared, Inequalities, Loss, Measure, Price, Standard, Statement,

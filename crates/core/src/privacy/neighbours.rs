@@ -420,6 +420,23 @@ impl Gamma {
         }
     }
 
+    /// The larger figure; the weaker way of knowing it.
+    pub(super) fn larger(self, other: Self) -> Self {
+        let rank = |gamma: Self| match gamma {
+            Self::Proved | Self::Declared => 0,
+            Self::Computed(_) => 1,
+            Self::Bounded(_) => 2,
+            Self::Unknown => 3,
+        };
+        let weak = if rank(self) < rank(other) { other } else { self };
+        let most = self.value().unwrap_or(0.0).max(other.value().unwrap_or(0.0));
+        match weak {
+            Self::Computed(_) => Self::Computed(most),
+            Self::Bounded(_) => Self::Bounded(most),
+            other => other,
+        }
+    }
+
     /// How gamma is known, in a word.
     pub fn how(self) -> &'static str {
         match self {

@@ -18,7 +18,9 @@ use super::changes::{ONE_TABLE, TableChanges, place};
 use super::smallest::Smallest;
 use super::tree::{ties_of_moves, within_zeros};
 use super::worst::{Bounds, Ties, Worst};
-use super::{Gamma, PureNoise, Rho, TreeCosts, WorstChange, rho_bound, sampling_delta, tree_gamma_bound};
+use super::{
+    Gamma, PureNoise, RealGamma, Rho, TreeCosts, WorstChange, rho_bound, sampling_delta, tree_gamma_bound,
+};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
 
@@ -88,6 +90,8 @@ pub enum Inequalities {
         /// The gamma over all changes; the only bound under other inequalities.
         all: Gamma,
     },
+    /// The loss is multiplied by `1 + gamma`, gamma by the kind of change: for real Laplace noise.
+    ByKind(RealGamma),
 }
 
 /// A kind of change.
@@ -365,23 +369,6 @@ impl Declared {
     }
 }
 
-/// The larger gamma; the weaker way of knowing it.
-fn larger(a: Gamma, b: Gamma) -> Gamma {
-    let rank = |gamma: Gamma| match gamma {
-        Gamma::Proved | Gamma::Declared => 0,
-        Gamma::Computed(_) => 1,
-        Gamma::Bounded(_) => 2,
-        Gamma::Unknown => 3,
-    };
-    let weak = if rank(a) < rank(b) { b } else { a };
-    let most = a.value().unwrap_or(0.0).max(b.value().unwrap_or(0.0));
-    match weak {
-        Gamma::Computed(_) => Gamma::Computed(most),
-        Gamma::Bounded(_) => Gamma::Bounded(most),
-        other => other,
-    }
-}
-
 /// What is priced: a cost and what conditioning makes of it.
 struct Pricing {
     standard: Standard,
@@ -420,8 +407,8 @@ impl Pricing {
         Change::Possible(price)
     }
 
-    /// The gamma under these inequalities; `of_change`: its bound where they bound single entries.
-    fn gamma(&self, bounds: Bounds, of_change: f64) -> Gamma {
+    /// The gamma under these inequalities of a change by so many records; `of_change`: its bound where they bound single entries.
+    fn gamma(&self, bounds: Bounds, records: u64, of_change: f64) -> Gamma {
         let (leaves, entries, rows) = match self.inequalities {
             Inequalities::Times(gamma) => (gamma, gamma, gamma),
             Inequalities::TimesRho(_) => {
@@ -433,11 +420,19 @@ impl Pricing {
                 let no_more = all.value().is_some_and(|all| all <= of_change);
                 (bound, if no_more { all } else { bound }, all)
             }
+            Inequalities::ByKind(RealGamma { all, added, moved }) => {
+                let own = match records {
+                    1 => added,
+                    2 => moved,
+                    _ => all.value().map_or(Gamma::Unknown, Gamma::Bounded),
+                };
+                (own, own, own)
+            }
         };
         let some = |there: bool, gamma: Gamma| if there { gamma } else { Gamma::Proved };
         [(bounds.entries, entries), (bounds.rows, rows)]
             .into_iter()
-            .fold(some(bounds.leaves, leaves), |most, (there, gamma)| larger(most, some(there, gamma)))
+            .fold(some(bounds.leaves, leaves), |most, (there, gamma)| most.larger(some(there, gamma)))
     }
 }
 
@@ -487,7 +482,7 @@ impl Statement {
         let pricing = Pricing { standard, inequalities };
         let price = |worst: Option<WorstChange>, records, why: &str, rho| match worst {
             Some(WorstChange { change, cost, gamma_bound }) => {
-                let gamma = pricing.gamma(Bounds::of_leaves(true), gamma_bound);
+                let gamma = pricing.gamma(Bounds::of_leaves(true), records, gamma_bound);
                 pricing.change(records, cost, gamma, &place(change, &name), rho)
             }
             None => Change::Impossible(why.to_owned()),
@@ -569,7 +564,7 @@ impl TableChanges {
         let price = |worst: &Worst, if_uncertain: &str| {
             let pure = matches!(standard, Standard::Pure { .. });
             let cost = unit * if pure { worst.size } else { worst.square };
-            let gamma = pricing.gamma(worst.bounds, tree_gamma_bound(cost, unit));
+            let gamma = pricing.gamma(worst.bounds, worst.records, tree_gamma_bound(cost, unit));
             let uncertain = if worst.is_certain { "" } else { if_uncertain };
             let place = [&worst.place[..], uncertain].into_iter().filter(|text| !text.is_empty());
             let rho = worst.rho(scale, standard);

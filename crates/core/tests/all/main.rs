@@ -11,5 +11,6 @@ mod line_draws;
 mod pieces;
 mod reals;
 mod skewed;
+mod subspace;
 mod sums;
 mod value_stability;
