@@ -75,10 +75,7 @@ pub(in super::super) fn pages(run: &Named) -> Result<Page> {
     Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &wanted)?))
 }
 
-/// Methods in a figure at most.
-const METHODS: usize = 8;
-
-/// The bias of a query's answers by size of the count, of the first cells.
+/// The bias of a query's answers by size of the count, of the cells that have a page.
 fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Option<Figure> {
     let sizes: Vec<&str> = SIZES.iter().map(|(words, ..)| *words).collect();
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
@@ -91,7 +88,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
         let rows = rows.iter().filter(|row| row.query == query.query);
         Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
     };
-    let series: Vec<Series> = cells.iter().take(METHODS).map(series).collect();
+    let series: Vec<Series> = cells.iter().take(PAGES).map(series).collect();
     if query.groups < 2 || series.iter().all(|series| series.marks.len() < 2) {
         return None;
     }
@@ -107,12 +104,13 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
             interval, method by method. The tables of the \
                 cells have the figures."
                 .into(),
-        x: Axis { label: "mean error (counts)".into(), scale: Scale::Linear },
-        y: Axis {
-            label: "confidential count".into(),
-            scale: Scale::Names(sizes.into_iter().map(str::to_owned).collect()),
-        },
+        x: Axis::new("mean error (counts)", Scale::Linear),
+        y: Axis::new("confidential count", Scale::Names(sizes.into_iter().map(str::to_owned).collect())),
         panels: Panel::only(series),
+        note: match cells.len().checked_sub(PAGES) {
+            None | Some(0) => String::new(),
+            Some(more) => format!("Drawn are the first {PAGES} cells; {more} more are in sizes.csv."),
+        },
     })
 }
 
