@@ -85,10 +85,14 @@ impl Range {
     fn rounds(&self, most: usize) -> Vec<f64> {
         let (low, high) = (self.low.min(self.high), self.low.max(self.high));
         let even = |low: f64, high: f64| {
-            // What rounding moves past an end is at it.
-            let (step, hair) = (round_step((high - low) / (most.saturating_sub(2).clamp(1, 5)) as f64), 1e-9);
-            let first = (low / step - hair).ceil() as i64;
-            (first..).map(|k| k as f64 * step).take_while(|x| *x <= high + hair * step).collect()
+            let ticks = |most: usize| -> Vec<f64> {
+                // What rounding moves past an end is at it.
+                let (step, hair) = (round_step((high - low) / (most - 1) as f64), 1e-9);
+                let first = (low / step - hair).ceil() as i64;
+                (first..).map(|k| k as f64 * step).take_while(|x| *x <= high + hair * step).collect()
+            };
+            // Two tell how long the axis is.
+            (most..most + 8).map(ticks).find(|ticks| ticks.len() > 1).unwrap_or_else(|| ticks(most))
         };
         let decades = high - low;
         if !self.log {
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_within() {
         let ticks = |scale: Scale, values: &[f64]| range(scale, values).ticks(7);
-        assert_eq!(ticks(Scale::Linear, &[0.0, 10.0]), [0.0, 5.0, 10.0][..].to_vec());
+        assert_eq!(ticks(Scale::Linear, &[0.0, 10.0]), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(ticks(Scale::Log, &[1.0, 1e4]), [1.0, 10.0, 100.0, 1e3, 1e4]);
         assert_eq!(ticks(Scale::Log, &[0.5, 2.0]), [0.5, 1.0, 1.5, 2.0]);
         assert_eq!(ticks(Scale::Log, &[0.47, 0.53]), [0.48, 0.5, 0.52]);

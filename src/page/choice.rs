@@ -172,8 +172,13 @@ mod tests {
         assert_eq!(tables(&own)[0].header, ["method", "zone", "pays"]);
         for (tables, levels, columns, want) in [
             (&["bias"][..], &[][..], &[][..], "--table: got `bias`, want one of: Errors, laplace; Frontier"),
-            (&[], &["state"], &[], "--level: got `state`, want one of: zone; borough"),
-            (&["errors"], &["zone"], &["borough"], "--column: got `borough`, want one of: zone; pays"),
+            (&[][..], &["state"][..], &[][..], "--level: got `state`, want one of: zone; borough"),
+            (
+                &["errors"][..],
+                &["zone"][..],
+                &["borough"][..],
+                "--column: got `borough`, want one of: zone; pays",
+            ),
         ] {
             assert_eq!(chosen(tables, levels, columns).unwrap_err(), want);
         }

@@ -15,7 +15,8 @@ const METHODS: [&str; 4] = ["method", "options", "first", "second"];
 
 /// What stands first: the packages, and how the pictures of figures are made of the exported ones.
 const HEAD: &str = "% \\usepackage{booktabs,longtable,graphicx}\n";
-const PICTURES: &str = "% Pictures, in the folder `figures` beside the paper:\n%   congenial report DIR... --format svg --untitled -o figures\n%   \
+const PICTURES: &str = "% Pictures, in the folder `figures` beside the paper:\n\
+    %   congenial report DIR... --format svg --untitled -o figures\n%   \
     for f in figures/*.svg; do rsvg-convert --format pdf --output \"${f%.svg}.pdf\" \"$f\"; done\n";
 
 /// Writes a page in LaTeX.
@@ -57,7 +58,8 @@ fn figure(figure: &Figure) -> String {
     let (name, between) = (&figure.name, if figure.note.is_empty() { "" } else { ". " });
     let caption = escaped(&format!("{}{between}{}", figure.title, figure.note));
     format!(
-        "\\begin{{figure}}\n  \\centering\n  \\IfFileExists{{figures/{name}.pdf}}{{\\includegraphics[width=\\linewidth]{{figures/{name}.pdf}}}}\
+        "\\begin{{figure}}\n  \\centering\n  \
+         \\IfFileExists{{figures/{name}.pdf}}{{\\includegraphics[width=\\linewidth]{{figures/{name}.pdf}}}}\
          {{\\fbox{{{}}}}}\n  \\caption{{{caption}}}\n  \\label{{fig:{}}}\n\\end{{figure}}\n\n",
         escaped(&format!("figures/{name}.pdf")),
         name.to_lowercase()
@@ -221,7 +223,8 @@ mod tests {
     fn a_table_for_a_paper() {
         let page = Page::headed("Errors")
             .table(table(&[["0.5", "exact", "1.2 ± 0.1"], ["0.5", "mis steps=10,a-b=0.5", "2.3 ± 0.1"]]));
-        let wanted = "% \\usepackage{booktabs,longtable,graphicx}\n\n\\begin{table}\n  \\centering\n  \\caption{Errors}\\label{tab:errors}\n  \
+        let wanted = "% \\usepackage{booktabs,longtable,graphicx}\n\n\
+            \\begin{table}\n  \\centering\n  \\caption{Errors}\\label{tab:errors}\n  \
             \\begin{tabular}{rlr}\n  \\toprule\n  epsilon & method & total \\\\\n  \\midrule\n  \
             0.5 & exact & \\textbf{1.2 $\\pm$ 0.1} \\\\\n   & mis steps 10, a b 0.5 & 2.3 $\\pm$ 0.1 \\\\\n  \
             \\bottomrule\n  \\end{tabular}\n\\end{table}\n\n";

@@ -8,7 +8,7 @@ use crate::figure::{Figure, Scale};
 
 /// Panels beside each other at most, and the least width of one of them, in letters.
 const ACROSS: usize = 3;
-const LEAST: f64 = 14.0;
+const LEAST: f64 = 11.0;
 /// The room of names beside the panels, at most, as a share of the width.
 const NAMES: f64 = 0.4;
 
@@ -56,14 +56,15 @@ impl Layout {
         };
         let band = band(&names, series.len(), font);
         let height = if names.is_empty() { look.height } else { band * names.len() as f64 + 0.5 * font };
-        let y_ticks = if names.is_empty() { y.ticks((height / (2.5 * font)) as usize) } else { Vec::new() };
+        let y_ticks =
+            if names.is_empty() { y.ticks(((height / (2.5 * font)) as usize).min(8)) } else { Vec::new() };
         let widest = match names.is_empty() {
             true => y_ticks.iter().map(|tick| width(&words(*tick), font)).fold(0.0, f64::max),
             false => names.iter().flatten().map(|line| width(line, font)).fold(0.0, f64::max),
         };
         let label = if figure.y.label.is_empty() { 0.0 } else { 1.8 * font };
         let left = label + widest + font;
-        let gap = 1.4 * font;
+        let gap = 1.8 * font;
         let panels = figure.panels.len().max(1);
         let most = (((look.width - left) / (LEAST * font)) as usize).clamp(1, ACROSS.min(panels));
         // As many in every row, as far as that is possible.
@@ -89,7 +90,8 @@ impl Layout {
         Self {
             title,
             x_label,
-            height: below + under * font,
+            // Whole pixels, so that the paper ends where the picture does.
+            height: (below + under * font).ceil(),
             note,
             legend,
             titles,
@@ -122,12 +124,12 @@ fn title_of(title: &str, font: f64, room: f64) -> Vec<String> {
 /// The height of a name on the axis y: it holds its lines, and the signs of all series below each other.
 fn band(names: &[Vec<String>], series: usize, font: f64) -> f64 {
     let lines = names.iter().map(Vec::len).max().unwrap_or(1) as f64;
-    (1.2 * font * lines + 0.5 * font).max(apart(font) * series as f64 + 0.5 * font)
+    (1.2 * font * lines + 0.5 * font).max(apart(font) * series as f64 + 0.7 * font)
 }
 
 /// How far the signs of two series at one name are apart.
 pub(super) fn apart(font: f64) -> f64 {
-    0.65 * font
+    0.55 * font
 }
 
 /// Ticks of an axis of this length whose words do not touch each other.

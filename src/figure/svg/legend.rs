@@ -21,6 +21,8 @@ struct Entry {
 
 /// The width of what stands before a name, in letters.
 const SAMPLE: f64 = 3.0;
+/// The room between two columns, in letters.
+const BETWEEN: f64 = 1.5;
 
 impl Entries {
     /// Where the names of series stand below `top`; a single series needs no legend.
@@ -29,18 +31,24 @@ impl Entries {
         if names.len() < 2 {
             return Self { entries, bottom: top };
         }
-        let (mut x, mut y, mut most) = (font, top + 0.4 * font, 0);
-        for name in names {
-            let lines = wrapped(name, font, whole - (2.0 + SAMPLE) * font);
-            let own = SAMPLE * font + lines.iter().map(|line| width(line, font)).fold(0.0, f64::max);
-            if x > font && x + own > whole - font {
-                (x, y, most) = (font, y + row(most, font), 0);
-            }
-            most = most.max(lines.len());
-            entries.push(Entry { x, y, lines });
-            x += own + 1.5 * font;
+        let lines: Vec<Vec<String>> =
+            names.iter().map(|name| wrapped(name, font, whole - (2.0 + SAMPLE) * font)).collect();
+        let widest = lines.iter().flatten().map(|line| width(line, font)).fold(0.0, f64::max);
+        // Below each other in columns.
+        let column = (SAMPLE + BETWEEN) * font + widest;
+        let across = (((whole - 2.0 * font + BETWEEN * font) / column) as usize).clamp(1, names.len());
+        let mut y = top + 0.4 * font;
+        for lines in lines.chunks(across) {
+            let most = lines.iter().map(Vec::len).max().unwrap_or(1);
+            let entry = |(i, lines): (usize, &Vec<String>)| Entry {
+                x: font + i as f64 * column,
+                y,
+                lines: lines.clone(),
+            };
+            entries.extend(lines.iter().enumerate().map(entry));
+            y += row(most, font);
         }
-        Self { entries, bottom: y + row(most, font) }
+        Self { entries, bottom: y }
     }
 }
 

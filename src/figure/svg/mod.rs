@@ -61,8 +61,10 @@ pub fn svg(figure: &Figure, look: Look) -> String {
     }
     let ink = format!("fill=\"{INK}\" text-anchor=\"middle\"");
     for (i, line) in place.x_label.iter().enumerate() {
-        let at = ((place.left + look.width) / 2.0, place.below + look.font * (1.1 + 1.3 * i as f64));
-        label(&mut out, at, line, &ink);
+        // Below the panels, as far as it has room there.
+        let half = (0.5 * text::width(line, look.font) + 0.3 * look.font).min(0.5 * look.width);
+        let middle = ((place.left + look.width) / 2.0).clamp(half, look.width - half);
+        label(&mut out, (middle, place.below + look.font * (1.1 + 1.3 * i as f64)), line, &ink);
     }
     if !figure.y.label.is_empty() {
         let (x, y) = (1.2 * look.font, (place.top + place.below) / 2.0);

@@ -18,6 +18,8 @@ pub(super) struct Frame<'a> {
     place: &'a Layout,
     look: Look,
     number: usize,
+    /// Whether the figure has several series.
+    several: bool,
     left: f64,
     top: f64,
     width: f64,
@@ -27,7 +29,8 @@ pub(super) struct Frame<'a> {
 impl<'a> Frame<'a> {
     pub(super) fn of(figure: &'a Figure, place: &'a Layout, look: Look, number: usize) -> Self {
         let ((left, top), (width, height)) = (place.corner(number), place.panel);
-        Self { figure, place, look, number, left, top, width, height }
+        let several = figure.names().len() > 1;
+        Self { figure, place, look, number, several, left, top, width, height }
     }
 
     /// Whether the axis y has names, so that values lie along x alone.
@@ -94,7 +97,13 @@ impl<'a> Frame<'a> {
             self.place.y_ticks.iter().filter_map(|&y| Some((y, self.at_y(y)?))).collect();
         let names: Vec<f64> = (0..self.place.names.len()).filter_map(|i| self.at_y(i as f64)).collect();
         xs.iter().for_each(|(_, at)| grid(upright(*at)));
-        ys.iter().map(|(_, at)| at).chain(&names).for_each(|at| grid(flat(*at)));
+        ys.iter().for_each(|(_, at)| grid(flat(*at)));
+        // One series stands on the line of its name, several between two lines.
+        let between = |pair: &[f64]| 0.5 * (pair[0] + pair[1]);
+        match self.several {
+            true => names.windows(2).for_each(|pair| grid(flat(between(pair)))),
+            false => names.iter().for_each(|at| grid(flat(*at))),
+        }
         // What 0 has for itself.
         let faint = format!("fill=\"none\" stroke=\"{FAINT}\" stroke-width=\"1\"");
         let ends = [
@@ -114,9 +123,10 @@ impl<'a> Frame<'a> {
         );
         let tick = |anchor: &str| format!("fill=\"{FAINT}\" text-anchor=\"{anchor}\"");
         for (value, at) in xs {
-            // Within the figure.
-            let half = 0.5 * width(&words(value), font);
-            let at = at.clamp(half.min(0.5 * look.width), (look.width - half).max(0.5 * look.width));
+            // Within the panel, so that those of two panels do not touch.
+            let (half, over) = (0.5 * width(&words(value), font), 0.6 * font);
+            let (least, most) = (left + half - over, right - half + over);
+            let at = if least < most { at.clamp(least, most) } else { at };
             label(out, (at, bottom + 1.3 * font), &words(value), &tick("middle"));
         }
         if !self.number.is_multiple_of(self.place.across) {

@@ -71,12 +71,21 @@ pub(super) fn styles(figure: &Figure, names: &[&str]) -> Vec<Style> {
     };
     let many = names.iter().filter(|name| is_line(name)).count() > DASHES.len();
     let (mut signs, mut dashes) = (0.., 0..);
+    // What belongs to another series, as `exact, closed form` to `exact`, has its colour.
+    let mut colours: Vec<usize> = Vec::new();
+    let mut families = 0;
+    for (i, name) in names.iter().enumerate() {
+        let is_of = |other: &&str| name.strip_prefix(other).is_some_and(|rest| rest.starts_with(", "));
+        let family = names[..i].iter().position(is_of).map(|other| colours[other]);
+        colours.push(family.unwrap_or(families));
+        families += usize::from(family.is_none());
+    }
     let style = |(i, name): (usize, &&str)| {
         let plain = is_line(name);
         let line = plain || of(name).any(|series| series.kind == Kind::DottedLine);
         let has_sign = !plain || many || stands_apart(name);
         Style {
-            colour: COLOURS[i % COLOURS.len()].0,
+            colour: COLOURS[colours[i] % COLOURS.len()].0,
             dash: if line { DASHES[dashes.next().unwrap_or(0) % DASHES.len()] } else { "" },
             sign: if has_sign { signs.next() } else { None },
             line,

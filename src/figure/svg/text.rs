@@ -21,23 +21,26 @@ fn advance(letter: char) -> f64 {
     }
 }
 
-/// The lines of a text in so much room: broken behind a space or a sign between words, and within a word that has none.
+/// The lines of a text in so much room: broken behind a space or a sign between words; within a word, behind a hyphen or an
+/// equals sign, or anywhere, only where it is too long for a line.
 pub(super) fn wrapped(text: &str, font: f64, room: f64) -> Vec<String> {
+    let fits = |line: &str, more: &str| width(line, font) + width(more.trim_end(), font) <= room;
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
-        for word in paragraph.split_inclusive([' ', ',', '/', '_', '=', '-', '|']) {
-            if !line.is_empty() && width(line.trim_end(), font) + width(word.trim_end(), font) > room {
-                lines.push(std::mem::take(&mut line));
-            }
-            for letter in word.chars() {
-                if !line.is_empty()
-                    && letter != ' '
-                    && width(&line, font) + width(&letter.to_string(), font) > room
-                {
+        for word in paragraph.split_inclusive([' ', ',', '/', '_', '|']) {
+            let parts: Vec<&str> =
+                if fits("", word) { vec![word] } else { word.split_inclusive(['-', '=']).collect() };
+            for part in parts {
+                if !line.is_empty() && !fits(&line, part) {
                     lines.push(std::mem::take(&mut line));
                 }
-                line.push(letter);
+                for letter in part.chars() {
+                    if !line.is_empty() && !fits(&line, &letter.to_string()) {
+                        lines.push(std::mem::take(&mut line));
+                    }
+                    line.push(letter);
+                }
             }
         }
         lines.push(line);
@@ -82,5 +85,11 @@ mod tests {
             }
         }
         assert_eq!(wrapped("exact, epsilon 0.5", 10.0, 70.0), ["exact,", "epsilon 0.5"]);
+        // Where the last word would fit but for the space before it.
+        let room = width("epsilon0.5", 10.0);
+        assert_eq!(wrapped("epsilon 0.5", 10.0, room), ["epsilon", "0.5"]);
+        let broken = |room: &str| wrapped("a proposal-scale=2", 10.0, width(room, 10.0));
+        assert_eq!(broken("proposal-scale=2"), ["a", "proposal-scale=2"]);
+        assert_eq!(broken("a proposal-"), ["a proposal-", "scale=2"]);
     }
 }
