@@ -280,6 +280,14 @@ fn zero_is_told_on_a_logarithmic_axis() {
     }
 }
 
+/// A name is that of a file everywhere: plain letters, and not too many.
+#[test]
+fn names_are_those_of_files() {
+    assert_eq!(Figure::named("l2 >= 0, epsilon 0.5/é"), "l2-0-epsilon-0-5");
+    let long = Figure::named(&"words ".repeat(60));
+    assert!(long.len() > 100 && long.len() <= 120 && long.ends_with("words"), "{long}");
+}
+
 /// Distances in total variation are at most 1, and so is their axis.
 #[test]
 fn total_variation_ends_at_one() {
@@ -355,6 +363,10 @@ fn data_of(place: &Place, folders: &[&str], name: &str) -> Vec<Vec<String>> {
         file.contains(name) && file.ends_with(".csv")
     };
     let path = files.into_iter().find(is_it).unwrap_or_else(|| panic!("no figure {name}"));
+    // Its name is words, no hash of a cell.
+    let words = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let is_hash = |part: &str| part.len() >= 8 && part.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(!words.split('-').any(is_hash), "{words}");
     let mut csv = csv::Reader::from_path(path).unwrap();
     csv.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }

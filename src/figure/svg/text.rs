@@ -2,6 +2,9 @@
 
 use crate::page::shown;
 
+/// A width that nobody sees.
+const HAIR: f64 = 1e-6;
+
 /// The width of a text, at most, in fonts that are usual: that of DejaVu Sans, the widest of them.
 pub(super) fn width(text: &str, font: f64) -> f64 {
     font * text.chars().map(advance).sum::<f64>()
@@ -24,7 +27,8 @@ fn advance(letter: char) -> f64 {
 /// The lines of a text in so much room: broken behind a space or a sign between words; within a word, behind a hyphen or an
 /// equals sign, or anywhere, only where it is too long for a line.
 pub(super) fn wrapped(text: &str, font: f64, room: f64) -> Vec<String> {
-    let fits = |line: &str, more: &str| width(line, font) + width(more.trim_end(), font) <= room;
+    // Sums in another order differ in their last digits.
+    let fits = |line: &str, more: &str| width(line, font) + width(more.trim_end(), font) <= room + HAIR;
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
@@ -79,7 +83,7 @@ mod tests {
                 let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
                 assert_eq!(plain(&lines.concat()), plain(text));
                 assert!(
-                    lines.iter().all(|line| width(line, 12.0) <= room || line.chars().count() == 1),
+                    lines.iter().all(|line| width(line, 12.0) <= room + HAIR || line.chars().count() == 1),
                     "{lines:?}"
                 );
             }
@@ -90,6 +94,10 @@ mod tests {
         assert_eq!(wrapped("epsilon 0.5", 10.0, room), ["epsilon", "0.5"]);
         let broken = |room: &str| wrapped("a proposal-scale=2", 10.0, width(room, 10.0));
         assert_eq!(broken("proposal-scale=2"), ["a", "proposal-scale=2"]);
+        // As wide as the room, to the last digit.
+        for room in ["bluedown >= 0, integers", "aaa bbb, ccc", "0.1 0.2 0.3"] {
+            assert_eq!(wrapped(room, 12.0, width(room, 12.0)), [room]);
+        }
         assert_eq!(broken("a proposal-"), ["a proposal-", "scale=2"]);
     }
 }
