@@ -224,7 +224,9 @@ pub fn tell(
         let mut out = Vec::new();
         match format {
             Format::Text if !full => report::summarize(&report, width, place, &mut out)?,
-            format => report::write(&report, Look { format, width, template: None }, place, &mut out)?,
+            format => {
+                report::write(&report, Look { format, width, template: None, choice: None }, place, &mut out)?
+            }
         }
         Ok(String::from_utf8_lossy(&out).into_owned())
     })?)

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::figure;
 use crate::files::replace_at;
-use crate::page::{self, Format};
+use crate::page::{self, Choice, Format};
 use crate::report::{self, Look, Report};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,24 @@ pub(super) struct Arguments {
     /// Size of the letters of a figure in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 12, value_parser = clap::value_parser!(u16).range(4..=72))]
     figure_font: u16,
+    /// Leave the title of a figure out of its picture, for a paper whose caption says it
+    #[arg(long)]
+    untitled: bool,
+    /// Of LaTeX: only tables whose headings have these words (more than one: again)
+    #[arg(long, value_name = "WORDS")]
+    table: Vec<String>,
+    /// Of LaTeX: only these levels
+    #[arg(long, value_name = "LEVEL")]
+    level: Vec<String>,
+    /// Of LaTeX: only these columns, beside those that say what a row is about
+    #[arg(long, value_name = "COLUMN")]
+    column: Vec<String>,
     /// A template of the HTML page, in place of ours (see docs/how-to/pages.md)
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Write the tables in every format into this folder (report.txt, .md, .html and .json, and a CSV file for each
     /// table) instead of printing
-    #[arg(long, conflicts_with_all = ["format", "template"])]
+    #[arg(long, conflicts_with_all = ["format", "template", "table", "level", "column"])]
     out: Option<PathBuf>,
     /// Show each master seed of a run by itself, not all together
     #[arg(long)]
@@ -48,6 +60,7 @@ impl Arguments {
         figure::Look {
             width: self.figure_width.into(),
             font: self.figure_font.into(),
+            titled: !self.untitled,
             ..figure::Look::default()
         }
     }
@@ -59,9 +72,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if template.is_some() && arguments.format != Format::Html {
         return Err(Failure::Usage("--template: only with --format html".into()));
     }
+    let choice = Choice {
+        tables: arguments.table.clone(),
+        levels: arguments.level.clone(),
+        columns: arguments.column.clone(),
+    };
+    if !choice.is_all() && arguments.format != Format::Latex {
+        return Err(Failure::Usage("--table, --level, --column: only with --format latex".into()));
+    }
+    let choice = Some(&choice);
     let put = |width, place: &Path, out: &mut dyn Write| match arguments.format {
         Format::Text if !arguments.full => report::summarize(&report, width, place, out),
-        format => report::write(&report, Look { format, width, template }, place, out),
+        format => report::write(&report, Look { format, width, template, choice }, place, out),
     };
     if let Some(out) = &arguments.out {
         std::fs::create_dir_all(out).map_err(|e| Failure::io(out, "cannot create the folder", e))?;

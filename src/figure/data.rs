@@ -1,5 +1,6 @@
 //! The data of a figure, and a specification of Vega-Lite that draws it from them.
 
+use super::axis::Range;
 use super::{Figure, Kind, Mark, Scale};
 use serde_json::{Value, json};
 
@@ -42,17 +43,24 @@ pub fn data(figure: &Figure) -> (Vec<String>, Vec<Vec<String>>) {
 /// A specification of Vega-Lite 6 that reads the data from a CSV file.
 pub fn vega_lite(figure: &Figure, file: &str) -> Value {
     let named = matches!(figure.y.scale, Scale::Names(_));
-    let axis = |field: &str, axis: &super::Axis| match &axis.scale {
+    let axis = |field: &str, axis: &super::Axis, range: &Range| match &axis.scale {
         Scale::Names(names) => {
             json!({ "field": field, "type": "nominal", "title": axis.label, "sort": names })
         }
         scale => {
             let kind = if *scale == Scale::Log { "log" } else { "linear" };
-            json!({ "field": field, "type": "quantitative", "title": axis.label, "scale": { "type": kind, "zero": false } })
+            let mut scale = json!({ "type": kind, "zero": false });
+            // 0 has no logarithm: it is drawn at the edge, as what is beyond it.
+            if let ((Some(low), Some(high)), "log") = (range.ends(), kind) {
+                scale["domain"] = json!([low, high]);
+                scale["clamp"] = true.into();
+            }
+            json!({ "field": field, "type": "quantitative", "title": axis.label, "scale": scale })
         }
     };
     let colour = json!({ "field": "series", "type": "nominal", "title": null });
-    let (x, y) = (axis("x", &figure.x), axis("y", &figure.y));
+    let (of_x, of_y) = figure.ranges();
+    let (x, y) = (axis("x", &figure.x, &of_x), axis("y", &figure.y, &of_y));
     // Intervals lie along the axis of the values.
     let span = |low: &str, high: &str| {
         let mut encoding = json!({ "x": x, "y": y, "color": colour });
@@ -79,10 +87,11 @@ pub fn vega_lite(figure: &Figure, file: &str) -> Value {
     if kinds.iter().any(|kind| *kind != Kind::Line) {
         layers.push(json!({ "mark": "point", "encoding": encoding }));
     }
+    let description = format!("{} {}", figure.about, figure.note);
     let mut spec = json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "title": figure.title,
-        "description": figure.about,
+        "description": description.trim_end(),
         "data": { "url": file },
     });
     if figure.panels.len() > 1 {

@@ -2,11 +2,15 @@
 
 mod axis;
 mod data;
+mod parts;
 mod svg;
 
 use crate::diagnostics::Estimate;
 pub use data::{data, vega_lite};
-pub use svg::{Look, svg};
+pub use svg::{Look, SERIES, dark, svg};
+
+/// Letters of a name at most, but for that of one long word.
+const LONGEST: usize = 120;
 
 /// A figure: panels beside each other that share both axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,14 +27,23 @@ pub struct Figure {
     pub y: Axis,
     /// The panels, in their order.
     pub panels: Vec<Panel>,
+    /// What stands below the panels: what they leave out, and why; may be empty.
+    pub note: String,
 }
 
 impl Figure {
-    /// A name that can be that of a file and of an element of a page.
+    /// A name that can be that of a file and of an element of a page: the first words, of letters and digits.
     pub fn named(words: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-        let parts = words.split(|c| !plain(c)).filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join("-")
+        let mut name = String::new();
+        for part in words.split(|c| !plain(c)).filter(|part| !part.is_empty()) {
+            if name.len() + part.len() >= LONGEST && !name.is_empty() {
+                break;
+            }
+            name += if name.is_empty() { "" } else { "-" };
+            name += part;
+        }
+        name
     }
 }
 
@@ -41,6 +54,20 @@ pub struct Axis {
     pub label: String,
     /// How the axis shows it.
     pub scale: Scale,
+    /// The values at its ends, where the marks do not make them: what is beyond is drawn at the end.
+    pub ends: (Option<f64>, Option<f64>),
+}
+
+impl Axis {
+    /// An axis that shows all marks.
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale, ends: (None, None) }
+    }
+
+    /// The logarithms of distances in total variation, which are at most 1.
+    pub fn total_variation() -> Self {
+        Self { ends: (None, Some(1.0)), ..Self::new("total variation distance", Scale::Log) }
+    }
 }
 
 /// How an axis shows values.
@@ -48,7 +75,7 @@ pub struct Axis {
 pub enum Scale {
     /// Shows values as they are.
     Linear,
-    /// Shows the logarithms of values; values that have none are left out.
+    /// Shows the logarithms of values. 0, which has none, stands apart at the edge; values below 0 are left out.
     Log,
     /// Shows places 0, 1, … with these names: on the axis y alone.
     Names(Vec<String>),
@@ -86,7 +113,7 @@ pub struct Series {
 pub enum Kind {
     /// A sign for each mark, with its interval.
     Dots,
-    /// A line through all marks, with a band.
+    /// A line through all marks, with a band. It is broken where a mark is 0 on a logarithmic axis.
     Line,
     /// A line through all marks, and a sign for each.
     DottedLine,

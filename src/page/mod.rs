@@ -1,5 +1,6 @@
 //! Pages: what a reader is told, part by part, and how the parts are written for whom.
 
+mod choice;
 mod latex;
 mod markdown;
 mod rows;
@@ -7,6 +8,7 @@ mod text;
 mod words;
 
 pub use crate::escape::{field, line, masked, shown};
+pub use choice::Choice;
 pub use rows::{Column, Number, Pivot, distinct, grouped};
 pub use text::{COLUMNS, listing, terminal};
 pub use words::{brief, bytes, counted, duration, finite, number, replicates, thousands, with_error};
@@ -22,7 +24,7 @@ pub enum Format {
     Markdown,
     /// One page that stands alone, for a browser.
     Html,
-    /// The tables, for a paper; they want the package booktabs.
+    /// Tables and figures for a paper; they want the packages booktabs, longtable and graphicx.
     Latex,
     /// The figures, each as a file of a folder.
     Svg,
@@ -46,6 +48,8 @@ pub struct Table {
     pub header: Vec<String>,
     /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
+    /// Columns of errors: of the rows that only the last key tells apart, the smallest is the best.
+    pub errors: Vec<usize>,
 }
 
 impl Table {
@@ -55,7 +59,7 @@ impl Table {
         header: impl IntoIterator<Item = S>,
         rows: Vec<Vec<String>>,
     ) -> Self {
-        Self { keys, header: header.into_iter().map(Into::into).collect(), rows }
+        Self { keys, header: header.into_iter().map(Into::into).collect(), rows, errors: Vec::new() }
     }
 
     /// Whether a cell and all before it are as in the row above: it need not be said again, but for the last of what a row is about.
@@ -125,7 +129,7 @@ impl Page {
 
     /// Adds a table, in which what is the same in all of several rows is said once, below it, but for what a row is
     /// about.
-    pub fn table_once(self, Table { keys, header, rows }: Table) -> Self {
+    pub fn table_once(self, Table { keys, header, rows, .. }: Table) -> Self {
         let alike = |i: usize| i >= keys && rows.len() > 1 && rows.iter().all(|row| row[i] == rows[0][i]);
         let (once, columns): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|&i| alike(i));
         let told = once.iter().filter(|&&i| !rows[0][i].is_empty());
@@ -133,7 +137,7 @@ impl Page {
         let told =
             if told.is_empty() { String::new() } else { format!("Of all of them: {}.", told.join("; ")) };
         let some = |row: &Vec<String>| -> Vec<String> { columns.iter().map(|&i| row[i].clone()).collect() };
-        self.table(Table { keys, header: some(&header), rows: rows.iter().map(some).collect() }).text(told)
+        self.table(Table::new(keys, some(&header), rows.iter().map(some).collect())).text(told)
     }
 
     /// Adds a paragraph, if there is anything to say.
@@ -168,9 +172,9 @@ impl Page {
         self
     }
 
-    /// Adds a figure.
+    /// Adds a figure; of one with more series than can be told apart all its parts.
     pub fn figure(mut self, figure: Figure) -> Self {
-        self.0.push(Part::Figure(Box::new(figure)));
+        self.0.extend(figure.parts().into_iter().map(|part| Part::Figure(Box::new(part))));
         self
     }
 
@@ -254,7 +258,7 @@ impl Page {
         text::of(self, width)
     }
 
-    /// The tables of the page in LaTeX, for a paper.
+    /// The tables and figures of the page in LaTeX, for a paper.
     pub fn to_latex(&self) -> String {
         latex::of(self)
     }

@@ -12,7 +12,7 @@ impl Table {
     pub fn listed<R>(keys: usize, rows: &[R], columns: &[Column<R>]) -> Self {
         let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         let line = |row: &R| columns.iter().map(|(_, words)| words(row)).collect();
-        Self { keys, header, rows: rows.iter().map(line).collect() }
+        Self { keys, header, rows: rows.iter().map(line).collect(), errors: Vec::new() }
     }
 
     /// Adds lines of which only is known what they are about; `other` stands in all other columns.
@@ -90,7 +90,7 @@ impl<D: Ord, A: Ord + Clone, R> Pivot<D, A, R> {
             let cells = self.across.iter().flat_map(|across| cell(down, across, line));
             words(down).into_iter().chain(cells).collect()
         };
-        Table { keys: K, header: header.collect(), rows: self.lines().map(line).collect() }
+        Table::new(K, header, self.lines().map(line).collect())
     }
 }
 

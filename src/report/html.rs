@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::failure::{Failure, Result};
-use crate::figure::{Look, svg};
+use crate::figure::{Look, dark, svg};
 use crate::files;
 use crate::page::{Page, Part, counted, duration, shown};
 use crate::store::RESOLVED;
@@ -27,6 +27,8 @@ struct Content {
     published: Vec<String>,
     runs: Vec<Run>,
     sections: Vec<Section>,
+    /// Rules of CSS: the colours of figures where the reader's system is dark.
+    dark: String,
 }
 
 /// A run.
@@ -91,6 +93,7 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
         warnings: report.warnings()?.iter().map(|text| safe(text)).collect(),
         published: report.published()?.iter().map(|text| safe(text)).collect(),
         sections: sections(report.body()?),
+        dark: dark(),
         runs,
     };
     let page = environment.get_template(NAME).and_then(|template| template.render(Serde(content)));

@@ -4,7 +4,7 @@ use super::{html, sizes};
 use crate::failure::{Failure, Result};
 use crate::figure;
 use crate::files::{replace, replace_with};
-use crate::page::{COLUMNS, Format, Page};
+use crate::page::{COLUMNS, Choice, Format, Page};
 use crate::store::Run;
 use crate::study::{self, Named, PAGES, PRINTED, Records, STUDIES, Study, beside, lines};
 use serde::ser::{Error, SerializeSeq};
@@ -110,6 +110,18 @@ impl Report {
         self.listed.as_ref().unwrap_or(&self.studies).iter().filter(|(_, runs)| !runs.is_empty())
     }
 
+    /// The names of the levels of all runs, each once.
+    fn levels(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for run in self.runs() {
+            let levels = 1..=run.run.manifest.levels.len() as u32;
+            names.extend(levels.map(|level| run.level(level)));
+        }
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
     fn records(&self) -> Result<Vec<Records<'_>>> {
         let mut all = Vec::new();
         for (study, runs) in self.listed() {
@@ -196,11 +208,13 @@ pub struct Look<'a> {
     pub width: usize,
     /// The template of HTML, if it is not ours.
     pub template: Option<&'a Path>,
+    /// What of the page is written in LaTeX; all of it if nothing is said.
+    pub choice: Option<&'a Choice>,
 }
 
 impl From<Format> for Look<'_> {
     fn from(format: Format) -> Self {
-        Self { format, width: COLUMNS, template: None }
+        Self { format, width: COLUMNS, template: None, choice: None }
     }
 }
 
@@ -215,7 +229,13 @@ pub fn write(report: &Report, look: Look, place: &Path, out: &mut dyn Write) -> 
                 "--format svg: figures are files; give their folder by --output".into(),
             ));
         }
-        Format::Latex => put(report.body()?.to_latex())?,
+        Format::Latex => {
+            let page = match look.choice {
+                Some(choice) => report.body()?.chosen(choice, &report.levels()).map_err(Failure::Usage)?,
+                None => report.body()?.clone(),
+            };
+            put(page.to_latex())?;
+        }
         Format::Html => put(html::of(report, look.template)?)?,
         Format::Markdown => put(report.page()?.to_markdown())?,
         Format::Csv => {

@@ -71,9 +71,10 @@ fn of(runs: &[&Named]) -> Page {
                     table below has the figures.",
                 counted(first.cells as f64, "cell")
             ),
-            x: Axis { label: "counts of a release".into(), scale: Scale::Log },
-            y: Axis { label: label.into(), scale: Scale::Log },
+            x: Axis::new("counts of a release", Scale::Log),
+            y: Axis::new(label, Scale::Log),
             panels: Panel::only(threads.into_iter().map(series)),
+            note: String::new(),
         }
     };
     Page::headed(title)

@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
 use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DATA, partition};
-use congenial::figure::{Axis, Figure, Kind, Look, Mark, Panel, Scale, Series, data, svg, vega_lite};
+use congenial::figure::{
+    Axis, Figure, Kind, Look, Mark, Panel, SERIES, Scale, Series, dark, data, svg, vega_lite,
+};
 
 fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figure {
     let series = |name: &str, shift: f64| {
@@ -13,15 +15,24 @@ fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figu
         title: if panels > 1 { format!("panel {i}") } else { String::new() },
         series: vec![series("one", 1.0), series("<two> & \"more\"", 2.0)],
     };
-    let axis = |label: &str, scale| Axis { label: label.into(), scale };
     Figure {
         name: Figure::named("a name, 1"),
         title: "A <title>".into(),
         about: "What is seen & what not".into(),
-        x: axis("x (counts)", x),
-        y: axis("y", y),
+        x: Axis::new("x (counts)", x),
+        y: Axis::new("y", y),
         panels: (0..panels).map(panel).collect(),
+        note: if panels > 1 { "What is left out, & why.".into() } else { String::new() },
     }
+}
+
+/// A figure with so many series of one kind.
+fn with_series(kind: Kind, series: usize) -> Figure {
+    let one = |i: usize| {
+        let marks = [1.0, 10.0, 100.0].map(|t| Mark::new(t, (i + 1) as f64 / t).within(0.5 / t, 20.0 / t));
+        Series { name: format!("series {i}"), kind, marks: marks.into() }
+    };
+    Figure { panels: Panel::only((0..series).map(one)), ..figure(kind, Scale::Log, Scale::Log, 1, &[]) }
 }
 
 fn all() -> Vec<(&'static str, Figure)> {
@@ -30,12 +41,17 @@ fn all() -> Vec<(&'static str, Figure)> {
         [Mark::new(0.1, 0.0).within(0.05, 0.2), Mark::new(3.0, 1.0), Mark::new(1.0, 2.0).within(0.0, 2.0)];
     let boxes =
         [0.0, 1.0].map(|y| Mark { whiskers: Some((-4.0, 9.0)), ..Mark::new(1.0, y).within(-1.0, 2.5) });
+    let zero = [Mark::new(0.0, 0.0), Mark::new(0.2, 1.0).within(0.0, 0.4)];
+    let long = "hierarchical-mh >= 0 steps=100000, proposal-scale=0.25, start=a rather long name of a method";
+    let long = || Scale::Names(vec!["exact".into(), long.into()]);
     let line = [1.0, 10.0, 100.0, 1000.0].map(|t| Mark::new(t, 1.0 / t).within(0.8 / t, 1.2 / t));
     vec![
         ("dots", figure(Kind::Dots, Scale::Log, names(), 2, &dots)),
         ("boxes", figure(Kind::Boxes, Scale::Linear, names(), 1, &boxes)),
         ("line", figure(Kind::Line, Scale::Log, Scale::Log, 1, &line)),
         ("dotted_line", figure(Kind::DottedLine, Scale::Linear, Scale::Linear, 4, &line)),
+        ("zero", figure(Kind::Dots, Scale::Log, long(), 9, &zero)),
+        ("many_lines", with_series(Kind::Line, 12)),
         ("nothing", figure(Kind::Dots, Scale::Log, Scale::Linear, 1, &[])),
     ]
 }
@@ -77,11 +93,12 @@ fn every_kind_is_drawn_as_it_was() {
 #[test]
 fn sizes_can_be_set() {
     for (_, figure) in all() {
-        for (width, font) in [(300.0, 8.0), (760.0, 12.0), (1600.0, 20.0)] {
-            let drawn = svg(&figure, Look { width, font, ..Look::default() });
+        for (width, font) in [(300.0, 8.0), (390.0, 12.0), (760.0, 12.0), (1600.0, 20.0)] {
+            let drawn = svg(&figure, Look { width, font, titled: true, ..Look::default() });
             is_well_formed(&drawn);
             assert!(
-                drawn.contains(&format!("width=\"{width}\"")) && drawn.contains(&format!("font:{font}px"))
+                drawn.contains(&format!("width=\"{width}\""))
+                    && drawn.contains(&format!("font-size=\"{font}\""))
             );
             for (at, _) in drawn.match_indices(" x=\"") {
                 let x: f64 = drawn[at + 4..].split('"').next().unwrap().parse().unwrap();
@@ -89,6 +106,208 @@ fn sizes_can_be_set() {
             }
         }
     }
+}
+
+/// The tags of a picture, each with its attributes.
+fn tags(drawn: &str) -> Vec<(&str, Vec<(&str, &str)>)> {
+    let inner = drawn.split('<').skip(1).filter_map(|part| part.split_once('>').map(|(tag, _)| tag));
+    inner
+        .filter(|tag| !tag.starts_with('/'))
+        .map(|tag| {
+            let (name, rest) = tag.trim_end_matches('/').split_once([' ', '\n']).unwrap_or((tag, ""));
+            let mut attributes = Vec::new();
+            let mut rest = rest.trim();
+            while let Some((key, after)) = rest.split_once("=\"") {
+                let (value, after) = after.split_once('"').expect("a value ends");
+                attributes.push((key.trim(), value));
+                rest = after;
+            }
+            (name, attributes)
+        })
+        .collect()
+}
+
+fn attribute<'a>(attributes: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+}
+
+/// Programs without style sheets draw the same: colours are attributes of what has them, and the paper is white.
+#[test]
+fn colours_are_attributes() {
+    let plain = |colour: &str| {
+        colour == "none"
+            || colour.len() == 7
+                && colour.starts_with('#')
+                && colour[1..].chars().all(|c| c.is_ascii_hexdigit())
+    };
+    for (_, figure) in all() {
+        let drawn = svg(&figure, Look { titled: true, ..Look::default() });
+        for other in ["class=", "style", "var(", "url(", "@media", "currentColor"] {
+            assert!(!drawn.contains(other), "{other}: {drawn}");
+        }
+        let tags = tags(&drawn);
+        let (width, height) = (attribute(&tags[0].1, "width"), attribute(&tags[0].1, "height"));
+        let paper = &tags.iter().find(|(name, _)| *name == "rect").unwrap().1;
+        let of = |name| attribute(paper, name);
+        assert_eq!((of("width"), of("height"), of("fill"), of("x")), (width, height, Some("#ffffff"), None));
+        for (name, attributes) in &tags {
+            let of = |name| attribute(attributes, name);
+            match *name {
+                "path" | "rect" | "circle" => assert!(
+                    of("fill").is_some_and(plain) && of("stroke").is_some_and(plain),
+                    "{attributes:?}"
+                ),
+                "text" => assert!(of("fill").is_some_and(plain), "{attributes:?}"),
+                "svg" | "g" | "title" | "desc" => {}
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// The colours of a page's figures where the reader's system is dark: each colour that is drawn has its rule.
+#[test]
+fn every_colour_has_a_dark_one() {
+    let rules = dark();
+    for kind in [Kind::Dots, Kind::Line, Kind::Boxes] {
+        let drawn = svg(&with_series(kind, SERIES), Look::default());
+        for (_, attributes) in tags(&drawn) {
+            for (key, value) in attributes
+                .into_iter()
+                .filter(|(key, value)| ["fill", "stroke"].contains(key) && *value != "none")
+            {
+                assert!(rules.contains(&format!("[{key}=\"{value}\"] {{ {key}: #")), "{key} {value}");
+            }
+        }
+    }
+}
+
+/// What the legend draws before a name, without its place: the shape and fill of the sign, and the dashes of the line.
+fn samples(drawn: &str, names: usize) -> Vec<String> {
+    let (samples, _) = drawn.split_once("stroke-width=\"1\"").unwrap();
+    let (_, samples) = samples.split_once("stroke=\"none\"/>").unwrap();
+    let parts: Vec<&str> = samples.split_inclusive("</text>").take(names).collect();
+    let plain = |part: &&str| {
+        let mut shape = Vec::new();
+        for (name, attributes) in tags(part).into_iter().filter(|(name, _)| *name != "text") {
+            // A path relative to its first point.
+            let path: Vec<f64> = attribute(&attributes, "d")
+                .map(|d| d.split(['M', 'L', 'z', ' ']).filter_map(|x| x.parse().ok()).collect())
+                .unwrap_or_default();
+            let relative: Vec<String> =
+                path.iter().enumerate().map(|(i, x)| format!("{:.0}", x - path[i % 2])).collect();
+            shape.push(format!(
+                "{name} {relative:?} filled {:?} dashes {:?}",
+                attribute(&attributes, "fill").map(|fill| fill == "none" || fill == "#ffffff"),
+                attribute(&attributes, "stroke-dasharray")
+            ));
+        }
+        shape.join("; ")
+    };
+    parts.iter().map(plain).collect()
+}
+
+/// Without any colour no two series of a figure are drawn alike; nor do two have one colour and one sign.
+#[test]
+fn no_two_series_are_drawn_alike() {
+    for kind in [Kind::Dots, Kind::Line, Kind::DottedLine] {
+        for series in [2, 6, 7, SERIES] {
+            let samples = samples(&svg(&with_series(kind, series), Look::default()), series);
+            assert_eq!(samples.len(), series);
+            for (i, sample) in samples.iter().enumerate() {
+                assert!(!sample.is_empty() && !samples[..i].contains(sample), "{kind:?} {i}: {sample}");
+            }
+        }
+    }
+}
+
+/// A figure with more series than can be told apart is several, which have all of them, on the same axes.
+#[test]
+fn many_series_are_several_figures() {
+    let whole = with_series(Kind::DottedLine, 2 * SERIES + 3);
+    let parts = whole.clone().parts();
+    assert_eq!(parts.len(), 3);
+    let of = |figure: &Figure| figure.panels[0].series.clone();
+    assert_eq!(parts.iter().flat_map(of).collect::<Vec<_>>(), of(&whole));
+    let ticks = |figure: &Figure| {
+        let drawn = svg(figure, Look::default());
+        let after = drawn.rfind("stroke-width=\"1\" x=").unwrap();
+        let texts: Vec<String> =
+            drawn[after..].lines().filter(|line| line.starts_with("<text")).map(str::to_owned).collect();
+        texts.into_iter().map(|line| line.split('>').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (i, part) in parts.iter().enumerate() {
+        assert!(part.panels[0].series.len() <= SERIES);
+        assert_eq!(part.name, format!("{}-part-{}", whole.name, i + 1));
+        assert!(part.title.ends_with(&format!("part {} of 3", i + 1)) && part.about.contains("part"));
+        assert_eq!(ticks(part), ticks(&parts[0]));
+    }
+    assert_eq!(with_series(Kind::Dots, SERIES).parts().len(), 1);
+}
+
+/// Names, titles and notes are there in full, over several lines where they are long.
+#[test]
+fn no_text_is_cut() {
+    let (_, figure) = all().into_iter().find(|(name, _)| *name == "zero").unwrap();
+    for width in [300.0, 390.0, 760.0] {
+        let drawn = svg(&figure, Look { width, titled: true, ..Look::default() });
+        let texts: String = drawn
+            .lines()
+            .filter(|line| line.starts_with("<text"))
+            .map(|line| line.split(['>', '<']).nth(2).unwrap().replace(' ', ""))
+            .collect();
+        let Scale::Names(names) = &figure.y.scale else { panic!("no names") };
+        for text in names.iter().chain([&figure.title, &figure.note, &figure.panels[8].title]) {
+            let text = text.replace(' ', "").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            assert!(texts.contains(&text), "{width}: {text} in {texts}");
+        }
+        assert!(!drawn.contains('…'));
+    }
+}
+
+/// On a logarithmic axis 0 has a tick, a place and words of its own; elsewhere it has none.
+#[test]
+fn zero_is_told_on_a_logarithmic_axis() {
+    let words = "0, which has no logarithm, stands apart at the edge.";
+    for (name, figure) in all() {
+        let drawn = svg(&figure, Look::default());
+        assert_eq!(drawn.contains(words), name == "zero", "{name}");
+        // A sign for each mark, those at 0 too.
+        if name == "zero" {
+            assert_eq!(drawn.matches("<g><title>").count(), 9 * 2 * 2);
+            assert_eq!(drawn.matches(": 0</title>").count(), 9 * 2);
+        }
+    }
+}
+
+/// A name is that of a file everywhere: plain letters, and not too many.
+#[test]
+fn names_are_those_of_files() {
+    assert_eq!(Figure::named("l2 >= 0, epsilon 0.5/é"), "l2-0-epsilon-0-5");
+    let long = Figure::named(&"words ".repeat(60));
+    assert!(long.len() > 100 && long.len() <= 120 && long.ends_with("words"), "{long}");
+}
+
+/// Distances in total variation are at most 1, and so is their axis.
+#[test]
+fn total_variation_ends_at_one() {
+    let marks = [Mark::new(1.0, 8.0).within(6.0, 10.0), Mark::new(10.0, 0.4), Mark::new(100.0, 0.01)];
+    let y = Axis::total_variation();
+    let drawn = svg(&Figure { y, ..figure(Kind::Line, Scale::Log, Scale::Log, 1, &marks) }, Look::default());
+    let frame = tags(&drawn).into_iter().filter(|(name, _)| *name == "rect").nth(1).unwrap().1;
+    let top: f64 = attribute(&frame, "y").unwrap().parse().unwrap();
+    // The tick 1 is at the upper end, and the lines begin there.
+    let one = drawn.lines().find(|line| line.contains("\"end\"") && line.ends_with(">1</text>")).unwrap();
+    let y: f64 = attribute(&tags(one)[0].1, "y").unwrap().parse().unwrap();
+    assert!((y - 0.35 * 12.0 - top).abs() < 0.11, "{y} {top}");
+    let lines = tags(&drawn).into_iter().filter(|(_, a)| {
+        attribute(a, "stroke-width") == Some("1.6")
+            && attribute(a, "d").is_some_and(|d| d.matches('L').count() == 2)
+    });
+    let begins: Vec<f64> = lines
+        .map(|(_, a)| attribute(&a, "d").unwrap().split([' ', 'L']).nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(begins, [top; 2]);
 }
 
 /// Three files for each figure of a run, the same bytes again.
@@ -126,8 +345,12 @@ fn runs_have_figures() {
     // Two budgets, two methods, three levels.
     assert_eq!(files[0].1.lines().count(), 1 + 2 * 2 * 3);
     is_well_formed(&files[1].1);
+    // The page has the same picture, without the title that is above it anyway.
     let page = place.prints(&["report", "out", "--format", "html"]);
-    assert!(page.contains(files[1].1.trim_end()));
+    place.prints(&["report", "out", "--format", "svg", "-o", "untitled", "--untitled"]);
+    let untitled = std::fs::read_to_string(place.path(&format!("untitled/{stem}.svg"))).unwrap();
+    assert!(page.contains(untitled.trim_end()) && !page.contains(files[1].1.trim_end()));
+    assert!(page.contains("prefers-color-scheme: dark"));
     place.refuses(&["report", "out", "--format", "svg"], &["--format svg", "--output"]);
 }
 
@@ -140,6 +363,10 @@ fn data_of(place: &Place, folders: &[&str], name: &str) -> Vec<Vec<String>> {
         file.contains(name) && file.ends_with(".csv")
     };
     let path = files.into_iter().find(is_it).unwrap_or_else(|| panic!("no figure {name}"));
+    // Its name is words, no hash of a cell.
+    let words = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let is_hash = |part: &str| part.len() >= 8 && part.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(!words.split('-').any(is_hash), "{words}");
     let mut csv = csv::Reader::from_path(path).unwrap();
     csv.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }

@@ -18,6 +18,7 @@ mod frontier;
 mod house;
 mod inequalities;
 mod known;
+mod latex;
 mod limits;
 mod lines;
 mod making;

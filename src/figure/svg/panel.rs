@@ -1,48 +1,36 @@
 //! A panel of a figure: its frame with the axes, and the marks in it. Each sign has a `title` that says what it shows,
 //! for readers who point at it.
 
-use super::super::axis::{Range, words};
-use super::super::{Figure, Kind, Mark, Panel, Scale, Series};
-use super::{COLOURS, Layout, Look, cut, escaped, line, path, short, sign};
+use super::layout::{Layout, apart};
+use super::style::{FAINT, GRID, INK, PAPER, Style, path};
+use super::text::{escaped, short, width};
+use super::{Look, label};
+use crate::figure::axis::words;
+use crate::figure::{Figure, Kind, Mark, Panel, Scale, Series};
 use std::fmt::Write;
+
+/// Marks between the signs of a line that has some.
+const BETWEEN: usize = 6;
 
 /// A panel with its axes, which all panels of a figure share.
 pub(super) struct Frame<'a> {
     figure: &'a Figure,
+    place: &'a Layout,
     look: Look,
-    x: Range,
-    y: Range,
+    number: usize,
+    /// Whether the figure has several series.
+    several: bool,
     left: f64,
     top: f64,
     width: f64,
     height: f64,
-    /// Whether it has the ticks of the axis y.
-    is_first: bool,
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn of(figure: &'a Figure, place: &Layout, look: Look, number: usize) -> Self {
-        let marks = || figure.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.marks);
-        let along = |own: fn(&Mark) -> f64, has_intervals: bool| {
-            marks().flat_map(move |mark| {
-                let both =
-                    [mark.interval, mark.whiskers].into_iter().flatten().filter(move |_| has_intervals);
-                both.flat_map(|(low, high)| [low, high]).chain([own(mark)])
-            })
-        };
-        let named = matches!(figure.y.scale, Scale::Names(_));
+    pub(super) fn of(figure: &'a Figure, place: &'a Layout, look: Look, number: usize) -> Self {
         let ((left, top), (width, height)) = (place.corner(number), place.panel);
-        Self {
-            figure,
-            look,
-            x: Range::of(&figure.x.scale, along(|mark| mark.x, named)),
-            y: Range::of(&figure.y.scale, along(|mark| mark.y, !named)),
-            left,
-            top,
-            width,
-            height,
-            is_first: number.is_multiple_of(place.across),
-        }
+        let several = figure.names().len() > 1;
+        Self { figure, place, look, number, several, left, top, width, height }
     }
 
     /// Whether the axis y has names, so that values lie along x alone.
@@ -51,91 +39,112 @@ impl<'a> Frame<'a> {
     }
 
     fn at_x(&self, value: f64) -> Option<f64> {
-        self.x.place(value).map(|p| self.left + p.clamp(0.0, 1.0) * self.width)
+        self.place.x.place(value).map(|p| self.left + p * self.width)
     }
 
     fn at_y(&self, value: f64) -> Option<f64> {
-        self.y.place(value).map(|p| self.top + (1.0 - p.clamp(0.0, 1.0)) * self.height)
+        self.place.y.place(value).map(|p| self.top + (1.0 - p) * self.height)
+    }
+
+    /// Whether a mark is 0 on a logarithmic axis.
+    fn stands_apart(&self, mark: &Mark) -> bool {
+        mark.x == 0.0 && self.place.x.has_zero() || mark.y == 0.0 && self.place.y.has_zero()
     }
 
     /// The ends of an interval. One that begins at 0 goes to the end of a logarithmic axis.
     fn ends(&self, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+        let begin = |low: f64, scale: &Scale| *scale == Scale::Log && low <= 0.0;
         match self.is_named() {
-            true => Some((self.at_x(low).unwrap_or(self.left), self.at_x(high)?)),
-            false => Some((self.at_y(low).unwrap_or(self.top + self.height), self.at_y(high)?)),
+            true if begin(low, &self.figure.x.scale) => Some((self.left, self.at_x(high)?)),
+            true => Some((self.at_x(low)?, self.at_x(high)?)),
+            false if begin(low, &self.figure.y.scale) => Some((self.top + self.height, self.at_y(high)?)),
+            false => Some((self.at_y(low)?, self.at_y(high)?)),
         }
     }
 
-    pub(super) fn draw(&self, out: &mut String, panel: &Panel, names: &[&str]) {
-        if !panel.title.is_empty() {
-            let _ = writeln!(
-                out,
-                "<text x=\"{}\" y=\"{}\" font-weight=\"600\">{}</text>",
-                short(self.left),
-                short(self.top - 0.5 * self.look.font),
-                escaped(&panel.title)
-            );
+    pub(super) fn draw(&self, out: &mut String, panel: &Panel, styles: &[Style], names: &[&str]) {
+        let font = self.look.font;
+        let lines = &self.place.titles[self.number];
+        for (i, line) in lines.iter().enumerate() {
+            let up = 0.5 + 1.3 * (lines.len() - 1 - i) as f64;
+            let bold = format!("fill=\"{INK}\" font-weight=\"bold\"");
+            label(out, (self.left, self.top - up * font), line, &bold);
         }
         self.axes(out);
         for series in &panel.series {
-            let style = names.iter().position(|name| *name == series.name).unwrap_or(0);
+            let Some(number) = names.iter().position(|name| *name == series.name) else { continue };
             // Signs of several series at one name stand below each other.
-            let (font, many) = (self.look.font, names.len() as f64);
-            let shift = match self.is_named() && names.len() > 1 {
-                true => (style as f64 - (many - 1.0) / 2.0) * (1.1 * font / many).min(0.5 * font),
+            let shift = match self.is_named() {
+                true => (number as f64 - (names.len() as f64 - 1.0) / 2.0) * apart(font),
                 false => 0.0,
             };
-            self.series(out, series, style, shift);
+            self.series(out, series, &styles[number], shift);
         }
     }
 
     fn axes(&self, out: &mut String) {
-        let &Self { look, left, top, width, height, .. } = self;
-        for tick in self.x.ticks() {
-            let Some(at) = self.at_x(tick) else { continue };
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{0} {1}v{2}\"/><text class=\"tick\" x=\"{0}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>",
-                short(at),
-                short(top),
-                short(height),
-                short(top + height + 1.3 * look.font),
-                words(tick)
-            );
-        }
-        let ticks: Vec<(Option<f64>, String)> = match &self.figure.y.scale {
-            Scale::Names(names) => {
-                let room = (0.4 * look.width / (0.56 * look.font)) as usize;
-                names.iter().enumerate().map(|(i, name)| (self.at_y(i as f64), cut(name, room))).collect()
-            }
-            _ => self.y.ticks().into_iter().map(|value| (self.at_y(value), words(value))).collect(),
+        let &Self { look, left, top, width: across, height, .. } = self;
+        let font = look.font;
+        let mut grid = |at: String| {
+            let _ = writeln!(out, "<path fill=\"none\" stroke=\"{GRID}\" stroke-width=\"1\" d=\"{at}\"/>");
         };
-        for (at, text) in ticks {
-            let Some(at) = at else { continue };
-            let _ =
-                writeln!(out, "<path class=\"grid\" d=\"M{} {}h{}\"/>", short(left), short(at), short(width));
-            if self.is_first {
-                let _ = writeln!(
-                    out,
-                    "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-                    short(left - 0.5 * look.font),
-                    short(at + 0.35 * look.font),
-                    escaped(&text)
-                );
-            }
+        let (bottom, right) = (top + height, left + across);
+        let upright = |x: f64| path(&[(x, top), (x, bottom)]);
+        let flat = |y: f64| path(&[(left, y), (right, y)]);
+        let xs: Vec<(f64, f64)> =
+            self.place.x_ticks.iter().filter_map(|&x| Some((x, self.at_x(x)?))).collect();
+        let ys: Vec<(f64, f64)> =
+            self.place.y_ticks.iter().filter_map(|&y| Some((y, self.at_y(y)?))).collect();
+        let names: Vec<f64> = (0..self.place.names.len()).filter_map(|i| self.at_y(i as f64)).collect();
+        xs.iter().for_each(|(_, at)| grid(upright(*at)));
+        ys.iter().for_each(|(_, at)| grid(flat(*at)));
+        // One series stands on the line of its name, several between two lines.
+        let between = |pair: &[f64]| 0.5 * (pair[0] + pair[1]);
+        match self.several {
+            true => names.windows(2).for_each(|pair| grid(flat(between(pair)))),
+            false => names.iter().for_each(|at| grid(flat(*at))),
+        }
+        // What 0 has for itself.
+        let faint = format!("fill=\"none\" stroke=\"{FAINT}\" stroke-width=\"1\"");
+        let ends = [
+            self.place.x.apart().map(|p| upright(left + p * across)),
+            self.place.y.apart().map(|p| flat(bottom - p * height)),
+        ];
+        for end in ends.into_iter().flatten() {
+            let _ = writeln!(out, "<path {faint} stroke-dasharray=\"1 3\" d=\"{end}\"/>");
         }
         let _ = writeln!(
             out,
-            "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            "<rect {faint} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             short(left),
             short(top),
-            short(width),
+            short(across),
             short(height)
         );
+        let tick = |anchor: &str| format!("fill=\"{FAINT}\" text-anchor=\"{anchor}\"");
+        for (value, at) in xs {
+            // Within the panel, so that those of two panels do not touch.
+            let (half, over) = (0.5 * width(&words(value), font), 0.6 * font);
+            let (least, most) = (left + half - over, right - half + over);
+            let at = if least < most { at.clamp(least, most) } else { at };
+            label(out, (at, bottom + 1.3 * font), &words(value), &tick("middle"));
+        }
+        if !self.number.is_multiple_of(self.place.across) {
+            return;
+        }
+        let (beside, end) = (left - 0.5 * font, tick("end"));
+        for (value, at) in ys {
+            label(out, (beside, at + 0.35 * font), &words(value), &end);
+        }
+        for (lines, at) in self.place.names.iter().zip(names) {
+            let first = at + 0.35 * font - 0.6 * font * (lines.len() as f64 - 1.0);
+            for (i, line) in lines.iter().enumerate() {
+                label(out, (beside, first + 1.2 * font * i as f64), line, &end);
+            }
+        }
     }
 
-    fn series(&self, out: &mut String, series: &Series, style: usize, shift: f64) {
-        let colour = style % COLOURS.len();
+    fn series(&self, out: &mut String, series: &Series, style: &Style, shift: f64) {
         let mut points: Vec<(&Mark, f64, f64)> = Vec::new();
         for mark in &series.marks {
             if let (Some(x), Some(y)) = (self.at_x(mark.x), self.at_y(mark.y)) {
@@ -143,79 +152,94 @@ impl<'a> Frame<'a> {
             }
         }
         if matches!(series.kind, Kind::Line | Kind::DottedLine) {
-            // Where nothing varies the band is as narrow as the line.
-            let end = |&(mark, x, y): &(&Mark, f64, f64)| match mark.interval {
-                Some(interval) => Some((x, self.ends(interval)?)),
-                None => Some((x, (y, y))),
-            };
-            let upper = points.iter().filter_map(end).map(|(x, (_, high))| (x, high));
-            let lower = points.iter().rev().filter_map(end).map(|(x, (low, _))| (x, low));
-            let band: Vec<(f64, f64)> = upper.chain(lower).collect();
-            let varies = points.iter().any(|(mark, ..)| mark.interval.is_some());
-            if series.kind == Kind::Line && varies && band.len() > 2 {
-                let band = path(&band);
-                let _ = writeln!(out, "<path class=\"band\" fill=\"var(--s{colour})\" d=\"{band}z\"/>");
-            }
-            let along: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
-            if along.len() > 1 {
-                line(out, style, &along);
-            }
-        }
-        if series.kind == Kind::Line {
-            return;
-        }
-        for (mark, x, y) in points {
-            let _ = writeln!(out, "<g><title>{}</title>", escaped(&self.told(series, mark)));
-            if let Some(whiskers) = mark.whiskers.and_then(|both| self.ends(both)) {
-                self.stretch(out, whiskers, (x, y), colour);
-            }
-            match (series.kind, mark.interval.and_then(|both| self.ends(both))) {
-                (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), colour),
-                (_, interval) => {
-                    if let Some(interval) = interval {
-                        self.stretch(out, interval, (x, y), colour);
-                    }
-                    sign(out, style, x, y, 0.3 * self.look.font);
+            // No line leads to what stands apart.
+            for points in points.split(|(mark, ..)| self.stands_apart(mark)) {
+                if series.kind == Kind::Line {
+                    self.band(out, points, style);
+                }
+                let along: Vec<(f64, f64)> = points.iter().map(|(_, x, y)| (*x, *y)).collect();
+                if along.len() > 1 {
+                    style.line(out, &along);
                 }
             }
-            out.push_str("</g>\n");
+        }
+        let last = points.len().saturating_sub(1);
+        for (i, (mark, x, y)) in points.into_iter().enumerate() {
+            let has_sign = self.stands_apart(mark)
+                || series.kind != Kind::Line
+                // One mark alone is no line.
+                || style.signed_line && (i % BETWEEN == 0 || i == last);
+            if has_sign {
+                let _ = writeln!(out, "<g><title>{}</title>", escaped(&self.told(series, mark)));
+                self.mark(out, (series.kind, mark), (x, y), style);
+                out.push_str("</g>\n");
+            }
+        }
+    }
+
+    /// The band of a line. Where nothing varies it is as narrow as the line.
+    fn band(&self, out: &mut String, points: &[(&Mark, f64, f64)], style: &Style) {
+        let end = |&(mark, x, y): &(&Mark, f64, f64)| match mark.interval {
+            Some(interval) => Some((x, self.ends(interval)?)),
+            None => Some((x, (y, y))),
+        };
+        let upper = points.iter().filter_map(end).map(|(x, (_, high))| (x, high));
+        let lower = points.iter().rev().filter_map(end).map(|(x, (low, _))| (x, low));
+        let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+        if points.iter().any(|(mark, ..)| mark.interval.is_some()) && band.len() > 2 {
+            let _ = writeln!(
+                out,
+                "<path fill=\"{}\" fill-opacity=\"0.18\" stroke=\"none\" d=\"{}z\"/>",
+                style.colour,
+                path(&band)
+            );
+        }
+    }
+
+    /// A mark with its intervals.
+    fn mark(&self, out: &mut String, (kind, mark): (Kind, &Mark), (x, y): (f64, f64), style: &Style) {
+        if kind != Kind::Line
+            && let Some(whiskers) = mark.whiskers.and_then(|both| self.ends(both))
+        {
+            self.stretch(out, whiskers, (x, y), style);
+        }
+        match (kind, mark.interval.and_then(|both| self.ends(both))) {
+            (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), style),
+            (Kind::Line, _) | (_, None) => style.sign(out, (x, y), 0.3 * self.look.font),
+            (_, Some(interval)) => {
+                self.stretch(out, interval, (x, y), style);
+                style.sign(out, (x, y), 0.3 * self.look.font);
+            }
         }
     }
 
     /// A line from end to end through a place.
-    fn stretch(&self, out: &mut String, (a, b): (f64, f64), (x, y): (f64, f64), colour: usize) {
-        let along = match self.is_named() {
-            true => format!("M{} {}H{}", short(a), short(y), short(b)),
-            false => format!("M{} {}V{}", short(x), short(a), short(b)),
+    fn stretch(&self, out: &mut String, (a, b): (f64, f64), (x, y): (f64, f64), style: &Style) {
+        let ends = match self.is_named() {
+            true => [(a, y), (b, y)],
+            false => [(x, a), (x, b)],
         };
-        let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{along}\"/>");
+        style.stroke(out, &ends);
     }
 
     /// A box from end to end, with a line across at a place.
-    fn quartiles(&self, out: &mut String, (low, high): (f64, f64), (x, y): (f64, f64), colour: usize) {
+    fn quartiles(&self, out: &mut String, (low, high): (f64, f64), (x, y): (f64, f64), style: &Style) {
         let half = 0.35 * self.look.font;
         let (least, size) = (low.min(high), (high - low).abs());
         let (corner, size, middle) = match self.is_named() {
-            true => (
-                (least, y - half),
-                (size, 2.0 * half),
-                format!("M{} {}v{}", short(x), short(y - half), short(2.0 * half)),
-            ),
-            false => (
-                (x - half, least),
-                (2.0 * half, size),
-                format!("M{} {}h{}", short(x - half), short(y), short(2.0 * half)),
-            ),
+            true => ((least, y - half), (size, 2.0 * half), [(x, y - half), (x, y + half)]),
+            false => ((x - half, least), (2.0 * half, size), [(x - half, y), (x + half, y)]),
         };
         let _ = writeln!(
             out,
-            "<rect class=\"sign\" stroke=\"var(--s{colour})\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\
-             <path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{middle}\"/>",
+            "<rect fill=\"{PAPER}\" stroke=\"{}\" stroke-width=\"1.4\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            style.colour,
             short(corner.0),
             short(corner.1),
             short(size.0),
             short(size.1)
         );
+        style.stroke(out, &middle);
     }
 
     /// A mark in words: what it is of, and its values.

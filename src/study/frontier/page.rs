@@ -235,9 +235,10 @@ fn figure(
             release pays, both on logarithmic axes, level by \
                 level. The table below has the figures."
             .into(),
-        x: Axis { label: format!("paid ({})", measure.name()), scale: Scale::Log },
-        y: Axis { label: "error of a count".into(), scale: Scale::Log },
+        x: Axis::new(format!("paid ({})", measure.name()), Scale::Log),
+        y: Axis::new("error of a count", Scale::Log),
         panels: levels.iter().map(panel).collect(),
+        note: String::new(),
     }
 }
 

@@ -380,16 +380,17 @@ fn steps_figure(run: &str, title: String, lines: &[Line]) -> Figure {
         }
     };
     Figure {
-        name: Figure::named(&format!("{run}-steps-{}", lines[0].cell.cell)),
+        name: Figure::named(&format!("{run}-steps-{}", lines[0].cell.noise_words())),
         title,
         about: "For each chain and lag the kernel steps after which the bound on the total variation distance is at \
             most 0.1, 0.01 and 0.001, with 95 % \
                 intervals, on a logarithmic axis. A step of one sampler may take longer than one of another. The \
                 table below has the figures."
             .into(),
-        x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
-        y: Axis { label: String::new(), scale: Scale::Names(names) },
+        x: Axis::new("t (kernel steps)", Scale::Log),
+        y: Axis::new(String::new(), Scale::Names(names)),
         panels: Panel::only(LEVELS.iter().enumerate().map(series)),
+        note: String::new(),
     }
 }
 
@@ -428,6 +429,12 @@ fn bound_table(run: &str, lines: &[Line], truths: &[Truth]) -> Page {
 /// A chain in words, and the distances of its marginals to the exact law.
 type Truth<'a> = (String, &'a [MarginalRow]);
 
+/// Marks up to the first at 0: those behind it are 0 as well.
+fn to_first_zero(marks: impl Iterator<Item = Mark>) -> Vec<Mark> {
+    let mut is_zero = false;
+    marks.take_while(|mark| !std::mem::replace(&mut is_zero, mark.y == 0.0)).collect()
+}
+
 /// The bounds on logarithmic axes with 95 % bands, and where it is known what lies under them.
 fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u64) -> Figure {
     let bound = |line: &&Line| {
@@ -439,7 +446,7 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
         Series {
             name: format!("bound, {}, lag {}", line.cell.method_words(), line.times.lag),
             kind: Kind::Line,
-            marks: times.map(mark).filter(|mark| mark.y > 0.0).collect(),
+            marks: to_first_zero(times.map(mark)),
         }
     };
     let truth = |(chain, rows): &Truth| {
@@ -450,15 +457,16 @@ fn figure(run: &str, title: String, bounded: &[&Line], truths: &[Truth], last: u
         Series { name: format!("worst entry, {chain}"), kind: Kind::Dots, marks }
     };
     Figure {
-        name: Figure::named(&format!("{run}-tv-bound-{}", bounded[0].cell.cell)),
+        name: Figure::named(&format!("{run}-tv-bound-{}", bounded[0].cell.noise_words())),
         title,
         about: "Upper bounds on the total variation distance to the target by steps, with 95 % bands, for each chain \
             and lag; where it is known, dots for the \
                 distance of the worst entry, which lies under them. The table below has the figures."
             .into(),
-        x: Axis { label: "t (kernel steps)".into(), scale: Scale::Log },
-        y: Axis { label: "total variation distance".into(), scale: Scale::Log },
+        x: Axis::new("t (kernel steps)", Scale::Log),
+        y: Axis::total_variation(),
         panels: Panel::only(bounded.iter().map(bound).chain(truths.iter().map(truth))),
+        note: "A bound above 1 says nothing, and is drawn at 1. A bound is 0 where all pairs have met.".into(),
     }
 }
 

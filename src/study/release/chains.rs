@@ -386,9 +386,10 @@ fn acceptance(run: &Named) -> Result<Vec<Figure>> {
                 "The share of kernel steps that changed the state, with its 95 % interval over the chains, against \
                     the option {option}. The table below has the figures."
             ),
-            x: Axis { label: option.clone(), scale: Scale::Linear },
-            y: Axis { label: "moves / step".into(), scale: Scale::Linear },
+            x: Axis::new(option.clone(), Scale::Linear),
+            y: Axis::new("moves / step", Scale::Linear),
             panels: Panel::only(lines.iter().map(ours).chain(published.iter().filter_map(theirs))),
+            note: String::new(),
         });
     }
     Ok(figures)

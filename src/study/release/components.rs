@@ -206,9 +206,10 @@ fn distances<'a>(run: &str, parts: &'a [Parts<'a>]) -> Page {
                     The table below has the figures.",
                 counted(names.len() as f64, "method")
             ),
-            x: Axis { label: format!("{name} distance (counts)"), scale: Scale::Linear },
-            y: Axis { label: String::new(), scale: Scale::Names(names) },
+            x: Axis::new(format!("{name} distance (counts)"), Scale::Linear),
+            y: Axis::new(String::new(), Scale::Names(names)),
             panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
+            note: String::new(),
         };
         let of = |x: f64| format!("{x:.3}");
         page = page.and(Page::headed(title).figure(figure).listed(
@@ -292,9 +293,10 @@ fn variance_figure(run: &str, title: String, parts: &[&Parts]) -> Figure {
             that share a total, on logarithmic axes; lines \
                 for closed forms. The table below has the figures."
             .into(),
-        x: Axis { label: "entries of the component".into(), scale: Scale::Log },
-        y: Axis { label: "variance (counts²)".into(), scale: Scale::Log },
+        x: Axis::new("entries of the component", Scale::Log),
+        y: Axis::new("variance (counts²)", Scale::Log),
         panels: Panel::only(series),
+        note: String::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::grid::Cell;
 use crate::input::InvariantTable;
 use crate::methods::is_negative;
-use crate::page::{Column, Page, Table, finite, number, with_error};
+use crate::page::{Column, Page, Table, counted, finite, number, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, Records};
 use crate::table;
@@ -298,18 +298,18 @@ fn boxes(run: &str, cell: &CellRow, rows: &[EntryRow]) -> Page {
         let most = rhats.iter().copied().fold(0.0, f64::max);
         note += &format!(" R-hat below 1.01: {low} of {} entries, the largest {most:.4}.", rhats.len());
     }
-    Page::headed(title).figure(figure(run, cell, &shown)).listed(1, &shown, columns).text(note)
+    Page::headed(title).figure(figure(run, cell, &shown, rows.len())).listed(1, &shown, columns).text(note)
 }
 
-/// Box plots of the errors, entry by entry.
-fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
+/// Box plots of the errors, entry by entry. `all`: of so many entries.
+fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow], all: usize) -> Figure {
     let mark = |(place, row): (usize, &&EntryRow)| {
         let mark = Mark::new(row.median, place as f64).within(row.q1, row.q3);
         Mark { whiskers: Some((row.whisker_low, row.whisker_high)), ..mark }
     };
     let marks = shown.iter().enumerate().map(mark).collect();
     Figure {
-        name: Figure::named(&format!("{run}-entries-{}", cell.cell)),
+        name: Figure::named(&format!("{run}-entries-{}-{}", cell.method_words(), cell.noise_words())),
         title: format!("{run}: errors by entry, {}, {}", cell.method_words(), cell.noise_words()),
         about: format!(
             "A box plot for each of {}: median, quartiles and whiskers of the error. The table below has the figures.",
@@ -318,12 +318,19 @@ fn figure(run: &str, cell: &CellRow, shown: &[&EntryRow]) -> Figure {
                 n => format!("{n} entries"),
             }
         ),
-        x: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
-        y: Axis {
-            label: String::new(),
-            scale: Scale::Names(shown.iter().map(|row| format!("{} ({})", row.name, row.count)).collect()),
-        },
+        x: Axis::new("released - confidential (counts)", Scale::Linear),
+        y: Axis::new(
+            "",
+            Scale::Names(shown.iter().map(|row| format!("{} ({})", row.name, row.count)).collect()),
+        ),
         panels: Panel::only([Series { name: String::new(), kind: Kind::Boxes, marks }]),
+        note: match shown.len() < all {
+            true => format!(
+                "{} of {all} entries, spread over increasing counts, which stand in brackets.",
+                shown.len()
+            ),
+            false => "In brackets the confidential counts.".into(),
+        },
     }
 }
 
@@ -391,43 +398,54 @@ fn beside(run: &Named, cells: &[(&CellRow, Vec<EntryRow>)]) -> Result<Page> {
 
 /// Entries in a figure at most; of more some, spread evenly over increasing counts.
 const DRAWN: usize = 200;
-/// Methods in it at most.
-const METHODS: usize = 3;
+/// Methods in it at most, and marks of all of them.
+const METHODS: usize = 9;
+const MARKS: usize = 600;
 
-/// Errors against the counts, theirs and ours.
-fn beside_figure(
+/// Errors against the counts, ours and theirs, method by method.
+fn beside_figure<'a>(
     run: &str,
     title: String,
-    ours: &[(&CellRow, Vec<&EntryRow>)],
+    ours: &[(&CellRow, Vec<&'a EntryRow>)],
     error: impl Fn(&str) -> f64,
 ) -> Figure {
-    let some = |entries: &[&EntryRow]| -> Vec<usize> {
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(|&i| entries[i].count);
-        order.into_iter().step_by(entries.len().div_ceil(DRAWN).max(1)).collect()
+    let methods = ours.len().min(METHODS);
+    let most = (MARKS / methods.max(1)).min(DRAWN);
+    let some = |entries: &[&'a EntryRow]| -> Vec<&'a EntryRow> {
+        let mut order: Vec<&EntryRow> = entries.to_vec();
+        order.sort_by_key(|row| row.count);
+        order.into_iter().step_by(entries.len().div_ceil(most).max(1)).collect()
     };
-    let series = |name: String, entries: &[&EntryRow], mark: &dyn Fn(&EntryRow) -> Mark| Series {
-        name,
+    let series = |name: &str, entries: &[&EntryRow], own: &dyn Fn(&EntryRow) -> f64| Series {
+        name: name.into(),
         kind: Kind::Dots,
-        marks: some(entries).into_iter().map(|i| mark(entries[i])).collect(),
+        marks: entries.iter().map(|row| Mark::new(row.count as f64, own(row))).collect(),
     };
-    let theirs = ours.first().map(|(_, entries)| {
-        series("theirs, one release".into(), entries, &|row| Mark::new(row.count as f64, error(&row.name)))
-    });
-    let own = ours.iter().take(METHODS).map(|(cell, entries)| {
-        series(format!("{}, one release", cell.method_words()), entries, &|row| {
-            Mark::new(row.count as f64, row.first)
-        })
-    });
+    let panel = |(cell, entries): &(&CellRow, Vec<&'a EntryRow>)| {
+        let entries = some(entries);
+        let theirs = series("theirs", &entries, &|row| error(&row.name));
+        let title = format!("{}, epsilon {}", cell.method_words(), cell.epsilon);
+        Panel { title, series: vec![series("ours", &entries, &|row| row.first), theirs] }
+    };
+    let panels: Vec<Panel> = ours.iter().take(METHODS).map(panel).collect();
+    let (drawn, all) = (panels[0].series[0].marks.len(), ours[0].1.len());
+    let mut note = match drawn < all {
+        true => format!("{drawn} of {all} entries, spread over increasing counts."),
+        false => String::new(),
+    };
+    if let Some(more) = ours.len().checked_sub(METHODS).filter(|more| *more > 0) {
+        note += &format!(" The other {} are in entries.csv.", counted(more as f64, "cell"));
+    }
     Figure {
         name: Figure::named(&format!("{run}-beside")),
         title,
-        about: "Errors of entries against their confidential counts: of one release by somebody else, and of one by each \
-            of the first methods. The table below has some of the figures, the CSV all of them."
+        about: "Errors of entries against their confidential counts, a panel for each method: of one release of ours, and \
+            of the one by somebody else. The table below has some of the figures, the CSV all of them."
             .into(),
-        x: Axis { label: "confidential count".into(), scale: Scale::Log },
-        y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
-        panels: Panel::only(own.chain(theirs)),
+        x: Axis::new("confidential count", Scale::Log),
+        y: Axis::new("released - confidential (counts)", Scale::Linear),
+        panels,
+        note: note.trim_start().to_owned(),
     }
 }
 

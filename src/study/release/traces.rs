@@ -56,15 +56,19 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
     };
     let (method, noise) = (cell.method_words(), cell.noise_words());
     Ok(Some(Figure {
-        name: Figure::named(&format!("{}-trace-{}", run.name, cell.cell)),
+        name: Figure::named(&format!("{}-trace-{method}-{noise}", run.name)),
         title: format!("{}: trace of the first chain, {method}, {noise}", run.name),
         about: format!(
             "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest \
                 effective sample size (ESS) of all chains together, and \
              that with the largest."
         ),
-        x: Axis { label: "recorded draw".into(), scale: Scale::Linear },
-        y: Axis { label: "released - confidential (counts)".into(), scale: Scale::Linear },
+        x: Axis::new("recorded draw", Scale::Linear),
+        y: Axis::new("released - confidential (counts)", Scale::Linear),
+        note: match marks.iter().map(Vec::len).max() {
+            Some(all) if all > POINTS => format!("{POINTS} of {all} recorded draws, evenly apart."),
+            _ => String::new(),
+        },
         panels: shown.iter().zip(marks).map(panel).collect(),
     }))
 }

@@ -75,9 +75,6 @@ pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
     Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &cells)?))
 }
 
-/// Methods in a figure at most.
-const METHODS: usize = 8;
-
 /// The sizes that some group of a query has: the smallest count, and in words.
 fn sizes_of(query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Vec<(i64, String)> {
     let rows = cells.iter().flat_map(|(_, rows)| rows).filter(|row| row.query == query.query);
@@ -85,7 +82,7 @@ fn sizes_of(query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Vec<(i64, S
     sizes.into_iter().collect()
 }
 
-/// The bias of a query's answers by size of the count, of the first cells.
+/// The bias of a query's answers by size of the count, of the cells that have a page.
 fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Option<Figure> {
     let sizes = sizes_of(query, cells);
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
@@ -98,7 +95,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
         let rows = rows.iter().filter(|row| row.query == query.query);
         Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
     };
-    let series: Vec<Series> = cells.iter().take(METHODS).map(series).collect();
+    let series: Vec<Series> = cells.iter().take(PAGES).map(series).collect();
     if query.groups < 2 || series.iter().all(|series| series.marks.len() < 2) {
         return None;
     }
@@ -114,12 +111,13 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
             interval, method by method. The tables of the \
                 cells have the figures."
                 .into(),
-        x: Axis { label: "mean error (counts)".into(), scale: Scale::Linear },
-        y: Axis {
-            label: "confidential count".into(),
-            scale: Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect()),
-        },
+        x: Axis::new("mean error (counts)", Scale::Linear),
+        y: Axis::new("confidential count", Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect())),
         panels: Panel::only(series),
+        note: match cells.len().checked_sub(PAGES) {
+            None | Some(0) => String::new(),
+            Some(more) => format!("Drawn are the first {PAGES} cells; {more} more are in sizes.csv."),
+        },
     })
 }
 

@@ -119,8 +119,9 @@ fn figure(
         about: "For each size of the confidential count, from 0 up, the mean error of a count with its 95 % interval, on a \
             logarithmic axis, method by method. The tables below have the figures."
             .into(),
-        x: Axis { label: "error of a count".into(), scale: Scale::Log },
-        y: Axis { label: "confidential count".into(), scale: Scale::Names(sizes.values().cloned().collect()) },
+        x: Axis::new("error of a count", Scale::Log),
+        y: Axis::new("confidential count", Scale::Names(sizes.values().cloned().collect())),
         panels: grouped(lines, |(cell, _)| Number(budget(cell)).0.to_bits()).into_iter().map(panel).collect(),
+        note: String::new(),
     }
 }

@@ -235,7 +235,7 @@ impl<'a> Told<'a> {
             [epsilon.to_string(), releases.to_owned(), method]
         };
         let columns = levels.iter().map(|&level| Column::Level(level));
-        Pivot::of(errors.chain(published).chain(pays)).and_keys(keys, columns).table(
+        let table = Pivot::of(errors.chain(published).chain(pays)).and_keys(keys, columns).table(
             ["epsilon", "releases", "method"],
             words,
             |&column| match column {
@@ -251,7 +251,9 @@ impl<'a> Told<'a> {
                     None => "-".into(),
                 }]
             },
-        )
+        );
+        // Levels stand behind what a line is about.
+        Table { errors: (table.keys..table.keys + levels.len()).collect(), ..table }
     }
 
     /// Methods in words, with what they release where some release reals and some integers, and the budgets at which they
@@ -272,9 +274,17 @@ impl<'a> Told<'a> {
         self.methods.iter().map(words).collect()
     }
 
-    /// The errors by level and method, the published ones beside.
+    /// Levels that are known: no cell has noise there, nor errors.
+    fn is_known(&self, level: u32) -> bool {
+        self.lines.iter().filter(|(_, line)| line.level == level).all(|(_, line)| line.scale == 0.0)
+    }
+
+    /// The errors by level and method, the published ones beside. Levels that are known have no panel.
     fn figure(&self, name: String, title: String) -> Figure {
         let names = self.names();
+        let (known, shown): (Vec<u32>, Vec<u32>) =
+            self.levels().into_iter().partition(|&level| self.is_known(level));
+        let known: Vec<String> = known.into_iter().map(|level| self.run.level(level)).collect();
         Figure {
             name: Figure::named(&name),
             title,
@@ -283,9 +293,13 @@ impl<'a> Told<'a> {
                     epsilon. The table below has the figures.",
                 counted(names.len() as f64, "method")
             ),
-            x: Axis { label: "normalised L1 error (counts per node)".into(), scale: Scale::Log },
-            y: Axis { label: String::new(), scale: Scale::Names(names) },
-            panels: self.levels().into_iter().map(|level| self.panel(level)).collect(),
+            x: Axis::new("normalised L1 error (counts per node)", Scale::Log),
+            y: Axis::new(String::new(), Scale::Names(names)),
+            panels: shown.into_iter().map(|level| self.panel(level)).collect(),
+            note: match known.is_empty() {
+                true => String::new(),
+                false => format!("Known, so without errors: {}.", known.join(", ")),
+            },
         }
     }
 
