@@ -341,8 +341,6 @@ fn what_cannot_be_paid_for_is_refused() {
     );
     let near = grid.replace("1.0", "[1.0, 1.0000000001]");
     refuses(&with("added", TREE_DATA, &near), &["paid: got 1 and 1.0000000001 for `exact`", "pays both"]);
-    let queries = "\n[report]\nqueries = [[\"zone\"]]\n";
-    refuses(&(with("added", TREE_DATA, grid) + queries), &["queries"]);
     let chain = "paid = 1.0\nlaw = \"discrete-gaussian\"\ndelta = 1e-5\n\
                  method = { kind = \"line-gibbs\", sweeps = 5, nonnegative = true }";
     refuses(

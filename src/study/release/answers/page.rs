@@ -112,7 +112,10 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
                 cells have the figures."
                 .into(),
         x: Axis::new("mean error (counts)", Scale::Linear),
-        y: Axis::new("confidential count", Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect())),
+        y: Axis::new(
+            "confidential count",
+            Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect()),
+        ),
         panels: Panel::only(series),
         note: match cells.len().checked_sub(PAGES) {
             None | Some(0) => String::new(),
