@@ -233,7 +233,7 @@ struct LogMass {
 type Spline = Vec<Vec<f64>>;
 
 /// `∫_0^x f(m - a) da` at every m.
-fn over_box(f: &Spline, x: usize) -> Spline {
+fn over_box(f: &[Vec<f64>], x: usize) -> Spline {
     let degree = f[0].len() as f64;
     let whole: Vec<f64> = f.iter().map(|own| own.iter().sum::<f64>() / degree).collect();
     let interval = |k: usize| {
@@ -453,7 +453,7 @@ mod tests {
             let end = total.map_or(reach, |total| total - so_far);
             let mut cuts = vec![0.0, end];
             for set in 0..1usize << y.len() {
-                let part: f64 = (0..y.len()).filter(|i| set >> i & 1 == 1).map(|i| y[i]).sum();
+                let part: f64 = (0..y.len()).filter(|i| (set >> i) & 1 == 1).map(|i| y[i]).sum();
                 cuts.extend(
                     (0..=reach as usize + 1).map(|k| k as f64 - part).filter(|cut| (0.0..end).contains(cut)),
                 );

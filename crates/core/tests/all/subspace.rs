@@ -39,7 +39,7 @@ type Sums = fn(&[i64; 3]) -> Vec<i64>;
 type Laws = Vec<Vec<f64>>;
 
 /// The smallest delta for which the laws are (epsilon, delta)-private in the sense of Definition 2 on tables with equal sums.
-fn least_delta(laws: &Laws, epsilon: f64, sums: Sums, euclidean: bool) -> f64 {
+fn least_delta(laws: &[Vec<f64>], epsilon: f64, sums: Sums, euclidean: bool) -> f64 {
     let all = tables();
     let mut most = 0.0f64;
     for (x, p) in all.iter().zip(laws) {
