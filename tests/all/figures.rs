@@ -224,17 +224,24 @@ fn no_two_series_are_drawn_alike() {
 /// A figure with more series than can be told apart is several, which have all of them, on the same axes.
 #[test]
 fn many_series_are_several_figures() {
-    let whole = with_series(Kind::DottedLine, 2 * SERIES + 3);
+    let mut whole = with_series(Kind::DottedLine, 2 * SERIES + 3);
+    // Each series lies further to the right than the one before.
+    for (i, series) in whole.panels[0].series.iter_mut().enumerate() {
+        series.marks.iter_mut().for_each(|mark| *mark = Mark::new(mark.x * (1.0 + i as f64), mark.y));
+    }
     let parts = whole.clone().parts();
     assert_eq!(parts.len(), 3);
     let of = |figure: &Figure| figure.panels[0].series.clone();
     assert_eq!(parts.iter().flat_map(of).collect::<Vec<_>>(), of(&whole));
+    // Words of the axis x, and where they stand.
     let ticks = |figure: &Figure| {
         let drawn = svg(figure, Look::default());
-        let after = drawn.rfind("stroke-width=\"1\" x=").unwrap();
-        let texts: Vec<String> =
-            drawn[after..].lines().filter(|line| line.starts_with("<text")).map(str::to_owned).collect();
-        texts.into_iter().map(|line| line.split('>').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+        let texts = drawn.lines().filter(|line| line.starts_with("<text") && line.contains("\"middle\""));
+        let place = |line: &str| {
+            let x = attribute(&tags(line)[0].1, "x").unwrap().to_owned();
+            (x, line.split(['>', '<']).nth(2).unwrap().to_owned())
+        };
+        texts.filter(|line| !line.contains("rotate")).map(place).collect::<Vec<_>>()
     };
     for (i, part) in parts.iter().enumerate() {
         assert!(part.panels[0].series.len() <= SERIES);
