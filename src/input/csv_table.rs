@@ -245,7 +245,8 @@ impl CsvTable {
             }
             parquet.read(place, |value, times| {
                 let none = || parquet.refuse(format!("row {}: no value in `{name}`", row + 1));
-                let value = if wanted.readable { value.unwrap_or_default() } else { value.ok_or_else(none)? };
+                let value =
+                    if wanted.readable { value.unwrap_or_default() } else { value.ok_or_else(none)? };
                 column.push(value.as_bytes(), times);
                 row += times;
                 Ok(())
@@ -363,6 +364,11 @@ impl CsvTable {
     #[inline]
     pub fn text(&self, row: usize, place: usize) -> &str {
         self.values[place].text(row)
+    }
+
+    /// Whether the column at a place was read.
+    pub(super) fn is_read(&self, place: usize) -> bool {
+        !matches!(self.values[place], Column::Skipped)
     }
 
     /// By row: the number of its value in the column at a place, in the order of first appearance.

@@ -150,8 +150,9 @@ fn sixteen(bytes: &[u8], end: bool, out: &mut Vec<u8>, unit: fn([u8; 2]) -> u16)
 
 /// By byte from 0x80 to 0x9f, what Windows-1252 has there; 0 where it has nothing.
 const HIGH: [u16; 32] = [
-    0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0, 0,
-    0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
+    0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0,
+    0x017d, 0, 0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
+    0x0153, 0, 0x017e, 0x0178,
 ];
 
 /// Windows-1252.
@@ -231,7 +232,9 @@ fn seen(mut source: impl Read) -> std::io::Result<Seen> {
         if bytes.contains(&0) {
             return Ok(Seen::Utf8);
         }
-        if std::mem::take(&mut first) && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
+        if std::mem::take(&mut first)
+            && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]))
+        {
             return Ok(Seen::Utf8);
         }
         carry.extend_from_slice(bytes);
@@ -316,7 +319,8 @@ mod tests {
     #[test]
     fn windows_1252_is_read() {
         let text = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ";
-        let bytes: Vec<u8> = (0x80..0xa0u8).filter(|byte| ![0x81, 0x8d, 0x8f, 0x90, 0x9d].contains(byte)).collect();
+        let bytes: Vec<u8> =
+            (0x80..0xa0u8).filter(|byte| ![0x81, 0x8d, 0x8f, 0x90, 0x9d].contains(byte)).collect();
         assert_eq!(read(&bytes, Encoding::Windows), (text.as_bytes().to_vec(), "Windows-1252"));
         let latin: Vec<u8> = (0xa0..=0xffu8).collect();
         let text: String = latin.iter().map(|&byte| char::from(byte)).collect();
@@ -331,7 +335,10 @@ mod tests {
         assert_eq!(of(b"\xff\xfeZ\0\xfc\0"), Seen::Utf8);
         assert_eq!(of(b"Z\xfcrich\nGen\xe8ve\nl\x92\xc9t\xe9 cr\xe9\xe9e\n"), Seen::Windows);
         // Cyrillic of Windows-1251, an umlaut of MS-DOS, UTF-8 that was cut, Czech of Windows-1250.
-        assert_eq!(of(b"a\r\nb\r\n\xcc\xee\xf1\xea\xe2\xe0\n"), Seen::Unsure(3, b"\xcc\xee\xf1\xea\xe2\xe0".to_vec()));
+        assert_eq!(
+            of(b"a\r\nb\r\n\xcc\xee\xf1\xea\xe2\xe0\n"),
+            Seen::Unsure(3, b"\xcc\xee\xf1\xea\xe2\xe0".to_vec())
+        );
         assert_eq!(of(b"K\x94ln\n"), Seen::Unsure(1, vec![0x94]));
         assert_eq!(of(b"Z\xc3\xbcrich \xc3"), Seen::Unsure(1, vec![0xc3, 0xbc]));
         assert_eq!(of(b"\xc8esk\xfd T\xec\x9a\xedn"), Seen::Unsure(1, vec![0xec, 0x9a, 0xed]));

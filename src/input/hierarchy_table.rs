@@ -76,7 +76,10 @@ impl HierarchyTable {
             let (codes, empty) = column.into_codes();
             if let Some(row) = codes.iter().position(|&code| Some(code) == empty) {
                 let leaf = table.text(row, places[leaf]);
-                let message = format!("`{leaf}` has no parent: `{}` is empty", levels[depth]);
+                let message = format!(
+                    "`{leaf}` has no parent: `{}` is empty; where nothing is on this level, write the name of the level above",
+                    levels[depth]
+                );
                 return Err(table.bad_row(row, message));
             }
             inner_nodes(codes, &mut of_row, level.clone(), &mut parents).map_err(refuse)?;

@@ -272,7 +272,12 @@ impl<'a> Entries<'a> {
             rows: (0..table.len() as u32).collect(),
             names: names.into_texts(),
             counts,
-            warning: table.notes().iter().cloned().chain(numbers.note()).reduce(|all, next| format!("{all}; {next}")),
+            warning: table
+                .notes()
+                .iter()
+                .cloned()
+                .chain(numbers.note())
+                .reduce(|all, next| format!("{all}; {next}")),
             depths: Vec::new(),
             levels: Vec::new(),
         })
@@ -308,13 +313,11 @@ impl<'a> Entries<'a> {
         let bad =
             |row, text| self.table.bad_row(row, format!("`{column}` = `{text}`, want an integer or nothing"));
         self.texts(column)?
-            .map(
-                |(row, text)| {
-                    // A column that misses values is one of decimals for some programs.
-                    let whole = text.strip_suffix(".0").unwrap_or(text);
-                    if text.is_empty() { Ok(none) } else { whole.parse().map_err(|_| bad(row, text)) }
-                },
-            )
+            .map(|(row, text)| {
+                // A column that misses values is one of decimals for some programs.
+                let whole = text.strip_suffix(".0").unwrap_or(text);
+                if text.is_empty() { Ok(none) } else { whole.parse().map_err(|_| bad(row, text)) }
+            })
             .collect()
     }
 

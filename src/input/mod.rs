@@ -16,13 +16,15 @@ mod separator;
 mod source;
 mod subject;
 mod table_writer;
+mod tabulate;
 
 pub use aggregate::{Aggregate, Counted, Counts, aggregate, count_csv, join};
 pub use asked::{Answered, Asked, KeptNodes, Query, read_subject};
 pub use csv_table::{CsvTable, Wanted};
-pub use guess::Guess;
+pub use guess::{Guess, Wishes};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
 pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, Shape};
 pub use subject::Subject;
 pub use table_writer::{TableWriter, Value};
+pub use tabulate::{Tabulate, Tabulated, tabulate};

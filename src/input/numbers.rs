@@ -58,7 +58,8 @@ const GROUPS: [char; 7] = [' ', '\u{a0}', '\u{202f}', '\u{2009}', '\'', '\u{2019
 
 /// What stands in place of counts that are hidden or missing, in small letters, without brackets.
 const HIDDEN: [&str; 21] = [
-    "-", "--", "–", "—", ".", "..", "...", "…", "*", "**", "/", ":", "x", "c", "d", "s", "z", "na", "n/a", "null", "nan",
+    "-", "--", "–", "—", ".", "..", "...", "…", "*", "**", "/", ":", "x", "c", "d", "s", "z", "na", "n/a",
+    "null", "nan",
 ];
 
 impl Written {
@@ -120,7 +121,11 @@ impl Style {
             _ => {}
         }
         if let Some(rest) = text.strip_prefix(['-', '−']) {
-            return Err(if rest.starts_with(|c: char| c.is_ascii_digit()) { Why::Negative } else { Why::Other });
+            return Err(if rest.starts_with(|c: char| c.is_ascii_digit()) {
+                Why::Negative
+            } else {
+                Why::Other
+            });
         }
         if let Some((mantissa, exponent)) = text.split_once(['e', 'E']) {
             // Spreadsheets write `1.38E+06` for 1381069.
@@ -350,7 +355,8 @@ mod tests {
 
     #[test]
     fn counts_are_read() {
-        let is = |values: &[&str], wanted: &[i64]| assert_eq!(read(values).0.as_deref(), Ok(wanted), "{values:?}");
+        let is =
+            |values: &[&str], wanted: &[i64]| assert_eq!(read(values).0.as_deref(), Ok(wanted), "{values:?}");
         is(&["4.0", "12.00", "0.0", "7", "3."], &[4, 12, 0, 7, 3]);
         is(&["4,0", "12,00", "7"], &[4, 12, 7]);
         is(&["1,381,069", "1,381", "12"], &[1_381_069, 1381, 12]);
@@ -399,7 +405,21 @@ mod tests {
             refused(&["1", hidden], &["row 2", hidden, "hidden or missing"]);
         }
         refused(&["1.38E+06"], &["may be rounded"]);
-        for other in ["-1", "oops", "1,38,069", "1.381.06", "12 34", "1,2.3,4", "5*", "0x1f", "1e", "1e-3", "1e400", "inf", "1 381.5.2"] {
+        for other in [
+            "-1",
+            "oops",
+            "1,38,069",
+            "1.381.06",
+            "12 34",
+            "1,2.3,4",
+            "5*",
+            "0x1f",
+            "1e",
+            "1e-3",
+            "1e400",
+            "inf",
+            "1 381.5.2",
+        ] {
             refused(&["1", other], &["row 2: `n` = `", "want an integer >= 0"]);
         }
         refused(&["99999999999999999999"], &["want an integer >= 0"]);

@@ -61,7 +61,8 @@ impl ParquetFile {
     /// What the column at a place holds; in words, why it cannot be read.
     pub fn kind(&self, place: usize) -> std::result::Result<Kind, String> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
-        Kind::of(&schema.column(self.leaf(place)?)).map_err(|what| format!("has the type {what}, want integers or text"))
+        Kind::of(&schema.column(self.leaf(place)?))
+            .map_err(|what| format!("has the type {what}, want integers or text"))
     }
 
     /// The only leaf of the column at a place. Refused, in words: it has several, or lists.
@@ -106,7 +107,9 @@ impl ParquetFile {
                 }
                 ColumnReader::Int32ColumnReader(reader) => {
                     self.values(reader, i32::eq, |value, times| match (kind, value) {
-                        (Kind::Decimal(_) | Kind::Date, Some(&x)) => take(Some(&kind.text(i64::from(x))), times),
+                        (Kind::Decimal(_) | Kind::Date, Some(&x)) => {
+                            take(Some(&kind.text(i64::from(x))), times)
+                        }
                         (Kind::Unsigned, Some(&x)) => take(Some(digits.format(x as u32)), times),
                         (_, value) => take(value.map(|&x| digits.format(x)), times),
                     })
@@ -121,15 +124,21 @@ impl ParquetFile {
                 ColumnReader::FixedLenByteArrayColumnReader(reader) => {
                     let Kind::Decimal(scale) = kind else { unreachable!("the type was checked") };
                     let text = |value: &FixedLenByteArray| decimal(big_endian(value.data()), scale);
-                    self.values(reader, FixedLenByteArray::eq, |value, times| take(value.map(text).as_deref(), times))
+                    self.values(reader, FixedLenByteArray::eq, |value, times| {
+                        take(value.map(text).as_deref(), times)
+                    })
                 }
                 ColumnReader::DoubleColumnReader(reader) => {
                     let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits();
-                    self.values(reader, same, |value, times| take(value.copied().and_then(real).as_deref(), times))
+                    self.values(reader, same, |value, times| {
+                        take(value.copied().and_then(real).as_deref(), times)
+                    })
                 }
                 ColumnReader::FloatColumnReader(reader) => {
                     let same = |a: &f32, b: &f32| a.to_bits() == b.to_bits();
-                    self.values(reader, same, |value, times| take(value.copied().and_then(single).as_deref(), times))
+                    self.values(reader, same, |value, times| {
+                        take(value.copied().and_then(single).as_deref(), times)
+                    })
                 }
                 ColumnReader::BoolColumnReader(reader) => {
                     let text = |value: &bool| if *value { "true" } else { "false" };
@@ -190,14 +199,18 @@ impl Kind {
             (_, Converted::INT_8 | Converted::INT_16 | Converted::INT_32 | Converted::INT_64) if integers => {
                 Ok(Self::Integer)
             }
-            (_, Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64) if integers => {
+            (_, Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64)
+                if integers =>
+            {
                 Ok(Self::Unsigned)
             }
             (_, Converted::NONE) if integers && logical.is_none() => Ok(Self::Integer),
             (Physical::INT32, Converted::DATE) => Ok(Self::Date),
             (Physical::DOUBLE | Physical::FLOAT, Converted::NONE) if logical.is_none() => Ok(Self::Real),
             (Physical::BOOLEAN, Converted::NONE) if logical.is_none() => Ok(Self::Boolean),
-            (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, Converted::DECIMAL) if column.type_length() <= 16 => {
+            (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, Converted::DECIMAL)
+                if column.type_length() <= 16 =>
+            {
                 u32::try_from(column.type_scale()).map(Self::Decimal).map_err(|e| e.to_string())
             }
             (_, Converted::DECIMAL) if integers => {

@@ -76,14 +76,18 @@ impl<'a> Rows<'a> {
             rows.first = None;
         }
         if zeros && rows.encoding == "UTF-8" {
-            return Err(Failure::data(path, "it has bytes of zeros: is it UTF-16 without its mark, or no text? want UTF-8"));
+            return Err(Failure::data(
+                path,
+                "it has bytes of zeros: is it UTF-16 without its mark, or no text? want UTF-8",
+            ));
         }
         Ok(rows)
     }
 
     /// What was seen of the text that not every text has, for people.
     pub fn notes(&self) -> Vec<String> {
-        let separator = (self.separator != b',').then(|| format!("columns stand between `{}`", shown(self.separator)));
+        let separator =
+            (self.separator != b',').then(|| format!("columns stand between `{}`", shown(self.separator)));
         let encoding = (self.encoding != "UTF-8").then(|| format!("the text is {}", self.encoding));
         separator.into_iter().chain(encoding).collect()
     }

@@ -25,8 +25,10 @@ impl Separator {
             return Ok(Self { byte: *byte, said: true });
         }
         let of = |byte| Ok(Self { byte, said: false });
-        let found: Vec<u8> =
-            SEPARATORS.into_iter().filter(|&byte| Fields::new(head, byte).next().is_some_and(|row| row.fields > 1)).collect();
+        let found: Vec<u8> = SEPARATORS
+            .into_iter()
+            .filter(|&byte| Fields::new(head, byte).next().is_some_and(|row| row.fields > 1))
+            .collect();
         let Some(&first) = found.first() else { return of(b',') };
         if found.len() == 1 {
             return of(first);
@@ -84,9 +86,11 @@ impl<'a> Fields<'a> {
     /// Whether the byte at a place separates: not a tab beside another separator.
     fn separates(&self, at: usize) -> bool {
         let other = |at: Option<usize>| {
-            at.and_then(|at| self.text.get(at)).is_some_and(|byte| *byte != b'\t' && SEPARATORS.contains(byte))
+            at.and_then(|at| self.text.get(at))
+                .is_some_and(|byte| *byte != b'\t' && SEPARATORS.contains(byte))
         };
-        self.text[at] == self.byte && (self.byte != b'\t' || !(other(at.checked_sub(1)) || other(Some(at + 1))))
+        self.text[at] == self.byte
+            && (self.byte != b'\t' || !(other(at.checked_sub(1)) || other(Some(at + 1))))
     }
 }
 

@@ -4,7 +4,8 @@
 use congenial::failure::Failure;
 use congenial::input::{CsvTable, HierarchyTable, TableWriter, Value, Wanted};
 use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type, Int96, Int96Type,
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
+    Int64Type, Int96, Int96Type,
 };
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -108,8 +109,15 @@ fn plain_table(source: &[u8]) -> Result<Plain, String> {
         let (width, on) = *first.get_or_insert((record.len(), line));
         if record.len() != width {
             let fields = |n| if n == 1 { "1 field".to_owned() } else { format!("{n} fields") };
-            let alone = if record.len() == 1 || width == 1 { "; want the table alone, without titles and notes" } else { "" };
-            return bad(line, &format!("it has {}, line {on} has {}{alone}", fields(record.len()), fields(width)));
+            let alone = if record.len() == 1 || width == 1 {
+                "; want the table alone, without titles and notes"
+            } else {
+                ""
+            };
+            return bad(
+                line,
+                &format!("it has {}, line {on} has {}{alone}", fields(record.len()), fields(width)),
+            );
         }
         let Ok(texts) = record.iter().map(|field| std::str::from_utf8(field)).collect::<Result<Vec<_>, _>>()
         else {
@@ -167,7 +175,10 @@ fn plain_tree(
                 return Err(match last {
                     true => format!("{PATH}: line {line}: no `{}`, want an id", levels[depth]),
                     false => {
-                        format!("{PATH}: line {line}: `{leaf}` has no parent: `{}` is empty", levels[depth])
+                        format!(
+                            "{PATH}: line {line}: `{leaf}` has no parent: `{}` is empty; where nothing is on this level, write the name of the level above",
+                            levels[depth]
+                        )
                     }
                 });
             }
@@ -550,10 +561,14 @@ fn parquet_columns_of_numbers_dates_and_booleans() {
     assert_eq!(unread, ["stamp"]);
     let row = |row| (0..9).filter(|&i| i != 7).map(|i| table.text(row, i).to_owned()).collect::<Vec<_>>();
     assert_eq!(row(0), ["4", "16777216", "12", "7", "20", "true", "1970-01-01", "1"]);
-    assert_eq!(row(1), ["1.5", "3.3554432E+7", "-0.05", "9007199254740992", "-20", "false", "2020-01-31", ""]);
+    assert_eq!(
+        row(1),
+        ["1.5", "3.3554432E+7", "-0.05", "9007199254740992", "-20", "false", "2020-01-31", ""]
+    );
     let tree = |count: &str| {
         let table = CsvTable::read_wanted(&path, &Wanted::of(["day"], count)).map_err(|e| e.to_string())?;
-        let tree = HierarchyTable::from_csv(table, &names(&["day"]), count, &[]).map_err(|e| e.to_string())?;
+        let tree =
+            HierarchyTable::from_csv(table, &names(&["day"]), count, &[]).map_err(|e| e.to_string())?;
         Ok::<_, String>(tree.counts.to_vec())
     };
     assert!(tree("large").unwrap_err().contains("the limit is 2^53"));
@@ -591,9 +606,17 @@ fn dialects_are_the_same_table() {
         ("semicolons.csv", semicolons.into(), &["columns stand between `;`"]),
         ("tabs.tsv", tabs.clone().into(), &["columns stand between `tab`"]),
         ("bars.txt", semicolons.replace(';', "|").into(), &["columns stand between `|`"]),
-        ("utf16.csv", [&[0xff, 0xfe], &utf16(&tabs)[..]].concat(), &["columns stand between `tab`", "the text is UTF-16"]),
+        (
+            "utf16.csv",
+            [&[0xff, 0xfe], &utf16(&tabs)[..]].concat(),
+            &["columns stand between `tab`", "the text is UTF-16"],
+        ),
         ("latin.csv", latin(plain), &["the text is Windows-1252", "`Zürich` on line 2"]),
-        ("latin-semicolons.csv", latin(semicolons), &["columns stand between `;`", "the text is Windows-1252", "`Zürich` on line 2"]),
+        (
+            "latin-semicolons.csv",
+            latin(semicolons),
+            &["columns stand between `;`", "the text is Windows-1252", "`Zürich` on line 2"],
+        ),
     ];
     for (name, bytes, notes) in cases {
         let table = read(name, &bytes).unwrap();
@@ -608,10 +631,18 @@ fn dialects_are_the_same_table() {
         assert!(message.contains(wanted), "{name}: {message}");
     };
     refused("both.csv", b"a;b,c\n1;2,3\n", "`,` and `;` both divide all rows");
-    refused("dos.csv", b"a,n\nK\x94ln,5\n", "line 2: the bytes `94` are not UTF-8, and not surely Windows-1252");
+    refused(
+        "dos.csv",
+        b"a,n\nK\x94ln,5\n",
+        "line 2: the bytes `94` are not UTF-8, and not surely Windows-1252",
+    );
     refused("zeros.csv", &utf16(plain), "is it UTF-16 without its mark");
     refused("half.csv", b"\xff\xfea\0\n\0b", "line 2: text that is not UTF-16");
-    refused("note.csv", b"a,n\nx,5\nSource: us\n", "line 3: it has 1 field, line 1 has 2 fields; want the table alone");
+    refused(
+        "note.csv",
+        b"a,n\nx,5\nSource: us\n",
+        "line 3: it has 1 field, line 1 has 2 fields; want the table alone",
+    );
     // What is wrong with a file that is UTF-8 is not its encoding.
     refused("quote.csv", "a,n\nö,\"5\n".as_bytes(), "line 2: a quote opens here");
 }
@@ -631,7 +662,10 @@ fn mistakes_in_a_tree_from_parquet_name_the_row() {
         );
     };
     wrong(&["name"], "row 2: no `name`, want an id");
-    wrong(&["name", "leaf"], "row 2: `2` has no parent: `name` is empty");
+    wrong(
+        &["name", "leaf"],
+        "row 2: `2` has no parent: `name` is empty; where nothing is on this level, write the name of the level above",
+    );
     wrong(&["a"], "row 2: `a` = `-1` is duplicated (first on row 1)");
     wrong(&["none"], "no column `none`; the file has a, b, leaf, count, name, x, day, list, bytes");
 }
