@@ -42,7 +42,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Write a config for a table of counts, by a guess
-    #[command(after_help = "Example: congenial init counts.csv >study.toml")]
+    #[command(
+        after_help = "Example: congenial init counts.csv --levels state,county --known total >study.toml"
+    )]
     Init(init::Arguments),
     /// Run the grid of a config, write its results, print a summary
     #[command(after_help = "Example: congenial run configs/taxi/quick.toml --threads 4 --set replicates=200")]
@@ -71,9 +73,10 @@ enum Verb {
     /// Print rows and a hash of what they hold for every table of finished runs
     #[command(after_help = "Example: congenial digest results/taxi-quick-*")]
     Digest(digest::Arguments),
-    /// Count raw records by a key and join a lookup: makes the data table of a config
+    /// Count raw records by some columns, or by the rows of another table: makes the data table of a config
     #[command(
-        after_help = "Example: congenial aggregate trips.parquet --key zone --lookup zones.csv --lookup-key id --out counts.csv"
+        after_help = "Examples: congenial aggregate persons.csv --by region,municipality,age,sex --out counts.csv\n          \
+            congenial aggregate trips.parquet --key zone --lookup zones.csv --lookup-key id --out counts.csv"
     )]
     Aggregate(aggregate::Arguments),
     /// Simulate tables of negative binomial counts on the cells of a layout

@@ -1,6 +1,7 @@
 //! From raw records to a table of counts.
 
 use super::CsvTable;
+use super::encoding::{self, Encoding};
 use super::parquet_file::{ParquetFile, Source};
 use super::rows::Rows;
 use crate::failure::{Failure, Result};
@@ -119,14 +120,20 @@ pub fn join(job: &Aggregate, lookup: &CsvTable, count: impl FnOnce() -> Result<C
 
 fn count(path: &Path, key: &str) -> Result<Counts> {
     match Source::open(path)? {
-        Source::Text(file) => count_csv(path, file, key),
+        Source::Text(file) => {
+            encoding::either(path, &file, |file, encoding| count_text(path, file, encoding, key))
+        }
         Source::Parquet(file) => count_parquet(path, file, key),
     }
 }
 
 /// Counts the records of a CSV file; `path` is its name in messages. Refused: as [`CsvTable::from_reader`]; no column of the key, or two.
 pub fn count_csv(path: &Path, source: impl std::io::Read, key: &str) -> Result<Counts> {
-    let mut rows = Rows::new(path, source)?;
+    count_text(path, source, Encoding::ByMark, key)
+}
+
+fn count_text(path: &Path, source: impl std::io::Read, encoding: Encoding, key: &str) -> Result<Counts> {
+    let mut rows = Rows::new(path, source, encoding)?;
     rows.next()?;
     let place = place(path, key, rows.fields())?;
     let mut counts = Counts::default();

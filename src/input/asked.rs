@@ -298,7 +298,8 @@ pub fn read_subject(
             let columns = table.only(queried.chain(of_levels))?;
             let (table, asked) =
                 HierarchyTable::with_rows(table, levels, &source.count, &[], |table, leaves| {
-                    table.warning = warning;
+                    let warnings = table.warning.take().into_iter().chain(warning);
+                    table.warning = warnings.reduce(|all, next| format!("{all}; {next}"));
                     let known = source.known.on_tree(table, marks.as_deref(), leaves, &named);
                     known.map_err(|e| Failure::data(&columns.path, e.to_string()))?;
                     if queries.is_empty() && kept.is_none() {

@@ -1,6 +1,7 @@
 //! A table of text with a header, from CSV or parquet.
 
 use super::column::{Column, Names};
+use super::encoding::{self, Encoding};
 use super::parquet_file::{ParquetFile, Source};
 use super::rows::{Rows, trimmed};
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
@@ -22,6 +23,10 @@ pub struct CsvTable {
     pub(super) values: Vec<Column>,
     rows: usize,
     lines: Lines,
+    /// What was seen of the file that not every file has, for people.
+    notes: Vec<String>,
+    /// Columns that were not read, and why.
+    unread: Vec<(String, String)>,
 }
 
 /// Which columns of a table are kept.
@@ -31,6 +36,8 @@ pub struct Wanted<'a> {
     columns: Option<HashSet<&'a str>>,
     /// The column of counts, if it is nothing else.
     count: Option<&'a str>,
+    /// Whether what cannot be read is left out.
+    readable: bool,
 }
 
 /// Where every row stands in its file: rows follow each other from each of these (row, line) on.
@@ -67,7 +74,12 @@ impl<'a> Wanted<'a> {
         let mut columns: HashSet<&str> = columns.into_iter().collect();
         let only = Some(count).filter(|count| !columns.contains(count));
         columns.insert(count);
-        Self { columns: Some(columns), count: only }
+        Self { columns: Some(columns), count: only, readable: false }
+    }
+
+    /// Wants all columns that can be read; a missing value is a blank.
+    pub fn readable() -> Self {
+        Self { readable: true, ..Self::default() }
     }
 
     /// Wants what a config reads of its table.
@@ -77,7 +89,7 @@ impl<'a> Wanted<'a> {
         match &source.shape {
             Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
             // The names of the entries have everything.
-            Shape::Table { entry: None, .. } => return Self { columns: None, count: None },
+            Shape::Table { entry: None, .. } => return Self::default(),
             Shape::Table { entry: Some(entry), invariants } => {
                 columns.extend(entry.iter().map(String::as_str));
                 for (spec, _) in invariants {
@@ -137,8 +149,9 @@ impl<'a> Wanted<'a> {
 }
 
 impl CsvTable {
-    /// Reads a CSV or parquet file. Refused: no such file; a file that is not empty as [`CsvTable::from_reader`] says; of
-    /// a parquet file a wanted column that is neither text nor integers, or misses a value.
+    /// Reads a CSV or parquet file. Refused: no such file; a file that is not empty as [`CsvTable::from_reader`] says, but
+    /// for Windows-1252, which is read where it is sure; of a parquet file a wanted column that is neither text nor
+    /// numbers, or misses a value.
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_wanted(path, &Wanted::default())
     }
@@ -146,14 +159,19 @@ impl CsvTable {
     /// Reads the wanted columns of a CSV or parquet file. Refused: as by [`CsvTable::read`].
     pub fn read_wanted(path: &Path, wanted: &Wanted) -> Result<Self> {
         match Source::open(path)? {
-            Source::Text(file) => Self::wanted_from_reader(path, file, wanted),
+            Source::Text(file) => {
+                encoding::either(path, &file, |file, encoding| Self::from_text(path, file, encoding, wanted))
+            }
             Source::Parquet(file) => Self::from_parquet(path, file, wanted),
         }
     }
 
     /// Reads a CSV file from anywhere; `path` is its name in messages.
     ///
-    /// Refused: no header, a repeated column, and with their lines quotes that are not closed, text behind a closing
+    /// It is UTF-8, or UTF-16 by its mark; commas, semicolons, tabs or bars stand between columns
+    /// ([`CsvTable::notes`] say which, but for commas).
+    ///
+    /// Refused: no header, a repeated column, two separators that would both do, and with their lines quotes that are not closed, text behind a closing
     /// quote, a row of another length or of more than 16 MiB, text that is not UTF-8.
     pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
         Self::wanted_from_reader(path, source, &Wanted::default())
@@ -162,7 +180,11 @@ impl CsvTable {
     /// Reads the wanted columns of a CSV file from anywhere; `path` is its name in messages. Refused: as by
     /// [`CsvTable::from_reader`].
     pub fn wanted_from_reader(path: &Path, source: impl Read, wanted: &Wanted) -> Result<Self> {
-        let mut rows = Rows::new(path, source)?;
+        Self::from_text(path, source, Encoding::ByMark, wanted)
+    }
+
+    fn from_text(path: &Path, source: impl Read, encoding: Encoding, wanted: &Wanted) -> Result<Self> {
+        let mut rows = Rows::new(path, source, encoding)?;
         rows.next()?;
         if rows.fields().all(str::is_empty) {
             return Err(Failure::data(path, "the file is empty, want a header line"));
@@ -185,7 +207,24 @@ impl CsvTable {
             }
         }
         table.values.iter_mut().for_each(Column::finish);
+        table.notes = rows.notes();
+        if rows.is_guessed() {
+            table.notes.extend(table.first_letters());
+        }
         Ok(table)
+    }
+
+    /// The first text that is not ASCII, in words.
+    fn first_letters(&self) -> Option<String> {
+        let taken: Vec<usize> =
+            (0..self.columns.len()).filter(|&place| !matches!(self.values[place], Column::Skipped)).collect();
+        if let Some(name) = self.columns.iter().find(|name| !name.is_ascii()) {
+            return Some(format!("`{name}` in the header"));
+        }
+        (0..self.rows).find_map(|row| {
+            let text = taken.iter().map(|&place| self.text(row, place)).find(|text| !text.is_ascii())?;
+            Some(format!("`{text}` on {}", self.place(row)))
+        })
     }
 
     /// Some columns of a parquet file.
@@ -199,9 +238,16 @@ impl CsvTable {
                 continue;
             }
             let (name, mut row) = (&table.columns[place], 0);
+            if let (true, Err(why)) = (wanted.readable, parquet.kind(place)) {
+                table.unread.push((name.clone(), why));
+                *column = Column::Skipped;
+                continue;
+            }
             parquet.read(place, |value, times| {
                 let none = || parquet.refuse(format!("row {}: no value in `{name}`", row + 1));
-                column.push(value.ok_or_else(none)?.as_bytes(), times);
+                let value =
+                    if wanted.readable { value.unwrap_or_default() } else { value.ok_or_else(none)? };
+                column.push(value.as_bytes(), times);
                 row += times;
                 Ok(())
             })?;
@@ -250,11 +296,14 @@ impl CsvTable {
     /// A table without rows. `place`: of its header, in messages.
     fn empty(path: &Path, columns: Vec<String>, wanted: &Wanted, lines: Lines, place: &str) -> Result<Self> {
         let mut seen = HashSet::new();
-        if let Some(twice) = columns.iter().find(|column| !seen.insert(*column)) {
+        // Nobody asks for columns without a name, which spreadsheets leave behind a table.
+        let mut named = columns.iter().filter(|column| !column.is_empty());
+        if let Some(twice) = named.find(|column| !seen.insert(*column)) {
             return Err(Failure::data(path, format!("{place}column `{twice}` stands there twice")));
         }
         let values = columns.iter().map(|name| wanted.column(name)).collect();
-        Ok(Self { path: path.to_owned(), columns, values, rows: 0, lines })
+        let (notes, unread) = (Vec::new(), Vec::new());
+        Ok(Self { path: path.to_owned(), columns, values, rows: 0, lines, notes, unread })
     }
 
     /// The number of rows.
@@ -301,19 +350,25 @@ impl CsvTable {
 
     /// The table with some columns alone. Refused: a missing column.
     pub(super) fn only<'a>(&self, columns: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let Self { path, columns: header, rows, lines, .. } = self;
+        let Self { path, columns: header, rows, lines, notes, .. } = self;
         let mut values: Vec<Column> = header.iter().map(|_| Column::Skipped).collect();
         for name in columns {
             let place = self.column(name)?;
             values[place] = self.values[place].clone();
         }
-        Ok(Self { path: path.clone(), columns: header.clone(), values, rows: *rows, lines: lines.clone() })
+        let (path, columns, lines, notes) = (path.clone(), header.clone(), lines.clone(), notes.clone());
+        Ok(Self { path, columns, values, rows: *rows, lines, notes, unread: Vec::new() })
     }
 
     /// The value of a row in the column at a place.
     #[inline]
     pub fn text(&self, row: usize, place: usize) -> &str {
         self.values[place].text(row)
+    }
+
+    /// Whether the column at a place was read.
+    pub(super) fn is_read(&self, place: usize) -> bool {
+        !matches!(self.values[place], Column::Skipped)
     }
 
     /// By row: the number of its value in the column at a place, in the order of first appearance.
@@ -327,12 +382,14 @@ impl CsvTable {
         self.values[place].lost_zeros()
     }
 
-    /// A count: an integer >= 0. `name`: of its column.
-    #[inline]
-    pub(super) fn count(&self, row: usize, place: usize, name: &str) -> Result<i64> {
-        let text = self.text(row, place);
-        let count = text.parse().ok().filter(|&x| x >= 0);
-        count.ok_or_else(|| self.bad_row(row, format!("`{name}` = `{text}`, want an integer >= 0")))
+    /// What was seen of the file that not every file has, for people: its separator, its encoding.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Columns that cannot be read, and why ([`Wanted::readable`]).
+    pub fn unread(&self) -> &[(String, String)] {
+        &self.unread
     }
 
     /// All rows as text, with the line on which each begins: for small tables.

@@ -2,6 +2,7 @@
 
 use super::CsvTable;
 use super::column::Column;
+use super::numbers::Numbers;
 use crate::failure::{Failure, Result};
 use crate::hash::hex;
 use crate::invariant::Hierarchy;
@@ -75,7 +76,10 @@ impl HierarchyTable {
             let (codes, empty) = column.into_codes();
             if let Some(row) = codes.iter().position(|&code| Some(code) == empty) {
                 let leaf = table.text(row, places[leaf]);
-                let message = format!("`{leaf}` has no parent: `{}` is empty", levels[depth]);
+                let message = format!(
+                    "`{leaf}` has no parent: `{}` is empty; where nothing is on this level, write the name of the level above",
+                    levels[depth]
+                );
                 return Err(table.bad_row(row, message));
             }
             inner_nodes(codes, &mut of_row, level.clone(), &mut parents).map_err(refuse)?;
@@ -92,18 +96,21 @@ impl HierarchyTable {
         let hierarchy = Hierarchy::from_numbers(parents).map_err(refuse)?;
         let mut counts = vec![0i64; nodes];
         let mut total = 0i64;
+        let numbers = Numbers::new(&table, count_place);
         for (row, &node) in of_row.iter().enumerate() {
-            let value = table.count(row, count_place, count)?;
+            let value = numbers.count(row)?;
             counts[node as usize] = value;
             total = total.saturating_add(value);
         }
+        let notes: Vec<String> = table.notes().iter().cloned().chain(numbers.note()).collect();
         drop(table);
         if total > 1 << 53 {
             return Err(Failure::data(&path, format!("the counts sum to {total}, the limit is 2^53")));
         }
         hierarchy.sum_up(&mut counts);
         let digest = digest(&hierarchy, &counts);
-        let mut table = Self { hierarchy, counts: counts.into(), digest, warning: None };
+        let warning = (!notes.is_empty()).then(|| notes.join("; "));
+        let mut table = Self { hierarchy, counts: counts.into(), digest, warning };
         let made = rows(&mut table, &of_row)?;
         Ok((table, made))
     }

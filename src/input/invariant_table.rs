@@ -3,6 +3,8 @@
 use super::CsvTable;
 use super::Known;
 use super::column::Names;
+use super::encoding::Encoding;
+use super::numbers::Numbers;
 use super::rows::Rows;
 use super::source::{Bound, DataSource, InvariantSpec, Shape};
 use crate::failure::{Failure, Result};
@@ -31,6 +33,8 @@ pub struct InvariantTable {
     pub region: Region,
     /// SHA-256 of the counts, the equations and the inequalities, in hexadecimal.
     pub digest: String,
+    /// What may be wrong with the data, for people.
+    pub warning: Option<String>,
 }
 
 /// Why a table cannot be used: in the file, or in one `[[invariant]]` (by its place in the list).
@@ -80,7 +84,7 @@ impl InvariantTable {
         if table.is_empty() {
             return Err(Failure::data(path, "no rows (after `where`), want one per entry").into());
         }
-        let mut entries = Entries::read(&table, &named, count_place, &source.count)?;
+        let mut entries = Entries::read(&table, &named, count_place)?;
         let specs = || invariants.iter().map(|(spec, _)| spec);
         if let Some((rows, columns)) = two_ways(specs()) {
             entries.sort_by(rows, columns)?;
@@ -89,7 +93,7 @@ impl InvariantTable {
         let mut known = entries.known(&source.known, &source.root)?;
         let mut invariant = invariant.with_known(&known).map_err(|e| Failure::data(path, e.to_string()))?;
         let inequalities = entries.all_inequalities(specs(), &invariant)?;
-        let Entries { rows, names, counts, .. } = entries;
+        let Entries { rows, names, counts, warning, .. } = entries;
         drop(table);
         let mut region = inequalities.around(&counts).expect("each of them holds");
         // An entry between two equal bounds is known: its noise is 0, and no inequality's.
@@ -105,7 +109,7 @@ impl InvariantTable {
         }
         check_names(path, &names, rows.len())?;
         let digest = digest_of(&counts, &invariant, &region);
-        Ok((Self { names, counts, known, invariant, inequalities, region, digest }, rows))
+        Ok((Self { names, counts, known, invariant, inequalities, region, digest, warning }, rows))
     }
 }
 
@@ -223,6 +227,7 @@ struct Entries<'a> {
     /// By entry, behind them by node of a hierarchy.
     names: Texts,
     counts: Vec<i64>,
+    warning: Option<String>,
     /// By node of hierarchies: its level, the root's 0; and the columns of the others.
     depths: Vec<usize>,
     levels: Vec<String>,
@@ -232,10 +237,10 @@ struct Entries<'a> {
 type Built<T> = Result<Option<crate::Result<T>>>;
 
 impl<'a> Entries<'a> {
-    fn read(table: &'a CsvTable, named: &[usize], count_place: usize, count: &str) -> Result<Self> {
+    fn read(table: &'a CsvTable, named: &[usize], count_place: usize) -> Result<Self> {
         let mut names = Names::default();
         let mut counts = Vec::with_capacity(table.len());
-        let (mut total, mut name) = (0i64, String::new());
+        let (mut total, mut name, numbers) = (0i64, String::new(), Numbers::new(table, count_place));
         for row in 0..table.len() {
             name.clear();
             for (i, &place) in named.iter().enumerate() {
@@ -255,7 +260,7 @@ impl<'a> Entries<'a> {
                 let message = format!("the entry `{name}` is duplicated (first on {first})");
                 return Err(table.bad_row(row, message));
             }
-            let value = table.count(row, count_place, count)?;
+            let value = numbers.count(row)?;
             total = total.saturating_add(value);
             counts.push(value);
         }
@@ -267,6 +272,12 @@ impl<'a> Entries<'a> {
             rows: (0..table.len() as u32).collect(),
             names: names.into_texts(),
             counts,
+            warning: table
+                .notes()
+                .iter()
+                .cloned()
+                .chain(numbers.note())
+                .reduce(|all, next| format!("{all}; {next}")),
             depths: Vec::new(),
             levels: Vec::new(),
         })
@@ -302,11 +313,11 @@ impl<'a> Entries<'a> {
         let bad =
             |row, text| self.table.bad_row(row, format!("`{column}` = `{text}`, want an integer or nothing"));
         self.texts(column)?
-            .map(
-                |(row, text)| {
-                    if text.is_empty() { Ok(none) } else { text.parse().map_err(|_| bad(row, text)) }
-                },
-            )
+            .map(|(row, text)| {
+                // A column that misses values is one of decimals for some programs.
+                let whole = text.strip_suffix(".0").unwrap_or(text);
+                if text.is_empty() { Ok(none) } else { whole.parse().map_err(|_| bad(row, text)) }
+            })
             .collect()
     }
 
@@ -407,8 +418,8 @@ impl<'a> Entries<'a> {
                 for (column, set) in columns.iter().zip(&mut sets) {
                     for (entry, (row, text)) in self.texts(column)?.enumerate() {
                         match text {
-                            "1" => set.push(entry),
-                            "0" => {}
+                            "1" | "1.0" | "true" | "TRUE" | "True" => set.push(entry),
+                            "0" | "0.0" | "false" | "FALSE" | "False" => {}
                             _ => {
                                 let message = format!("`{column}` = `{text}`, want 0 or 1");
                                 return Err(self.table.bad_row(row, message));
@@ -518,7 +529,7 @@ pub fn read_matrix(path: &Path) -> Result<Vec<Vec<i64>>> {
 /// Reads a matrix from anywhere; `path` is its name in messages. Refused: as by [`CsvTable::from_reader`]; what is no
 /// integer.
 pub fn matrix_from_reader(path: &Path, source: impl std::io::Read) -> Result<Vec<Vec<i64>>> {
-    let mut lines = Rows::new(path, source)?;
+    let mut lines = Rows::new(path, source, Encoding::ByMark)?;
     let mut rows = Vec::new();
     while lines.next()? {
         let number = |text: &str| {

@@ -17,8 +17,8 @@ impl Known {
         let Some(column) = &self.column else { return Ok(None) };
         let place = table.column(column)?;
         let mark = |row: usize| match table.text(row, place) {
-            "" | "0" | "false" => Ok(None),
-            "1" | "true" => Ok(Some(levels.len() - 1)),
+            "" | "0" | "0.0" | "false" | "FALSE" | "False" => Ok(None),
+            "1" | "1.0" | "true" | "TRUE" | "True" => Ok(Some(levels.len() - 1)),
             text => match levels.iter().position(|level| *level == text) {
                 Some(level) => Ok(Some(level)),
                 None => {

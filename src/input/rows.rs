@@ -1,9 +1,11 @@
 //! CSV, row by row: every reader of such files goes through here.
 //!
-//! Fields stand between commas. Rows end with a line feed, a carriage return or both; a line without anything is no
-//! row. A field that begins with a quote ends with one, and holds what is between them: commas, line ends, and quotes
+//! Fields stand between commas, or between semicolons, tabs or bars ([`Separator`]). Rows end with a line feed, a carriage return or both; a line without anything is no
+//! row. A field that begins with a quote ends with one, and holds what is between them: separators, line ends, and quotes
 //! that are written twice. In other fields quotes are what they are. Blanks around fields are taken off.
 
+use super::encoding::{Encoding, Text};
+use super::separator::{Separator, shown};
 use crate::failure::{Failure, Result};
 use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -12,14 +14,15 @@ use std::path::Path;
 const LONGEST: usize = 16 << 20;
 /// Bytes that are read ahead.
 const AHEAD: usize = 1 << 18;
-/// What some programs write before a text.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A text that is read row by row, from anywhere.
-pub(super) struct Rows<'a, R> {
+pub(super) struct Rows<'a> {
     path: &'a Path,
-    source: BufReader<Chain<Cursor<Vec<u8>>, R>>,
-    /// The fields of the row with commas between them, and where each ends.
+    source: BufReader<Chain<Cursor<Vec<u8>>, Box<dyn Read + 'a>>>,
+    /// What the text is in its source, and what stands between its fields.
+    encoding: &'static str,
+    separator: u8,
+    /// The fields of the row with separators between them, and where each ends.
     text: String,
     ends: Vec<usize>,
     /// The line of the next byte, from 1, and whether the byte before it is a carriage return.
@@ -49,19 +52,17 @@ enum Place {
     Behind,
 }
 
-impl<'a, R: Read> Rows<'a, R> {
-    /// `path`: the name of the text in messages. Errors: the source.
-    pub fn new(path: &'a Path, mut source: R) -> Result<Self> {
-        let mut begin = Vec::new();
-        let read = (&mut source).take(MARK.len() as u64).read_to_end(&mut begin);
-        read.map_err(|e| Failure::data(path, e.to_string()))?;
-        if begin == MARK {
-            begin.clear();
-        }
-        let source = BufReader::with_capacity(AHEAD, Cursor::new(begin).chain(source));
-        Ok(Self {
+impl<'a> Rows<'a> {
+    /// `path`: the name of the text in messages. Refused: two separators that would both do; UTF-16 without its mark.
+    pub fn new(path: &'a Path, source: impl Read + 'a, encoding: Encoding) -> Result<Self> {
+        let Text { head, whole, rest, name } = Text::new(source, encoding);
+        let separator = Separator::of(&head, whole).map_err(|why| Failure::data(path, why))?;
+        let zeros = head.contains(&0);
+        let mut rows = Self {
             path,
-            source,
+            source: BufReader::with_capacity(AHEAD, Cursor::new(head).chain(rest)),
+            encoding: name,
+            separator: separator.byte,
             text: String::new(),
             ends: Vec::new(),
             reached: 1,
@@ -69,7 +70,31 @@ impl<'a, R: Read> Rows<'a, R> {
             begins: 1,
             opens: 1,
             first: None,
-        })
+        };
+        if separator.said {
+            rows.next()?;
+            rows.first = None;
+        }
+        if zeros && rows.encoding == "UTF-8" {
+            return Err(Failure::data(
+                path,
+                "it has bytes of zeros: is it UTF-16 without its mark, or no text? want UTF-8",
+            ));
+        }
+        Ok(rows)
+    }
+
+    /// What was seen of the text that not every text has, for people.
+    pub fn notes(&self) -> Vec<String> {
+        let separator =
+            (self.separator != b',').then(|| format!("columns stand between `{}`", shown(self.separator)));
+        let encoding = (self.encoding != "UTF-8").then(|| format!("the text is {}", self.encoding));
+        separator.into_iter().chain(encoding).collect()
+    }
+
+    /// Whether the text is read as Windows-1252, which nothing in it says.
+    pub fn is_guessed(&self) -> bool {
+        self.encoding == "Windows-1252"
     }
 
     /// Reads the next row; `false` at the end.
@@ -87,18 +112,20 @@ impl<'a, R: Read> Rows<'a, R> {
         let (wanted, first) = *self.first.get_or_insert((fields, self.begins));
         if fields != wanted {
             let has = |n: usize| if n == 1 { "1 field".to_owned() } else { format!("{n} fields") };
-            return Err(
-                self.bad(self.begins, format!("it has {}, line {first} has {}", has(fields), has(wanted)))
-            );
+            let alone = fields == 1 || wanted == 1;
+            let hint = if alone { "; want the table alone, without titles and notes" } else { "" };
+            let message = format!("it has {}, line {first} has {}{hint}", has(fields), has(wanted));
+            return Err(self.bad(self.begins, message));
         }
-        // With commas between them no character goes on in the next field.
-        self.text = String::from_utf8(text).map_err(|_| self.bad(self.begins, "text that is not UTF-8"))?;
+        // With separators between them no character goes on in the next field.
+        let not = |_| self.bad(self.begins, format!("text that is not {}", self.encoding));
+        self.text = String::from_utf8(text).map_err(not)?;
         Ok(true)
     }
 
     /// Reads the bytes of the next row, and where its fields end.
     fn fill(&mut self, text: &mut Vec<u8>) -> Result<bool> {
-        let mut place = Place::Before;
+        let (mut place, separator) = (Place::Before, self.separator);
         loop {
             let bytes = match self.source.fill_buf() {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -134,7 +161,7 @@ impl<'a, R: Read> Rows<'a, R> {
                         at += more;
                         Place::Quoted
                     }
-                    (_, b',') => {
+                    (_, byte) if byte == separator => {
                         self.ends.push(text.len());
                         text.push(byte);
                         Place::Begin
@@ -150,10 +177,11 @@ impl<'a, R: Read> Rows<'a, R> {
                     (Place::Closed | Place::Behind, b' ' | b'\t') => Place::Behind,
                     (Place::Closed | Place::Behind, _) => return Err(self.behind_quotes(line)),
                     (Place::Before | Place::Begin | Place::Plain, _) => {
-                        let here = at - 1..at + plain(&bytes[at..], text.len() + 1, &mut self.ends);
+                        let more = plain(&bytes[at..], separator, text.len() + 1, &mut self.ends);
+                        let here = at - 1..at + more;
                         at = here.end;
                         text.extend_from_slice(&bytes[here]);
-                        if bytes[at - 1] == b',' { Place::Begin } else { Place::Plain }
+                        if bytes[at - 1] == separator { Place::Begin } else { Place::Plain }
                     }
                 };
             }
@@ -186,7 +214,7 @@ impl<'a, R: Read> Rows<'a, R> {
     fn behind_quotes(&self, line: u64) -> Failure {
         let opens = self.opens;
         let message = format!(
-            "text stands behind a closing quote, want a comma or the end of the line: the quotes \
+            "text stands behind a closing quote, want a separator or the end of the line: the quotes \
                 open on line {opens}, and a \
              quote between them is written twice"
         );
@@ -235,21 +263,20 @@ impl<'a, R: Read> Rows<'a, R> {
 /// How many bytes there are before the end of a line or a field in quotes, or in all, where a field without quotes goes
 /// on; adds where it and those behind it end, counted on from a place.
 #[inline]
-fn plain(bytes: &[u8], place: usize, ends: &mut Vec<usize>) -> usize {
+fn plain(bytes: &[u8], separator: u8, place: usize, ends: &mut Vec<usize>) -> usize {
+    // Most bytes are letters and digits, which stand above all that ends a field.
+    let highest = separator.max(b'\r');
     for (i, &byte) in bytes.iter().enumerate() {
-        // Most bytes are letters and digits, which stand above all that ends a field.
-        if byte > b',' {
+        if byte > highest {
             continue;
         }
-        match byte {
-            b',' => {
-                ends.push(place + i);
-                if bytes.get(i + 1) == Some(&b'"') {
-                    return i + 1;
-                }
+        if byte == separator {
+            ends.push(place + i);
+            if bytes.get(i + 1) == Some(&b'"') {
+                return i + 1;
             }
-            b'\r' | b'\n' => return i,
-            _ => {}
+        } else if matches!(byte, b'\r' | b'\n') {
+            return i;
         }
     }
     bytes.len()

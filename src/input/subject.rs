@@ -84,7 +84,7 @@ impl Subject {
     pub fn warning(&self) -> Option<&str> {
         match self {
             Self::Hierarchy(table) => table.warning.as_deref(),
-            Self::Table(_) => None,
+            Self::Table(table) => table.warning.as_deref(),
         }
     }
 

@@ -405,7 +405,7 @@ fn mistakes_in_records_and_what_they_are_looked_up_in_are_named() {
         assert!(!place.path("x.csv").exists());
     };
     refuse(&["--key", "nokey"], &["records.parquet", "no column `nokey`", "pu"]);
-    refuse(&["--key", "fare"], &["column `fare` has the type", "want integers or text"]);
+    refuse(&["--key", "fare"], &["records have `fare` = `1.5`", "does not list"]);
     refuse(&["--key", "pu", "--exclude", "borough=Nowhere"], &["nothing to exclude"]);
     refuse(&["--key", "pu", "--exclude", "borough"], &["want COLUMN=VALUE"]);
     place.write("lookup.csv", "id,borough\n1,North\n3,South\n");

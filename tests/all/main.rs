@@ -17,6 +17,7 @@ mod format;
 mod frontier;
 mod house;
 mod inequalities;
+mod init;
 mod known;
 mod latex;
 mod limits;
