@@ -134,11 +134,19 @@ impl Layout {
         let left = label + widest.min(0.4 * look.width) + font;
         let lines = legend_lines(names, look);
         let top = 1.6 * font * lines as f64 + 0.6 * font;
-        let across = figure.panels.len().clamp(1, ACROSS);
+        // Boxes along the axis x want width.
+        let is_wide = !matches!(figure.y.scale, Scale::Names(_))
+            && figure.panels.iter().flat_map(|panel| &panel.series).any(|series| series.kind == Kind::Boxes);
+        let most = match is_wide {
+            true => 1 + usize::from(figure.panels.len() > ACROSS),
+            false => ACROSS,
+        };
+        let across = figure.panels.len().clamp(1, most);
         let rows = figure.panels.len().div_ceil(across).max(1);
         let title = if figure.panels.iter().all(|panel| panel.title.is_empty()) { 0.0 } else { 1.8 * font };
         let height = match &figure.y.scale {
             Scale::Names(names) => 1.7 * font * names.len().max(1) as f64 + font,
+            _ if is_wide => 0.55 * look.height,
             _ => look.height,
         };
         let gap = 1.2 * font;

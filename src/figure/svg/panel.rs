@@ -6,6 +6,9 @@ use super::super::{Figure, Kind, Mark, Panel, Scale, Series};
 use super::{COLOURS, Layout, Look, cut, escaped, line, path, short, sign};
 use std::fmt::Write;
 
+/// Marks of a figure with boxes beyond which they have no titles of their own.
+const CROWD: usize = 400;
+
 /// A panel with its axes, which all panels of a figure share.
 pub(super) struct Frame<'a> {
     figure: &'a Figure,
@@ -77,15 +80,93 @@ impl<'a> Frame<'a> {
             );
         }
         self.axes(out);
-        for series in &panel.series {
+        let half = self.half_box(panel);
+        for (i, series) in panel.series.iter().enumerate() {
             let style = names.iter().position(|name| *name == series.name).unwrap_or(0);
-            // Signs of several series at one name stand below each other.
-            let (font, many) = (self.look.font, names.len() as f64);
-            let shift = match self.is_named() && names.len() > 1 {
-                true => (style as f64 - (many - 1.0) / 2.0) * (1.1 * font / many).min(0.5 * font),
+            // Signs of several series at one name stand below each other: boxes by panel, others where they stand in all panels.
+            let (place, many) = match series.kind {
+                Kind::Boxes => (i, panel.series.len()),
+                _ => (style, names.len()),
+            };
+            let many = many as f64;
+            let shift = match self.is_named() && many > 1.0 {
+                true => (place as f64 - (many - 1.0) / 2.0) * self.spacing(many),
                 false => 0.0,
             };
-            self.series(out, series, style, shift);
+            match self.is_crowded() {
+                true => self.crowd(out, series, style, shift, half),
+                false => self.series(out, series, style, shift, half),
+            }
+        }
+    }
+
+    /// From one of several series at a name to the next.
+    fn spacing(&self, many: f64) -> f64 {
+        (1.1 * self.look.font / many).min(0.5 * self.look.font)
+    }
+
+    /// Half the width of a box: boxes of several series at a name, and boxes at places that are near each other, are narrower.
+    fn half_box(&self, panel: &Panel) -> f64 {
+        let most = 0.35 * self.look.font;
+        if self.is_named() {
+            let many = panel.series.len() as f64;
+            return if many > 1.0 { most.min(0.45 * self.spacing(many)) } else { most };
+        }
+        let boxes = || panel.series.iter().filter(|series| series.kind == Kind::Boxes);
+        let mut places: Vec<f64> =
+            boxes().flat_map(|series| &series.marks).filter_map(|mark| self.at_x(mark.x)).collect();
+        places.sort_unstable_by(f64::total_cmp);
+        places
+            .windows(2)
+            .map(|pair| 0.4 * (pair[1] - pair[0]))
+            .filter(|half| *half > 0.0)
+            .fold(most, f64::min)
+    }
+
+    /// Whether the boxes of the figure, with what stands beside them, are so many that each alone would be too much to read.
+    fn is_crowded(&self) -> bool {
+        let series = || self.figure.panels.iter().flat_map(|panel| &panel.series);
+        let marks: usize = series().map(|series| series.marks.len()).sum();
+        marks > CROWD && series().any(|series| series.kind == Kind::Boxes)
+    }
+
+    /// All marks of a series in few paths, without a title of each: boxes as thick lines through whiskers, with the medians across.
+    fn crowd(&self, out: &mut String, series: &Series, style: usize, shift: f64, half: f64) {
+        let colour = style % COLOURS.len();
+        let [mut whiskers, mut boxes, mut middles] = [const { String::new() }; 3];
+        for mark in &series.marks {
+            let (Some(x), Some(y)) = (self.at_x(mark.x), self.at_y(mark.y).map(|y| y + shift)) else {
+                continue;
+            };
+            let _ = match (series.kind, self.is_named()) {
+                (Kind::Boxes, true) => {
+                    write!(middles, "M{} {}v{}", short(x), short(y - half), short(2.0 * half))
+                }
+                (Kind::Boxes, false) => {
+                    write!(middles, "M{} {}h{}", short(x - half), short(y), short(2.0 * half))
+                }
+                _ => write!(middles, "M{} {}h0", short(x), short(y)),
+            };
+            for (all, both) in [(&mut whiskers, mark.whiskers), (&mut boxes, mark.interval)] {
+                if let Some(ends) = both.and_then(|both| self.ends(both)) {
+                    *all += &self.along(ends, (x, y));
+                }
+            }
+        }
+        let mut line = |along: &str, width: f64, look: &str| {
+            if !along.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "<path class=\"mark\" style=\"stroke-width:{}{look}\" stroke=\"var(--s{colour})\" d=\"{along}\"/>",
+                    short(width)
+                );
+            }
+        };
+        line(&whiskers, 0.6, "");
+        line(&boxes, 2.0 * half, ";stroke-opacity:.35");
+        match series.kind {
+            Kind::Boxes => line(&middles, 1.0, ""),
+            _ => line(&middles, 3.0, ";stroke-linecap:round"),
         }
     }
 
@@ -134,7 +215,7 @@ impl<'a> Frame<'a> {
         );
     }
 
-    fn series(&self, out: &mut String, series: &Series, style: usize, shift: f64) {
+    fn series(&self, out: &mut String, series: &Series, style: usize, shift: f64, half: f64) {
         let colour = style % COLOURS.len();
         let mut points: Vec<(&Mark, f64, f64)> = Vec::new();
         for mark in &series.marks {
@@ -170,7 +251,7 @@ impl<'a> Frame<'a> {
                 self.stretch(out, whiskers, (x, y), colour);
             }
             match (series.kind, mark.interval.and_then(|both| self.ends(both))) {
-                (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), colour),
+                (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), half, colour),
                 (_, interval) => {
                     if let Some(interval) = interval {
                         self.stretch(out, interval, (x, y), colour);
@@ -183,17 +264,28 @@ impl<'a> Frame<'a> {
     }
 
     /// A line from end to end through a place.
-    fn stretch(&self, out: &mut String, (a, b): (f64, f64), (x, y): (f64, f64), colour: usize) {
-        let along = match self.is_named() {
-            true => format!("M{} {}H{}", short(a), short(y), short(b)),
-            false => format!("M{} {}V{}", short(x), short(a), short(b)),
-        };
+    fn stretch(&self, out: &mut String, ends: (f64, f64), place: (f64, f64), colour: usize) {
+        let along = self.along(ends, place);
         let _ = writeln!(out, "<path class=\"mark\" stroke=\"var(--s{colour})\" d=\"{along}\"/>");
     }
 
+    /// A path from end to end through a place.
+    fn along(&self, (a, b): (f64, f64), (x, y): (f64, f64)) -> String {
+        match self.is_named() {
+            true => format!("M{} {}H{}", short(a), short(y), short(b)),
+            false => format!("M{} {}V{}", short(x), short(a), short(b)),
+        }
+    }
+
     /// A box from end to end, with a line across at a place.
-    fn quartiles(&self, out: &mut String, (low, high): (f64, f64), (x, y): (f64, f64), colour: usize) {
-        let half = 0.35 * self.look.font;
+    fn quartiles(
+        &self,
+        out: &mut String,
+        (low, high): (f64, f64),
+        (x, y): (f64, f64),
+        half: f64,
+        colour: usize,
+    ) {
         let (least, size) = (low.min(high), (high - low).abs());
         let (corner, size, middle) = match self.is_named() {
             true => (
