@@ -43,8 +43,9 @@ pub(super) fn pages(run: &Named, cells: &[OfCell], shown: &Shown) -> Result<Page
 
 /// The panels: noise by noise in the order of the cells, then by title in that of the entries; entries by increasing count.
 fn parts<'a>(cells: &'a [OfCell<'a>], panel: impl Fn(&str) -> String) -> Vec<Part<'a>> {
-    let mut noises: Vec<String> = cells.iter().map(|(cell, _)| cell.noise_words()).collect();
-    noises.dedup();
+    let mut seen = HashSet::new();
+    let noises = cells.iter().map(|(cell, _)| cell.noise_words());
+    let noises: Vec<String> = noises.filter(|noise| seen.insert(noise.clone())).collect();
     // Noises are told by their laws, if that is all that they differ in.
     let law = |noise: &String| {
         cells.iter().find(|(cell, _)| cell.noise_words() == *noise).map_or("", |(cell, _)| cell.law.name())
