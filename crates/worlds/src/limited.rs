@@ -1,18 +1,18 @@
 //! Revision that may refuse what is learned: the models that "Two views", section 5, leaves to a full version.
 //!
-//! * *Screened* revision (Makinson, "Screened revision", Theoria 1997) protects a core `A`: it conditions on `C` and `A` together if both are
-//!   possible at once, and else leaves the belief as it is.
-//! * *Credibility-limited* revision (Hansson, Fermé, Cantwell, Falappa, "Credibility limited revision", Journal of Symbolic Logic 2001) takes
-//!   `C` if it is credible, here if `P(C) >= c`, and else leaves the belief as it is.
+//! * *Screened* revision (Makinson, "Screened revision", Theoria 1997) protects a core `A`: it conditions on `C` and `A` together if both
+//!   are possible at once, and else leaves the belief as it is.
+//! * *Credibility-limited* revision (Hansson, Fermé, Cantwell, Falappa, "Credibility limited revision", Journal of Symbolic Logic 2001)
+//!   takes `C` if it is credible, here if `P(C) >= c`, and else leaves the belief as it is.
 //!
 //! Of a mechanism every dataset has a belief of its own. What is possible is the same for all of them (at a finite level), so a screen is
 //! conditioning or nothing, for all data. What is credible is not: where one of two neighbours takes `C` and the other does not, outputs
 //! outside `C` tell them apart.
 //!
 //! **What holds.** Let `M` have level `epsilon`, `C` and `c` not depend on the data, and `P, P'` be the beliefs of two neighbours.
-//! Both take `C`: `P(y|C) / P'(y|C) = P(y)/P'(y) P'(C)/P(C) <= e^epsilon min(e^epsilon, 1/c)`, since `P'(C) <= 1` and `P(C) >= c`. Neither does:
-//! `epsilon`. One does, `P(C) >= c > P'(C)`: `P(y|C) <= e^epsilon P'(y) / c`, and the other way round `P'(y) <= e^epsilon P(y) <= e^epsilon P(y|C)`
-//! on `C`, beyond which `P'` has `1 - P'(C)`. So the law is `(epsilon + ln(1/c), delta)`-private with `delta` the largest `1 - P'(C)` over
+//! Both take `C`: `P(y|C) / P'(y|C) = P(y)/P'(y) P'(C)/P(C) <= e^epsilon min(e^epsilon, 1/c)`, since `P'(C) <= 1` and `P(C) >= c`.
+//! Neither does: `epsilon`. One does, `P(C) >= c > P'(C)`: `P(y|C) <= e^epsilon P'(y) / c`, and the other way round
+//! `P'(y) <= e^epsilon P(y) <= e^epsilon P(y|C)` on `C`, beyond which `P'` has `1 - P'(C)`. So the law is `(epsilon + ln(1/c), delta)`-private with `delta` the largest `1 - P'(C)` over
 //! neighbours that the test tells apart, no smaller `delta` will do at any level, and `1 - c < delta <= 1 - c e^-epsilon`.
 
 use super::belief::{Belief, Event};

@@ -5,7 +5,8 @@
 //! information, and with all databases equally probable `log2` of their number is a sum: what the invariant tells, `log2(all / left)`, and
 //! what remains, `log2(left)`. No conditional independence is needed.
 //!
-//! Everything is counted in whole numbers, twice: from binomials, and by adding person after person to databases, entry after entry to tables.
+//! Everything is counted in whole numbers, twice: from binomials, and by adding person after person to databases, entry after entry to
+//! tables.
 
 use super::draw::Settings;
 use super::finding::{Claim, Finding, Operator, Property, Tally};

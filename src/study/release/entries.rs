@@ -233,6 +233,9 @@ impl EntryRow {
 /// Box plots of the first cells, then the release by somebody else.
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
+    if cells.is_empty() {
+        return beside(run, &cells);
+    }
     let shown = Shown::of(&run.run)?;
     let page = |cell: &CellRow, rows: &[EntryRow]| {
         let page = boxes(&run.name, cell, rows);

@@ -138,8 +138,10 @@ impl Shown {
     pub(super) fn of(run: &Run) -> Result<Self> {
         let Some(path) = run.file(RESOLVED) else { return Ok(Self { boxes: None, traces: Vec::new() }) };
         let text = crate::files::text(&path, "cannot read")?;
+        // The blocks of all cells come last: of many cells they are long.
+        let head = text.split("\n[[grid]]\n").next().unwrap_or_default();
         let document: DocumentMut =
-            text.parse().map_err(|_| Failure::data(&path, "it is no TOML: want a resolved config"))?;
+            head.parse().map_err(|_| Failure::data(&path, "it is no TOML: want a resolved config"))?;
         let texts = |item: Option<&Item>| -> Option<Vec<String>> {
             let list = item?.as_array()?;
             Some(list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect())
