@@ -5,6 +5,8 @@ use crate::place::{MARGINS, NONNEGATIVE, Place, TABLE, TABLE_DATA, TREE, TREE_DA
 use congenial::figure::{
     Axis, Figure, Kind, Look, Mark, Panel, SERIES, Scale, Series, dark, data, svg, vega_lite,
 };
+use congenial::study::cells::CellRow;
+use congenial::study::release::EntryRow;
 
 fn figure(kind: Kind, x: Scale, y: Scale, panels: usize, marks: &[Mark]) -> Figure {
     let series = |name: &str, shift: f64| {
@@ -44,6 +46,8 @@ fn all() -> Vec<(&'static str, Figure)> {
     let zero = [Mark::new(0.0, 0.0), Mark::new(0.2, 1.0).within(0.0, 0.4)];
     let long = "hierarchical-mh >= 0 steps=100000, proposal-scale=0.25, start=a rather long name of a method";
     let long = || Scale::Names(vec!["exact".into(), long.into()]);
+    let at_places = [1.0, 2.0, 4.0]
+        .map(|x| Mark { whiskers: Some((-4.0, 9.0 * x)), ..Mark::new(x, 1.0).within(-1.0, 2.5 * x) });
     let line = [1.0, 10.0, 100.0, 1000.0].map(|t| Mark::new(t, 1.0 / t).within(0.8 / t, 1.2 / t));
     vec![
         ("dots", figure(Kind::Dots, Scale::Log, names(), 2, &dots)),
@@ -52,6 +56,7 @@ fn all() -> Vec<(&'static str, Figure)> {
         ("dotted_line", figure(Kind::DottedLine, Scale::Linear, Scale::Linear, 4, &line)),
         ("zero", figure(Kind::Dots, Scale::Log, long(), 9, &zero)),
         ("many_lines", with_series(Kind::Line, 12)),
+        ("boxes_at_places", figure(Kind::Boxes, Scale::Linear, Scale::Linear, 4, &at_places)),
         ("nothing", figure(Kind::Dots, Scale::Log, Scale::Linear, 1, &[])),
     ]
 }
@@ -437,4 +442,77 @@ fn steps_and_sizes_have_figures() {
     assert_eq!(data_of(&place, &folders, "time-by-size").len(), 3);
     let page = place.prints(&["report", "of-2", "--format", "html"]);
     assert!(page.contains("each count is the sum of those below it"), "{page}");
+}
+
+/// Of very many boxes none has a title of its own: three paths draw all of a series, and one its dots.
+#[test]
+fn many_boxes_are_drawn_in_few_paths() {
+    let box_at = |x: usize| {
+        let x = x as f64;
+        Mark { whiskers: Some((-9.0 - x, 9.0)), ..Mark::new(x, 0.0).within(-1.0, 2.0) }
+    };
+    let mut drawn = figure(Kind::Boxes, Scale::Linear, Scale::Linear, 1, &[]);
+    drawn.panels[0].series[0].marks = (0..390).map(box_at).collect();
+    drawn.panels[0].series[1].kind = Kind::Dots;
+    drawn.panels[0].series[1].marks = (0..10).map(|x| Mark::new(x as f64, 1.0)).collect();
+    let titles = |figure: &Figure| svg(figure, Look::default()).matches("<title>").count();
+    assert_eq!(titles(&drawn), 400);
+    drawn.panels[0].series[1].marks.push(Mark::new(10.0, 1.0));
+    let crowded = svg(&drawn, Look::default());
+    is_well_formed(&crowded);
+    assert_eq!(titles(&drawn), 0);
+    let paths = crowded.lines().filter(|line| line.contains("style=\"stroke-width"));
+    let moves: Vec<usize> = paths.map(|line| line.matches('M').count()).collect();
+    assert_eq!(moves, [390, 390, 390, 11]);
+}
+
+/// Box plots of all entries are those of their table, at names or at ranks; traces are of the entries that are asked for.
+#[test]
+fn entries_have_boxes_and_traces() {
+    let config = |report: &str| {
+        format!(
+            "name = \"f\"\nseed = 1\nreplicates = 30\nkeep-draws = true\n{TABLE_DATA}{MARGINS}[[grid]]\nepsilon = 0.5\nlaw = [\"l1\", \"l2\"]\n\
+             method = [\"exact\", {{ kind = \"lattice-metropolis\", steps = 400 }}]\nrecords = 100\n[report]\n{report}\n"
+        )
+    };
+    let place = Place::new(&[("table.csv", TABLE), ("config.toml", &config("boxes = []"))]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let rows: Vec<(CellRow, EntryRow)> = place.with_cells("out", |row: &EntryRow| row.cell);
+    let numbers = |row: &EntryRow| [row.q1, row.q3, row.whisker_low, row.whisker_high].map(|x| x.to_string());
+    let named = data_of(&place, &["out"], "-boxes");
+    assert_eq!(named.len(), rows.len());
+    for (cell, row) in &rows {
+        let is_it = |one: &&Vec<String>| {
+            one[0] == cell.law.name()
+                && one[1].starts_with(cell.method.name())
+                && one[3] == format!("{} ({})", row.name, row.count)
+        };
+        let one = named.iter().find(is_it).unwrap_or_else(|| panic!("{row:?} in {named:?}"));
+        assert_eq!((&one[2], &one[4..]), (&row.median.to_string(), &numbers(row)[..]));
+    }
+    // By rank in the rows of the table, with one release each.
+    place.write("config.toml", &config("boxes = [\"row\"]\ntraces = [\"b/y\", \"a/x\"]"));
+    place.prints(&["run", "config.toml", "--out", "by-row"]);
+    let ranked = data_of(&place, &["by-row"], "-boxes");
+    assert_eq!(ranked.len(), 2 * rows.len());
+    for (cell, row) in &rows {
+        let panel = format!("{}, {}, {}", cell.law.name(), &row.name[..1], cell.method.name());
+        let alike =
+            rows.iter().filter(|(other, one)| other.cell == cell.cell && one.name[..1] == row.name[..1]);
+        let rank = 1 + alike.filter(|(_, one)| (one.count, one.entry) < (row.count, row.entry)).count();
+        let of = |series: &str| {
+            let is_it = |one: &&Vec<String>| {
+                one[0].starts_with(&panel) && one[1] == series && one[2] == rank.to_string()
+            };
+            ranked.iter().find(is_it).unwrap_or_else(|| panic!("{panel} {rank} in {ranked:?}"))
+        };
+        assert_eq!(
+            (&of("all releases")[3], &of("all releases")[4..]),
+            (&row.median.to_string(), &numbers(row)[..])
+        );
+        assert_eq!(of("one of them")[3], row.first.to_string());
+    }
+    let trace = data_of(&place, &["by-row"], "trace");
+    let panels: Vec<&str> = trace.iter().map(|row| row[0].split(',').next().unwrap()).collect();
+    assert_eq!((panels[0], panels[trace.len() - 1], trace.len()), ("b/y", "a/x", 200));
 }

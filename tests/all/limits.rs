@@ -205,3 +205,42 @@ fn what_stands_beside_is_known() {
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && message.contains("1 of 2 entries are none of ours"), "{message}");
 }
+
+/// Figures show entries, and panels of them, that are there.
+#[test]
+fn what_figures_show_is_known() {
+    let place = place();
+    let refuses = |data: &str, report: &str, wanted: &[&str]| {
+        place.write("config.toml", &format!("{HEAD}{data}{GRID}[report]\n{report}\n"));
+        place.refuses(&["run", "config.toml", "--out", "out"], wanted);
+        assert!(!place.path("out.partial").exists());
+    };
+    let table = format!("{TABLE_DATA}{}", partition(&["row"]));
+    refuses(
+        &table,
+        "boxes = [\"nobody\"]",
+        &["report.boxes: got `nobody`", "want columns of `data.entry`, or []"],
+    );
+    refuses(
+        &table,
+        "boxes = [\"row\", \"row\"]",
+        &["report.boxes: got `row` twice", "want every column once"],
+    );
+    refuses(
+        &table,
+        "traces = [\"a/x\", \"z/z\"]",
+        &["report.traces: got `z/z`, want names of entries, like `a/x`"],
+    );
+    refuses(TREE_DATA, "boxes = []", &["report.boxes: not used", "only releases of a table take it"]);
+    refuses(TREE_DATA, "traces = [\"a\"]", &["report.traces: not used", "only releases of a table take it"]);
+    let slash = TABLE.replace("a,x,", "a/b,x,");
+    place.write("table.csv", &slash);
+    refuses(&table, "boxes = [\"row\"]", &["report.boxes: the entry `a/b/x` has a `/` in a value"]);
+    let many: String = (0..30).map(|i| format!("r{i},x,1,0,5\nr{i},y,1,0,5\n")).collect();
+    place.write("table.csv", &format!("{}\n{many}", TABLE.lines().next().unwrap()));
+    refuses(
+        &table,
+        "boxes = [\"row\"]",
+        &["report.boxes: got 30 panels and 60 entries, want at most 24 and 2000"],
+    );
+}

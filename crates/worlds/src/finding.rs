@@ -53,6 +53,8 @@ pub enum Property {
     Minimum,
     /// The statement stands beside the columns of Table 1.
     Other,
+    /// Something was counted in two ways, which agree.
+    Counting,
 }
 
 impl Property {
@@ -78,6 +80,7 @@ impl Property {
             Self::Mixture => "mixture composition",
             Self::Minimum => "minimum principle",
             Self::Other => "other",
+            Self::Counting => "counting",
         }
     }
 }

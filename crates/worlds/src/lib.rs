@@ -34,9 +34,11 @@ mod congenial;
 mod draw;
 mod equations;
 mod finding;
+mod limited;
 mod mechanism;
 mod principles;
 mod privacy;
+mod remaining;
 mod space;
 
 pub use belief::{Belief, Event, MOST_WORLDS};
@@ -50,7 +52,8 @@ use congenial_core::Result;
 use congenial_core::rng::Rng;
 
 /// Checks every statement of the theory of "Two views", sections 2 and 3: first those of Table 1, column by column,
-/// then the others, and those of Gong and Meng, "Congenial differential privacy". Refuses settings outside their ranges
+/// then the others, and those of Gong and Meng, "Congenial differential privacy"; then revisions that may refuse what is learned, and how many
+/// tables invariants leave. Refuses settings outside their ranges
 /// ([`Settings::check`]).
 pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>> {
     settings.check()?;
@@ -97,6 +100,14 @@ pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>>
         congenial::convex_combination(settings)?,
         congenial::two_bins_gamma(settings)?,
         congenial::two_bins_gamma_instead(settings)?,
+        limited::screened_level(settings, rng)?,
+        limited::limited_level(settings, rng)?,
+        limited::limited_level_instead(settings, rng)?,
+        limited::agreed_level(settings, rng)?,
+        remaining::trivial(),
+        remaining::total(),
+        remaining::rounding(),
+        remaining::sex_by_age(settings, rng),
     ])
 }
 

@@ -4,7 +4,7 @@ use super::Look;
 use super::legend;
 use super::text::{width, wrapped};
 use crate::figure::axis::{Range, words};
-use crate::figure::{Figure, Scale};
+use crate::figure::{Figure, Kind, Scale};
 
 /// Panels beside each other at most, and the least width of one of them, in letters.
 const ACROSS: usize = 3;
@@ -55,7 +55,13 @@ impl Layout {
             _ => Vec::new(),
         };
         let band = band(&names, series.len(), font);
-        let height = if names.is_empty() { look.height } else { band * names.len() as f64 + 0.5 * font };
+        let is_wide = names.is_empty()
+            && figure.panels.iter().flat_map(|panel| &panel.series).any(|series| series.kind == Kind::Boxes);
+        let height = match names.len() {
+            0 if is_wide => 0.55 * look.height,
+            0 => look.height,
+            n => band * n as f64 + 0.5 * font,
+        };
         let y_ticks =
             if names.is_empty() { y.ticks(((height / (2.5 * font)) as usize).min(8)) } else { Vec::new() };
         let widest = match names.is_empty() {
@@ -66,7 +72,12 @@ impl Layout {
         let left = label + widest + font;
         let gap = 1.8 * font;
         let panels = figure.panels.len().max(1);
-        let most = (((look.width - left) / (LEAST * font)) as usize).clamp(1, ACROSS.min(panels));
+        // Boxes along the axis x want width.
+        let most = match is_wide {
+            true => 1 + usize::from(panels > ACROSS),
+            false => ACROSS,
+        };
+        let most = (((look.width - left) / (LEAST * font)) as usize).clamp(1, most.min(panels));
         // As many in every row, as far as that is possible.
         let rows = panels.div_ceil(most);
         let across = panels.div_ceil(rows);

@@ -9,6 +9,8 @@ use crate::figure::axis::words;
 use crate::figure::{Figure, Kind, Mark, Panel, Scale, Series};
 use std::fmt::Write;
 
+/// Marks of a figure with boxes beyond which they have no titles of their own.
+const CROWD: usize = 400;
 /// Marks between the signs of a line that has some.
 const BETWEEN: usize = 6;
 
@@ -71,14 +73,83 @@ impl<'a> Frame<'a> {
             label(out, (self.left, self.top - up * font), line, &bold);
         }
         self.axes(out);
-        for series in &panel.series {
+        let half = self.half_box(panel);
+        for (i, series) in panel.series.iter().enumerate() {
             let Some(number) = names.iter().position(|name| *name == series.name) else { continue };
-            // Signs of several series at one name stand below each other.
+            // Signs of several series at one name stand below each other: boxes by panel, others where they stand in all panels.
+            let (place, many) = match series.kind {
+                Kind::Boxes => (i, panel.series.len()),
+                _ => (number, names.len()),
+            };
             let shift = match self.is_named() {
-                true => (number as f64 - (names.len() as f64 - 1.0) / 2.0) * apart(font),
+                true => (place as f64 - (many as f64 - 1.0) / 2.0) * apart(font),
                 false => 0.0,
             };
-            self.series(out, series, &styles[number], shift);
+            match self.is_crowded() {
+                true => self.crowd(out, series, &styles[number], shift, half),
+                false => self.series(out, series, &styles[number], shift, half),
+            }
+        }
+    }
+
+    /// Half the width of a box: boxes of several series at a name, and boxes at places that are near each other, are narrower.
+    fn half_box(&self, panel: &Panel) -> f64 {
+        let most = 0.35 * self.look.font;
+        if self.is_named() {
+            return if panel.series.len() > 1 { most.min(0.45 * apart(self.look.font)) } else { most };
+        }
+        let boxes = || panel.series.iter().filter(|series| series.kind == Kind::Boxes);
+        let mut places: Vec<f64> =
+            boxes().flat_map(|series| &series.marks).filter_map(|mark| self.at_x(mark.x)).collect();
+        places.sort_unstable_by(f64::total_cmp);
+        let halves = places.windows(2).map(|pair| 0.4 * (pair[1] - pair[0]));
+        halves.filter(|half| *half > 0.0).fold(most, f64::min)
+    }
+
+    /// Whether the boxes of the figure, with what stands beside them, are so many that each alone would be too much to read.
+    fn is_crowded(&self) -> bool {
+        let series = || self.figure.panels.iter().flat_map(|panel| &panel.series);
+        let marks: usize = series().map(|series| series.marks.len()).sum();
+        marks > CROWD && series().any(|series| series.kind == Kind::Boxes)
+    }
+
+    /// All marks of a series in few paths, without a title of each: boxes as thick lines through whiskers, with the medians across.
+    fn crowd(&self, out: &mut String, series: &Series, style: &Style, shift: f64, half: f64) {
+        let [mut whiskers, mut boxes, mut middles] = [const { String::new() }; 3];
+        for mark in &series.marks {
+            let (Some(x), Some(y)) = (self.at_x(mark.x), self.at_y(mark.y).map(|y| y + shift)) else {
+                continue;
+            };
+            let _ = match (series.kind, self.is_named()) {
+                (Kind::Boxes, true) => {
+                    write!(middles, "M{} {}v{}", short(x), short(y - half), short(2.0 * half))
+                }
+                (Kind::Boxes, false) => {
+                    write!(middles, "M{} {}h{}", short(x - half), short(y), short(2.0 * half))
+                }
+                _ => write!(middles, "M{} {}h0", short(x), short(y)),
+            };
+            for (all, both) in [(&mut whiskers, mark.whiskers), (&mut boxes, mark.interval)] {
+                if let Some(ends) = both.and_then(|both| self.ends(both)) {
+                    let [(a, b), (c, d)] = self.along(ends, (x, y));
+                    let _ = write!(all, "M{} {}L{} {}", short(a), short(b), short(c), short(d));
+                }
+            }
+        }
+        let mut line = |along: &str, width: f64, look: &str| {
+            if !along.is_empty() {
+                let (colour, width) = (style.colour, short(width));
+                let _ = writeln!(
+                    out,
+                    "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{look} d=\"{along}\"/>"
+                );
+            }
+        };
+        line(&whiskers, 0.6, "");
+        line(&boxes, 2.0 * half, " stroke-opacity=\"0.35\"");
+        match series.kind {
+            Kind::Boxes => line(&middles, 1.0, ""),
+            _ => line(&middles, 3.0, " stroke-linecap=\"round\""),
         }
     }
 
@@ -144,7 +215,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    fn series(&self, out: &mut String, series: &Series, style: &Style, shift: f64) {
+    fn series(&self, out: &mut String, series: &Series, style: &Style, shift: f64, half: f64) {
         let mut points: Vec<(&Mark, f64, f64)> = Vec::new();
         for mark in &series.marks {
             if let (Some(x), Some(y)) = (self.at_x(mark.x), self.at_y(mark.y)) {
@@ -171,7 +242,7 @@ impl<'a> Frame<'a> {
                 || style.signed_line && (i % BETWEEN == 0 || i == last);
             if has_sign {
                 let _ = writeln!(out, "<g><title>{}</title>", escaped(&self.told(series, mark)));
-                self.mark(out, (series.kind, mark), (x, y), style);
+                self.mark(out, (series.kind, mark), (x, y), half, style);
                 out.push_str("</g>\n");
             }
         }
@@ -197,14 +268,21 @@ impl<'a> Frame<'a> {
     }
 
     /// A mark with its intervals.
-    fn mark(&self, out: &mut String, (kind, mark): (Kind, &Mark), (x, y): (f64, f64), style: &Style) {
+    fn mark(
+        &self,
+        out: &mut String,
+        (kind, mark): (Kind, &Mark),
+        (x, y): (f64, f64),
+        half: f64,
+        style: &Style,
+    ) {
         if kind != Kind::Line
             && let Some(whiskers) = mark.whiskers.and_then(|both| self.ends(both))
         {
             self.stretch(out, whiskers, (x, y), style);
         }
         match (kind, mark.interval.and_then(|both| self.ends(both))) {
-            (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), style),
+            (Kind::Boxes, Some(quartiles)) => self.quartiles(out, quartiles, (x, y), half, style),
             (Kind::Line, _) | (_, None) => style.sign(out, (x, y), 0.3 * self.look.font),
             (_, Some(interval)) => {
                 self.stretch(out, interval, (x, y), style);
@@ -214,17 +292,27 @@ impl<'a> Frame<'a> {
     }
 
     /// A line from end to end through a place.
-    fn stretch(&self, out: &mut String, (a, b): (f64, f64), (x, y): (f64, f64), style: &Style) {
-        let ends = match self.is_named() {
+    fn stretch(&self, out: &mut String, ends: (f64, f64), place: (f64, f64), style: &Style) {
+        style.stroke(out, &self.along(ends, place));
+    }
+
+    /// The ends of such a line.
+    fn along(&self, (a, b): (f64, f64), (x, y): (f64, f64)) -> [(f64, f64); 2] {
+        match self.is_named() {
             true => [(a, y), (b, y)],
             false => [(x, a), (x, b)],
-        };
-        style.stroke(out, &ends);
+        }
     }
 
     /// A box from end to end, with a line across at a place.
-    fn quartiles(&self, out: &mut String, (low, high): (f64, f64), (x, y): (f64, f64), style: &Style) {
-        let half = 0.35 * self.look.font;
+    fn quartiles(
+        &self,
+        out: &mut String,
+        (low, high): (f64, f64),
+        (x, y): (f64, f64),
+        half: f64,
+        style: &Style,
+    ) {
         let (least, size) = (low.min(high), (high - low).abs());
         let (corner, size, middle) = match self.is_named() {
             true => ((least, y - half), (size, 2.0 * half), [(x, y - half), (x, y + half)]),

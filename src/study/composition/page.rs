@@ -9,7 +9,20 @@ use crate::worlds::{Operator, Property};
 /// A table for each setting.
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let rows: Vec<FindingRow> = run.run.all()?;
-    Ok(rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| page(&run.name, rows)).collect())
+    let cells = || rows.chunk_by(|a, b| a.cell == b.cell);
+    let all: Page = cells().map(|rows| page(&run.name, rows)).collect();
+    Ok(all.and(cells().next().map_or_else(Page::default, |rows| counted(&run.name, rows))))
+}
+
+/// What was counted: the same in every setting, but for what is drawn beside it.
+fn counted(run: &str, rows: &[FindingRow]) -> Page {
+    let counted = rows.iter().filter(|row| row.property == Property::Counting.name());
+    let line = |row: &FindingRow| format!("{} {}: {}", sign(row.holds), row.statement, row.evidence);
+    let lines: Vec<String> = counted.map(line).collect();
+    match lines.is_empty() {
+        true => Page::default(),
+        false => Page::headed(format!("{run}: counted in two ways")).list(lines),
+    }
 }
 
 fn sign(holds: bool) -> &'static str {

@@ -1,5 +1,6 @@
 //! The config of a study of releases: what is its own.
 
+use super::shown;
 use crate::config::wire::{Axis, WireKeep, study};
 use crate::config::{CellPart, Checker, Config, ConfigPart, Point, Queries, QuerySpec, Section};
 use crate::failure::Result;
@@ -60,6 +61,14 @@ pub(super) struct WireReport {
     /// queries: of leaves or entries.
     #[schemars(with = "Option<Vec<i64>>")]
     pub(super) sizes: Option<Spanned<Vec<i64>>>,
+    /// Draws the errors of every entry of a table as box plots, methods beside each other, with one release: columns of `data.entry`
+    /// whose values have a panel each; `[]`: one panel for each noise.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) boxes: Option<Spanned<Vec<String>>>,
+    /// Entries of a table whose traces along the first chain are drawn, each by the values of its columns joined by `/`; default: those
+    /// with the smallest and the largest effective sample size.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) traces: Option<Spanned<Vec<String>>>,
 }
 
 /// `[certify]`
@@ -103,6 +112,10 @@ pub struct ReleasePart {
     pub beside: Option<Beside>,
     /// What certifies chains.
     pub certify: Option<Certify>,
+    /// Columns of `data.entry` whose values have a panel each in the figure of box plots, if there is one.
+    pub boxes: Option<Vec<String>>,
+    /// Names of the entries whose traces are drawn, if they are not chosen by effective sample size.
+    pub traces: Vec<String>,
 }
 
 /// A release by somebody else.
@@ -135,6 +148,8 @@ impl ReleasePart {
             queries: Queries { queries: Vec::new(), sizes: Vec::new() },
             beside: None,
             certify: None,
+            boxes: None,
+            traces: Vec::new(),
         };
         config.part.as_own().unwrap_or(&NOTHING)
     }
@@ -195,6 +210,13 @@ impl ConfigPart for ReleasePart {
             table["released"] = value(beside.released.as_str());
             table["note"] = value(beside.note.as_str());
             report["beside"] = Item::Table(table);
+        }
+        let list = |texts: &[String]| value(texts.iter().map(String::as_str).collect::<Array>());
+        if let Some(columns) = &self.boxes {
+            report["boxes"] = list(columns);
+        }
+        if !self.traces.is_empty() {
+            report["traces"] = list(&self.traces);
         }
         if !report.is_empty() {
             let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
@@ -312,6 +334,8 @@ impl Section for ReleaseBlock {
             queries: checker.asked(report.queries.as_ref(), report.sizes.as_ref(), data)?,
             beside,
             certify,
+            boxes: shown::boxes(checker, report.boxes.as_ref(), data, several)?,
+            traces: shown::traces(checker, report.traces.as_ref(), data, several)?,
         }))
     }
 

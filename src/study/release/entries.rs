@@ -3,6 +3,7 @@
 use super::beside::{BesideRow, Theirs};
 use super::config::recorded;
 use super::rows::Draw;
+use super::shown::Shown;
 use super::traces;
 use crate::diagnostics::{
     BoxPlot, Estimate, Mixing, Moments, QuantileError, bulk_ess, jackknife, mean_ess, quantile_ess,
@@ -233,11 +234,16 @@ impl EntryRow {
 /// Box plots of the first cells, then the release by somebody else.
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
+    if cells.is_empty() {
+        return beside(run, &cells);
+    }
+    let shown = Shown::of(&run.run)?;
     let page = |cell: &CellRow, rows: &[EntryRow]| {
         let page = boxes(&run.name, cell, rows);
-        Ok(traces::figure(run, cell, rows)?.into_iter().fold(page, Page::figure))
+        Ok(traces::figure(run, cell, rows, &shown.traces)?.into_iter().fold(page, Page::figure))
     };
-    Ok(run.pages(&cells, "entries.csv", page)?.and(beside(run, &cells)?))
+    let all = run.pages(&cells, "entries.csv", page)?;
+    Ok(all.and(super::boxes::pages(run, &cells, &shown)?).and(beside(run, &cells)?))
 }
 
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.
@@ -450,7 +456,7 @@ fn beside_figure<'a>(
 }
 
 /// Spearman's, with mean ranks for ties.
-fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     let ranks = |x: &[f64]| -> Vec<f64> {
         x.iter()
             .map(|v| {

@@ -3,6 +3,7 @@
 mod agreement;
 mod answers;
 mod beside;
+mod boxes;
 mod certify;
 mod chain_row;
 mod chains;
@@ -15,6 +16,7 @@ mod errors;
 mod nodes;
 mod paid;
 mod rows;
+mod shown;
 mod tables;
 mod tails;
 mod traces;
@@ -153,6 +155,7 @@ impl Kind for Release {
     fn copies(plan: &Plan) -> Result<Vec<(&'static str, Vec<u8>)>> {
         // The study that certifies its chains can be read.
         certify::Certificates::of(plan)?;
+        shown::check(plan)?;
         Ok(beside::copy(plan)?.into_iter().collect())
     }
 

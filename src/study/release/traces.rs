@@ -10,9 +10,14 @@ use crate::table::{Reader, Value};
 /// Points of a trace at most; of longer ones so many are drawn, evenly apart.
 const POINTS: usize = 500;
 
-/// The first chain of a cell in two entries, that with the smallest and that with the largest effective sample size;
-/// `None` where no draws were kept, or nothing varies. Errors: the file.
-pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Result<Option<Figure>> {
+/// The first chain of a cell in the entries that are `asked` for, by name; or in two, that with the smallest and that with the largest
+/// effective sample size. `None` where no draws were kept, or nothing varies. Errors: the file.
+pub(super) fn figure(
+    run: &Named,
+    cell: &CellRow,
+    entries: &[EntryRow],
+    asked: &[String],
+) -> Result<Option<Figure>> {
     let size = |entry: &&EntryRow| entry.ess.map(|ess| ess.mean);
     let known = || entries.iter().filter(|entry| entry.ess.is_some());
     let by_size =
@@ -22,6 +27,10 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
     };
     let Some(path) = run.run.file(&format!("cells/{}/draws.parquet", cell.cell)) else { return Ok(None) };
     let mut shown = vec![slowest, fastest];
+    if !asked.is_empty() {
+        let named = |name: &String| entries.iter().find(|entry| entry.name == *name);
+        shown = asked.iter().filter_map(named).collect();
+    }
     shown.dedup_by_key(|entry| entry.name.clone());
     let reader = Reader::open(&path)?;
     let place = |name: &str| reader.fields().iter().position(|field| field.name == name);
@@ -58,11 +67,17 @@ pub(super) fn figure(run: &Named, cell: &CellRow, entries: &[EntryRow]) -> Resul
     Ok(Some(Figure {
         name: Figure::named(&format!("{}-trace-{method}-{noise}", run.name)),
         title: format!("{}: trace of the first chain, {method}, {noise}", run.name),
-        about: format!(
-            "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest \
-                effective sample size (ESS) of all chains together, and \
-             that with the largest."
-        ),
+        about: match asked {
+            [] => format!(
+                "The error of two entries along the first chain, up to {POINTS} of its records: that with the smallest \
+                    effective sample size (ESS) of all chains together, and \
+                 that with the largest."
+            ),
+            _ => format!(
+                "The error of some entries along the first chain, up to {POINTS} of its records, with the effective sample size (ESS) \
+                 of all chains together."
+            ),
+        },
         x: Axis::new("recorded draw", Scale::Linear),
         y: Axis::new("released - confidential (counts)", Scale::Linear),
         note: match marks.iter().map(Vec::len).max() {
