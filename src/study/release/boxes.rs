@@ -93,14 +93,8 @@ fn figure(run: &str, title: String, parts: &[Part], theirs: Option<&Theirs>) -> 
     };
     let label = "released - confidential (counts)";
     let (x, y) = match is_named {
-        true => (
-            Axis::new(label, Scale::Linear),
-            Axis::new("", Scale::Names(first)),
-        ),
-        false => (
-            Axis::new("entry, by increasing count", Scale::Linear),
-            Axis::new(label, Scale::Linear),
-        ),
+        true => (Axis::new(label, Scale::Linear), Axis::new("", Scale::Names(first))),
+        false => (Axis::new("entry, by increasing count", Scale::Linear), Axis::new(label, Scale::Linear)),
     };
     Figure {
         name: Figure::named(&format!("{run}-boxes")),
