@@ -245,7 +245,9 @@ fn list(names: &[String]) -> String {
 
 /// A line of a config with its comment.
 fn line(text: &str, comment: &str) -> String {
-    if comment.is_empty() { text.to_owned() } else { format!("{text:<COMMENT$}# {comment}") }
+    // Behind a long line two spaces.
+    let text = format!("{text}  ");
+    if comment.is_empty() { text.trim_end().to_owned() } else { format!("{text:<COMMENT$}# {comment}") }
 }
 
 /// What was seen, what is doubtful, and which columns are left out, in lines of one reason each; so many lines at most.

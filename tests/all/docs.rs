@@ -170,6 +170,13 @@ fn the_readme_shows_its_first_command() {
     assert!(words <= 950, "{words} words");
 }
 
+/// The config of the README's first command is what `init` writes.
+#[test]
+fn the_small_town_is_what_init_writes() {
+    let place = Place::new(&[("town.csv", &read("examples/town/town.csv"))]);
+    hold("examples/town/town.toml", &place.prints(&["init", "town.csv", "--known", "total,region"]));
+}
+
 /// The second table and the figure of the README are those of the paper's command.
 #[test]
 fn the_readme_shows_the_papers() {

@@ -127,8 +127,8 @@ fn tables_levels_and_columns_are_chosen() {
     assert!(text.contains("epsilon & releases & method & zone \\\\"), "{text}");
     assert_eq!(text.matches("\\label{tab:").count(), 1);
     // Levels as rows.
-    let whole = latex("frontier", &["--table", "releases that are integers"]);
-    let text = latex("frontier", &["--table", "releases that are integers", "--level", "zone"]);
+    let whole = latex("frontier", &["--table", "which is better for what is paid"]);
+    let text = latex("frontier", &["--table", "which is better for what is paid", "--level", "zone"]);
     assert!(
         whole.contains("  group & ") && !text.contains("  group & ") && text.contains("  zone & "),
         "{text}"

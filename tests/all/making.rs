@@ -156,5 +156,6 @@ fn a_table_that_is_held_gives_the_rows_of_its_file() {
     columns[2].1.push(Some("1"));
     let table = CsvTable::from_columns(Path::new("frame"), &columns, &Wanted::default()).unwrap();
     let refused = study::plan_on(read(), vec![Some(table)]).err().unwrap();
-    assert_eq!(refused.to_string(), "frame: row 4: `count` = `x`, want an integer >= 0");
+    let refused = refused.to_string();
+    assert!(refused.starts_with("frame: row 4: `count` = `x`, want an integer >= 0"), "{refused}");
 }

@@ -412,7 +412,22 @@ pub(super) fn drop_needless(table: &CsvTable, keys: &mut Vec<Seen>, left_out: &m
             }
             None if !(blank || each) || !nesting::tell_apart(&others) => continue,
             None if blank => "it has blanks, and the others tell rows apart".to_owned(),
-            None => "it names each row once more".to_owned(),
+            None => {
+                // A code that names rows where this name does: the name stays.
+                let needed = |at: &usize| {
+                    let rest = others.iter().enumerate().filter(|(other, _)| other != at);
+                    !nesting::tell_apart(&rest.map(|(_, key)| key.clone()).collect::<Vec<_>>())
+                };
+                let mut codes = (0..others.len()).filter(|&at| !code && others[at].kind != Kind::Text);
+                if let Some(at) = codes.find(needed) {
+                    let name = quoted(&table.columns[key.place]);
+                    let code = keys.remove(if at < i { at } else { at + 1 });
+                    left_out
+                        .push((table.columns[code.place].clone(), format!("a code that goes with {name}")));
+                    return drop_needless(table, keys, left_out);
+                }
+                "it names each row once more".to_owned()
+            }
         };
         left_out.push((table.columns[keys.remove(i).place].clone(), why));
     }
