@@ -52,9 +52,8 @@ use congenial_core::Result;
 use congenial_core::rng::Rng;
 
 /// Checks every statement of the theory of "Two views", sections 2 and 3: first those of Table 1, column by column,
-/// then the others, and those of Gong and Meng, "Congenial differential privacy"; then revisions that may refuse what is learned, and how many
-/// tables invariants leave. Refuses settings outside their ranges
-/// ([`Settings::check`]).
+/// then the others, and those of Gong and Meng, "Congenial differential privacy"; then revisions that may refuse what is learned, and how
+/// many tables invariants leave. Refuses settings outside their ranges ([`Settings::check`]).
 pub fn check_all(settings: &Settings, rng: &mut dyn Rng) -> Result<Vec<Finding>> {
     settings.check()?;
     Ok(vec![

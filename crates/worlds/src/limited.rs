@@ -12,8 +12,9 @@
 //! **What holds.** Let `M` have level `epsilon`, `C` and `c` not depend on the data, and `P, P'` be the beliefs of two neighbours.
 //! Both take `C`: `P(y|C) / P'(y|C) = P(y)/P'(y) P'(C)/P(C) <= e^epsilon min(e^epsilon, 1/c)`, since `P'(C) <= 1` and `P(C) >= c`.
 //! Neither does: `epsilon`. One does, `P(C) >= c > P'(C)`: `P(y|C) <= e^epsilon P'(y) / c`, and the other way round
-//! `P'(y) <= e^epsilon P(y) <= e^epsilon P(y|C)` on `C`, beyond which `P'` has `1 - P'(C)`. So the law is `(epsilon + ln(1/c), delta)`-private with `delta` the largest `1 - P'(C)` over
-//! neighbours that the test tells apart, no smaller `delta` will do at any level, and `1 - c < delta <= 1 - c e^-epsilon`.
+//! `P'(y) <= e^epsilon P(y) <= e^epsilon P(y|C)` on `C`, beyond which `P'` has `1 - P'(C)`. So the law is
+//! `(epsilon + ln(1/c), delta)`-private with `delta` the largest `1 - P'(C)` over neighbours that the test tells apart, no smaller `delta`
+//! will do at any level, and `1 - c < delta <= 1 - c e^-epsilon`.
 
 use super::belief::{Belief, Event};
 use super::draw::{self, Settings};
