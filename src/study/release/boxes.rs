@@ -26,10 +26,14 @@ struct Part<'a> {
 }
 
 /// The figure with a table of its panels, if the config of the run asks for it. Errors: files of the run.
-pub(super) fn pages(run: &Named, cells: &[OfCell], shown: &Shown) -> Result<Page> {
-    let Some(panels) = &shown.boxes else { return Ok(Page::default()) };
+pub(super) fn pages(run: &Named) -> Result<Page> {
+    if !run.run.has::<EntryRow>() {
+        return Ok(Page::default());
+    }
+    let Some(panels) = Shown::of(&run.run)?.boxes else { return Ok(Page::default()) };
+    let cells: Vec<OfCell> = run.by_cell(|row: &EntryRow| row.cell)?;
     let theirs = Theirs::of(&run.run)?;
-    let parts = parts(cells, |name| panels.of(name).unwrap_or_default());
+    let parts = parts(&cells, |name| panels.of(name).unwrap_or_default());
     if parts.is_empty() {
         return Ok(Page::default());
     }

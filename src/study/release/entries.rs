@@ -234,16 +234,12 @@ impl EntryRow {
 /// Box plots of the first cells, then the release by somebody else.
 pub(super) fn pages(run: &Named) -> Result<Page> {
     let cells = run.by_cell(|row: &EntryRow| row.cell)?;
-    if cells.is_empty() {
-        return beside(run, &cells);
-    }
-    let shown = Shown::of(&run.run)?;
+    let shown = if cells.is_empty() { Shown::default() } else { Shown::of(&run.run)? };
     let page = |cell: &CellRow, rows: &[EntryRow]| {
         let page = boxes(&run.name, cell, rows);
         Ok(traces::figure(run, cell, rows, &shown.traces)?.into_iter().fold(page, Page::figure))
     };
-    let all = run.pages(&cells, "entries.csv", page)?;
-    Ok(all.and(super::boxes::pages(run, &cells, &shown)?).and(beside(run, &cells)?))
+    Ok(run.pages(&cells, "entries.csv", page)?.and(beside(run, &cells)?))
 }
 
 /// Indices of the rows to print: all, or some spread evenly over increasing counts.

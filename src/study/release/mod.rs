@@ -215,6 +215,7 @@ impl Study for Release {
             .and(paid::pages(runs)?)
             .and(each(tails::pages)?)
             .and(each(entries::pages)?)
+            .and(each(boxes::pages)?)
             .and(chains::pages(runs)?))
     }
 

@@ -126,6 +126,7 @@ impl Panels {
 }
 
 /// What the figures of a run show.
+#[derive(Default)]
 pub(super) struct Shown {
     /// Box plots, if they are asked for.
     pub(super) boxes: Option<Panels>,
@@ -136,7 +137,7 @@ pub(super) struct Shown {
 impl Shown {
     /// As the resolved config of the run says. Errors: the file.
     pub(super) fn of(run: &Run) -> Result<Self> {
-        let Some(path) = run.file(RESOLVED) else { return Ok(Self { boxes: None, traces: Vec::new() }) };
+        let Some(path) = run.file(RESOLVED) else { return Ok(Self::default()) };
         let text = crate::files::text(&path, "cannot read")?;
         // The blocks of all cells come last: of many cells they are long.
         let head = text.split("\n[[grid]]\n").next().unwrap_or_default();
