@@ -171,9 +171,8 @@ impl CsvTable {
     /// It is UTF-8, or UTF-16 by its mark; commas, semicolons, tabs or bars stand between columns
     /// ([`CsvTable::notes`] say which, but for commas).
     ///
-    /// Refused: no header, a repeated column, two separators that would both do, and with their lines quotes that
-    /// are not closed, text behind a closing
-    /// quote, a row of another length or of more than 16 MiB, text that is not UTF-8.
+    /// Refused: no header, a repeated column, two separators that would both do, and with their lines quotes that are not
+    /// closed, text behind a closing quote, a row of another length or of more than 16 MiB, text that is not UTF-8.
     pub fn from_reader(path: &Path, source: impl Read) -> Result<Self> {
         Self::wanted_from_reader(path, source, &Wanted::default())
     }

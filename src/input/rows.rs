@@ -1,9 +1,9 @@
 //! CSV, row by row: every reader of such files goes through here.
 //!
 //! Fields stand between commas, or between semicolons, tabs or bars ([`Separator`]). Rows end with a line feed, a
-//! carriage return or both; a line without anything is no
-//! row. A field that begins with a quote ends with one, and holds what is between them: separators, line ends, and quotes
-//! that are written twice. In other fields quotes are what they are. Blanks around fields are taken off.
+//! carriage return or both; a line without anything is no row. A field that begins with a quote ends with one, and holds
+//! what is between them: separators, line ends, and quotes that are written twice. In other fields quotes are what they
+//! are. Blanks around fields are taken off.
 
 use super::encoding::{Encoding, Text};
 use super::separator::{Separator, shown};

@@ -44,7 +44,7 @@ const CASES: &[(&str, &[&str], Right)] = &[
         &[],
         Tree(&["Kanton", "Gemeinde"], "Einwohner", &["the text is Windows-1252", "`Zürich` on line 2"]),
     ),
-    ("cp850.csv", &[], Refused(&["line 2", "`94`", "not surely", "want UTF-8"])),
+    ("cp850.csv", &[], Refused(&["line 2", "`94`", "are not UTF-8", "want UTF-8"])),
     ("floats.csv", &[], Tree(TOWNS, "n", &[])),
     (
         "decimal-commas.csv",
@@ -64,6 +64,7 @@ const CASES: &[(&str, &[&str], Right)] = &[
         Refused(&["line 3: `count` = `<5`", "hidden or missing", "write a number in its place"]),
     ),
     ("blanks.csv", &[], Refused(&["line 3: `count` = ``", "write 0 where nobody is"])),
+    ("wrong-count.csv", &[], Refused(&["line 4: `n` = `oops`, want an integer >= 0"])),
     ("footnote.csv", &[], Refused(&["line 4: it has 1 field, line 1 has 3", "without titles and notes"])),
     ("unclosed-quote.csv", &[], Refused(&["line 3: a quote opens here"])),
     ("two-separators.csv", &[], Refused(&["`,` and `;` both divide"])),
@@ -226,7 +227,11 @@ const CASES: &[(&str, &[&str], Right)] = &[
     ),
     ("hostile.csv", &[], Tree(&["a \"b\" = [1]", "c\u{1b}[31md"], "n", &[])),
     ("trailing.csv", &[], Tree(TOWNS, "n", &["(nothing in it)"])),
-    ("words.csv", &[], Refused(&["no column of integers >= 0", "congenial aggregate words.csv --by a"])),
+    (
+        "words.csv",
+        &[],
+        Refused(&["no column of integers >= 0", "congenial aggregate words.csv --by a,b --out counts.csv"]),
+    ),
     ("one-row.csv", &[], Tree(&["region"], "n", &["change = \"added\""])),
     ("pyarrow-double.parquet", &[], Tree(TOWNS, "n", &["left out: \"area\" (measures something)"])),
     (
@@ -370,7 +375,7 @@ fn records_are_tabulated_as_init_says() {
     // Weights and sums add up, and may be written as numbers are.
     place.write("weighted.csv", "sex;age;w\nf;9;1,0\nf;10;2,0\nm;9;30,0\nf;9;400,0\n");
     for option in ["--weight", "--sum"] {
-        let out = format!("{}.csv", &option[2..]);
+        let out = format!("{}.csv", option.trim_start_matches('-'));
         place.prints(&[
             "aggregate",
             "weighted.csv",

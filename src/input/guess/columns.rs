@@ -201,9 +201,12 @@ impl Seen {
             Kind::Text
         };
         let words = words(&table.columns[place]);
-        // A code that some rows have not.
+        let called = |all: &[&str]| words.iter().any(|word| all.contains(&word.as_str()));
         let kind = match kind {
-            Kind::Holes if words.iter().any(|word| NAMES.contains(&word.as_str())) => Kind::Code,
+            // A code that some rows have not.
+            Kind::Holes if called(&NAMES) => Kind::Code,
+            // Counts of which some are wrong.
+            Kind::Text if texts().any(is_number) && called(&COUNTS) && !called(&NAMES) => Kind::Holes,
             other => other,
         };
         let first = table.text(0, place).parse::<usize>().ok().filter(|first| *first < 2);
@@ -410,23 +413,18 @@ pub(super) fn drop_needless(table: &CsvTable, keys: &mut Vec<Seen>, left_out: &m
                 let [one, other] = [one, other].map(|key| quoted(&table.columns[key.place]));
                 format!("a code that repeats {one} and {other}")
             }
-            None if !(blank || each) || !nesting::tell_apart(&others) => continue,
-            None if blank => "it has blanks, and the others tell rows apart".to_owned(),
             None => {
-                // A code that names rows where this name does: the name stays.
-                let needed = |at: &usize| {
-                    let rest = others.iter().enumerate().filter(|(other, _)| other != at);
-                    !nesting::tell_apart(&rest.map(|(_, key)| key.clone()).collect::<Vec<_>>())
-                };
-                let mut codes = (0..others.len()).filter(|&at| !code && others[at].kind != Kind::Text);
-                if let Some(at) = codes.find(needed) {
-                    let name = quoted(&table.columns[key.place]);
-                    let code = keys.remove(if at < i { at } else { at + 1 });
-                    left_out
-                        .push((table.columns[code.place].clone(), format!("a code that goes with {name}")));
-                    return drop_needless(table, keys, left_out);
+                // A name is not given up for codes.
+                others.retain(|other| code || blank || other.kind == Kind::Text);
+                if !(blank || each) || !nesting::tell_apart(&others) {
+                    continue;
                 }
-                "it names each row once more".to_owned()
+                let why = if blank {
+                    "it has blanks, and the others tell rows apart"
+                } else {
+                    "it names each row once more"
+                };
+                why.to_owned()
             }
         };
         left_out.push((table.columns[keys.remove(i).place].clone(), why));

@@ -81,6 +81,7 @@ impl Guess {
         left_out.extend(
             records.iter().map(|one| (table.columns[one.place].clone(), one.why(table.len()).into())),
         );
+        let Some(count) = count else { return Err(columns::no_count(table, &keys, &left_out)) };
         if wishes.levels.is_empty() {
             columns::drop_measures(table, &mut keys, &mut left_out);
             columns::drop_repeated(table, &mut keys, &mut left_out);
@@ -88,7 +89,6 @@ impl Guess {
         } else {
             keys.sort_by_key(|key| wishes.levels.iter().position(|level| *level == table.columns[key.place]));
         }
-        let Some(count) = count else { return Err(columns::no_count(table, &keys, &left_out)) };
         if keys.is_empty() {
             let message = format!("no column beside `{}` that tells rows apart", table.columns[count]);
             return Err(Failure::data(&table.path, message));

@@ -77,12 +77,13 @@ pub(super) fn joined<'a>(key: &Seen, others: &'a [Seen]) -> Option<(&'a Seen, &'
 /// Whether the values of a column are parts of those of a coarser one: each has one there; or few of the pairs are there,
 /// most under one name, as names of counties that several states have; of places, whose names say which are small, more.
 fn contains(coarse: &Seen, fine: &Seen) -> bool {
-    if coarse.values >= fine.values {
+    if coarse.values > fine.values {
         return false;
     }
     let (found, all) =
         (pairs(&coarse.numbers, &fine.numbers) as f64, coarse.values as f64 * fine.values as f64);
-    if found as usize == fine.values {
+    let fewer = coarse.values < fine.values;
+    if fewer && found as usize == fine.values {
         return true;
     }
     let several = found / fine.values as f64;
@@ -91,7 +92,7 @@ fn contains(coarse: &Seen, fine: &Seen) -> bool {
             found < CROSSED * all || (found < all && several < 2.0)
         }
         (Some(_), Some(_)) => false,
-        _ => found < CROSSED * all && several <= (coarse.values as f64 / 20.0).max(2.0),
+        _ => fewer && found < CROSSED * all && several <= (coarse.values as f64 / 20.0).max(2.0),
     }
 }
 
