@@ -64,9 +64,8 @@ impl Guess {
         let count = columns::count(table, &seen, wishes, &mut doubts)?;
         let (mut keys, mut records): (Vec<Seen>, Vec<Seen>) = (Vec::new(), Vec::new());
         let named = seen.iter().any(|column| Some(column.place) == count && column.is_named_count());
-        for column in seen {
-            if Some(column.place) == count {
-            } else if wished(&column) || (wishes.levels.is_empty() && column.may_name(table.len())) {
+        for column in seen.into_iter().filter(|column| Some(column.place) != count) {
+            if wished(&column) || (wishes.levels.is_empty() && column.may_name(table.len())) {
                 keys.push(column);
             } else if wishes.levels.is_empty() && column.is_record(table.len()) {
                 records.push(column);
