@@ -408,11 +408,14 @@ pub(super) fn drop_needless(table: &CsvTable, keys: &mut Vec<Seen>, left_out: &m
         let mut others = keys.clone();
         others.remove(i);
         let joined = if code && !blank { nesting::joined(key, &others) } else { None };
+        let like = if code && !blank { names_like(key, &others, table.len()) } else { None };
+        let like = like.map(|name| format!("a code that goes with {}", quoted(&table.columns[name.place])));
         let why = match joined {
             Some((one, other)) => {
                 let [one, other] = [one, other].map(|key| quoted(&table.columns[key.place]));
                 format!("a code that repeats {one} and {other}")
             }
+            None if like.is_some() => like.unwrap_or_default(),
             None => {
                 // A name is not given up for codes.
                 others.retain(|other| code || blank || other.kind == Kind::Text);
@@ -429,6 +432,13 @@ pub(super) fn drop_needless(table: &CsvTable, keys: &mut Vec<Seen>, left_out: &m
         };
         left_out.push((table.columns[keys.remove(i).place].clone(), why));
     }
+}
+
+/// A name of each row that tells rows apart where a code does, within the other columns.
+fn names_like<'a>(code: &Seen, others: &'a [Seen], rows: usize) -> Option<&'a Seen> {
+    let name = others.iter().find(|other| other.kind == Kind::Text && other.values == rows)?;
+    let rest = others.iter().filter(|other| other.place != name.place).chain([code]).cloned();
+    nesting::tell_apart(&rest.collect::<Vec<_>>()).then_some(name)
 }
 
 /// The error of a table without a column of counts: how its records are tabulated.

@@ -270,7 +270,7 @@ impl Answer<'_> {
     }
 
     /// By how much counts are off with the best method of the strictest kind, at a loss in the middle; and what another kind
-    /// gains there.
+    /// gains at some level there.
     fn sizes(&self, named: &dyn Fn(usize) -> String) -> Vec<String> {
         let Some(&paid) = self.paid.get((self.paid.len().max(1) - 1) / 2) else { return Vec::new() };
         let Some(&last) = self.levels.last() else { return Vec::new() };
@@ -283,8 +283,7 @@ impl Answer<'_> {
         };
         let kinds: Vec<Releases> =
             self.kinds().into_keys().filter(|kind| *kind != Releases::Free).rev().collect();
-        let Some((first, curve, error)) =
-            kinds.iter().find_map(|&kind| least(kind).map(|(curve, error)| (kind, curve, error)))
+        let Some((first, curve)) = kinds.iter().find_map(|&kind| least(kind).map(|(curve, _)| (kind, curve)))
         else {
             return Vec::new();
         };
@@ -302,10 +301,14 @@ impl Answer<'_> {
             off(curve)
         )];
         for &kind in kinds.iter().filter(|kind| **kind != first) {
-            let Some((other, its)) = least(kind) else { continue };
+            let Some((other, _)) = least(kind) else { continue };
             let negative = self.negative(other, paid);
-            let smaller = Pair { at: paid, first: its, second: error }.sign(APART) < 0;
-            if smaller && negative != "0" {
+            let at = |curve: usize, level: u32| self.curves[curve].at(level, paid).map(Point::error);
+            let is_smaller = |&level: &u32| {
+                let pair = at(other, level).zip(at(curve, level));
+                pair.is_some_and(|(first, second)| Pair { at: paid, first, second }.sign(APART) < 0)
+            };
+            if self.levels.iter().any(is_smaller) && negative != "0" {
                 out.push(format!(
                     "{} ({}) is off by {}; {negative} of its counts are below 0.",
                     capital(&named(other)),
