@@ -16,10 +16,13 @@ const LONGEST: usize = 16 << 20;
 /// Bytes that are read ahead.
 const AHEAD: usize = 1 << 18;
 
+/// What was read ahead, and the rest.
+type Source<'a> = Chain<Cursor<Vec<u8>>, Box<dyn Read + 'a>>;
+
 /// A text that is read row by row, from anywhere.
 pub(super) struct Rows<'a> {
     path: &'a Path,
-    source: BufReader<Chain<Cursor<Vec<u8>>, Box<dyn Read + 'a>>>,
+    source: BufReader<Source<'a>>,
     /// What the text is in its source, and what stands between its fields.
     encoding: &'static str,
     separator: u8,

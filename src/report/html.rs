@@ -7,8 +7,8 @@ use crate::files;
 use crate::page::{Page, Part, counted, duration, shown};
 use crate::store::RESOLVED;
 use crate::study::Named;
-use minijinja::Environment;
 use minijinja::value::Serde;
+use minijinja::{Environment, HtmlEscape, Value};
 use serde::Serialize;
 use std::path::Path;
 
@@ -84,6 +84,7 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
         )
     };
     let mut environment = Environment::new();
+    environment.add_filter("code", code);
     environment.add_template(NAME, given.as_deref().unwrap_or(TEMPLATE)).map_err(wrong)?;
     let runs: Vec<Run> = report.runs().map(run).collect::<Result<_>>()?;
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
@@ -98,6 +99,19 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
     };
     let page = environment.get_template(NAME).and_then(|template| template.render(Serde(content)));
     page.map_err(wrong)
+}
+
+/// A text that is escaped, in which names between backticks are code.
+fn code(text: &str) -> Value {
+    let escaped = HtmlEscape(text).to_string();
+    let parts: Vec<&str> = escaped.split('`').collect();
+    let part = |(i, part): (usize, &&str)| match (i % 2, i + 1 == parts.len()) {
+        (0, _) => (*part).to_owned(),
+        // One that is not closed.
+        (_, true) => format!("`{part}"),
+        _ => format!("<code>{part}</code>"),
+    };
+    Value::from_safe_string(parts.iter().enumerate().map(part).collect())
 }
 
 /// Bytes of a file that are shown at most.
@@ -132,7 +146,8 @@ fn run(named: &Named) -> Result<Run> {
         ("machine", format!("{}, {}", process.cpu, counted(process.threads as f64, "thread"))),
         ("tool", manifest.revision()),
         ("config", format!("hash {}", manifest.config_hash)),
-        ("data", [manifest.data.as_str(), &digest].join(if manifest.data.is_empty() { "" } else { "; " })),
+        ("data", manifest.data.clone()),
+        ("digest of the data", digest),
         ("invariant", manifest.invariant.clone()),
         ("notice", manifest.notice.clone()),
     ];

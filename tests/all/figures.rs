@@ -442,6 +442,9 @@ fn steps_and_sizes_have_figures() {
     assert_eq!(data_of(&place, &folders, "time-by-size").len(), 3);
     let page = place.prints(&["report", "of-2", "--format", "html"]);
     assert!(page.contains("each count is the sum of those below it"), "{page}");
+    // Machine and hashes stand behind everything else.
+    let place_of = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}: {page}"));
+    assert!(place_of("<dt>machine</dt>") > place_of("id=\"provenance\""), "{page}");
 }
 
 /// Of very many boxes none has a title of its own: three paths draw all of a series, and one its dots.

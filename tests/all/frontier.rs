@@ -6,7 +6,7 @@ use congenial::privacy::{Accountant, ChangeKind, Measure};
 use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::frontier::FrontierRow;
 use congenial::study::release::{AnswerRow, EntryRow, ErrorRow, LevelRow, SizeRow};
-use libm::{exp, log, tanh};
+use libm::{exp, hypot, log, pow, tanh};
 use std::collections::HashMap;
 
 fn frontier(change: &str, body: &str) -> String {
@@ -159,7 +159,8 @@ fn negative_counts_are_those_of_the_law() {
             continue;
         }
         let a = exp(-1.0 / row.scale);
-        let law: f64 = counts[row.level as usize - 1].iter().map(|&x| a.powi(x + 1) / (1.0 + a)).sum();
+        let law: f64 =
+            counts[row.level as usize - 1].iter().map(|&x| pow(a, f64::from(x + 1)) / (1.0 + a)).sum();
         // Where none was seen, a release has fewer than ln(10^4) / 4000 of them.
         let off = (row.negative.mean - law).abs();
         let most = if row.negative.mean == 0.0 { 2.3e-3 } else { 4.5 * row.negative.standard_error };
@@ -209,7 +210,7 @@ fn the_first_answer_is_that_of_the_rows() {
         // Less than 3 standard errors of the ratio away from the smallest.
         let own = row.l1_per_node;
         let relative = |x: &Estimate| x.standard_error / x.mean;
-        let apart = log(own.mean / least.mean) / relative(&own).hypot(relative(least));
+        let apart = log(own.mean / least.mean) / hypot(relative(&own), relative(least));
         let best = rivals.len() > 1 && (own.mean == least.mean || apart <= 3.0);
         let words = congenial::page::brief(row.l1_per_node);
         let line = |line: &&str| {

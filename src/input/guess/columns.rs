@@ -245,7 +245,8 @@ impl Seen {
     /// Whether the column may name groups.
     pub fn may_name(&self, rows: usize) -> bool {
         let whole = matches!(self.kind, Kind::Text | Kind::Code | Kind::Integers);
-        whole && !(self.values == 1 && rows > 1) && !self.is_record(rows) && !self.called(&WEIGHTS)
+        let tells = self.values > 1 || rows <= 1;
+        whole && tells && !self.is_record(rows) && !self.called(&WEIGHTS)
     }
 
     /// Why a column that may not is left out.

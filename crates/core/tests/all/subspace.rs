@@ -185,11 +185,9 @@ fn proposition_7_holds_for_random_maps() {
 }
 
 /// Proposition 2.7 (2) of "Two views": normal noise with `sigma = (1 + sqrt(1 + ln(1/delta)))/epsilon` for a change of length 1 is
-/// said to be
-/// (epsilon, delta)-private (its text has delta for sigma). By the closed form of the smallest delta, `Φ(1/(2 sigma) - epsilon sigma)
-/// - e^epsilon Φ(-1/(2
-/// sigma) - epsilon sigma)` (Balle, Wang 2018), and by quadrature of the two densities: it holds where epsilon <= 1 and delta >=
-/// 1e-10, and not in general.
+/// said to be (epsilon, delta)-private (its text has delta for sigma). By the closed form of the smallest delta,
+/// `Φ(1/(2 sigma) - epsilon sigma) - e^epsilon Φ(-1/(2 sigma) - epsilon sigma)` (Balle, Wang 2018), and by quadrature of the two
+/// densities: it holds where epsilon <= 1 and delta >= 1e-10, and not in general.
 #[test]
 fn proposition_2_7_of_two_views_holds_for_small_epsilon_alone() {
     let paid = |epsilon: f64, delta: f64| {

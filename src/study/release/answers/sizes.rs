@@ -9,6 +9,9 @@ use crate::study::cells::CellRow;
 use crate::study::tell::records::Named;
 use std::collections::{BTreeMap, HashMap};
 
+/// What a table says of a size.
+type Words = fn(&SizeRow) -> String;
+
 /// A cell with what its row says of one size.
 type Line<'a> = (&'a CellRow, &'a SizeRow);
 
@@ -38,7 +41,7 @@ fn of(run: &Named, query: &QueryRow, lines: &[Line], budget: (&str, &dyn Fn(&Cel
         query.columns
     );
     let (_, drawn) = replicates(lines.iter().map(|(_, row)| row.replicates));
-    let tables: [(&str, fn(&SizeRow) -> String); 3] = [
+    let tables: [(&str, Words); 3] = [
         ("Mean of |released - confidential|", |row| brief(row.mae)),
         ("Bias: mean of released - confidential", |row| brief(row.mean)),
         ("Relative error: the first over the mean count of the size", |row| match row.count {
@@ -59,11 +62,7 @@ fn of(run: &Named, query: &QueryRow, lines: &[Line], budget: (&str, &dyn Fn(&Cel
 }
 
 /// Budgets and methods down, sizes across.
-fn table(
-    lines: &[Line],
-    (name, budget): (&str, &dyn Fn(&CellRow) -> f64),
-    words: fn(&SizeRow) -> String,
-) -> Table {
+fn table(lines: &[Line], (name, budget): (&str, &dyn Fn(&CellRow) -> f64), words: Words) -> Table {
     // In the order of the config.
     let methods = grouped(lines.iter().map(|(cell, _)| *cell), |cell| cell.method_key());
     let place = |cell: &CellRow| {
