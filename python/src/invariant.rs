@@ -95,8 +95,8 @@ impl Invariant {
         (1..=counts.len()).for_each(|entry| names.push(entry.to_string().as_bytes()));
         let region = inequalities.around(&counts)?;
         let known = Vec::new();
-        let digest = String::new();
-        let table = InvariantTable { names, counts, known, invariant, inequalities, region, digest };
+        let (digest, warning) = (String::new(), None);
+        let table = InvariantTable { names, counts, known, invariant, inequalities, region, digest, warning };
         Ok(Self { subject: Arc::new(Subject::Table(table)), counted, nonnegative: false })
     }
 }
