@@ -108,8 +108,11 @@ pub struct Queries {
 impl Queries {
     /// Sizes where a config names none.
     pub const SIZES: [i64; 6] = [0, 1, 10, 100, 1_000, 10_000];
+
     /// None.
-    pub const NONE: &Self = &Self { queries: Vec::new(), sizes: Vec::new() };
+    pub const fn none() -> Self {
+        Self { queries: Vec::new(), sizes: Vec::new() }
+    }
 }
 
 /// The study of a config that does not name one.

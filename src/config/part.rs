@@ -16,7 +16,8 @@ use toml_edit::DocumentMut;
 pub trait ConfigPart: Any + Debug + Send + Sync {
     /// Queries whose errors are summed up.
     fn queries(&self) -> &Queries {
-        Queries::NONE
+        static NONE: Queries = Queries::none();
+        &NONE
     }
     /// Which draws are written out.
     fn keep(&self) -> &Keep {

@@ -377,6 +377,17 @@ impl CsvTable {
         (0..self.rows).map(|row| names.number(self.text(row, place).as_bytes())).collect()
     }
 
+    /// By value of a column, the first row that has it; `numbers`: those of [`CsvTable::numbers`].
+    pub(super) fn first_rows(numbers: &[u32]) -> Vec<usize> {
+        let mut firsts = Vec::new();
+        for (row, &number) in numbers.iter().enumerate() {
+            if number as usize == firsts.len() {
+                firsts.push(row);
+            }
+        }
+        firsts
+    }
+
     /// See [`Column::lost_zeros`].
     pub(super) fn lost_zeros(&self, place: usize) -> HashSet<String> {
         self.values[place].lost_zeros()

@@ -249,7 +249,7 @@ impl Evidence {
 pub(super) struct Numbers<'a> {
     table: &'a CsvTable,
     place: usize,
-    /// Of the whole column, once a value needs it.
+    /// How numbers are written in the whole column, once a value needs it.
     style: OnceCell<Style>,
 }
 

@@ -101,13 +101,8 @@ fn sums(job: &Tabulate, table: &CsvTable, places: &[usize]) -> Result<(Sums, Vec
 
 /// By value of a column, its text.
 fn texts(table: &CsvTable, place: usize) -> Vec<&str> {
-    let mut texts = Vec::new();
-    for (row, number) in table.numbers(place).into_iter().enumerate() {
-        if number as usize == texts.len() {
-            texts.push(table.text(row, place));
-        }
-    }
-    texts
+    let firsts = CsvTable::first_rows(&table.numbers(place));
+    firsts.into_iter().map(|row| table.text(row, place)).collect()
 }
 
 /// By value, its place among all: numbers by size, else by letters.

@@ -5,7 +5,7 @@
 //! * *Credibility-limited* revision (Hansson, Fermé, Cantwell, Falappa, "Credibility limited revision", Journal of Symbolic Logic 2001)
 //!   takes `C` if it is credible, here if `P(C) >= c`, and else leaves the belief as it is.
 //!
-//! Of a mechanism every dataset has a belief of its own. What is possible is the same for all of them (at a finite level), so a screen is
+//! Every dataset of a mechanism has a belief of its own. What is possible is the same for all of them (at a finite level), so a screen is
 //! conditioning or nothing, for all data. What is credible is not: where one of two neighbours takes `C` and the other does not, outputs
 //! outside `C` tell them apart.
 //!

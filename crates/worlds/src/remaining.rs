@@ -177,7 +177,7 @@ impl SexByAge {
         }
     }
 
-    /// Of some databases that are drawn, how many satisfy the invariant.
+    /// How many of some databases that are drawn satisfy the invariant.
     fn drawn(self, databases: u64, rng: &mut dyn Rng) -> u64 {
         let mut met = 0;
         for _ in 0..databases {

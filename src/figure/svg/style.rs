@@ -24,7 +24,7 @@ pub(super) const INK: &str = "#1b1f24";
 pub(super) const FAINT: &str = "#59626d";
 pub(super) const GRID: &str = "#d3d8de";
 pub(super) const PAPER: &str = "#ffffff";
-/// The same on dark paper.
+/// Each of these colours, with the one in its place on dark paper.
 const DARK: [(&str, &str); 4] = [(INK, "#e3e6ea"), (FAINT, "#a3acb7"), (GRID, "#3a424c"), (PAPER, "#14171b")];
 
 /// Dashes of lines: so many lines can be told apart without signs.

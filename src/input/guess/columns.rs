@@ -175,13 +175,8 @@ fn words(name: &str) -> Vec<String> {
 impl Seen {
     pub fn of(table: &CsvTable, place: usize) -> Self {
         let numbers = table.numbers(place);
-        let values = numbers.iter().max().map_or(0, |most| *most as usize + 1);
-        let mut firsts = Vec::with_capacity(values);
-        for (row, &number) in numbers.iter().enumerate() {
-            if number as usize == firsts.len() {
-                firsts.push(row);
-            }
-        }
+        let firsts = CsvTable::first_rows(&numbers);
+        let values = firsts.len();
         let texts = || firsts.iter().map(|&row| table.text(row, place));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let counts = Numbers::new(table, place);

@@ -68,19 +68,8 @@ fn called_total(table: &CsvTable, key: &Seen) -> Option<String> {
             || bare.ends_with(" total")
             || bare.starts_with("summe ")
     };
-    let row = first_rows(key).into_iter().find(total)?;
+    let row = CsvTable::first_rows(&key.numbers).into_iter().find(total)?;
     Some(format!("{} may be a total of others: leave such rows out", at(table, row, key.place)))
-}
-
-/// By value, the first row that has it.
-fn first_rows(key: &Seen) -> Vec<usize> {
-    let mut firsts = Vec::with_capacity(key.values);
-    for (row, &number) in key.numbers.iter().enumerate() {
-        if number as usize == firsts.len() {
-            firsts.push(row);
-        }
-    }
-    firsts
 }
 
 /// A node that is the sum of its siblings, of which there are several: of a hierarchy by level; of a table by column, among
@@ -134,7 +123,7 @@ fn same_to_the_eye(table: &CsvTable, above: &[Seen], key: &Seen) -> Option<Strin
         name.nfkc().collect::<String>().to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let mut texts: HashMap<String, usize> = HashMap::new();
-    let suspects: Vec<(usize, usize)> = first_rows(key)
+    let suspects: Vec<(usize, usize)> = CsvTable::first_rows(&key.numbers)
         .into_iter()
         .filter_map(|row| {
             let before = *texts.entry(bare(table.text(row, key.place))).or_insert(row);

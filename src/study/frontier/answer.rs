@@ -27,6 +27,8 @@ struct Answer<'a> {
     measure: Measure,
     curves: &'a [&'a Curve],
     prices: HashMap<Key, Price>,
+    /// The places of the curves whose releases are of one kind.
+    kinds: BTreeMap<Releases, Vec<usize>>,
     paid: Vec<f64>,
     levels: Vec<u32>,
 }
@@ -38,8 +40,12 @@ pub(super) fn page(run: &Named, change: ChangeKind, measure: Measure, curves: &[
         own.and_then(|(_, change)| Some((cell, change.price()?.clone())))
     };
     let prices = statements(&run.run)?.into_iter().filter_map(price).collect();
+    let mut kinds: BTreeMap<Releases, Vec<usize>> = BTreeMap::new();
+    for (i, curve) in curves.iter().enumerate() {
+        kinds.entry(curve.cell().releases()).or_default().push(i);
+    }
     let (paid, levels) = axes(curves);
-    Ok(Answer { run, change, measure, curves, prices, paid, levels }.page())
+    Ok(Answer { run, change, measure, curves, prices, kinds, paid, levels }.page())
 }
 
 impl Answer<'_> {
@@ -59,7 +65,7 @@ impl Answer<'_> {
         if self.points().any(|(_, point)| self.pays(point).starts_with('<')) {
             about += " <=: only a bound is known; what is released may pay less.";
         }
-        let compared = least > 1 && self.kinds().values().any(|curves| curves.len() > 1);
+        let compared = least > 1 && self.kinds.values().any(|curves| curves.len() > 1);
         let stars = match compared {
             true => {
                 "*: the smallest error of its loss and level among releases of one kind, or less than 3 standard errors \
@@ -88,13 +94,6 @@ impl Answer<'_> {
         self.curves[curve].cell().releases()
     }
 
-    /// The places of the curves whose releases are of one kind.
-    fn kinds(&self) -> BTreeMap<Releases, Vec<usize>> {
-        let mut kinds: BTreeMap<Releases, Vec<usize>> = BTreeMap::new();
-        (0..self.curves.len()).for_each(|curve| kinds.entry(self.kind(curve)).or_default().push(curve));
-        kinds
-    }
-
     /// What a point pays, short.
     fn pays(&self, point: &Point) -> String {
         let price = self.prices.get(&point.cell.cell);
@@ -110,7 +109,7 @@ impl Answer<'_> {
     fn best(&self, kind: Releases, level: u32, paid: f64) -> BTreeSet<usize> {
         let here = |curve: usize| Some((curve, self.curves[curve].at(level, paid)?.error()));
         let errors: Vec<(usize, Estimate)> =
-            (0..self.curves.len()).filter(|&curve| self.kind(curve) == kind).filter_map(here).collect();
+            self.kinds.get(&kind).into_iter().flatten().copied().filter_map(here).collect();
         let least = errors.iter().map(|(_, error)| *error).min_by(|a, b| a.mean.total_cmp(&b.mean));
         let is_best = |error: Estimate, least: Estimate| {
             Pair { at: paid, first: least, second: error }.sign(APART) >= 0
@@ -135,7 +134,7 @@ impl Answer<'_> {
             })
         };
         let whole = lines().filter_map(|(i, paid)| {
-            let point = self.curves[i].points.iter().find(|point| point.own.paid == paid)?;
+            let point = self.curves[i].drawn(paid)?;
             Some([
                 (line(i, paid), Column::Negative, self.negative(i, paid)),
                 (line(i, paid), Column::Pays, self.pays(point)),
@@ -145,9 +144,9 @@ impl Answer<'_> {
         Pivot::of(errors.chain(whole.flatten())).and_keys(keys, []).table(
             ["loss", "releases", "method"],
             |&(Number(paid), kind, curve)| {
-                let point = self.curves[curve].points.iter().find(|point| point.own.paid == paid);
-                let cell = point.map_or(self.curves[curve].cell(), |point| &point.cell);
-                [paid.to_string(), kind.words().into(), cell.method_bare() + &self.curves[curve].apart]
+                let own = self.curves[curve];
+                let cell = own.drawn(paid).map_or(own.cell(), |point| &point.cell);
+                [paid.to_string(), kind.words().into(), cell.method_bare() + &own.apart]
             },
             |column| match *column {
                 Column::Level(level) => [self.head(level)],
@@ -155,7 +154,7 @@ impl Answer<'_> {
                 Column::Pays => ["pays".into()],
             },
             |&(Number(paid), kind, curve), column, line| {
-                let several = compared && self.kinds().get(&kind).is_some_and(|curves| curves.len() > 1);
+                let several = compared && self.kinds.get(&kind).is_some_and(|curves| curves.len() > 1);
                 let star = match *column {
                     Column::Level(level) if several && self.best(kind, level, paid).contains(&curve) => " *",
                     _ => "",
@@ -199,11 +198,10 @@ impl Answer<'_> {
 
     /// Who wins where, kind by kind, and by how much a count is off.
     fn conclusions(&self) -> Vec<String> {
-        let kinds = self.kinds();
         let named = |curve: usize| format!("`{}`", self.curves[curve].bare().replace('\n', " "));
         let mut out: Vec<String> = Vec::new();
         for (&kind, curves) in
-            kinds.iter().rev().filter(|(kind, curves)| **kind != Releases::Free && curves.len() > 1)
+            self.kinds.iter().rev().filter(|(kind, curves)| **kind != Releases::Free && curves.len() > 1)
         {
             out.push(format!("{}: {}.", capital(kind.words()), self.winners(kind, curves, &named)));
         }
@@ -282,7 +280,7 @@ impl Answer<'_> {
             errors.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
         };
         let kinds: Vec<Releases> =
-            self.kinds().into_keys().filter(|kind| *kind != Releases::Free).rev().collect();
+            self.kinds.keys().copied().filter(|kind| *kind != Releases::Free).rev().collect();
         let Some((first, curve)) = kinds.iter().find_map(|&kind| least(kind).map(|(curve, _)| (kind, curve)))
         else {
             return Vec::new();

@@ -5,11 +5,11 @@ use crate::config::{Checker, Config, ConfigPart, Queries, Section, one_of};
 use crate::failure::Result;
 use crate::input::{Asked, DataSource, Subject};
 use crate::privacy::ChangeKind;
-use crate::study::release::{key_of_queries, resolve_queries};
+use crate::study::release::{add_report, key_of_queries, resolve_queries};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{DocumentMut, Table, value};
 
 study! {
     /// A study of the frontier: errors of releases that pay the same.
@@ -80,10 +80,7 @@ impl ConfigPart for FrontierPart {
         document["change"] = value(self.change.name());
         let mut report = Table::new();
         resolve_queries(&self.queries, &mut report);
-        if !report.is_empty() {
-            let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
-            all.as_table_mut().expect("a table").extend(report);
-        }
+        add_report(document, report);
     }
 }
 

@@ -56,6 +56,11 @@ impl Curve {
         self.points.iter().find(|point| point.level.level == level && point.own.paid == paid)
     }
 
+    /// A point at a loss, of any level.
+    pub(super) fn drawn(&self, paid: f64) -> Option<&Point> {
+        self.points.iter().find(|point| point.own.paid == paid)
+    }
+
     /// What stands where there is no point.
     pub(super) fn none(&self, paid: f64) -> String {
         if self.failed.contains(&paid) { FAILED.into() } else { "-".into() }

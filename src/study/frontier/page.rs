@@ -70,8 +70,8 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             page = page.and(answer::page(run, change, measure, &own)?);
         }
     }
-    let own: HashMap<Key, f64> =
-        run.run.all::<FrontierRow>()?.into_iter().map(|row| (row.cell, row.paid)).collect();
+    let points = all.iter().flat_map(|curve| &curve.points);
+    let own: HashMap<Key, f64> = points.map(|point| (point.own.cell, point.own.paid)).collect();
     let paid = |cell: &CellRow| own.get(&cell.cell).copied().unwrap_or(f64::NAN);
     page = page.and(by_size(run, ("loss", &paid))?).and(by_accountant(run, &all));
     for ((measure, _), curves) in kinds(&all) {
@@ -111,7 +111,7 @@ fn paid_is(measure: Measure) -> &'static str {
 fn budgets(run: &Named, measure: Measure, curves: &[&Curve]) -> Page {
     let (paid, _) = axes(curves);
     let line = |&paid: &f64| {
-        let of = |curve: &&Curve| match curve.points.iter().find(|point| point.own.paid == paid) {
+        let of = |curve: &&Curve| match curve.drawn(paid) {
             Some(point) => number(point.cell.epsilon),
             None => curve.none(paid),
         };

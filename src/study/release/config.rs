@@ -145,7 +145,7 @@ impl ReleasePart {
     pub(super) fn of(config: &Config) -> &Self {
         static NOTHING: ReleasePart = ReleasePart {
             keep_draws: Keep::Nothing,
-            queries: Queries { queries: Vec::new(), sizes: Vec::new() },
+            queries: Queries::none(),
             beside: None,
             certify: None,
             boxes: None,
@@ -218,10 +218,7 @@ impl ConfigPart for ReleasePart {
         if !self.traces.is_empty() {
             report["traces"] = list(&self.traces);
         }
-        if !report.is_empty() {
-            let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
-            all.as_table_mut().expect("a table").extend(report);
-        }
+        add_report(document, report);
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
@@ -252,6 +249,14 @@ pub(in crate::study) fn resolve_queries(queries: &Queries, report: &mut Table) {
     report["queries"] = value(queries.queries.iter().map(columns).collect::<Array>());
     if queries.sizes != Queries::SIZES {
         report["sizes"] = value(queries.sizes.iter().copied().collect::<Array>());
+    }
+}
+
+/// Adds keys to `[report]` of a resolved config, if there are any.
+pub(in crate::study) fn add_report(document: &mut DocumentMut, keys: Table) {
+    if !keys.is_empty() {
+        let all = document.entry("report").or_insert_with(|| Item::Table(Table::new()));
+        all.as_table_mut().expect("a table").extend(keys);
     }
 }
 

@@ -38,7 +38,7 @@ pub use tails::TailRow;
 pub(super) use self::answers::{by_size, pages as answered};
 pub use self::config::{Beside, Certify, ReleasePart};
 use self::config::{ReleaseBlock, ReleaseFile, recorded};
-pub(super) use self::config::{key_of_queries, resolve_queries};
+pub(super) use self::config::{add_report, key_of_queries, resolve_queries};
 pub(super) use self::draw::with_own;
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};

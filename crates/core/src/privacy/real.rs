@@ -33,9 +33,9 @@ const ROUNDING: f64 = 1e-12;
 pub struct RealGamma {
     /// Over all pairs of tables.
     pub all: Gamma,
-    /// Of one record added or removed, relative to the largest loss of one.
+    /// For one record added or removed, relative to the largest loss of one.
     pub added: Gamma,
-    /// Of one record moved, relative to the largest loss of one.
+    /// For one record moved, relative to the largest loss of one.
     pub moved: Gamma,
 }
 
@@ -674,7 +674,7 @@ mod tests {
         assert!(real_step_bound(2.0, 1.0) - most(12) < 1e-3, "{} {}", most(12), real_step_bound(2.0, 1.0));
     }
 
-    /// Of what is too large 1 is said, as Theorem 2.1 does.
+    /// Where tables are too large gamma is said to be at most 1, as in Theorem 2.1.
     #[test]
     fn large_tables_and_trees_pay_at_most_one() {
         let tree = Hierarchy::from_parents(&[0; 14]).unwrap();

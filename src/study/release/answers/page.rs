@@ -1,7 +1,7 @@
 //! Answers to queries as pages and records.
 
 use super::super::beside::Theirs;
-use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size};
+use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size, sizes};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
@@ -11,7 +11,7 @@ use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Groups of a kind (largest, smallest, worst) that are printed.
 const SHOWN: usize = 3;
@@ -75,11 +75,10 @@ pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
     Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &cells)?))
 }
 
-/// The sizes that some group of a query has: the smallest count, and in words.
-fn sizes_of(query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Vec<(i64, String)> {
+/// The sizes that some group of a query has, in order: a row of each.
+fn sizes_of<'a>(query: &QueryRow, cells: &'a [(&CellRow, Vec<SizeRow>)]) -> Vec<&'a SizeRow> {
     let rows = cells.iter().flat_map(|(_, rows)| rows).filter(|row| row.query == query.query);
-    let sizes: BTreeMap<i64, String> = rows.map(|row| (row.least, row.size.clone())).collect();
-    sizes.into_iter().collect()
+    sizes::each(rows).into_values().collect()
 }
 
 /// The bias of a query's answers by size of the count, of the cells that have a page.
@@ -87,7 +86,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
     let sizes = sizes_of(query, cells);
     let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let mark = |row: &SizeRow| {
-            let place = sizes.iter().position(|(least, _)| *least == row.least)?;
+            let place = sizes.iter().position(|size| size.least == row.least)?;
             let Estimate { mean, standard_error } = row.mean;
             let (mark, half) = (Mark::new(mean, place as f64), 1.96 * standard_error);
             Some(if half > 0.0 { mark.within(mean - half, mean + half) } else { mark })
@@ -112,10 +111,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
                 cells have the figures."
                 .into(),
         x: Axis::new("mean error (counts)", Scale::Linear),
-        y: Axis::new(
-            "confidential count",
-            Scale::Names(sizes.iter().map(|(_, words)| words.clone()).collect()),
-        ),
+        y: Axis::new("confidential count", Scale::Names(sizes.iter().map(|row| row.size.clone()).collect())),
         panels: Panel::only(series),
         note: match cells.len().checked_sub(PAGES) {
             None | Some(0) => String::new(),
@@ -182,12 +178,10 @@ fn beside(run: &Named, queries: &[QueryRow], all: &[(&CellRow, Vec<SizeRow>)]) -
         return Ok(Page::default());
     };
     let cells: Vec<Key> = all.iter().take(PAGES).map(|(cell, _)| cell.cell).collect();
-    let sizes: HashMap<u32, Vec<(i64, String)>> =
+    let sizes: HashMap<u32, Vec<&SizeRow>> =
         queries.iter().map(|query| (query.query, sizes_of(query, all))).collect();
-    let least: HashMap<u32, Vec<i64>> = sizes
-        .iter()
-        .map(|(query, sizes)| (*query, sizes.iter().map(|(least, _)| *least).collect()))
-        .collect();
+    let least: HashMap<u32, Vec<i64>> =
+        sizes.iter().map(|(query, sizes)| (*query, sizes.iter().map(|row| row.least).collect())).collect();
     // By query: their errors; by query and cell: our mean errors; both by size.
     let mut of_theirs: HashMap<u32, Vec<Moments>> = HashMap::new();
     let mut ours: HashMap<(u32, Key), Vec<Moments>> = HashMap::new();
@@ -213,7 +207,7 @@ fn beside(run: &Named, queries: &[QueryRow], all: &[(&CellRow, Vec<SizeRow>)]) -
         let mut header = vec!["bias".to_owned(), "epsilon".to_owned()];
         header.extend(sizes.iter().map(|&place| {
             let groups = errors[place].count();
-            format!("{}\n({groups} groups)", words[place].1)
+            format!("{}\n({groups} groups)", words[place].size)
         }));
         let mut body = vec![vec!["theirs".to_owned(), "-".to_owned()]];
         body[0].extend(sizes.iter().map(|&place| with_error(errors[place].estimate())));

@@ -15,6 +15,11 @@ type Words = fn(&SizeRow) -> String;
 /// A cell with what its row says of one size.
 type Line<'a> = (&'a CellRow, &'a SizeRow);
 
+/// A row of each size, by its smallest count.
+pub(super) fn each<'a>(rows: impl Iterator<Item = &'a SizeRow>) -> BTreeMap<i64, &'a SizeRow> {
+    rows.map(|row| (row.least, row)).collect()
+}
+
 /// Tables of the error, the bias and the relative error of every query. `budget`: what the budgets are called, and that of a
 /// cell. Errors: the tables of the run.
 pub(in crate::study) fn by_size(run: &Named, budget: (&str, &dyn Fn(&CellRow) -> f64)) -> Result<Page> {
@@ -68,8 +73,7 @@ fn table(lines: &[Line], (name, budget): (&str, &dyn Fn(&CellRow) -> f64), words
     let place = |cell: &CellRow| {
         methods.iter().position(|same| same[0].method_key() == cell.method_key()).unwrap_or(0)
     };
-    let sizes: BTreeMap<i64, (String, u64)> =
-        lines.iter().map(|(_, row)| (row.least, (row.size.clone(), row.groups))).collect();
+    let sizes = each(lines.iter().map(|(_, row)| *row));
     let key = |cell: &CellRow| (Number(budget(cell)), cell.releases(), place(cell));
     let rows = lines.iter().map(|(cell, row)| (key(cell), row.least, words(row)));
     Pivot::of(rows).table(
@@ -83,7 +87,7 @@ fn table(lines: &[Line], (name, budget): (&str, &dyn Fn(&CellRow) -> f64), words
             [budget.to_string(), releases.words().into(), method]
         },
         |least| {
-            let (size, groups) = &sizes[least];
+            let SizeRow { size, groups, .. } = sizes[least];
             [format!("{size}\n({})", thousands(*groups as f64))]
         },
         |_, least, line| [line.get(least).cloned().unwrap_or("-".into())],
@@ -97,7 +101,7 @@ fn figure(
     lines: &[Line],
     (what, budget): (&str, &dyn Fn(&CellRow) -> f64),
 ) -> Figure {
-    let sizes: BTreeMap<i64, String> = lines.iter().map(|(_, row)| (row.least, row.size.clone())).collect();
+    let sizes = each(lines.iter().map(|(_, row)| *row));
     let panel = |same: Vec<&Line>| {
         let series = grouped(same.iter().copied(), |(cell, _)| cell.method_key()).into_iter().map(|lines| {
             let mark = |(_, row): &&Line| {
@@ -119,7 +123,7 @@ fn figure(
             logarithmic axis, method by method. The tables below have the figures."
             .into(),
         x: Axis::new("error of a count", Scale::Log),
-        y: Axis::new("confidential count", Scale::Names(sizes.values().cloned().collect())),
+        y: Axis::new("confidential count", Scale::Names(sizes.values().map(|row| row.size.clone()).collect())),
         panels: grouped(lines, |(cell, _)| Number(budget(cell)).0.to_bits()).into_iter().map(panel).collect(),
         note: String::new(),
     }
