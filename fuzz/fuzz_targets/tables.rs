@@ -4,14 +4,13 @@
 mod common;
 
 use congenial::input::Bound;
-use congenial::config::Beside;
-use congenial::input::{DataSource, InvariantSpec, Shape};
 use congenial::failure::Failure;
 use congenial::input::{
-    Aggregate, CsvTable, InvariantTable, Keep, Known, Refusal, Subject, count_csv, join, matrix_from_reader, read_subject,
+    Aggregate, CsvTable, DataSource, Guess, InvariantSpec, InvariantTable, Keep, Known, Refusal, Shape, Subject, Wanted,
+    Wishes, count_csv, join, matrix_from_reader, read_subject,
 };
 use congenial::study::published::published_from;
-use congenial::study::release::{beside_from, beside_source_from, write_beside};
+use congenial::study::release::{Beside, beside_from, beside_source_from, write_beside};
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 
@@ -28,6 +27,12 @@ fn read(reader: u8, bytes: &[u8]) -> Result<(), Failure> {
     let text = |name: &str| name.to_owned();
     let filter = vec![(text("a"), vec![text("1"), text("2")])];
     match reader % 8 {
+        // What `init` makes of it.
+        0 if reader & 8 != 0 => {
+            let table = CsvTable::wanted_from_reader(path, bytes, &Wanted::readable())?;
+            let guess = Guess::of(&table, &Wishes::default())?;
+            assert!(guess.keys.iter().all(|key| *key != guess.count && table.column(key).is_ok()));
+        }
         0 => {
             let rows = table(bytes)?.filter(&filter)?;
             assert!(rows.to_rows().iter().all(|(line, _)| *line > 0));

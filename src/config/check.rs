@@ -106,6 +106,7 @@ impl Checker<'_> {
         }
         let config = |(data_name, data): (String, DataSource)| {
             Ok(Config {
+                about: wire.about.clone(),
                 compare: self.thresholds(&wire.compare)?,
                 name: wire.name.get_ref().clone(),
                 seeds: seeds.clone(),

@@ -1,5 +1,6 @@
 //! A config file: read by its study ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
+mod about;
 pub mod axes;
 mod check;
 mod checker;
@@ -21,6 +22,7 @@ mod split;
 pub mod values;
 pub mod wire;
 
+pub use about::About;
 pub use axes::{AXES, AxisName, AxisRow, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;

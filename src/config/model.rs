@@ -1,5 +1,6 @@
 //! What a checked config says.
 
+use super::about::About;
 use super::axes::{AXES, Axes, AxisName, AxisRow, Exclude};
 use super::checker::Checker;
 use super::part::{CellPart, ConfigPart};
@@ -36,6 +37,8 @@ impl Thresholds {
 /// A checked config.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// What the study says of itself.
+    pub about: About,
     /// How runs are compared.
     pub compare: Thresholds,
     /// Name of the run.

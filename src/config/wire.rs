@@ -4,6 +4,7 @@ use super::axes::{WireAxes, WireExclude};
 pub use super::values::{
     Axis, Budgeted, Budgets, Epsilons, WireKeep, WireMethod, WirePaid, WireSplit, WireZip,
 };
+use crate::config::About;
 use crate::input::Bound;
 use std::ops::Range;
 use toml::Spanned;
@@ -26,6 +27,8 @@ pub struct WireFile<B: GridBlock> {
     pub grid: Spanned<Vec<B>>,
     /// `[[exclude]]`
     pub exclude: Vec<WireExclude>,
+    /// `[about]`
+    pub about: About,
     /// `[compare]`
     pub compare: WireCompare,
     /// What the study has of its own.
@@ -92,6 +95,9 @@ macro_rules! study_with {
             /// Combinations to leave out.
             #[serde(default)]
             exclude: Vec<$crate::config::axes::WireExclude>,
+            /// What the study says of itself; no figure depends on it.
+            #[serde(default)]
+            about: $crate::config::About,
             /// How `compare` judges runs of this config.
             #[serde(default)]
             compare: $crate::config::wire::WireCompare,
@@ -114,6 +120,7 @@ macro_rules! study_with {
                     invariant: file.invariant,
                     grid: file.grid,
                     exclude: file.exclude,
+                    about: file.about,
                     compare: file.compare,
                     top: $top_name { $($top: file.$top,)* },
                 }

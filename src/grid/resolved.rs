@@ -19,6 +19,9 @@ pub fn resolved(plans: &[&Plan]) -> String {
         [seed] => value(seed as i64),
         _ => value(config.seeds.iter().map(|&seed| seed as i64).collect::<Array>()),
     };
+    if let Some(about) = config.about.resolve() {
+        document["about"] = about;
+    }
     if config.study != DEFAULT_STUDY {
         document["study"] = value(config.study);
     }

@@ -1,6 +1,7 @@
 //! A report as one page of HTML that stands alone.
 
 use super::Report;
+use crate::config::About;
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, dark, svg};
 use crate::files;
@@ -35,6 +36,10 @@ struct Content {
 #[derive(Serialize)]
 struct Run {
     name: String,
+    /// What the run says of itself: heading, paragraphs, who answers for it; empty texts where it says nothing.
+    title: String,
+    description: Vec<String>,
+    author: String,
     /// Names and values.
     about: Vec<(&'static str, String)>,
     /// As resolved.
@@ -86,10 +91,17 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
     let mut environment = Environment::new();
     environment.add_filter("code", code);
     environment.add_template(NAME, given.as_deref().unwrap_or(TEMPLATE)).map_err(wrong)?;
-    let runs: Vec<Run> = report.runs().map(run).collect::<Result<_>>()?;
+    let abouts = report.abouts()?;
+    let about =
+        |named: &Named| abouts.iter().find(|(other, _)| std::ptr::eq(*other, named)).map(|(_, about)| about);
+    let runs: Vec<Run> = report.runs().map(|named| run(named, about(named))).collect::<Result<_>>()?;
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let title = match &runs[..] {
+        [one] if !one.title.is_empty() => one.title.clone(),
+        _ => names.join(", "),
+    };
     let content = Content {
-        title: names.join(", "),
+        title,
         version: env!("CARGO_PKG_VERSION"),
         warnings: report.warnings()?.iter().map(|text| safe(text)).collect(),
         published: report.published()?.iter().map(|text| safe(text)).collect(),
@@ -126,7 +138,8 @@ fn safe(text: &str) -> String {
     shown(text).into_owned()
 }
 
-fn run(named: &Named) -> Result<Run> {
+/// `about`: what the run says of itself, with the first of its parts.
+fn run(named: &Named, about: Option<&About>) -> Result<Run> {
     let manifest = &named.run.manifest;
     let process = &manifest.process;
     let failed = match manifest.failed_cells {
@@ -137,7 +150,7 @@ fn run(named: &Named) -> Result<Run> {
         "" => String::new(),
         digest => format!("SHA-256 {digest}"),
     };
-    let about = [
+    let facts = [
         ("run", format!("{}: {}", named.name, named.run.folder.display())),
         ("study", format!("{} on a {}", manifest.study, manifest.subject)),
         ("cells", format!("{}{failed}", counted(manifest.cells as f64, "cell"))),
@@ -151,10 +164,15 @@ fn run(named: &Named) -> Result<Run> {
         ("invariant", manifest.invariant.clone()),
         ("notice", manifest.notice.clone()),
     ];
-    let about = about.into_iter().filter(|(_, value)| !value.is_empty());
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    let words = |text: fn(&About) -> &str| about.map_or(String::new(), |about| safe(text(about).trim()));
     Ok(Run {
         name: safe(&named.name),
-        about: about.map(|(name, value)| (name, safe(&value))).collect(),
+        title: words(|about| &about.title),
+        description: about
+            .map_or_else(Vec::new, |about| about.paragraphs().iter().map(|text| safe(text)).collect()),
+        author: words(|about| &about.author),
+        about: facts.map(|(name, value)| (name, safe(&value))).collect(),
         config: whole(&files::text(&named.run.path(RESOLVED)?, "cannot read")?, RESOLVED),
         manifest: whole(&manifest.text(), "manifest.json"),
     })

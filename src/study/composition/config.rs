@@ -1,7 +1,7 @@
 //! The config of a study of composition: finite worlds, without data and grid.
 
 use crate::config::wire::{Axis, WireCompare, WirePublished};
-use crate::config::{Checker, Thresholds};
+use crate::config::{About, Checker, Thresholds};
 use crate::failure::Result;
 use crate::worlds::Settings;
 use std::collections::HashSet;
@@ -24,6 +24,9 @@ pub(super) struct Wire {
     /// What is checked.
     #[schemars(with = "WireWorlds")]
     worlds: Spanned<WireWorlds>,
+    /// What the study says of itself; no figure depends on it.
+    #[serde(default, rename = "about")]
+    _about: About,
     /// How `compare` judges runs of this config.
     #[serde(default)]
     compare: WireCompare,

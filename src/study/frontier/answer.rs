@@ -1,7 +1,7 @@
 //! The first answer: the error of a count, method by method, for a loss that all of them pay; and in words who wins where.
 
 use super::curve::{APART, Curve, Point, axes, contests};
-use super::page::figures;
+use super::page::{figures, loss};
 use crate::catalogue::what;
 use crate::diagnostics::{Estimate, Pair};
 use crate::failure::Result;
@@ -51,10 +51,7 @@ pub(super) fn page(run: &Named, change: ChangeKind, measure: Measure, curves: &[
 impl Answer<'_> {
     fn page(&self) -> Page {
         let (least, drawn) = replicates(self.points().map(|(_, point)| point.level.replicates));
-        let equal = match self.measure {
-            Measure::Epsilon => "loss",
-            Measure::Rho => "rho",
-        };
+        let equal = loss(self.measure);
         let title =
             format!("{}: mean error of a count, at equal {equal} for {}", self.run.name, self.change.words());
         let mut about = format!(
@@ -67,11 +64,11 @@ impl Answer<'_> {
         }
         let compared = least > 1 && self.kinds.values().any(|curves| curves.len() > 1);
         let stars = match compared {
-            true => {
-                "*: the smallest error of its loss and level among releases of one kind, or less than 3 standard errors \
+            true => format!(
+                "*: the smallest error of its {equal} and level among releases of one kind, or less than 3 standard errors \
                  away from it. negative: the share of released counts that are below 0."
-            }
-            false => "negative: the share of released counts that are below 0.",
+            ),
+            false => "negative: the share of released counts that are below 0.".into(),
         };
         let figures = figures(self.run, self.change, self.measure, self.curves);
         let page = Page::main(title).list(if compared { self.conclusions() } else { Vec::new() });
@@ -142,7 +139,7 @@ impl Answer<'_> {
         });
         let keys = lines().map(|(i, paid)| line(i, paid));
         Pivot::of(errors.chain(whole.flatten())).and_keys(keys, []).table(
-            ["loss", "releases", "method"],
+            [loss(self.measure), "releases", "method"],
             |&(Number(paid), kind, curve)| {
                 let own = self.curves[curve];
                 let cell = own.drawn(paid).map_or(own.cell(), |point| &point.cell);
@@ -224,10 +221,11 @@ impl Answer<'_> {
         let everywhere = |curve: &usize| all.iter().flatten().all(|(_, best)| best.contains(curve));
         if let Some(curve) = curves.iter().copied().find(everywhere) {
             let alone = all.iter().flatten().all(|(_, best)| best.len() == 1);
-            let (name, levels) = (named(curve), if self.levels.len() > 1 { "level and " } else { "" });
+            let (name, loss) = (named(curve), loss(self.measure));
+            let levels = if self.levels.len() > 1 { "level and " } else { "" };
             return match alone {
-                true => format!("{name} has the smallest error at every {levels}loss"),
-                false => format!("no method has a smaller error than {name}, at any {levels}loss"),
+                true => format!("{name} has the smallest error at every {levels}{loss}"),
+                false => format!("no method has a smaller error than {name}, at any {levels}{loss}"),
             };
         }
         let or =
@@ -293,7 +291,8 @@ impl Answer<'_> {
             self.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
         };
         let mut out = vec![format!(
-            "At a loss of {paid}, {} ({}) is off by {} on average.",
+            "At a {} of {paid}, {} ({}) is off by {} on average.",
+            loss(self.measure),
             named(curve),
             first.words(),
             off(curve)

@@ -7,7 +7,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, number, with_error};
 use crate::privacy::{ChangeKind, Measure};
-use crate::study::cells::{self, CellRow, known};
+use crate::study::cells::{self, known};
 use crate::study::release::{LevelRow, answered, by_size};
 use crate::study::tell::records::{FAILED, Named, Records, Row, Take, fields, identity};
 use crate::table::Key;
@@ -70,10 +70,13 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             page = page.and(answer::page(run, change, measure, &own)?);
         }
     }
-    let points = all.iter().flat_map(|curve| &curve.points);
-    let own: HashMap<Key, f64> = points.map(|point| (point.own.cell, point.own.paid)).collect();
-    let paid = |cell: &CellRow| own.get(&cell.cell).copied().unwrap_or(f64::NAN);
-    page = page.and(by_size(run, ("loss", &paid))?).and(by_accountant(run, &all));
+    for measure in Measure::ALL {
+        let curves = all.iter().filter(|curve| curve.measure == measure);
+        let points = curves.flat_map(|curve| &curve.points);
+        let own: HashMap<Key, f64> = points.map(|point| (point.own.cell, point.own.paid)).collect();
+        page = page.and(by_size(run, (loss(measure), &|cell| own.get(&cell.cell).copied()))?);
+    }
+    page = page.and(by_accountant(run, &all));
     for ((measure, _), curves) in kinds(&all) {
         page = page.and(budgets(run, measure, &curves)).and(better(run, measure, &contests(&curves)));
     }
@@ -97,6 +100,14 @@ pub(super) fn figures(run: &Named, change: ChangeKind, measure: Measure, all: &[
         (!curves.is_empty()).then(|| figure(run, title, (measure, kind), &curves, &levels))
     };
     [(true, "integers"), (false, "real numbers")].into_iter().filter_map(of).collect()
+}
+
+/// What is paid, in a word.
+pub(super) fn loss(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Epsilon => "loss",
+        Measure::Rho => "rho",
+    }
 }
 
 /// What is paid, as the name of a column.

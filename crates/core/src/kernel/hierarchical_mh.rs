@@ -4,7 +4,7 @@ use super::known::{KnownSums, with_zeros};
 use super::{Dispersed, Kernel, Start, is_integer};
 use crate::error::{Error, Result};
 use crate::invariant::Hierarchy;
-use crate::law::{Law, Value};
+use crate::law::{DoubleGeometric, Laplace, Law, Value};
 use crate::rng::{Packed, Rng, exponential, normal, normal_cdf};
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
@@ -16,18 +16,63 @@ use crate::rng::{Packed, Rng, exponential, normal, normal_cdf};
 /// circle of leaves whose sum is known.
 ///
 /// For integer laws the steps are rounded to integers, which keeps the proposal symmetric. The paper
-/// gives no proposal scale; see [`HierarchicalMh::default_proposal`].
+/// gives no proposal scale; see [`HierarchicalMh::default_proposal`]. It leaves the law of the steps open ("a common distribution, such as
+/// normal"): see [`StepLaw`].
 #[derive(Debug)]
 pub struct HierarchicalMh<L: Law> {
     hierarchy: Hierarchy,
     laws: Vec<L>,
     proposal: f64,
-    /// Rounded steps by a table, for integers and steps of a few counts.
-    rounded: Option<Packed>,
+    steps: Steps,
     /// Nodes with bounds: first leaves, then sums.
     leaves: Vec<(u32, NodeBounds<L::Value>)>,
     sums: Vec<(u32, NodeBounds<L::Value>)>,
     known: KnownSums,
+}
+
+/// The law of a leaf's step. All are symmetric, so that the ratio of proposals is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StepLaw {
+    /// Normal; rounded for integer laws.
+    #[default]
+    Normal,
+    /// Laplace; rounded for integer laws.
+    Laplace,
+    /// Double geometric: integers by themselves, for integer laws alone, since whole steps do not reach all reals.
+    Integer,
+}
+
+/// How steps are drawn.
+#[derive(Debug)]
+enum Steps {
+    Normal,
+    /// Rounded normal steps by a table, for integers and steps of a few counts.
+    Tabled(Packed),
+    Laplace(Laplace),
+    Integer(DoubleGeometric),
+}
+
+impl Steps {
+    /// The steps of a law with this standard deviation (of rounded ones that before they are rounded).
+    fn new(law: StepLaw, deviation: f64, integers: bool) -> Result<Self> {
+        Ok(match law {
+            StepLaw::Normal if integers && deviation <= TABLED => Self::Tabled(rounded_normal(deviation)),
+            StepLaw::Normal => Self::Normal,
+            StepLaw::Laplace => Self::Laplace(Laplace::new(deviation * std::f64::consts::FRAC_1_SQRT_2)?),
+            StepLaw::Integer if integers => {
+                // The variance is 2a/(1 - a)².
+                let t = 1.0 / (deviation * deviation);
+                Self::Integer(DoubleGeometric::new(1.0 / libm::log1p(t + libm::sqrt(t * (2.0 + t))))?)
+            }
+            StepLaw::Integer => {
+                return Err(Error::Unsupported {
+                    method: "hierarchical-mh",
+                    what: "real noise with integer proposals".into(),
+                    reason: "whole steps do not reach all reals",
+                });
+            }
+        })
+    }
 }
 
 /// The least and the largest noise of a node; `None` for no bound.
@@ -101,8 +146,16 @@ impl<L: Law> HierarchicalMh<L> {
             if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
         }
         let known = KnownSums::new(hierarchy);
-        let rounded = (is_integer::<L::Value>() && proposal <= TABLED).then(|| rounded_normal(proposal));
-        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, rounded, leaves, sums, known })
+        let steps = Steps::new(StepLaw::Normal, proposal, is_integer::<L::Value>())?;
+        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, steps, leaves, sums, known })
+    }
+
+    /// The chain with steps of another law, with the same standard deviation.
+    ///
+    /// Errors: integer steps of reals; a deviation out of the law's range.
+    pub fn with_steps(mut self, law: StepLaw) -> Result<Self> {
+        self.steps = Steps::new(law, self.proposal, is_integer::<L::Value>())?;
+        Ok(self)
     }
 
     /// The proposal scale used when none is given, in counts.
@@ -165,14 +218,17 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
     }
 
     fn draw<R: Rng + ?Sized>(&self, rng: &mut R, noise: &mut Self::Noise) {
-        match &self.rounded {
-            Some(law) => {
-                law.fill(rng, &mut noise.steps, |step, e| *step = L::Value::from_count(i64::from(e)))
+        let steps = &mut noise.steps;
+        match &self.steps {
+            Steps::Tabled(law) => law.fill(rng, steps, |step, e| *step = L::Value::from_count(i64::from(e))),
+            Steps::Normal => {
+                steps.iter_mut().for_each(|step| *step = L::Value::nearest(self.proposal * normal(rng)))
             }
-            None => {
-                for step in &mut noise.steps {
-                    *step = L::Value::nearest(self.proposal * normal(rng));
-                }
+            Steps::Laplace(law) => {
+                steps.iter_mut().for_each(|step| *step = L::Value::nearest(law.sample(rng)))
+            }
+            Steps::Integer(law) => {
+                steps.iter_mut().for_each(|step| *step = L::Value::from_count(law.sample(rng)))
             }
         }
         self.known.close(&mut noise.steps);
@@ -355,6 +411,76 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Steps have the deviation that is asked for, and chains with steps of every law have the law on two leaves and their sum, which is listed.
+    #[test]
+    fn chains_with_steps_of_every_law_have_their_law() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
+        let (laws, draws) =
+            ([DoubleGeometric::new(1.5).unwrap(), DoubleGeometric::new(0.8).unwrap()], 20_000u64);
+        let weight = |a: i64, b: i64| {
+            let of = |scale: f64, z: i64| Formula::Geometric(scale).log_weight(z as f64);
+            libm::exp(of(1.5, a + b) + of(0.8, a) + of(0.8, b))
+        };
+        let reach = || (-60..=60i64).flat_map(|a| (-60..=60i64).map(move |b| (a, b)));
+        let total: f64 = reach().map(|(a, b)| weight(a, b)).sum();
+        for (seed, law) in [(96, StepLaw::Normal), (97, StepLaw::Laplace), (98, StepLaw::Integer)] {
+            let kernel = HierarchicalMh::new(&tree, &laws, 1.3, None).unwrap().with_steps(law).unwrap();
+            let (mut rng, mut noise) = (test_stream(seed), kernel.noise());
+            let squares: f64 = (0..draws)
+                .map(|_| {
+                    kernel.draw(&mut rng, &mut noise);
+                    (noise.steps[0] * noise.steps[0]) as f64
+                })
+                .sum();
+            // Rounding adds about 1/12 to a variance; five standard errors of a mean of squares, of kurtosis at most 6.
+            let variance = 1.69 + if law == StepLaw::Integer { 0.0 } else { 1.0 / 12.0 };
+            let off = squares / draws as f64 - variance;
+            assert!(off.abs() < 5.0 * variance * libm::sqrt(6.0 / draws as f64) + 0.02, "{law:?}: {off}");
+            let mut seen = std::collections::HashMap::<(i64, i64), u64>::new();
+            for _ in 0..draws {
+                let mut state = kernel.start(Start::default(), &mut rng).unwrap();
+                for _ in 0..150 {
+                    kernel.draw(&mut rng, &mut noise);
+                    kernel.apply(&mut state, &noise);
+                }
+                let z = kernel.position(&state);
+                assert_eq!(z[0], z[1] + z[2]);
+                *seen.entry((z[1], z[2])).or_default() += 1;
+            }
+            let of = |point: (i64, i64)| seen.get(&point).copied().unwrap_or(0);
+            assert_frequencies(reach().map(|(a, b)| (of((a, b)), weight(a, b) / total)), draws);
+        }
+    }
+
+    /// Laplace steps of a real law: the spread of the sum of two leaves with Laplace noise against a double integral.
+    #[test]
+    fn real_chains_with_laplace_steps_have_their_law() {
+        let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
+        let laws = [Laplace::new(1.0).unwrap(), Laplace::new(0.5).unwrap()];
+        let kernel =
+            HierarchicalMh::new(&tree, &laws, 0.8, None).unwrap().with_steps(StepLaw::Laplace).unwrap();
+        // Of the sum s the density is e^-|s| (1/2 + |s|) e^(-2|s|), but for a constant: of a sum of two leaves, times the root's.
+        let density = |s: f64| (0.5 + s) * libm::exp(-3.0 * s);
+        // ∫ from s on is e^(-3s) (5/18 + s/3).
+        let below = |s: f64| 1.0 - libm::exp(-3.0 * s) * (1.0 + 1.2 * s);
+        assert!(((below(0.7 + 1e-6) - below(0.7)) / 1e-6 * 5.0 / 18.0 - density(0.7)).abs() < 1e-5);
+        let mut rng = test_stream(99);
+        let mut noise = kernel.noise();
+        let sums: Vec<f64> = (0..20_000)
+            .map(|_| {
+                let mut state = kernel.start(Start::default(), &mut rng).unwrap();
+                for _ in 0..150 {
+                    kernel.draw(&mut rng, &mut noise);
+                    kernel.apply(&mut state, &noise);
+                }
+                kernel.position(&state)[0].abs()
+            })
+            .collect();
+        crate::testing::assert_distribution(sums, below);
+        let refused = HierarchicalMh::new(&tree, &laws, 0.8, None).unwrap().with_steps(StepLaw::Integer);
+        assert!(refused.unwrap_err().to_string().contains("whole steps do not reach all reals"));
     }
 
     /// What is refused names the node.

@@ -1,17 +1,18 @@
 //! `hierarchical-mh`: conditioning, by the published chain on a hierarchy.
 
+use super::asked::Asked;
 use super::chains::{Chains, alone};
 use super::define::Define;
 use super::draws::Draws;
 use super::facts::{CHAIN, FOUR, Facts, on_trees};
-use super::known_options::{NONNEGATIVE, POSITIVE, STARTS, STEPS, option};
-use super::laws::TreeNoise;
-use super::options::OptionFacts;
+use super::known_options::{NONNEGATIVE, POSITIVE, STARTS, STEPS, option, silent};
+use super::laws::{Laws, TreeNoise};
+use super::options::{Kind, OptionFacts};
 use super::problem::{OnTree, Problem};
 use super::tree::Tree;
 use crate::error::Result;
 use crate::invariant::Hierarchy;
-use crate::kernel::{HierarchicalMh as Kernel, is_settled};
+use crate::kernel::{HierarchicalMh as Kernel, StepLaw, is_settled};
 use crate::law::Law;
 
 /// Algorithm 1 of "Two views".
@@ -20,9 +21,21 @@ pub(super) struct HierarchicalMh;
 static PROPOSAL_SCALE: OptionFacts =
     option("proposal-scale", "standard deviation of a proposal, in units of the leaves' scale", POSITIVE);
 
+static PROPOSAL: OptionFacts = silent(
+    "proposal",
+    "law of a proposal's steps: normal or Laplace, rounded for integer laws, or double geometric, for integer laws alone",
+    Kind::Name(&["normal", "laplace", "integer"]),
+);
+
+/// The laws that integer steps serve.
+const WHOLE: Laws = Laws {
+    has: |law| law.on_hierarchies() && !law.is_continuous(),
+    why: |law| format!("{} noise is real, and integer proposals do not reach all reals", law.name()),
+};
+
 static FACTS: Facts = Facts {
     name: "hierarchical-mh",
-    options: &[&NONNEGATIVE, &STEPS, &PROPOSAL_SCALE, &STARTS],
+    options: &[&NONNEGATIVE, &STEPS, &PROPOSAL_SCALE, &PROPOSAL, &STARTS],
     on_trees: on_trees("conditioning by a chain, the published Algorithm 1 of \"Two views\"", FOUR, FOUR),
     // `experiments/taxi` says which couplings were tried.
     couples: |_| Err("two of its chains do not meet by any coupling that was tried"),
@@ -39,12 +52,19 @@ fn kernel<L: TreeNoise>(
         Some(scale) => scale * Law::scale(&laws[laws.len() - 1]),
         None => Kernel::default_proposal(hierarchy, laws),
     };
-    Kernel::new(hierarchy, laws, proposal, counts)
+    Kernel::new(hierarchy, laws, proposal, counts)?.with_steps(problem.asked.get(&PROPOSAL))
 }
 
 impl Define for HierarchicalMh {
     fn facts(&self) -> &'static Facts {
         &FACTS
+    }
+
+    fn laws(&self, method: &Asked, laws: Laws) -> Laws {
+        match method.get::<StepLaw>(&PROPOSAL) {
+            StepLaw::Integer => WHOLE,
+            StepLaw::Normal | StepLaw::Laplace => laws,
+        }
     }
 
     fn on_tree<L: TreeNoise>(&self, problem: &Problem, tree: Tree<L>) -> Result<Box<dyn Draws>> {

@@ -3,7 +3,7 @@
 use super::own::Own;
 use crate::exact::Source;
 use crate::invariant::{Linear, dependent_entries};
-use crate::kernel::Start;
+use crate::kernel::{Start, StepLaw};
 use crate::lattice::BasisKind;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -230,6 +230,7 @@ macro_rules! names {
 names!(BasisKind: "smith" = BasisKind::Smith, "reduced" = BasisKind::Reduced);
 names!(Source: "equations" = Source::Equations, "unconstrained" = Source::Unconstrained);
 names!(Start: "over-dispersed" = Start::OverDispersed, "free-noise" = Start::FreeNoise, "published" = Start::Published);
+names!(StepLaw: "normal" = StepLaw::Normal, "laplace" = StepLaw::Laplace, "integer" = StepLaw::Integer);
 
 /// Entries of a table by number, from 1, in ascending order; as a text joined by `+`. Equal lists are equal.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use super::super::beside::Theirs;
 use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size, sizes};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
-use crate::page::{Column, Page, Table, with_error};
+use crate::page::{Page, Table, counted, thousands, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
@@ -13,66 +12,83 @@ use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Groups of a kind (largest, smallest, worst) that are printed.
+/// Groups that err most that are printed.
 const SHOWN: usize = 3;
 /// Letters of a group's name that are printed.
 const LETTERS: usize = 20;
 
-/// The groups of a query that are printed, of the rows so far.
-#[derive(Default)]
-struct Shown {
-    /// By kind: the first by its order.
-    kinds: [Vec<AnswerRow>; 3],
-}
-
-/// The kinds in words.
-const KINDS: [&str; 3] = ["largest", "smallest", "worst"];
-
-impl Shown {
-    fn push(&mut self, row: &AnswerRow) {
-        let orders: [fn(&AnswerRow, &AnswerRow) -> Ordering; 3] = [
-            |a, b| b.count.cmp(&a.count),
-            |a, b| a.count.cmp(&b.count),
-            |a, b| b.rmse.mean.total_cmp(&a.rmse.mean),
-        ];
-        for (rows, order) in self.kinds.iter_mut().zip(orders) {
-            // Of equal ones the first stays first.
-            let place = rows.partition_point(|other| order(other, row) != Ordering::Greater);
-            if place < SHOWN {
-                rows.insert(place, row.clone());
-                rows.truncate(SHOWN);
-            }
-        }
+/// Keeps the rows that err most, the first of equal ones first.
+fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
+    let place = worst.partition_point(|other| other.rmse.mean.total_cmp(&row.rmse.mean) != Ordering::Less);
+    if place < SHOWN {
+        worst.insert(place, row.clone());
+        worst.truncate(SHOWN);
     }
 }
 
-/// The sizes of every query, its largest, smallest and worst groups; then a release by somebody else, by size.
+/// Of every query one table of the groups that err most, and one of what its stated intervals hold, each over the first cells;
+/// then a release by somebody else, by size.
 pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
-    let mut shown: HashMap<(Key, u32), Shown> = HashMap::new();
+    let mut worst: HashMap<(Key, u32), Vec<AnswerRow>> = HashMap::new();
     let wanted: Vec<Key> = cells.iter().take(PAGES).map(|(cell, _)| cell.cell).collect();
     run.run.while_true(|row: AnswerRow| {
         if !wanted.contains(&row.cell) {
             return Ok(false);
         }
-        shown.entry((row.cell, row.query)).or_default().push(&row);
+        keep(worst.entry((row.cell, row.query)).or_default(), &row);
         Ok(true)
     })?;
-    let page = |cell: &CellRow, rows: &[SizeRow]| {
-        let of = |query: &QueryRow| {
-            let rows: Vec<&SizeRow> = rows.iter().filter(|row| row.query == query.query).collect();
-            let page = one(&run.name, cell, query, &rows, shown.get(&(cell.cell, query.query)));
-            // Of all cells together, at the first.
-            let first = wanted.first() == Some(&cell.cell);
-            match first.then(|| by_size(&run.name, query, &cells)).flatten() {
-                Some(figure) => page.figure(figure),
-                None => page,
-            }
-        };
-        Ok(queries.iter().map(of).collect())
+    let of = |query: &QueryRow| intervals(run, query, &cells).and(groups(run, query, &cells, &worst));
+    let page = run.with_failed(queries.iter().map(of).collect());
+    let page = match cells.len().checked_sub(PAGES) {
+        None | Some(0) => page,
+        Some(more) => page.text(format!(
+            "{}: tables of queries show the first {PAGES} cells; {more} more are in answers.csv and sizes.csv of \
+             `report {} --out DIRECTORY`.",
+            run.name,
+            run.run.folder.display()
+        )),
     };
-    Ok(run.pages(&cells, "answers.csv and sizes.csv", page)?.and(beside(run, &queries, &cells)?))
+    Ok(page.and(beside(run, &queries, &cells)?))
+}
+
+/// What a table over cells says of a cell: method and noise.
+fn words(cell: &CellRow) -> [String; 2] {
+    [cell.method_words(), cell.noise_words()]
+}
+
+/// The share of the stated intervals that hold the confidential count: cells down, sizes across.
+fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Page {
+    let sizes = sizes_of(query, cells);
+    let row = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
+        let own = || rows.iter().filter(|row| row.query == query.query);
+        let stated = own().find_map(|row| row.stated_by.clone())?;
+        let share = |size: &&SizeRow| {
+            let row = own().find(|row| row.least == size.least)?;
+            Some(with_error(Estimate::new(row.coverage?, row.coverage_se)))
+        };
+        let shares = sizes.iter().map(|size| share(size).unwrap_or("-".into()));
+        Some(words(cell).into_iter().chain([stated]).chain(shares).collect::<Vec<_>>())
+    };
+    let rows: Vec<Vec<String>> = cells.iter().take(PAGES).filter_map(row).collect();
+    if rows.is_empty() {
+        return Page::default();
+    }
+    let header = ["method", "noise", "stated by"].map(String::from).into_iter();
+    let header: Vec<String> = header.chain(sizes.iter().map(|row| row.size.clone())).collect();
+    Page::headed(format!("{}: stated 95 % intervals, {}", run.name, title(query)))
+        .text(
+            "The share of the intervals that hold the confidential count, by size of the count. exact: from the law of the \
+             error. normal: as if errors were normal.",
+        )
+        .table(Table::new(2, header, rows))
+}
+
+/// A query in words.
+fn title(query: &QueryRow) -> String {
+    format!("{} by {}", counted(query.groups as f64, "count"), query.columns)
 }
 
 /// The sizes that some group of a query has, in order: a row of each.
@@ -81,87 +97,30 @@ fn sizes_of<'a>(query: &QueryRow, cells: &'a [(&CellRow, Vec<SizeRow>)]) -> Vec<
     sizes::each(rows).into_values().collect()
 }
 
-/// The bias of a query's answers by size of the count, of the cells that have a page.
-fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Option<Figure> {
-    let sizes = sizes_of(query, cells);
-    let series = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
-        let mark = |row: &SizeRow| {
-            let place = sizes.iter().position(|size| size.least == row.least)?;
-            let Estimate { mean, standard_error } = row.mean;
-            let (mark, half) = (Mark::new(mean, place as f64), 1.96 * standard_error);
-            Some(if half > 0.0 { mark.within(mean - half, mean + half) } else { mark })
-        };
-        let rows = rows.iter().filter(|row| row.query == query.query);
-        Series { name: cell.words(), kind: Kind::Dots, marks: rows.filter_map(mark).collect() }
-    };
-    let series: Vec<Series> = cells.iter().take(PAGES).map(series).collect();
-    if query.groups < 2 || series.iter().all(|series| series.marks.len() < 2) {
-        return None;
-    }
-    let title = format!(
-        "{run}, query {}: bias by size of the count, {} groups by {}",
-        query.query, query.groups, query.columns
-    );
-    Some(Figure {
-        name: Figure::named(&format!("{run}-bias-{}", query.query)),
-        title,
-        about:
-            "For each size of the confidential count, from 0 up, the mean error of the answers with its 95 % \
-            interval, method by method. The tables of the \
-                cells have the figures."
-                .into(),
-        x: Axis::new("mean error (counts)", Scale::Linear),
-        y: Axis::new("confidential count", Scale::Names(sizes.iter().map(|row| row.size.clone()).collect())),
-        panels: Panel::only(series),
-        note: match cells.len().checked_sub(PAGES) {
-            None | Some(0) => String::new(),
-            Some(more) => format!("Drawn are the first {PAGES} cells; {more} more are in sizes.csv."),
-        },
-    })
-}
-
-/// One query of one cell.
-fn one<'a>(run: &str, cell: &CellRow, query: &QueryRow, rows: &[&SizeRow], shown: Option<&'a Shown>) -> Page {
-    let title = format!(
-        "{run}, query {}: {} groups by {}, {}, {}, {} replicates",
-        query.query,
-        query.groups,
-        query.columns,
-        cell.method_words(),
-        cell.noise_words(),
-        rows.first().map_or(0, |row| row.replicates)
-    );
-    let columns: &[Column<&SizeRow>] = &[
-        ("count", &|row| row.size.clone()),
-        ("groups", &|row| row.groups.to_string()),
-        ("bias", &|row| with_error(row.mean)),
-        ("MAE", &|row| with_error(row.mae)),
-        ("RMSE", &|row| with_error(row.rmse)),
-    ];
-    let held = |row: &&SizeRow| {
-        let coverage = with_error(Estimate::new(row.coverage?, row.coverage_se));
-        let stated = match row.stated_by.as_deref() {
-            Some("normal") => "the 95 % intervals that are stated as if errors were normal",
-            _ => "the stated 95 % intervals",
-        };
-        Some(format!("counts {}: {stated} hold {coverage} of them", row.size))
-    };
-    let held = rows.iter().filter_map(held).collect();
-    let page = Page::headed(title).listed(1, rows, columns).list(held);
-    let Some(shown) = shown.filter(|_| query.groups > 1) else { return page };
+/// The groups of a query that err most, cell by cell.
+fn groups(
+    run: &Named,
+    query: &QueryRow,
+    cells: &[(&CellRow, Vec<SizeRow>)],
+    worst: &HashMap<(Key, u32), Vec<AnswerRow>>,
+) -> Page {
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
-    let kind = |(kind, rows): (&'static str, &'a Vec<AnswerRow>)| {
-        rows.iter().enumerate().map(move |(i, row)| (if i == 0 { kind } else { "" }, row))
+    let group = |row: &AnswerRow| {
+        let (name, count) = (trimmed(&row.name), thousands(row.count as f64));
+        format!("{name} ({count})\nRMSE {}, bias {}", short(row.rmse.mean), short(row.mean.mean))
     };
-    let rows: Vec<(&str, &AnswerRow)> = KINDS.into_iter().zip(&shown.kinds).flat_map(kind).collect();
-    let columns: &[Column<(&str, &AnswerRow)>] = &[
-        ("", &|(kind, _)| (*kind).to_owned()),
-        ("group", &|(_, row)| trimmed(&row.name)),
-        ("count", &|(_, row)| row.count.to_string()),
-        ("bias", &|(_, row)| with_error(row.mean)),
-        ("RMSE", &|(_, row)| short(row.rmse.mean)),
-    ];
-    page.listed(2, &rows, columns)
+    let row = |(cell, _): &(&CellRow, Vec<SizeRow>)| {
+        let worst = worst.get(&(cell.cell, query.query))?.iter().map(group);
+        let blanks = std::iter::repeat(String::new());
+        Some(words(cell).into_iter().chain(worst.chain(blanks).take(SHOWN)).collect::<Vec<_>>())
+    };
+    let rows: Vec<Vec<String>> = cells.iter().take(PAGES).filter_map(row).collect();
+    if rows.is_empty() || query.groups < 2 {
+        return Page::default();
+    }
+    let header = ["method", "noise", "errs most", "second", "third"].map(String::from).to_vec();
+    Page::headed(format!("{}: where errors are largest, {}", run.name, title(query)))
+        .table(Table::new(2, header, rows))
 }
 
 /// A name of at most [`LETTERS`] letters: of a longer one its end, which tells groups of one parent apart.

@@ -21,15 +21,21 @@ pub(super) fn each<'a>(rows: impl Iterator<Item = &'a SizeRow>) -> BTreeMap<i64,
 }
 
 /// Tables of the error, the bias and the relative error of every query. `budget`: what the budgets are called, and that of a
-/// cell. Errors: the tables of the run.
-pub(in crate::study) fn by_size(run: &Named, budget: (&str, &dyn Fn(&CellRow) -> f64)) -> Result<Page> {
+/// cell; cells without one are left out. Errors: the tables of the run.
+pub(in crate::study) fn by_size(
+    run: &Named,
+    (name, budget): (&str, &dyn Fn(&CellRow) -> Option<f64>),
+) -> Result<Page> {
     let queries: HashMap<u32, QueryRow> =
         run.run.all()?.into_iter().map(|row: QueryRow| (row.query, row)).collect();
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
-    let lines = cells.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (*cell, row)));
+    let cells = cells.iter().filter(|(cell, _)| budget(cell).is_some());
+    let lines = cells.flat_map(|(cell, rows)| rows.iter().map(move |row| (*cell, row)));
     let kind = |(cell, row): &Line| (row.query, cell.noise_but_budget());
     let page = |lines: Vec<Line>| match queries.get(&lines[0].1.query) {
-        Some(query) if query.groups > 1 => of(run, query, &lines, budget),
+        Some(query) if query.groups > 1 => {
+            of(run, query, &lines, (name, &|cell| budget(cell).unwrap_or(f64::NAN)))
+        }
         _ => Page::default(),
     };
     Ok(grouped(lines, kind).into_iter().map(page).collect())
@@ -58,8 +64,11 @@ fn of(run: &Named, query: &QueryRow, lines: &[Line], budget: (&str, &dyn Fn(&Cel
             }
         }),
     ];
-    let name = format!("{}-by-size-{}-{law}{said}", run.name, query.query);
-    let page = Page::main(title.clone()).figure(figure(name, title, lines, budget));
+    let name = |what: &str| format!("{}-{what}-{}-{law}{said}", run.name, query.query);
+    let bias = title.replacen("error", "bias", 1);
+    let page = Page::main(title.clone())
+        .figure(figure(Drawn::Error, name("by-size"), title, lines, budget))
+        .figure(figure(Drawn::Bias, name("bias"), bias, lines, budget));
     tables.into_iter().fold(page, |page, (what, words)| {
         page.text(format!("{what} ± standard error of {drawn} replicates."))
             .table(table(lines, budget, words))
@@ -94,8 +103,16 @@ fn table(lines: &[Line], (name, budget): (&str, &dyn Fn(&CellRow) -> f64), words
     )
 }
 
-/// The errors by size, a panel for each budget and a series for each method.
+/// What a figure draws of a size.
+#[derive(Clone, Copy)]
+enum Drawn {
+    Error,
+    Bias,
+}
+
+/// The errors or biases by size, a panel for each budget and a series for each method.
 fn figure(
+    drawn: Drawn,
     name: String,
     title: String,
     lines: &[Line],
@@ -106,7 +123,11 @@ fn figure(
         let series = grouped(same.iter().copied(), |(cell, _)| cell.method_key()).into_iter().map(|lines| {
             let mark = |(_, row): &&Line| {
                 let place = sizes.keys().position(|least| *least == row.least).unwrap_or(0);
-                Mark::new(row.mae.mean, place as f64).estimated(row.mae)
+                let estimate = match drawn {
+                    Drawn::Error => row.mae,
+                    Drawn::Bias => row.mean,
+                };
+                Mark::new(estimate.mean, place as f64).estimated(estimate)
             };
             Series {
                 name: lines[0].0.method_words(),
@@ -116,14 +137,27 @@ fn figure(
         });
         Panel { title: format!("{what} {}", budget(same[0].0)), series: series.collect() }
     };
+    let (x, words) = match drawn {
+        Drawn::Error => (
+            Axis::new("error of a count", Scale::Log),
+            "the mean error of a count with its 95 % interval, on a logarithmic axis",
+        ),
+        Drawn::Bias => (
+            Axis::new("bias of a count", Scale::Linear),
+            "the mean of what is released less what is confidential with its 95 % interval",
+        ),
+    };
     Figure {
         name: Figure::named(&name),
         title,
-        about: "For each size of the confidential count, from 0 up, the mean error of a count with its 95 % interval, on a \
-            logarithmic axis, method by method. The tables below have the figures."
-            .into(),
-        x: Axis::new("error of a count", Scale::Log),
-        y: Axis::new("confidential count", Scale::Names(sizes.values().map(|row| row.size.clone()).collect())),
+        about: format!(
+            "For each size of the confidential count, from 0 up, {words}, method by method. The tables below have the figures."
+        ),
+        x,
+        y: Axis::new(
+            "confidential count",
+            Scale::Names(sizes.values().map(|row| row.size.clone()).collect()),
+        ),
         panels: grouped(lines, |(cell, _)| Number(budget(cell)).0.to_bits()).into_iter().map(panel).collect(),
         note: String::new(),
     }
