@@ -422,6 +422,26 @@ fn links_lead_somewhere() {
     }
 }
 
+/// Every page states the question that it answers: the first paragraph behind its title.
+#[test]
+fn pages_begin_with_their_question() {
+    let mut all = Vec::new();
+    pages(Path::new("docs"), &mut all);
+    all.retain(|page| page != "docs/SUMMARY.md");
+    assert!(all.len() > 20, "{} pages", all.len());
+    for page in all {
+        let text = read(&page);
+        let mut parts = text.split("\n\n").map(str::trim);
+        let title = parts.next().unwrap_or_default();
+        assert!(
+            title.starts_with("# ") && title.lines().count() == 1,
+            "{page} does not begin with its title"
+        );
+        let question = parts.next().unwrap_or_default();
+        assert!(question.ends_with('?'), "{page} does not state its question behind its title");
+    }
+}
+
 /// The arguments of the commands `run` in a page that name a config of ours, as a shell takes them.
 fn runs(text: &str) -> Vec<Vec<String>> {
     let command = |line: &str| {
