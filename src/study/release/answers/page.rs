@@ -115,7 +115,7 @@ fn by_size(run: &str, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> O
         panels: Panel::only(series),
         note: match cells.len().checked_sub(PAGES) {
             None | Some(0) => String::new(),
-            Some(more) => format!("Drawn are the first {PAGES} cells; {more} more are in sizes.csv."),
+            Some(more) => format!("The figure shows the first {PAGES} cells; sizes.csv has {more} more."),
         },
     })
 }
