@@ -25,9 +25,10 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it failed (a full disk, no memory, a check that did not pass, a \
-    bug); 2 usage, config, data or files; \
-3 changed for the worse; 4 nothing to compare; 5 some cells failed (without --allow-failed), or with --strict some \
-chains have not converged; 6 incompatible, or batches are missing; 130, 143 interrupted.";
+    bug); 2 an error in the usage, the config, the data or the files; 3 compare: a figure changed for the worse; 4 compare: \
+    nothing to compare; 5 some cells failed (without --allow-failed), or with --strict some chains have not converged; \
+    6 compare: the runs cannot be compared, merge: batches are missing; 7 compare: cells of the base are lost; 130, 143 \
+    interrupted.";
 
 /// Study differentially private releases that satisfy invariants.
 ///
@@ -41,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Write a config for a table of counts, by a guess
+    /// Write a config for a table of counts: look at the table, and guess what its columns are
     #[command(
         after_help = "Example: congenial init counts.csv --levels state,county --known total >study.toml"
     )]
@@ -70,7 +71,7 @@ enum Verb {
     /// Compare two finished runs, cell by cell
     #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]
     Compare(compare::Arguments),
-    /// Print rows and a hash of what they hold for every table of finished runs
+    /// Print the number of rows and a hash of their values, for every table of finished runs
     #[command(after_help = "Example: congenial digest results/taxi-quick-*")]
     Digest(digest::Arguments),
     /// Count raw records by some columns, or by the rows of another table: makes the data table of a config
@@ -79,7 +80,7 @@ enum Verb {
             congenial aggregate trips.parquet --key zone --lookup zones.csv --lookup-key id --out counts.csv"
     )]
     Aggregate(aggregate::Arguments),
-    /// Simulate tables of negative binomial counts on the cells of a layout
+    /// Simulate negative binomial counts for the rows of a table (the layout)
     #[command(
         after_help = "Example: congenial simulate layout.csv --size 2 --mean 10 --seed 1 --out counts.csv"
     )]
@@ -90,7 +91,7 @@ enum Verb {
     /// Print the JSON schema of configs, for editors
     #[command(after_help = "Example: congenial schema >congenial.schema.json")]
     Schema,
-    /// Show the manual page, or that of a verb
+    /// Show the manual page of the tool, or of a verb
     #[command(after_help = "Example: congenial man run")]
     Man(man::Arguments),
     /// Become a method's program, which ends with this one; or guard what programs start

@@ -31,13 +31,13 @@ pub(super) struct Arguments {
     /// Leave the title of a figure out of its picture, for a paper whose caption says it
     #[arg(long)]
     untitled: bool,
-    /// Of LaTeX: only tables whose headings have these words (more than one: again)
+    /// With `--format latex`: write only what stands under headings that contain these words; can be given several times
     #[arg(long, value_name = "WORDS")]
     table: Vec<String>,
-    /// Of LaTeX: only these levels
+    /// With `--format latex`: write only this level; can be given several times
     #[arg(long, value_name = "LEVEL")]
     level: Vec<String>,
-    /// Of LaTeX: only these columns, beside those that say what a row is about
+    /// With `--format latex`: write only this column and those that name a row; can be given several times
     #[arg(long, value_name = "COLUMN")]
     column: Vec<String>,
     /// A template of the HTML page, in place of ours (see docs/how-to/pages.md)

@@ -64,11 +64,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     say!(
-        "Each method under each law, at its first cell of the grid. Against: draws of another method of the same law, or the \
-         variance in closed form; a method that is not ours is drawn again, in other batches: its law is not \
-         compared. Computed laws: the same method on the config's own counts where they are few, and on small \
-         systems of the same kind, against laws that are convolved or listed in full, and projections by other algorithms. p: a \
-         bound on the probability of such differences if all is right; fine is {LEVEL:e} or more."
+        "Each method is drawn under each law, at its first cell of the grid. Against: draws of another method of the same law, \
+         or the variance in closed form. A method of your own is drawn again, in other batches, and its law is not \
+         compared. Computed laws: the same method on the config's own counts where they are few, and on small systems of \
+         the same kind, against laws that are convolved or listed in full, and projections by other algorithms. p: a bound \
+         on the probability of such differences if all is right; {LEVEL:e} or more is fine."
     );
     match checked.iter().filter(|one| one.finding() == Finding::Wrong).count() {
         0 => Ok(()),

@@ -78,7 +78,7 @@ fn of(runs: &[&Named]) -> Page {
         }
     };
     Page::headed(title)
-        .text("Wall clock from the first cell to the last row, and the most memory that the process held, reading included.")
+        .text("Time is wall clock, from the first cell to the last row. Memory is the most that the process held, reading included.")
         .figure(figure("time", "seconds", |one| Some(seconds(one))))
         .figure(figure("memory", "MB", |one| Some(memory(one)? as f64 / 1e6)))
         .listed(1, &sorted, columns)

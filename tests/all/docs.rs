@@ -422,10 +422,66 @@ fn links_lead_somewhere() {
     }
 }
 
+/// Every page states the question that it answers: the first paragraph behind its title.
+#[test]
+fn pages_begin_with_their_question() {
+    let mut all = Vec::new();
+    pages(Path::new("docs"), &mut all);
+    all.retain(|page| page != "docs/SUMMARY.md");
+    assert!(all.len() > 20, "{} pages", all.len());
+    for page in all {
+        let text = read(&page);
+        let mut parts = text.split("\n\n").map(str::trim);
+        let title = parts.next().unwrap_or_default();
+        assert!(
+            title.starts_with("# ") && title.lines().count() == 1,
+            "{page} does not begin with its title"
+        );
+        let question = parts.next().unwrap_or_default();
+        assert!(question.ends_with('?'), "{page} does not state its question behind its title");
+    }
+}
+
+/// What names the run of a config.
+fn name_of(config: &str) -> String {
+    let text = read(config);
+    let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    name.unwrap_or_else(|| panic!("{config} has no name")).to_owned()
+}
+
+/// The page of the papers' figures has the commands of the experiments, and how long each of them took.
+#[test]
+fn figures_of_the_papers_have_their_commands() {
+    let mut experiments = Vec::new();
+    pages(Path::new("experiments"), &mut experiments);
+    let experiments: String = experiments.iter().map(|page| read(page)).collect();
+    let path = "docs/reference/figures.md";
+    let (mut wanted, mut made) = (String::new(), 0);
+    for line in read(path).lines() {
+        let command = line.split('`').find(|part| part.starts_with("cargo run "));
+        let Some(command) = command.filter(|_| line.starts_with("| ")) else {
+            wanted += &format!("{line}\n");
+            continue;
+        };
+        assert!(experiments.contains(command), "{path}: no experiment has {command}");
+        let config = command.split(' ').find(|word| word.starts_with("configs/"));
+        let config = config.unwrap_or_else(|| panic!("{path}: {command} names no config"));
+        let took = read(&format!("results/published/{}/duration.txt", name_of(config)));
+        let (before, rest) = line.split_once(&format!("`{command}` | ")).expect("a cell behind the command");
+        let (_, behind) = rest.split_once(" | ").expect("a cell behind the time");
+        wanted += &format!("{before}`{command}` | {} | {behind}\n", took.trim());
+        made += 1;
+    }
+    assert!(made > 15, "{made}");
+    hold(path, &wanted);
+}
+
 /// The arguments of the commands `run` in a page that name a config of ours, as a shell takes them.
 fn runs(text: &str) -> Vec<Vec<String>> {
     let command = |line: &str| {
         let (_, arguments) = line.trim_start().split_once("cargo run --release -- run ")?;
+        // In a sentence or a table a command stands between backticks.
+        let arguments = arguments.split('`').next().unwrap_or(arguments);
         let mut words = vec![String::new()];
         let mut quote = None;
         for c in arguments.split(" #").next().unwrap_or(arguments).trim().chars() {

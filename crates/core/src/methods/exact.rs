@@ -34,7 +34,7 @@ static FACTS: Facts = Facts {
          columns with few free dimensions, and by rows for margins with bounds of entries (not for `l2`); equations \
          that are one hierarchy, of any size, with lower bounds of its leaves or \
          without, as on trees (not for `l2`). Real laws: closed forms for totals and partitions, linear algebra \
-         (`gaussian`), else and with inequalities where a component has one or two free dimensions. A cell that does not \
+         (`gaussian`); other equations, and inequalities, where a component has one or two free dimensions. A cell that does not \
          fit into memory fails and names the limit",
         ALL,
         EXACT_WITHIN,

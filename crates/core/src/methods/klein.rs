@@ -14,7 +14,7 @@ pub(super) struct Klein;
 static FACTS: Facts = Facts {
     name: "klein",
     on_tables: on_tables(
-        "conditioning: nearest plane and rejection by name (discrete Gaussian laws)",
+        "conditioning: nearest plane and rejection, as `exact` draws discrete Gaussian laws, asked for by name",
         GAUSSIANS,
         NONE,
     ),

@@ -16,8 +16,8 @@ pub(super) struct Nnl2Integer;
 static FACTS: Facts = Facts {
     name: "nnl2-then-integer-l1",
     on_tables: on_tables(
-        "imaging, least squares under equations and inequalities, then the closest integers: for the same equations with bounds \
-         by entry; small systems of others",
+        "imaging, least squares under equations and inequalities, then the closest integers: the equations of \
+         `l2-then-integer-l1` with bounds by entry; small systems of others",
         PRODUCTS,
         PRODUCTS,
     ),

@@ -22,8 +22,8 @@ static FACTS: Facts = Facts {
     name: "rejection",
     options: &[&FROM],
     on_tables: on_tables(
-        "conditioning: proposals until one keeps everything, component by component; `from` equations wants an exact sampler \
-         of those, and real noise `from` unconstrained is free on independent entries",
+        "conditioning: proposals, component by component, until one keeps everything; `from` equations needs an exact sampler of \
+         the equations, and `from` unconstrained with real noise draws free noise on independent entries and solves for the others",
         ALL,
         ALL,
     ),
