@@ -188,6 +188,7 @@ fn method(u: &mut Unstructured, study: &str, tree: bool) -> Result<String> {
         Kind::Number { .. } => reals(u)?,
         Kind::Own => unreachable!("no option of a method of ours"),
         Kind::Name(names) => format!("{names:?}"),
+        Kind::NameOrEntries(names) => format!("[{:?}, [1, 2], [{}, 3]]", names[0], number(u)?),
     };
     Ok(format!("{{ kind = {:?}, {} = {values} }}", kind.name(), option.key))
 }

@@ -509,8 +509,9 @@ fn little_noise_is_held_as_well() {
     }
     assert!(place.rows::<SizeRow>("out").iter().all(|row| row.stated_by.is_some()));
     let page = place.prints(&["report", "out", "--full"]);
+    let by = |method: &str| page.lines().any(|line| line.contains(method) && line.contains(" normal "));
     assert!(
-        page.contains("the stated 95 % intervals hold") && page.contains("stated as if errors were normal"),
+        page.contains("little: stated 95 % intervals, ") && by(" l2 ") && !by(" unconstrained "),
         "{page}"
     );
 }
@@ -687,13 +688,16 @@ fn pages_are_narrow_and_short() {
         Place::new(&[("leaves.csv", &format!("state,county,count\n{leaves}")), ("config.toml", text)]);
     place.prints(&["run", "config.toml", "--out", "out"]);
     let page = place.prints(&["report", "out", "--full"]);
-    let start = page.find("wide, query 1").unwrap();
+    let start = page.find("wide: stated 95 % intervals, 3,000 counts").unwrap();
     let end = start + page[start..].find("What a release pays").unwrap();
     let answers = &page[start..end];
     assert!(answers.lines().count() < 150, "{answers}");
     let widest = answers.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(widest <= 100, "{widest}:\n{answers}");
-    assert!(answers.contains("number 2999") && answers.contains("3000 groups by state, county"), "{answers}");
+    assert!(
+        answers.contains("errs most") && answers.contains("largest, 3,000 counts by state, county"),
+        "{answers}"
+    );
 }
 
 /// Quantiles are of the first replicates, as many as 16,000,000 errors allow; of more than 160,000 groups there are none.

@@ -263,7 +263,7 @@ fn kind(schema: &Value, all: &Value) -> String {
 }
 
 /// Tables of the schema with their names in a config, and the studies that they are of; empty for all.
-const TABLES: [(&str, &[(&str, &str)]); 10] = [
+const TABLES: [(&str, &[(&str, &str)]); 11] = [
     (
         "the top of the file",
         &[
@@ -288,6 +288,7 @@ const TABLES: [(&str, &[(&str, &str)]); 10] = [
     ("`[report]`", &[("WireReport", "")]),
     ("`[report.beside]`", &[("WireBeside", "")]),
     ("`[certify]`", &[("WireCertify", "")]),
+    ("`[about]`", &[("About", "")]),
     ("`[compare]`", &[("WireCompare", "")]),
     ("`[worlds]` (of a study of composition)", &[("WireWorlds", "")]),
 ];

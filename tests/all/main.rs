@@ -2,6 +2,7 @@
 //!
 //! `cargo test --test all pages` runs those of one file. `own` is a program of its own: it is also the methods that it starts.
 
+mod about;
 mod answers;
 mod built;
 mod catalogue;

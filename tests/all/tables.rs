@@ -5,7 +5,7 @@ use crate::place::{MARGINS, Place, TABLE, TABLE_DATA, large_table};
 use congenial::privacy::ChangeKind;
 use congenial::study::cells::{CellRow, StatementRow};
 use congenial::study::meeting::{DivergenceRow, DivergenceTimesRow, MarginalRow, PairRow, TimesRow};
-use congenial::study::release::{EntryRow, ErrorRow};
+use congenial::study::release::{EntryRow, ErrorRow, LevelRow};
 use congenial::table::{Data, Reader};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -684,4 +684,46 @@ fn lists_of_entries_are_solved_for() {
         place.write("wrong.toml", &config(list));
         place.refuses(&["run", "wrong.toml"], wanted);
     }
+}
+
+/// Chains whose steps have another law err as independent draws do, by level, to six standard errors; steps of whole counts
+/// are refused of real noise.
+#[test]
+fn chains_with_steps_of_every_law_err_as_exact_draws() {
+    let head = "name = \"steps\"\nseed = 5\nreplicates = 2000\n[data]\ntable = \"t.csv\"\ncount = \"count\"\nlevels = [\"row\", \"column\"]\n";
+    let place = Place::new(&[("t.csv", "row,column,count\na,x,3\na,y,4\nb,x,5\nb,y,0\n")]);
+    let method =
+        |proposals: &str| format!("{{ kind = \"hierarchical-mh\", steps = 600, proposal = {proposals} }}");
+    for (law, proposals, cells) in [
+        ("double-geometric", r#"["normal", "laplace", "integer"]"#, 4),
+        ("laplace", r#"["normal", "laplace"]"#, 3),
+    ] {
+        let grid = format!(
+            "[[grid]]\nepsilon = 1.0\nlaw = \"{law}\"\nmethod = [\"exact\", {}]\n",
+            method(proposals)
+        );
+        place.write("c.toml", &format!("{head}{grid}"));
+        place.prints(&["run", "c.toml", "--out", law]);
+        let rows = place.with_cells(law, |row: &LevelRow| row.cell);
+        assert_eq!(rows.len(), 3 * cells);
+        for (cell, row) in &rows {
+            let exact =
+                |(cell, own): &&(CellRow, LevelRow)| cell.method.name() == "exact" && own.level == row.level;
+            let own = &rows.iter().find(exact).unwrap().1;
+            let se = libm::hypot(row.l1_per_node.standard_error, own.l1_per_node.standard_error);
+            assert!(
+                (row.l1_per_node.mean - own.l1_per_node.mean).abs() < 6.0 * se,
+                "{law} {}: {row:?} {own:?}",
+                cell.options
+            );
+        }
+    }
+    let grid = format!("[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = {}\n", method("\"integer\""));
+    place.write("c.toml", &format!("{head}{grid}"));
+    place.refuses(
+        &["plan", "c.toml"],
+        &["hierarchical-mh", "laplace noise is real, and integer proposals do not reach all reals"],
+    );
+    place.write("c.toml", &format!("{head}{}", grid.replace("\"integer\"", "\"uniform\"")));
+    place.refuses(&["plan", "c.toml"], &["got `uniform`", "want normal, laplace or integer"]);
 }

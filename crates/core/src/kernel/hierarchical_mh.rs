@@ -413,7 +413,8 @@ mod tests {
         }
     }
 
-    /// Steps have the deviation that is asked for, and chains with steps of every law have the law on two leaves and their sum, which is listed.
+    /// Steps have the deviation that is asked for, and chains with steps of every law have the law on two leaves and their sum, which
+    /// is listed.
     #[test]
     fn chains_with_steps_of_every_law_have_their_law() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();

@@ -8,7 +8,7 @@ use super::own::{Own, Promises};
 use crate::kernel::Start;
 
 /// Options of a method at most.
-const OPTIONS: usize = 4;
+const OPTIONS: usize = 5;
 
 /// A method, as far as it is data: what is known of it, and the values of its options.
 #[derive(Debug, Clone, Copy)]
