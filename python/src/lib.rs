@@ -63,5 +63,6 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sample::exact, module)?)?;
     module.add_function(wrap_pyfunction!(sample::project, module)?)?;
     module.add_function(wrap_pyfunction!(method::register, module)?)?;
+    module.add_function(wrap_pyfunction!(method::released, module)?)?;
     Ok(())
 }
