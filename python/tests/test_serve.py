@@ -133,7 +133,7 @@ def test_undecorated_functions_and_mechanisms(mine):
     "function, message",
     [
         ("refuses", r"method `refuses`, line \d+: ValueError: it serves tables"),
-        ("nothing", "method `nothing`, line .*it returned NoneType for a cell, want a function release"),
+        ("nothing", "method `nothing`: it returned NoneType for a cell, want a function release"),
     ],
 )
 def test_what_a_function_refuses_is_said_before_a_run(mine, function, message):
@@ -167,12 +167,14 @@ def test_what_goes_wrong_is_the_error_of_the_cell(mine, function, message):
         (["mine.py:number"], "mine.py: `number` is int, want a function of (structure, cell)"),
         (["mine.py"], "got `mine.py`, want FILE.py:FUNCTION"),
         ([], "got 0 arguments, want one: FILE.py:FUNCTION"),
-        (["broken.py:clip"], "broken.py: line 2: ZeroDivisionError: division by zero"),
+        (["broken.py:clip"], "broken.py, line 2: ZeroDivisionError: division by zero"),
+        (["unread.py:clip"], "unread.py: SyntaxError: invalid syntax (unread.py, line 2)"),
         (["counts.csv:clip"], "counts.csv: not a file of Python, want FILE.py"),
     ],
 )
 def test_what_cannot_be_served_is_one_line(mine, words, message):
     (mine / "broken.py").write_text("\n1 / 0\n")
+    (mine / "unread.py").write_text("\nclip = = 1\n")
     code, out, err = serve(mine, *words)
     assert code == 2 and out == b"" and err.startswith(f"congenial.serve: {message}") and err.count("\n") == 1, err
 

@@ -40,13 +40,13 @@ def _line(text: str) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """An exception in words: its line, kind and text."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """An exception in words, behind the place: its line, unless it was raised here, kind and text."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__ and not frame.filename.startswith("<frozen")]
     text = _line(str(error))
     # What this package finds wrong itself needs no kind.
     kind = "" if isinstance(error, congenial.Error) else type(error).__name__
     said = ": ".join(part for part in (kind, text) if part)
-    return f"line {frames[-1].lineno}: {said}" if frames else said
+    return f", line {frames[-1].lineno}: {said}" if frames else f": {said}"
 
 
 def load(target: str) -> Callable[..., Any]:
@@ -67,7 +67,7 @@ def load(target: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        _stop(f"{file}: {_words(error)}")
+        _stop(f"{file}{_words(error)}")
     if not hasattr(module, name):
         own = [word for word, value in vars(module).items() if callable(value) and getattr(value, "__module__", None) == module.__name__]
         _stop(f"{file}: no function `{name}`; it has {', '.join(own) or 'none'}")
@@ -79,7 +79,7 @@ def load(target: str) -> Callable[..., Any]:
     try:
         return congenial.method(function)  # type: ignore[no-any-return]
     except (congenial.Error, TypeError, AttributeError) as error:
-        _stop(f"{file}: {_words(error)}")
+        _stop(f"{file}{_words(error)}")
 
 
 def _option(text: str) -> Any:
@@ -193,7 +193,7 @@ class _Talk:
 
     def error(self, error: BaseException) -> None:
         """Says what the function raised: the error of the cell."""
-        self.say(_line(f"error method `{self.name}`, {_words(error)}"))
+        self.say(_line(f"error method `{self.name}`{_words(error)}"))
 
 
 def main(arguments: list[str] | None = None) -> None:

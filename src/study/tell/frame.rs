@@ -71,3 +71,19 @@ pub struct Framing {
     /// Of several master seeds the cells of each; else those that stand for all of them.
     pub by_seed: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{AXES, AxisName};
+    use crate::table::Record;
+
+    /// Every axis of releases is a column.
+    #[test]
+    fn every_axis_is_told() {
+        for axis in AXES.iter().filter(|axis| axis.name != AxisName::Lag) {
+            let key = axis.keys[0];
+            assert!(FrameRow::COLUMNS.iter().any(|column| column.name == key), "{key}");
+        }
+    }
+}
