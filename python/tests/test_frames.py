@@ -93,7 +93,7 @@ def test_methods_of_ones_own_have_their_names(tmp_path, tree):
 def test_other_studies_say_which_tables_they_have(tmp_path, tree):
     grid = [{"epsilon": 1.0, "law": "double-geometric", "method": "line-gibbs", "lag": 1, "max-steps": 10000}]
     run = congenial.run({**tree, "study": "meeting", "grid": grid}, tmp_path / "run", progress=False)
-    with pytest.raises(congenial.ConfigError, match="a run of the study `meeting` has no errors by level.*it has the tables cells.*meetings"):
+    with pytest.raises(congenial.ConfigError, match="of the study `meeting` has no errors by level.*it has the tables cells.*meetings"):
         run.frame()
 
 

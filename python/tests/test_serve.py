@@ -81,7 +81,8 @@ def config(mine, function, options=""):
     path.write_text(
         f'name = "served"\nseed = 1\nreplicates = 30\n[data]\ntable = "counts.csv"\ncount = "count"\nlevels = ["group", "zone"]\n'
         f'[[grid]]\nepsilon = [0.5, 1.0]\nlaw = "double-geometric"\n'
-        f'method = ["unconstrained", {{ kind = "external", command = {command}, depends = ["mine.py", "beside.py"], name = "{function}"{options} }}]\n'
+        f'method = ["unconstrained", {{ kind = "external", command = {command}, '
+        f'depends = ["mine.py", "beside.py"], name = "{function}"{options} }}]\n'
     )
     return path
 
@@ -187,7 +188,8 @@ def test_the_harness_quotes_what_cannot_be_served(mine):
 
 def test_frames_that_are_none_end_it(mine):
     code, out, err = serve(mine, "mine.py:plain", given=b"congenial 1\nhello there\n")
-    assert code == 2 and out.startswith(b"method plain ") and "got the frame `hello there`, want congenial, structure, cell or release" in err
+    assert code == 2 and out.startswith(b"method plain ")
+    assert "got the frame `hello there`, want congenial, structure, cell or release" in err
     code, out, err = serve(mine, "mine.py:plain", given=b"congenial 2\n")
     assert code == 2 and "got the version 2 of the protocol, want 1" in err
     # Half a frame: the harness is gone.

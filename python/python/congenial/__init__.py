@@ -1,7 +1,8 @@
 """Differentially private releases that satisfy invariants, from Python.
 
-`run` makes a run of a config, a file or a dict, and returns it as a `Run`; its tables speak the Arrow PyCapsule interface, so that polars, pandas and
-pyarrow take them as they are; `Run.frame` is a run in one table. `exact` and `project` draw and move noise on arrays of numpy. `method` makes a function a method for configs.
+`run` makes a run of a config, a file or a dict, and returns it as a `Run`; its tables speak the Arrow PyCapsule interface, so that polars,
+pandas and pyarrow take them as they are; `Run.frame` is a run in one table. `exact` and `project` draw and move noise on arrays of numpy.
+`method` makes a function a method for configs.
 
 Noise here is seeded and in floating point: for experiments, not for releasing real data.
 """
@@ -96,8 +97,8 @@ class Figure:
 class Draws:
     """The draws of a run with `keep-draws`: by itself those of all cells, with the cell in front; called with a cell, those of one.
 
-    Of a table the columns are `.chain`, `.iteration`, `.draw` and the error of every entry, or where `released` is asked for what is released there; of a
-    tree there is a row for every cell, replicate and node, with `error` and `released`.
+    Of a table the columns are `.chain`, `.iteration`, `.draw` and the error of every entry, or where `released` is asked for what is
+    released there; of a tree there is a row for every cell, replicate and node, with `error` and `released`.
     """
 
     def __init__(self, run: Run) -> None:
@@ -247,12 +248,13 @@ class Run:
     def frame(self, change: str | None = None, *, by_seed: bool = False) -> Table:
         """The run as one table, of a study of releases or of the frontier: a row for each cell and level, none of cells that failed.
 
-        It has what a cell is (`data`, `seed`, `law`, `epsilon`, `label`, `method`, ...), what its releases pay (`paid`, for `change`), and of the level the
-        mean absolute error of a count (`error`), `bias` and the share of counts below 0 (`negative`), each with its standard error (`error_se`, ...).
+        It has what a cell is (`data`, `seed`, `law`, `epsilon`, `label`, `method`, ...), what its releases pay (`paid`, for `change`), and
+        of the level the mean absolute error of a count (`error`), `bias` and the share of counts below 0 (`negative`), each with its
+        standard error (`error_se`, ...).
 
-        `change`: for which change `paid` is: `added`, `moved` or `smallest`; by default that of the study, or the first of all that is possible for one of
-        the cells. A cell has one row a level, so that means over rows are means over cells; other changes are asked for by another call. `by_seed`: of
-        several master seeds the cells of each, else those of all together.
+        `change`: for which change `paid` is: `added`, `moved` or `smallest`; by default that of the study, or the first of all that is
+        possible for one of the cells. A cell has one row a level, so that means over rows are means over cells; other changes are asked
+        for by another call. `by_seed`: of several master seeds the cells of each, else those of all together.
 
         Errors: a study of other figures, with the tables that it has; a change that is none.
         """
@@ -266,8 +268,9 @@ class Run:
     def release(self, cell: str | None = None, replicate: int = 0, *, level: str | None = None) -> Table:
         """One of the kept releases as a table: a row for each count, with the columns of the data that name it, and `released`.
 
-        `cell`: may be left out where the run has one alone. `replicate`: from 0; of a chain its last kept draw. `level`: of a tree the column that names the
-        level, by default the last one that was kept. Where the config of a table names no `entry`, one column `entry` joins the values by `/`.
+        `cell`: may be left out where the run has one alone. `replicate`: from 0; of a chain its last kept draw. `level`: of a tree the
+        column that names the level, by default the last one that was kept. Where the config of a table names no `entry`, one column
+        `entry` joins the values by `/`.
 
         Errors: no draws; a cell, replicate or level that was not kept; values that have `/` themselves, where that joins them in the names.
         """
@@ -337,7 +340,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         head = f"{self.name}: {self.manifest['cells']} cells of the study {self.study}, {self.folder}"
-        rows = [f"<tr><td>{html.escape(name)}</td><td>{len(table)}</td><td>{len(table.columns)}</td></tr>\n" for name, table in self.tables.items()]
+        shapes = [(html.escape(name), len(table), len(table.columns)) for name, table in self.tables.items()]
+        rows = ["<tr>" + "".join(f"<td>{one}</td>" for one in shape) + "</tr>\n" for shape in shapes]
         return (
             f"<div>\n<p>{html.escape(head)}</p>\n<pre>{html.escape(self.report())}</pre>\n"
             "<table>\n<thead>\n<tr><th>table</th><th>rows</th><th>columns</th></tr>\n</thead>\n"

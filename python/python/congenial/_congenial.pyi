@@ -7,7 +7,12 @@ from typing import Any, Final, final
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main", "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release", "framed", "figures", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell", "compare_runs", "__version__"]
+__all__ = [
+    "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main",
+    "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release",
+    "framed", "figures", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell",
+    "compare_runs", "__version__",
+]
 
 __version__: Final[str]
 
@@ -28,8 +33,9 @@ class CellsFailed(Error):
 class Table:
     """A table of a run. Its file is read when its rows are asked for, and not kept.
 
-    `table[column]` is a column, a loop over the table goes through rows as dicts, `len(table)` is how many rows there are. polars and pyarrow take it by the
-    Arrow PyCapsule interface, `pandas.DataFrame` by its rows; `to_pandas` is faster, and keeps columns of a table without rows.
+    `table[column]` is a column, a loop over the table goes through rows as dicts, `len(table)` is how many rows there are. polars and
+    pyarrow take it by the Arrow PyCapsule interface, `pandas.DataFrame` by its rows; `to_pandas` is faster, and keeps columns of a table
+    without rows.
     """
 
     @property

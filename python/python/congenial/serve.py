@@ -1,10 +1,10 @@
 """A function of Python as a program for configs: `python -m congenial.serve mine.py:clip`.
 
-The program speaks the protocol of `docs/how-to/own-methods.md`, so that a method of a file runs wherever the command line runs, also on a cluster. The
-function is one for `congenial.method`, whose name, promises and version it keeps; without that decorator it promises nothing.
+The program speaks the protocol of `docs/how-to/own-methods.md`, so that a method of a file runs wherever the command line runs, also on a
+cluster. The function is one for `congenial.method`, whose name, promises and version it keeps; without that decorator it promises nothing.
 
-What is wrong with the file, the function or a release is one line on standard error, and exit code 2. What the function raises for a cell, or for its
-releases, is the error of the cell, and the program goes on. What the function prints goes to standard error.
+What is wrong with the file, the function or a release is one line on standard error, and exit code 2. What the function raises for a cell,
+or for its releases, is the error of the cell, and the program goes on. What the function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _line(text: str) -> str:
 
 def _words(error: BaseException) -> str:
     """An exception in words, behind the place: its line, unless it was raised here, kind and text."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__ and not frame.filename.startswith("<frozen")]
+    all_frames = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in all_frames if frame.filename != __file__ and not frame.filename.startswith("<frozen")]
     text = _line(str(error))
     # What this package finds wrong itself needs no kind.
     kind = "" if isinstance(error, congenial.Error) else type(error).__name__
@@ -128,11 +129,13 @@ class _Talk:
             self.hello(words[1:])
         elif what == "structure tree":
             nodes, levels = map(int, words[2:])
-            self.structure = {"counts": nodes, "kind": "tree", "parents": self.numbers("<i8", nodes), "levels": self.numbers("<i8", levels + 1)}
+            parents, begins = self.numbers("<i8", nodes), self.numbers("<i8", levels + 1)
+            self.structure = {"counts": nodes, "kind": "tree", "parents": parents, "levels": begins}
         elif what == "structure table":
             entries, rows, terms, bounds, of_bounds = map(int, words[2:])
             equations = self.system(rows, terms)
-            self.structure = {"counts": entries, "kind": "table", "equations": equations, "inequalities": self.system(bounds, of_bounds)}
+            inequalities = self.system(bounds, of_bounds)
+            self.structure = {"counts": entries, "kind": "table", "equations": equations, "inequalities": inequalities}
         elif words[0] == "cell":
             self.cell(words[1], words[2:])
         elif words[0] == "release":
