@@ -9,8 +9,10 @@ mod arrays;
 mod config;
 mod failure;
 mod frame;
+mod html;
 mod invariant;
 mod method;
+mod released;
 mod runs;
 mod sample;
 mod table;
@@ -47,6 +49,10 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::make, module)?)?;
     module.add_function(wrap_pyfunction!(runs::open_run, module)?)?;
     module.add_function(wrap_pyfunction!(runs::draws, module)?)?;
+    module.add_function(wrap_pyfunction!(runs::framed, module)?)?;
+    module.add_function(wrap_pyfunction!(runs::figures, module)?)?;
+    module.add_function(wrap_pyfunction!(released::node_draws, module)?)?;
+    module.add_function(wrap_pyfunction!(released::release, module)?)?;
     module.add_function(wrap_pyfunction!(runs::judge, module)?)?;
     module.add_function(wrap_pyfunction!(runs::cells_failed, module)?)?;
     module.add_function(wrap_pyfunction!(runs::wrong, module)?)?;
@@ -57,5 +63,6 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sample::exact, module)?)?;
     module.add_function(wrap_pyfunction!(sample::project, module)?)?;
     module.add_function(wrap_pyfunction!(method::register, module)?)?;
+    module.add_function(wrap_pyfunction!(method::released, module)?)?;
     Ok(())
 }

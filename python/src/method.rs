@@ -3,7 +3,7 @@
 use crate::failure::{Error, usage};
 use congenial::own::{self, OwnMethod, OwnReleases, Promises, Structure, Task};
 use congenial::privacy::Declared;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +41,16 @@ pub fn register(name: &str, identity: &str, promises: Vec<String>, function: Bou
     };
     own::register([(name.to_owned(), Arc::new(method) as Arc<dyn OwnMethod>)]);
     Ok(())
+}
+
+/// What a method released, as numbers. Errors: another shape than that of its replicates and counts; no numbers; a mask.
+#[pyfunction]
+pub fn released<'py>(
+    given: &Bound<'py, PyAny>,
+    replicates: usize,
+    counts: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    crate::arrays::released(given, (replicates, counts))
 }
 
 struct Function {

@@ -2,17 +2,20 @@
 
 use crate::config::{Given, raised, warn};
 use crate::failure::{exception, guarded_harness, usage};
+use crate::released::with_counts;
 use crate::sample::threads_of;
 use crate::table::Table;
 use crate::waiting::wait;
 use congenial::config::Thresholds;
 use congenial::engine::{self, Manner};
 use congenial::failure::{Failure, Result as Done};
+use congenial::figure;
 use congenial::making::{self, Hearer, Making};
 use congenial::page::{self, Format, Page};
+use congenial::privacy::ChangeKind;
 use congenial::report::{self, Look, Report};
 use congenial::store::{Earlier, Manifest, Run};
-use congenial::study::Listing;
+use congenial::study::{self, Framing, Listing};
 use congenial::verify::{self, Finding, TOLD};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -91,9 +94,15 @@ pub fn open_run(py: Python, folder: PathBuf) -> PyResult<(String, Vec<(String, T
     raised(opened?)
 }
 
-/// The draws of some cells of a run as one table, with the cell in front if there are several.
+/// The draws of some cells of a run as one table, with the cell in front if there are several; `released`: what is released, else errors.
 #[pyfunction]
-pub fn draws(py: Python, folder: PathBuf, cells: Vec<String>, front: bool) -> PyResult<Table> {
+pub fn draws(
+    py: Python,
+    folder: PathBuf,
+    cells: Vec<String>,
+    front: bool,
+    released: bool,
+) -> PyResult<Table> {
     py.detach(|| {
         guarded_harness(|| {
             let manifest = Manifest::read(&folder)?;
@@ -107,10 +116,47 @@ pub fn draws(py: Python, folder: PathBuf, cells: Vec<String>, front: bool) -> Py
                     }
                 }
             };
-            let parts = cells.into_iter().map(part).collect::<Done<Vec<_>>>()?;
-            Table::of("draws", front.then_some("cell"), parts)
+            let parts = cells.iter().cloned().map(part).collect::<Done<Vec<_>>>()?;
+            let table = Table::of("draws", front.then_some("cell"), parts)?;
+            match released {
+                true => with_counts(&Run::open(&folder)?, table, &cells),
+                false => Ok(table),
+            }
         })
     })
+}
+
+/// A run as one table: what a cell is, what it pays, and its errors by level.
+#[pyfunction]
+pub fn framed(py: Python, folder: PathBuf, change: Option<&str>, by_seed: bool) -> PyResult<Table> {
+    let named = |name: &str| {
+        let names = ChangeKind::ALL.map(ChangeKind::name).join(", ");
+        ChangeKind::named(name).ok_or_else(|| usage(format!("change: got `{name}`, want one of {names}")))
+    };
+    let asked = Framing { change: change.map(named).transpose()?, by_seed };
+    raised(wait(py, false, |_| -> Done<_> {
+        let run = Run::open(&folder)?;
+        let rows = study::named(&run.manifest.study)?.frame(&run, asked)?;
+        Ok(Table::records("frame", &rows))
+    })?)
+}
+
+/// The figures of runs: of each its name, title, what is seen in it, and the picture as SVG.
+#[pyfunction]
+pub fn figures(
+    py: Python,
+    folders: Vec<PathBuf>,
+    by_seed: bool,
+) -> PyResult<Vec<(String, String, String, String)>> {
+    raised(wait(py, false, |_| -> Done<_> {
+        let report = Report::open_by(&folders, by_seed)?;
+        let look = figure::Look { titled: true, ..figure::Look::default() };
+        let drawn = |one: figure::Figure| {
+            let picture = figure::svg(&one, look);
+            (one.name, one.title, one.about, picture)
+        };
+        Ok(report::figures(&report)?.into_iter().map(drawn).collect())
+    })?)
 }
 
 /// Cells of a run that failed: run, cell and error; and what its figures are not to be trusted for.

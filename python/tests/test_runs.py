@@ -148,7 +148,7 @@ def test_draws_and_arviz(tmp_path, table):
 
 def test_draws_of_a_tree(tmp_path, tree):
     run = congenial.run({**tree, "keep-draws": True}, tmp_path / "run", progress=False)
-    assert run.draws.columns == ["cell", "replicate", "node", "error"] and len(run.draws) == 4 * 20 * 10
+    assert run.draws.columns == ["cell", "replicate", "node", "error", "released"] and len(run.draws) == 4 * 20 * 10
     plain = congenial.run(tree, tmp_path / "plain", progress=False)
     with pytest.raises(congenial.ConfigError, match="it has no draws; they are kept with `keep-draws = true`"):
         plain.draws()

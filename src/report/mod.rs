@@ -6,4 +6,4 @@ mod render;
 mod sizes;
 
 pub use compare::{By, Clock, Compared, Comparison, Verdict, compare, compare_within};
-pub use render::{Look, Report, summarize, write, write_figures, write_files};
+pub use render::{Look, Report, figures, summarize, write, write_figures, write_files};

@@ -3,7 +3,7 @@
 use super::{html, sizes};
 use crate::config::About;
 use crate::failure::{Failure, Result};
-use crate::figure;
+use crate::figure::{self, Figure};
 use crate::files::{replace, replace_with};
 use crate::page::{COLUMNS, Choice, Format, Page};
 use crate::store::{RESOLVED, Run};
@@ -324,6 +324,11 @@ impl Serialize for Part<'_> {
         }
         rows.end()
     }
+}
+
+/// The figures of a report. Errors: its tables.
+pub fn figures(report: &Report) -> Result<Vec<Figure>> {
+    Ok(report.body()?.figures().cloned().collect())
 }
 
 /// Writes every figure into a folder: the picture, its data, and a specification of Vega-Lite that draws it from them.

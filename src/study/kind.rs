@@ -2,6 +2,7 @@
 
 use super::cells;
 use super::tell::figures::Figures;
+use super::tell::frame::{FrameRow, Framing};
 use super::tell::published::Published;
 use super::tell::records::{Named, Records};
 use crate::config::{Checker, Config};
@@ -53,6 +54,16 @@ pub trait Study: Configured {
     /// Whether the pages of a run show a published figure beside ours. Errors: its tables.
     fn shows(&self, _: &Named, _: &Published) -> Result<bool> {
         Ok(false)
+    }
+    /// A run of it as one table: cells, what they pay, and their errors by level. Errors: a study of other figures; its tables.
+    fn frame(&self, run: &Run, _: Framing) -> Result<Vec<FrameRow>> {
+        let (folder, study) = (run.folder.display(), self.name());
+        let tables = run.manifest.tables.keys().map(|name| name.trim_end_matches(".parquet"));
+        let tables: Vec<&str> = tables.collect();
+        Err(Failure::Usage(format!(
+            "{folder}: a run of the study `{study}` has no errors by level to make one table of; it has the tables {}",
+            tables.join(", ")
+        )))
     }
     /// What is compared of two runs. Errors: their tables.
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]>;

@@ -18,6 +18,7 @@ mod tell;
 
 pub use kind::{Configured, Document, Gridless, Listing, Planned, Study, Tables};
 pub use tell::figures::{Figures, Sample};
+pub use tell::frame::{FrameRow, Framing};
 pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};
 pub use tell::{beside, published};
 

@@ -1,7 +1,8 @@
 """Differentially private releases that satisfy invariants, from Python.
 
-`run` makes a run of a config, a file or a dict, and returns it as a `Run`; its tables speak the Arrow PyCapsule interface, so that polars, pandas and
-pyarrow take them as they are. `exact` and `project` draw and move noise on arrays of numpy. `method` makes a function a method for configs.
+`run` makes a run of a config, a file or a dict, and returns it as a `Run`; its tables speak the Arrow PyCapsule interface, so that polars,
+pandas and pyarrow take them as they are; `Run.frame` is a run in one table. `exact` and `project` draw and move noise on arrays of numpy.
+`method` makes a function a method for configs.
 
 Noise here is seeded and in floating point: for experiments, not for releasing real data.
 """
@@ -9,6 +10,7 @@ Noise here is seeded and in floating point: for experiments, not for releasing r
 from __future__ import annotations
 
 import hashlib
+import html
 import importlib
 import inspect
 import itertools
@@ -29,6 +31,7 @@ __all__ = [
     "ConfigError",
     "Draws",
     "Error",
+    "Figure",
     "Invariant",
     "Law",
     "Plan",
@@ -71,33 +74,57 @@ def _given(config: _Config) -> Any:
     return dict(config) if isinstance(config, Mapping) else config
 
 
+class Figure:
+    """A figure of a report: `name`, `title`, `about` (what is seen in it) and the picture as `svg`. Notebooks show the picture."""
+
+    def __init__(self, name: str, title: str, about: str, svg: str) -> None:
+        self.name = name
+        self.title = title
+        self.about = about
+        self.svg = svg
+
+    def save(self, path: _Path) -> None:
+        """Writes the picture into a file, as SVG."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.name}: {self.title}>"
+
+
 class Draws:
     """The draws of a run with `keep-draws`: by itself those of all cells, with the cell in front; called with a cell, those of one.
 
-    Of a table the columns are `.chain`, `.iteration`, `.draw` and the error of every entry; of a tree there is a row for every replicate and node.
+    Of a table the columns are `.chain`, `.iteration`, `.draw` and the error of every entry, or where `released` is asked for what is
+    released there; of a tree there is a row for every cell, replicate and node, with `error` and `released`.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def cells(self) -> list[str]:
-        """The cells that have draws, in the order of the config."""
+        """The cells of a table of counts that have draws, in the order of the config."""
         return self._run._cells_with_draws()
 
-    def __call__(self, cell: str | None = None) -> Table:
-        """The draws of one cell, or of all. Of a tree always of all: its table has the column `cell`."""
+    def __call__(self, cell: str | None = None, *, released: bool = False) -> Table:
+        """The draws of one cell, or of all; `released`: of a table what is released in the place of the error.
+
+        Of a tree always of all, with both: its table has the column `cell`.
+        """
         run, cells = self._run, self.cells()
         if not cells and "node_draws" in run.tables:
             if cell is not None:
                 raise _congenial.wrong("draws: those of a tree are one table, with a column `cell`: want no cell")
-            return run.tables["node_draws"]
+            return _congenial.node_draws(run.folder)
         if not cells:
             raise _congenial.wrong(f"{run.folder}: it has no draws; they are kept with `keep-draws = true` in the config")
         if cell is None:
-            return _congenial.draws(run.folder, cells, True)
+            return _congenial.draws(run.folder, cells, True, released)
         if cell not in cells:
             raise _congenial.wrong(f"draws: got the cell `{cell}`, want one of {', '.join(cells)}")
-        return _congenial.draws(run.folder, [cell], False)
+        return _congenial.draws(run.folder, [cell], False, released)
 
     @property
     def columns(self) -> list[str]:
@@ -110,15 +137,37 @@ class Draws:
     def __getitem__(self, column: str) -> Any:
         return self()[column]
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self())
+
+    def head(self, rows: int = 10) -> Table:
+        """The first rows, as a table in memory."""
+        return self().head(rows)
+
     def to_pydict(self) -> dict[str, list[Any]]:
         """All columns as lists."""
         return self().to_pydict()
+
+    def to_pandas(self) -> Any:
+        """All draws as a frame of pandas. Errors: an `ImportError` without pandas."""
+        return self().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All draws as a frame of polars. Errors: an `ImportError` without polars."""
+        return self().to_polars()
+
+    def to_arrow(self) -> Any:
+        """All draws as a table of pyarrow. Errors: an `ImportError` without pyarrow."""
+        return self().to_arrow()
 
     def __arrow_c_schema__(self) -> Any:
         return self().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return self()._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Draws of {self._run.name}: {len(self.cells())} cells>"
@@ -196,6 +245,49 @@ class Run:
         """The draws, if they were kept."""
         return Draws(self)
 
+    def frame(self, change: str | None = None, *, by_seed: bool = False) -> Table:
+        """The run as one table, of a study of releases or of the frontier: a row for each cell and level, none of cells that failed.
+
+        It has what a cell is (`data`, `seed`, `law`, `epsilon`, `label`, `method`, ...), what its releases pay (`paid`, for `change`), and
+        of the level the mean absolute error of a count (`error`), `bias` and the share of counts below 0 (`negative`), each with its
+        standard error (`error_se`, ...).
+
+        `change`: for which change `paid` is: `added`, `moved` or `smallest`; by default that of the study, or the first of all that is
+        possible for one of the cells. A cell has one row a level, so that means over rows are means over cells; other changes are asked
+        for by another call. `by_seed`: of several master seeds the cells of each, else those of all together.
+
+        Errors: a study of other figures, with the tables that it has; a change that is none.
+        """
+        return _congenial.framed(self.folder, change, by_seed)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The figures of its report, by name."""
+        return {one[0]: Figure(*one) for one in _congenial.figures([self.folder], False)}
+
+    def release(self, cell: str | None = None, replicate: int = 0, *, level: str | None = None) -> Table:
+        """One of the kept releases as a table: a row for each count, with the columns of the data that name it, and `released`.
+
+        `cell`: may be left out where the run has one alone. `replicate`: from 0; of a chain its last kept draw. `level`: of a tree the
+        column that names the level, by default the last one that was kept. Where the config of a table names no `entry`, one column
+        `entry` joins the values by `/`.
+
+        Errors: no draws; a cell, replicate or level that was not kept; values that have `/` themselves, where that joins them in the names.
+        """
+        cells = self._cells_with_draws()
+        if not cells and "node_draws" in self.tables:
+            # Those of each seed: a cell that stands for all seeds has no rows by replicate.
+            own = self.cells.to_pydict()
+            several = bool(self.manifest.get("seeds"))
+            cells = [key for key, seed in zip(own["cell"], own["seed"]) if not several or seed is not None]
+        if not cells:
+            raise _congenial.wrong(f"{self.folder}: it has no draws; they are kept with `keep-draws = true` in the config")
+        if cell is None and len(cells) > 1:
+            raise _congenial.wrong(f"release: {len(cells)} cells have draws, want one of {', '.join(cells)}")
+        if replicate < 0:
+            raise _congenial.wrong(f"release: got the replicate {replicate}, want an integer >= 0")
+        return _congenial.release(self.folder, cells[0] if cell is None else cell, replicate, level)
+
     def _cells_with_draws(self) -> list[str]:
         if "cells" not in self.tables:
             return []
@@ -245,6 +337,16 @@ class Run:
         if "posterior" in inspect.signature(arviz.from_dict).parameters:
             return arviz.from_dict(posterior=posterior)
         return arviz.from_dict({"posterior": posterior})
+
+    def _repr_html_(self) -> str:
+        head = f"{self.name}: {self.manifest['cells']} cells of the study {self.study}, {self.folder}"
+        shapes = [(html.escape(name), len(table), len(table.columns)) for name, table in self.tables.items()]
+        rows = ["<tr>" + "".join(f"<td>{one}</td>" for one in shape) + "</tr>\n" for shape in shapes]
+        return (
+            f"<div>\n<p>{html.escape(head)}</p>\n<pre>{html.escape(self.report())}</pre>\n"
+            "<table>\n<thead>\n<tr><th>table</th><th>rows</th><th>columns</th></tr>\n</thead>\n"
+            f"<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>"
+        )
 
     def __str__(self) -> str:
         return self.report()
@@ -442,8 +544,12 @@ def method(
             if not isinstance(promise, str):
                 raise TypeError(f"method: got a promise of the type {type(promise).__name__}, want texts")
         text = "\0".join([_source(function), version, *sorted(promised)])
-        _congenial.register(word, hashlib.sha256(text.encode()).hexdigest()[:8], promised, function)
+        identity = hashlib.sha256(text.encode()).hexdigest()[:8]
+        _congenial.register(word, identity, promised, function)
         setattr(function, "__congenial_method__", word)
+        # What a program of its own says of it.
+        setattr(function, "__congenial_identity__", identity)
+        setattr(function, "__congenial_promises__", tuple(promised))
         return function
 
     return made if function is None else made(function)

@@ -45,7 +45,8 @@ impl Convergence {
     const ALL: [Self; 5] =
         [Self::NoChains, Self::Converged, Self::NotConverged, Self::Certified, Self::Unknown];
 
-    fn name(self) -> &'static str {
+    /// As tables have it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::NoChains => "",
             Self::Converged => "yes",
@@ -217,6 +218,11 @@ impl CellRow {
             true => Own::named(&self.options),
             false => (self.method.name(), self.options.clone()),
         }
+    }
+
+    /// The options, of a method of one's own those that it has there.
+    pub fn options_plain(&self) -> String {
+        self.title().1
     }
 
     /// The options, numbers with four decimals.

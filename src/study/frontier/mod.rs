@@ -21,9 +21,11 @@ use crate::study::grid::Kind;
 use crate::study::kind::{Study, Tables};
 use crate::study::release::{self, Release};
 use crate::study::tell::figures::Figures;
+use crate::study::tell::frame::{FrameRow, Framing};
 use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
 use crate::{table, text_value};
+use std::collections::HashMap;
 
 text_value!(column Measure, |measure: &Measure| measure.name(), Measure::named);
 
@@ -134,6 +136,15 @@ impl Study for Frontier {
 
     fn warning(&self, run: &Run) -> Result<Option<String>> {
         Release.warning(run)
+    }
+
+    fn frame(&self, run: &Run, asked: Framing) -> Result<Vec<FrameRow>> {
+        let mut paid = HashMap::new();
+        run.each(|row: FrontierRow| {
+            paid.insert(row.cell, (row.change, row.paid, row.measure));
+            Ok(())
+        })?;
+        release::frame(run, asked, &paid)
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {

@@ -13,6 +13,7 @@ mod draw;
 mod draw_all;
 mod entries;
 mod errors;
+mod frame;
 mod nodes;
 mod paid;
 mod rows;
@@ -40,6 +41,7 @@ pub use self::config::{Beside, Certify, ReleasePart};
 use self::config::{ReleaseBlock, ReleaseFile, recorded};
 pub(super) use self::config::{add_report, key_of_queries, resolve_queries};
 pub(super) use self::draw::with_own;
+pub(super) use self::frame::rows as frame;
 use crate::coupling::MeetingTimes;
 use crate::engine::{self, Drawn, Each, Look, Pool, Prepared, encode};
 use crate::failure::Result;
@@ -53,6 +55,7 @@ use crate::study::grid::{COUPLED_STEPS, Kind};
 use crate::study::kind::{Study, Tables};
 use crate::study::pairs::{Pairs, certify as certified};
 use crate::study::tell::figures::{Figures, Sample};
+use crate::study::tell::frame::{FrameRow, Framing};
 use crate::study::tell::published::Published;
 use crate::study::tell::records::{Named, Records};
 use crate::table::{Declared, Key};
@@ -241,6 +244,10 @@ impl Study for Release {
 
     fn shows(&self, run: &Named, published: &Published) -> Result<bool> {
         errors::shows(run, published)
+    }
+
+    fn frame(&self, run: &Run, asked: Framing) -> Result<Vec<FrameRow>> {
+        frame(run, asked, &HashMap::new())
     }
 
     fn figures(&self, runs: [&Run; 2]) -> Result<[Figures; 2]> {
