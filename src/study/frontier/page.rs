@@ -74,7 +74,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         let curves = all.iter().filter(|curve| curve.measure == measure);
         let points = curves.flat_map(|curve| &curve.points);
         let own: HashMap<Key, f64> = points.map(|point| (point.own.cell, point.own.paid)).collect();
-        page = page.and(by_size(run, (loss(measure), &|cell| own.get(&cell.cell).copied()))?);
+        page = page.and(by_size(run, loss(measure), &|cell| own.get(&cell.cell).copied())?);
     }
     page = page.and(by_accountant(run, &all));
     for ((measure, _), curves) in kinds(&all) {

@@ -213,7 +213,7 @@ impl Study for Release {
             .and(each(errors::pages)?)
             .and(each(components::pages)?)
             .and(each(agreement::pages)?)
-            .and(each(|run| answers::by_size(run, ("epsilon", &|cell| Some(cell.epsilon))))?)
+            .and(each(|run| answers::by_size(run, "epsilon", &|cell| Some(cell.epsilon)))?)
             .and(each(answers::pages)?)
             .and(paid::pages(runs)?)
             .and(each(tails::pages)?)
