@@ -1,6 +1,5 @@
 //! A config file: read by its study ([`wire`]), overridden (`--set`), checked. What passes here can be run.
 
-mod about;
 pub mod axes;
 mod check;
 mod checker;
@@ -16,13 +15,13 @@ mod nearest;
 mod overrides;
 mod own;
 mod part;
+mod preface;
 mod queries;
 mod schema;
 mod split;
 pub mod values;
 pub mod wire;
 
-pub use about::About;
 pub use axes::{AXES, AxisName, AxisRow, Exclude, Point};
 pub(crate) use check::DEFAULT_MAX_STEPS;
 pub use check::Section;
@@ -32,5 +31,6 @@ pub use model::{Block, Config, DEFAULT_STUDY, Queries, QuerySpec, Thresholds};
 pub(crate) use nearest::one_of;
 pub use overrides::apply;
 pub use part::{CellPart, ConfigPart};
+pub use preface::Preface;
 pub use schema::schema;
 pub use split::SplitSpec;

@@ -1,9 +1,9 @@
 //! What a checked config says.
 
-use super::about::About;
 use super::axes::{AXES, Axes, AxisName, AxisRow, Exclude};
 use super::checker::Checker;
 use super::part::{CellPart, ConfigPart};
+use super::preface::Preface;
 use crate::failure::Failure;
 use crate::input::DataSource;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Thresholds {
 #[derive(Debug, Clone)]
 pub struct Config {
     /// What the study says of itself.
-    pub about: About,
+    pub about: Preface,
     /// How runs are compared.
     pub compare: Thresholds,
     /// Name of the run.

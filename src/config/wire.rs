@@ -4,7 +4,7 @@ use super::axes::{WireAxes, WireExclude};
 pub use super::values::{
     Axis, Budgeted, Budgets, Epsilons, WireKeep, WireMethod, WirePaid, WireSplit, WireZip,
 };
-use crate::config::About;
+use crate::config::Preface;
 use crate::input::Bound;
 use std::ops::Range;
 use toml::Spanned;
@@ -28,7 +28,7 @@ pub struct WireFile<B: GridBlock> {
     /// `[[exclude]]`
     pub exclude: Vec<WireExclude>,
     /// `[about]`
-    pub about: About,
+    pub about: Preface,
     /// `[compare]`
     pub compare: WireCompare,
     /// What the study has of its own.
@@ -97,7 +97,7 @@ macro_rules! study_with {
             exclude: Vec<$crate::config::axes::WireExclude>,
             /// What the study says of itself; no figure depends on it.
             #[serde(default)]
-            about: $crate::config::About,
+            about: $crate::config::Preface,
             /// How `compare` judges runs of this config.
             #[serde(default)]
             compare: $crate::config::wire::WireCompare,

@@ -1,7 +1,7 @@
 //! A report as one page of HTML that stands alone.
 
 use super::Report;
-use crate::config::About;
+use crate::config::Preface;
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, dark, svg};
 use crate::files;
@@ -91,9 +91,9 @@ pub(super) fn of(report: &Report, template: Option<&Path>) -> Result<String> {
     let mut environment = Environment::new();
     environment.add_filter("code", code);
     environment.add_template(NAME, given.as_deref().unwrap_or(TEMPLATE)).map_err(wrong)?;
-    let abouts = report.abouts()?;
+    let abouts = report.abouts();
     let about =
-        |named: &Named| abouts.iter().find(|(other, _)| std::ptr::eq(*other, named)).map(|(_, about)| about);
+        |named: &Named| abouts.iter().find(|(other, _)| std::ptr::eq(*other, named)).map(|(_, about)| *about);
     let runs: Vec<Run> = report.runs().map(|named| run(named, about(named))).collect::<Result<_>>()?;
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let title = match &runs[..] {
@@ -139,7 +139,7 @@ fn safe(text: &str) -> String {
 }
 
 /// `about`: what the run says of itself, with the first of its parts.
-fn run(named: &Named, about: Option<&About>) -> Result<Run> {
+fn run(named: &Named, about: Option<&Preface>) -> Result<Run> {
     let manifest = &named.run.manifest;
     let process = &manifest.process;
     let failed = match manifest.failed_cells {
@@ -165,7 +165,7 @@ fn run(named: &Named, about: Option<&About>) -> Result<Run> {
         ("notice", manifest.notice.clone()),
     ];
     let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
-    let words = |text: fn(&About) -> &str| about.map_or(String::new(), |about| safe(text(about).trim()));
+    let words = |text: fn(&Preface) -> &str| about.map_or(String::new(), |about| safe(text(about).trim()));
     Ok(Run {
         name: safe(&named.name),
         title: words(|about| &about.title),

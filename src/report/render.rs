@@ -1,12 +1,12 @@
 //! Reports of runs: pages, CSV or JSON.
 
 use super::{html, sizes};
-use crate::config::About;
+use crate::config::Preface;
 use crate::failure::{Failure, Result};
 use crate::figure::{self, Figure};
 use crate::files::{replace, replace_with};
 use crate::page::{COLUMNS, Choice, Format, Page};
-use crate::store::{RESOLVED, Run};
+use crate::store::Run;
 use crate::study::{self, Named, PAGES, PRINTED, Records, STUDIES, Study, beside, lines};
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -132,22 +132,22 @@ impl Report {
         Ok(all)
     }
 
-    /// The runs, each once whatever its parts, with what they say of themselves. Errors: their configs.
-    pub(super) fn abouts(&self) -> Result<Vec<(&Named, About)>> {
+    /// The runs, each once whatever its parts, with what they say of themselves.
+    pub(super) fn abouts(&self) -> Vec<(&Named, &Preface)> {
         let mut folders = HashSet::new();
         let each = self.runs().filter(|part| folders.insert(&part.run.folder));
-        each.map(|named| Ok((named, study::about(&named.run.path(RESOLVED)?)?))).collect()
+        each.map(|named| (named, &named.run.manifest.about)).collect()
     }
 
     /// What a reader is told of the runs. Errors: their tables.
     fn page(&self) -> Result<Page> {
-        Ok(self.head()?.and(self.body()?.clone()))
+        Ok(self.head().and(self.body()?.clone()))
     }
 
     /// What the runs are.
-    fn head(&self) -> Result<Page> {
+    fn head(&self) -> Page {
         let mut page = Page::default();
-        for (Named { run, .. }, about) in self.abouts()? {
+        for (Named { run, .. }, about) in self.abouts() {
             page = page.text(about.title.trim());
             page = about.paragraphs().into_iter().fold(page, Page::text).text(about.author.trim());
             let (manifest, folder) = (&run.manifest, run.folder.display());
@@ -168,7 +168,7 @@ impl Report {
                 ));
             }
         }
-        Ok(page)
+        page
     }
 
     /// What they gave. Errors: their tables.
@@ -186,7 +186,7 @@ impl Report {
         }
         let runs: Vec<&Named> = self.runs().collect();
         page = page.and(sizes::page(&runs));
-        let abouts = self.abouts()?;
+        let abouts = self.abouts();
         for (named, about) in abouts.iter().filter(|(_, about)| !about.notes.is_empty()) {
             let heading = if abouts.len() == 1 { "Notes".into() } else { format!("Notes of {}", named.name) };
             page = page.and(about.notes.iter().fold(Page::headed(heading), Page::text));

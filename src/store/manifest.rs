@@ -1,6 +1,7 @@
 //! The manifest: what made a run, and its commit record.
 
 use super::{Process, SCHEMA_VERSION};
+use crate::config::Preface;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hash::hex;
@@ -18,6 +19,9 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Name of the run.
     pub name: String,
+    /// What it says of itself, in its author's words; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Preface::is_empty")]
+    pub about: Preface,
     /// What was done with the cells: "release", "meeting", "privacy", "frontier" or "composition".
     pub study: String,
     /// What it was about: "hierarchy", "table" or "worlds".
@@ -149,6 +153,8 @@ pub struct Lattice {
 pub struct About {
     /// Name of the run.
     pub name: String,
+    /// What the study says of itself.
+    pub preface: Preface,
     /// The kind of study.
     pub study: &'static str,
     /// The kind of subject of the study.
@@ -221,6 +227,7 @@ impl Manifest {
         Self {
             schema_version: SCHEMA_VERSION,
             name: about.name,
+            about: about.preface,
             study: about.study.into(),
             subject: about.subject.into(),
             config_hash: about.config_hash,

@@ -23,7 +23,7 @@ pub use tell::records::{FAILED, Named, PAGES, PRINTED, Records, lines};
 pub use tell::{beside, published};
 
 use crate::config::wire::WireCompare;
-use crate::config::{self, About, Checker, Config, Thresholds};
+use crate::config::{self, Checker, Config, Thresholds};
 use crate::failure::{Failure, Result};
 use crate::grid::Plan;
 use crate::input::CsvTable;
@@ -94,17 +94,6 @@ pub fn thresholds(path: &Path) -> Result<Thresholds> {
     let text = text(path)?;
     let checker = Checker::new(path, &text, &text, |_| None);
     checker.thresholds(&checker.parse::<Wire>()?.compare)
-}
-
-/// What the study of a resolved config says of itself. Errors: the file.
-pub fn about(path: &Path) -> Result<About> {
-    #[derive(serde::Deserialize)]
-    struct Wire {
-        #[serde(default)]
-        about: About,
-    }
-    let text = text(path)?;
-    Ok(Checker::new(path, &text, &text, |_| None).parse::<Wire>()?.about)
 }
 
 /// The JSON schema of configs.

@@ -288,7 +288,7 @@ const TABLES: [(&str, &[(&str, &str)]); 11] = [
     ("`[report]`", &[("WireReport", "")]),
     ("`[report.beside]`", &[("WireBeside", "")]),
     ("`[certify]`", &[("WireCertify", "")]),
-    ("`[about]`", &[("About", "")]),
+    ("`[about]`", &[("Preface", "")]),
     ("`[compare]`", &[("WireCompare", "")]),
     ("`[worlds]` (of a study of composition)", &[("WireWorlds", "")]),
 ];

@@ -1,7 +1,7 @@
 //! The config of a study of composition: finite worlds, without data and grid.
 
 use crate::config::wire::{Axis, WireCompare, WirePublished};
-use crate::config::{About, Checker, Thresholds};
+use crate::config::{Checker, Preface, Thresholds};
 use crate::failure::Result;
 use crate::worlds::Settings;
 use std::collections::HashSet;
@@ -25,8 +25,8 @@ pub(super) struct Wire {
     #[schemars(with = "WireWorlds")]
     worlds: Spanned<WireWorlds>,
     /// What the study says of itself; no figure depends on it.
-    #[serde(default, rename = "about")]
-    _about: About,
+    #[serde(default)]
+    about: Preface,
     /// How `compare` judges runs of this config.
     #[serde(default)]
     compare: WireCompare,
@@ -56,6 +56,8 @@ pub struct WorldsConfig {
     pub seed: u64,
     /// What is checked, one after another.
     pub settings: Vec<Settings>,
+    /// What the study says of itself.
+    pub about: Preface,
     /// How runs are compared.
     pub compare: Thresholds,
     /// Published figures to print beside ours.
@@ -112,6 +114,7 @@ pub(super) fn check(checker: &Checker) -> Result<WorldsConfig> {
         name: wire.name.get_ref().clone(),
         seed: wire.seed,
         settings,
+        about: wire.about.clone(),
         compare: checker.thresholds(&wire.compare)?,
         published: wire
             .report

@@ -145,6 +145,7 @@ impl kind::Planned for Planned {
     fn about(&self) -> About {
         About {
             name: self.config.name.clone(),
+            preface: self.config.about.clone(),
             study: "composition",
             subject: "worlds",
             config_hash: self.hash(),

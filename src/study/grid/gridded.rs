@@ -70,6 +70,7 @@ impl<K: Kind> Planned for Gridded<K> {
         let plan = &self.plan;
         About {
             name: plan.config.name.clone(),
+            preface: plan.config.about.clone(),
             study: plan.config.study,
             subject: plan.subject.name(),
             config_hash: plan.hash(),

@@ -20,7 +20,8 @@ pub(super) fn each<'a>(rows: impl Iterator<Item = &'a SizeRow>) -> BTreeMap<i64,
     rows.map(|row| (row.least, row)).collect()
 }
 
-/// Tables of the error, the bias and the relative error of every query. `name`: what the budgets are called. `budget`: that of a cell; cells without one are left out. Errors: the tables of the run.
+/// Tables of the error, the bias and the relative error of every query. `name`: what the budgets are called. `budget`: that of
+/// a cell; cells without one are left out. Errors: the tables of the run.
 pub(in crate::study) fn by_size(
     run: &Named,
     name: &str,

@@ -3,7 +3,7 @@
 /// `[about]`
 #[derive(Debug, Default, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct About {
+pub struct Preface {
     /// Heading of the report, in place of the name of the run.
     pub title: String,
     /// What the study asks, below the heading; an empty line begins a new paragraph.
@@ -14,7 +14,7 @@ pub struct About {
     pub notes: Vec<String>,
 }
 
-impl About {
+impl Preface {
     /// The paragraphs of the description, each on one line.
     pub fn paragraphs(&self) -> Vec<String> {
         let lines: Vec<&str> = self.description.lines().map(str::trim).collect();
@@ -22,9 +22,14 @@ impl About {
         paragraphs.filter(|paragraph| !paragraph.is_empty()).collect()
     }
 
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The table of a config; none where nothing is said.
     pub(crate) fn resolve(&self) -> Option<toml_edit::Item> {
-        if *self == Self::default() {
+        if self.is_empty() {
             return None;
         }
         let mut table = toml_edit::Table::new();
