@@ -9,9 +9,11 @@ use congenial::study::release::{EntryRow, NodeDrawRow, NodeRow};
 use congenial::table::{Data, Field, Key, Kind, Reader, Record, Value, Values};
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml_edit::{DocumentMut, Item};
 
+/// The resolved config.
+const RESOLVED: &str = "config.resolved.toml";
 /// The column of what is released.
 const RELEASED: &str = "released";
 
@@ -284,13 +286,11 @@ fn sums(entries: &[String]) -> usize {
 
 /// The columns that name an entry, as the resolved config has them; none if it names none.
 fn entry_columns(run: &Run, data: &str) -> Done<Option<Vec<String>>> {
-    let path: &Path = &run.path("config.resolved.toml")?;
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Failure::data(path, format!("cannot be read: {e}")))?;
+    let (path, text) = (run.path(RESOLVED)?, run.text(RESOLVED)?);
     // Behind it stand the cells, of which there may be many.
     let head = text.split("\n# cell ").next().unwrap_or_default();
     let document: DocumentMut =
-        head.parse().map_err(|e| Failure::data(path, format!("it is no TOML: {e}")))?;
+        head.parse().map_err(|e| Failure::data(&path, format!("it is no TOML: {e}")))?;
     let entry = match document.get("data") {
         Some(Item::ArrayOfTables(sets)) => {
             let named = |set: &&toml_edit::Table| set.get("name").and_then(Item::as_str) == Some(data);

@@ -83,6 +83,11 @@ impl Run {
         self.file(name).ok_or_else(|| Failure::data(&self.folder, format!("the run has no file `{name}`")))
     }
 
+    /// The text of a file that every run has. Errors: as [`Run::path`]; a file that cannot be read.
+    pub fn text(&self, name: &str) -> Result<String> {
+        files::text(&self.path(name)?, "cannot read")
+    }
+
     /// Whether the run has a table.
     pub fn has<R: Record>(&self) -> bool {
         self.manifest.tables.contains_key(R::FILE)
