@@ -15,7 +15,7 @@ pub(super) struct Arguments {
     /// The column of the counts
     #[arg(long, value_name = "COLUMN")]
     count: Option<String>,
-    /// Levels whose counts are public: `total`, and those below it
+    /// Levels whose counts are public, with all above them: `total`, and those below it
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     known: Vec<String>,
     /// What every method pays
@@ -165,9 +165,8 @@ impl<'a> Draft<'a> {
                 &format!("levels = {keys}"),
                 "from coarse to fine; each group is the sum of its parts",
             ));
-            let known = list(&self.arguments.known);
             lines.push(line(
-                &format!("known = {known}"),
+                &format!("known = {}", list(&self.known())),
                 "levels whose counts are public: \"total\", and those below it",
             ));
         } else {
@@ -177,6 +176,14 @@ impl<'a> Draft<'a> {
         lines.extend(remarks(guess, LINES.saturating_sub(lines.len() + rest.len())));
         lines.extend(rest);
         lines.join("\n") + "\n"
+    }
+
+    /// The levels that are known, with those above them, whose counts are sums of theirs.
+    fn known(&self) -> Vec<String> {
+        let levels = std::iter::once("total").chain(self.guess.keys.iter().map(String::as_str));
+        let levels: Vec<&str> = levels.collect();
+        let end = levels.iter().rposition(|level| self.arguments.known.iter().any(|known| known == level));
+        levels[..end.map_or(0, |end| end + 1)].iter().map(|&level| level.to_owned()).collect()
     }
 
     /// The lines behind the data: what is kept, and the grid.

@@ -28,7 +28,7 @@ const CASES: &[(&str, &[&str], Right)] = &[
     ("tree-bom.csv", &[], Tree(TOWNS, "n", &[])),
     (
         "tree.csv",
-        &["--known", "total,region", "--loss", "0.25,3"],
+        &["--known", "region", "--loss", "0.25,3"],
         Tree(TOWNS, "n", &["known = [\"total\", \"region\"]", "paid = [0.25, 3.0]"]),
     ),
     ("tree.csv", &["--levels", "town"], Tree(&["town"], "n", &["left out: \"region\" (not asked for)"])),
