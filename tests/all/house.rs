@@ -27,6 +27,7 @@ const CORE: Order = &[
     "closed_form",
     "diagnostics",
     "exact",
+    "inference",
     "kernel",
     "chain",
     "coupling",

@@ -56,6 +56,37 @@ pub(crate) fn autocorrelations(x: &[f64]) -> Vec<f64> {
     values[..x.len()].iter().map(|value| value.0 / side as f64).collect()
 }
 
+/// Transforms of one side, with room for them.
+pub(crate) struct Transform {
+    roots: Vec<Complex>,
+    side: usize,
+}
+
+impl Transform {
+    /// `side`: a power of two.
+    pub(crate) fn new(side: usize) -> Self {
+        Self { roots: roots(side), side }
+    }
+
+    pub(crate) fn side(&self) -> usize {
+        self.side
+    }
+
+    /// The transform of `weights · f` over the side, f the function whose transform `spectrum` is. Both are real: `f(-s)` is
+    /// the conjugate of `f(s)`, and weights are even.
+    pub(crate) fn weigh(&self, spectrum: &mut [f64], weights: &[f64]) {
+        let mut values: Vec<Complex> = spectrum.iter().map(|&value| (value, 0.0)).collect();
+        axis(&mut values, self.side, 1, &self.roots);
+        // The conjugate goes back by the same transform.
+        values
+            .iter_mut()
+            .zip(weights)
+            .for_each(|(value, weight)| *value = (value.0 * weight, -value.1 * weight));
+        axis(&mut values, self.side, 1, &self.roots);
+        spectrum.iter_mut().zip(values).for_each(|(out, value)| *out = value.0);
+    }
+}
+
 /// The transform `Σ_x f(x) exp(-2πi <x, ω>/side)` of a function on `(Z/side)^dimensions` that is real and even,
 /// `f(-x) = f(x)`: real and even again. Applied twice it gives `side^dimensions f`.
 pub(crate) fn even_transform(f: &[f64], side: usize, dimensions: usize) -> Vec<f64> {

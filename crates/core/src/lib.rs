@@ -101,6 +101,7 @@ mod error;
 pub mod exact;
 mod fourier;
 pub mod imaging;
+pub mod inference;
 pub mod invariant;
 pub mod kernel;
 pub mod lattice;

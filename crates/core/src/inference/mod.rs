@@ -1,0 +1,10 @@
+//! What a release says of the counts: laws of sums of its noise, on which intervals rest.
+//!
+//! Under equations alone a release is `y = x + z`, and the law of `z` does not depend on `x`. So a sum of released counts
+//! less the sum of the confidential ones is a *pivot*: its law ([`SumLaw`]) is known without the counts, and
+//! `y_Q - t <= x_Q <= y_Q + t` holds with the probability `P(|z_Q| <= t)` whatever the counts are.
+
+mod shapes;
+mod sum_law;
+
+pub use sum_law::SumLaw;

@@ -1,0 +1,68 @@
+//! The shapes of subtrees under a weighted sum of leaves: what is alike is computed once.
+
+use crate::invariant::Hierarchy;
+use std::collections::HashMap;
+
+/// A subtree, up to the order of children.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    pub(super) level: usize,
+    pub(super) known: bool,
+    pub(super) under: Under,
+}
+
+/// What is below a node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Under {
+    /// A leaf with its weight in the sum.
+    Leaf(i8),
+    /// Children by shape, with how many of it there are, in ascending order.
+    Children(Vec<(u32, u32)>),
+}
+
+/// The shapes of a tree, children before parents; the last is that of the root.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    pub(super) all: Vec<Shape>,
+    /// By shape: whether a leaf below has a weight that is not 0.
+    pub(super) weighted: Vec<bool>,
+    places: HashMap<Shape, u32>,
+}
+
+impl Shapes {
+    /// The shapes of all subtrees. `weights`: by leaf, in the order of [`Hierarchy::leaves`].
+    pub(super) fn of(tree: &Hierarchy, weights: &[i8]) -> Self {
+        let mut shapes = Self::default();
+        let mut of_leaf = vec![0; tree.nodes()];
+        tree.leaves().iter().zip(weights).for_each(|(&leaf, &weight)| of_leaf[leaf as usize] = weight);
+        let mut place = vec![0u32; tree.nodes()];
+        for v in (0..tree.nodes()).rev() {
+            let under = match tree.is_leaf(v) {
+                // The noise of a known leaf is 0, whatever its weight.
+                true => Under::Leaf(if tree.is_known(v) { 0 } else { of_leaf[v] }),
+                false => {
+                    let mut own: Vec<u32> = tree.children(v).map(|child| place[child]).collect();
+                    own.sort_unstable();
+                    let groups = own.chunk_by(|a, b| a == b);
+                    Under::Children(groups.map(|group| (group[0], group.len() as u32)).collect())
+                }
+            };
+            place[v] = shapes.add(Shape { level: tree.level(v), known: tree.is_known(v), under });
+        }
+        shapes
+    }
+
+    fn add(&mut self, shape: Shape) -> u32 {
+        if let Some(&place) = self.places.get(&shape) {
+            return place;
+        }
+        let place = self.all.len() as u32;
+        self.weighted.push(match &shape.under {
+            Under::Leaf(weight) => *weight != 0,
+            Under::Children(children) => children.iter().any(|&(child, _)| self.weighted[child as usize]),
+        });
+        self.places.insert(shape.clone(), place);
+        self.all.push(shape);
+        place
+    }
+}
