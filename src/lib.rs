@@ -44,8 +44,8 @@
 #![deny(missing_docs)]
 
 pub use congenial_core::{
-    Alone, Crew, Error, Result, chain, closed_form, coupling, diagnostics, exact, imaging, invariant, kernel,
-    lattice, law, methods, pace, privacy, rng,
+    Alone, Crew, Error, Result, chain, closed_form, coupling, diagnostics, exact, imaging, inference,
+    invariant, kernel, lattice, law, methods, pace, privacy, rng,
 };
 pub use congenial_oracle as oracle;
 pub use congenial_worlds as worlds;

@@ -161,13 +161,16 @@ impl<'a> Draft<'a> {
         ];
         let keys = list(&guess.keys);
         if guess.nested {
-            lines.push(line(
-                &format!("levels = {keys}"),
-                "from coarse to fine; each group is the sum of its parts",
-            ));
+            let order = match &guess.crossed[..] {
+                crossed if crossed.len() > 1 => {
+                    format!("from coarse to fine; the order of {} is a choice", crossed.join(", "))
+                }
+                _ => "from coarse to fine; each group is the sum of its parts".into(),
+            };
+            lines.push(line(&format!("levels = {keys}"), &order));
             lines.push(line(
                 &format!("known = {}", list(&self.known())),
-                "levels whose counts are public: \"total\", and those below it",
+                "levels whose counts are public, each with all above it: \"total\" first",
             ));
         } else {
             lines.push(line(&format!("entry = {keys}"), "columns that name a group"));

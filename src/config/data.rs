@@ -72,8 +72,12 @@ impl Checker<'_> {
             let whole = all.iter().take_while(is_known).count();
             if let Some(level) = all[whole..].iter().find(is_known) {
                 let message = format!("data.known: got `{level}` without `{}`", all[whole]);
-                let label = "what is known adds up: want every level above a known one to be known too";
-                return refuse(message, label.into());
+                let last = all.iter().rposition(|level| is_known(&level)).unwrap_or(0);
+                let label = format!(
+                    "what is known adds up: want {:?}, the levels above a known one too",
+                    &all[..=last]
+                );
+                return refuse(message, label);
             }
             if whole == all.len() {
                 let label = format!("nothing would be left to release: want `{}` left out", all[whole - 1]);

@@ -145,6 +145,12 @@ impl Mark {
         Self { interval: Some((low, high)), ..self }
     }
 
+    /// The mark with the 95 % interval of an estimate, if its standard error is known.
+    pub fn around(self, Estimate { mean, standard_error }: Estimate) -> Self {
+        let half = 1.96 * standard_error;
+        if half > 0.0 { self.within(mean - half, mean + half) } else { self }
+    }
+
     /// The mark with the 95 % interval of an estimate of what is never negative, if its standard error is known.
     pub fn estimated(self, Estimate { mean, standard_error }: Estimate) -> Self {
         let half = 1.96 * standard_error;

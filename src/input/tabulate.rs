@@ -1,7 +1,7 @@
 //! Raw records, or rows of a finer table, as a table of counts by several columns.
 
 use super::csv_table::{CsvTable, Wanted};
-use super::guess::bundles;
+use super::guess::{Bundle, bundles};
 use super::numbers::Numbers;
 use crate::failure::{Failure, Result};
 use hashbrown::HashMap;
@@ -44,9 +44,9 @@ const MOST: f64 = 1e7;
 
 /// Counts records by several columns, or adds one up.
 ///
-/// Groups are those of the list, in its order; else all combinations of values, where columns that contain each other
-/// (regions and their municipalities) are combined as they stand, in the order of the values: numbers by size, else by
-/// letters.
+/// Groups are those of the list, in its order; else all combinations of values, where columns of which one follows from the
+/// other, or that are named as places one in another (regions and their municipalities), are combined as they stand, in the
+/// order of the values: numbers by size, else by letters.
 ///
 /// Refused: files that cannot be read; a missing column, or one that is named twice; a record with a blank in one of
 /// them; what is added up and is no whole number >= 0; a sum beyond 2^53; a group that the list has not, or has twice;
@@ -67,7 +67,7 @@ pub fn tabulate(job: &Tabulate) -> Result<Tabulated> {
         Some(list) => listed(job, &table, &places, &sums, &CsvTable::read(list)?)?,
         None => combined(job, &table, &places, &sums)?,
     };
-    done.notes = notes;
+    done.notes.splice(0..0, notes);
     Ok(done)
 }
 
@@ -127,7 +127,7 @@ fn combined(job: &Tabulate, table: &CsvTable, places: &[usize], sums: &Sums) -> 
     // By bundle, the values of its columns that stand together in some record.
     let mut parts: Vec<Vec<Vec<u32>>> = Vec::new();
     for bundle in &bundles {
-        let of = |group: &Vec<u32>| bundle.iter().map(|&i| group[i]).collect::<Vec<u32>>();
+        let of = |group: &Vec<u32>| bundle.places.iter().map(|&i| group[i]).collect::<Vec<u32>>();
         let mut part: Vec<Vec<u32>> = sums.keys().map(of).collect();
         part.sort_unstable();
         part.dedup();
@@ -135,7 +135,7 @@ fn combined(job: &Tabulate, table: &CsvTable, places: &[usize], sums: &Sums) -> 
     }
     let names: Vec<String> = bundles
         .iter()
-        .map(|bundle| bundle.iter().map(|&i| job.by[i].as_str()).collect::<Vec<_>>().join(" in "))
+        .map(|bundle| bundle.places.iter().map(|&i| job.by[i].as_str()).collect::<Vec<_>>().join(" in "))
         .collect();
     let all: f64 = parts.iter().map(|part| part.len() as f64).product();
     if all > MOST {
@@ -149,7 +149,7 @@ fn combined(job: &Tabulate, table: &CsvTable, places: &[usize], sums: &Sums) -> 
             let group = group.clone();
             part.iter().map(move |values| {
                 let mut group = group.clone();
-                bundle.iter().zip(values).for_each(|(&i, &value)| group[i] = value);
+                bundle.places.iter().zip(values).for_each(|(&i, &value)| group[i] = value);
                 group
             })
         };
@@ -170,8 +170,16 @@ fn combined(job: &Tabulate, table: &CsvTable, places: &[usize], sums: &Sums) -> 
         records: table.len(),
         empty: groups.iter().filter(|group| !sums.contains_key(*group)).count(),
         groups: format!("all combinations of {}", names.join(" x ")),
-        notes: Vec::new(),
+        notes: bundles.iter().zip(&names).filter(|(bundle, _)| bundle.doubtful).map(doubt).collect(),
     })
+}
+
+/// What is said where few records tell that columns contain each other.
+fn doubt((_, names): (&Bundle, &String)) -> String {
+    format!(
+        "`{names}`, since no value stands in two; few records say so, and groups may be missing: if other combinations are \
+         possible, list the groups (--list)"
+    )
 }
 
 /// The groups of a list.

@@ -25,6 +25,12 @@ fn plain(name: &str) -> String {
     name.replace('\n', " ").to_lowercase()
 }
 
+/// Whether a heading of a column has this name: as a whole, or on its first line.
+fn is_named(heading: &str, name: &str) -> bool {
+    let first = heading.lines().next().unwrap_or_default();
+    plain(heading) == plain(name) || plain(first) == plain(name)
+}
+
 /// What was asked for and is not there, and what is.
 fn unknown(option: &str, asked: &str, all: &[String]) -> String {
     format!("{option}: got `{asked}`, want one of: {}", all.join("; "))
@@ -45,16 +51,13 @@ impl Table {
 
     /// The rows and columns of some levels of `all`: a level is a column, or a key of rows.
     fn of_levels(&self, some: &[String], all: &[String]) -> Self {
-        let (some, all) = (
-            some.iter().map(|name| plain(name)).collect::<Vec<_>>(),
-            all.iter().map(|name| plain(name)).collect::<Vec<_>>(),
-        );
-        let is_other = |name: &String| all.contains(&plain(name)) && !some.contains(&plain(name));
+        let among = |names: &[String], own: &str| names.iter().any(|name| is_named(own, name));
+        let is_other = |own: &String| among(all, own) && !among(some, own);
         let columns: Vec<usize> =
             (0..self.header.len()).filter(|&i| i < self.keys || !is_other(&self.header[i])).collect();
         let mut table = self.with_columns(&columns);
         if let Some(level) = table.header[..table.keys].iter().position(|name| name == "level") {
-            table.rows.retain(|row| some.contains(&plain(&row[level])));
+            table.rows.retain(|row| among(some, &row[level]));
         }
         table
     }
@@ -89,7 +92,10 @@ impl Page {
         let (mut page, mut columns) = (Self::default(), Vec::new());
         for part in sections.iter().filter(is_asked).flat_map(|section| section.iter()) {
             let Part::Table(table) = part else {
-                page.0.push(part.clone());
+                // Sentences and figures are of all levels.
+                if choice.levels.is_empty() || !matches!(part, Part::List(_) | Part::Figure(_)) {
+                    page.0.push(part.clone());
+                }
                 continue;
             };
             let table = if choice.levels.is_empty() {
@@ -97,12 +103,11 @@ impl Page {
             } else {
                 table.of_levels(&choice.levels, levels)
             };
-            columns.extend(table.header[table.keys..].iter().map(|name| name.replace('\n', " ")));
+            columns.extend(table.header[table.keys..].iter().cloned());
             let is_wanted = |i: &usize| {
-                let own = plain(&table.header[*i]);
                 *i < table.keys
                     || choice.columns.is_empty()
-                    || choice.columns.iter().any(|name| plain(name) == own)
+                    || choice.columns.iter().any(|name| is_named(&table.header[*i], name))
             };
             let wanted: Vec<usize> = (0..table.header.len()).filter(is_wanted).collect();
             // One with nothing but what rows are about says nothing.
@@ -110,14 +115,17 @@ impl Page {
                 page.0.push(Part::Table(table.with_columns(&wanted)));
             }
         }
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Vec::new();
         for name in columns {
             if !all.contains(&name) {
                 all.push(name);
             }
         }
-        match choice.columns.iter().find(|name| !all.iter().any(|own| plain(own) == plain(name))) {
-            Some(name) => Err(unknown("--column", name, &all)),
+        match choice.columns.iter().find(|name| !all.iter().any(|own| is_named(own, name))) {
+            Some(name) => {
+                let all: Vec<String> = all.iter().map(|name| name.replace('\n', " ")).collect();
+                Err(unknown("--column", name, &all))
+            }
             None => Ok(page),
         }
     }

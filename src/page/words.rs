@@ -67,9 +67,16 @@ pub fn brief(estimate: Estimate) -> String {
     to_digits(estimate, if place - place.floor() < libm::log10(1.95) { 1.0 } else { 0.0 })
 }
 
+/// Below it an estimate and its error are rounding.
+const ROUNDING: f64 = 1e-10;
+
 /// `mean ± standard error`, with so many digits of the error behind its first.
 fn to_digits(estimate: Estimate, digits: f64) -> String {
     let Estimate { mean, standard_error } = estimate;
+    // What only rounding keeps from 0.
+    if mean.abs() < ROUNDING && standard_error < ROUNDING {
+        return number(0.0);
+    }
     if standard_error.is_nan() || standard_error <= 0.0 {
         return number(mean);
     }

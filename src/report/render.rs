@@ -189,7 +189,7 @@ impl Report {
         let abouts = self.abouts();
         for (named, about) in abouts.iter().filter(|(_, about)| !about.notes.is_empty()) {
             let heading = if abouts.len() == 1 { "Notes".into() } else { format!("Notes of {}", named.name) };
-            page = page.and(about.notes.iter().fold(Page::headed(heading), Page::text));
+            page = page.and(about.notes.iter().fold(Page::main(heading), Page::text));
         }
         if !self.failures.is_empty() {
             let line = |(run, cell, error): &(String, String, String)| format!("{run}: {cell}: {error}");

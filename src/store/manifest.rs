@@ -272,6 +272,16 @@ impl Manifest {
     /// Reads the manifest of a run folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("manifest.json");
+        if !path.exists() {
+            let runs = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            let mut runs: Vec<_> = runs.filter(|path| path.join("manifest.json").exists()).collect();
+            runs.sort();
+            if !runs.is_empty() {
+                let names: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+                let message = format!("it is no run, but has runs in it: {}", names.join(", "));
+                return Err(Failure::data(folder, message));
+            }
+        }
         let text = files::text(&path, "cannot read (is this the folder of a complete run?)")?;
         Self::parse(&path, &text)
     }

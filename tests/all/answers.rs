@@ -421,20 +421,26 @@ method = ["unconstrained", "l2", "exact", { kind = "line-gibbs", sweeps = 5, non
 
 /// Whether the law of an error is known, and not by its variance alone.
 fn is_exact(cell: &CellRow) -> bool {
-    cell.law.name() == "gaussian" || cell.method.is_free()
+    cell.law.name() == "gaussian" || cell.method.is_free() || is_sum_law(cell)
+}
+
+/// Whether the law is that of a sum of integers given the equations of a tree.
+fn is_sum_law(cell: &CellRow) -> bool {
+    ["double-geometric", "discrete-gaussian"].contains(&cell.law.name()) && cell.method.name() == "exact"
 }
 
 fn what(cell: &CellRow, row: &AnswerRow) -> String {
     format!("{}, query {}, {}", cell.words(), row.query, row.name)
 }
 
-/// Free noise and least squares have them, and what is conditioned where noise is normal.
+/// Free noise and least squares have them, and what is conditioned where noise is normal, or whole and on a tree.
 #[test]
 fn intervals_are_stated_where_variances_are_known_and_say_by_what() {
     for (cell, row) in &many_answers() {
         let what = what(cell, row);
         let free = matches!(cell.method.name(), "unconstrained" | "l2");
-        let stated = free || (cell.law.name(), cell.method.name()) == ("gaussian", "exact");
+        let stated =
+            free || (cell.law.name(), cell.method.name()) == ("gaussian", "exact") || is_sum_law(cell);
         assert_eq!((row.stated.is_some(), row.coverage.is_some()), (stated, stated), "{what}");
         if stated {
             let exact = is_exact(cell);
@@ -465,6 +471,10 @@ fn stated_intervals_hold_as_often_as_they_say() {
         let deviation = (0.95f64 * 0.05 / n).sqrt();
         if is_exact(cell) {
             assert!(coverage > 0.95 - 4.5 * deviation, "{what}: {coverage}");
+        }
+        // As often as it says at least; that one less holds less often the core tests.
+        if is_sum_law(cell) {
+            continue;
         }
         let nominal = match (cell.law.name(), cell.method.name()) {
             ("gaussian", _) | ("laplace", "unconstrained") => 0.95,

@@ -156,7 +156,7 @@ fn what_cannot_be_known_is_refused() {
     let grid = "[[grid]]\nepsilon = 1.0\nlaw = \"laplace\"\nmethod = \"exact\"\n";
     for (data, wanted) in [
         ("known = [\"state\"]", &["data.known: got `state`", "total, group, zone"][..]),
-        ("known = [\"group\"]", &["got `group` without `total`", "every level above a known one"]),
+        ("known = [\"group\"]", &["got `group` without `total`", "want [\"total\", \"group\"]"]),
         ("known = [\"total\", \"group\", \"zone\"]", &["got every level", "`zone` left out"]),
         ("known = [\"total\", \"total\"]", &["got \"total\" twice"]),
         ("root = \"zone\"", &["data.root: got `zone`", "a name that no level has"]),

@@ -4,9 +4,10 @@ mod columns;
 mod doubts;
 mod nesting;
 
-pub(super) use nesting::bundles;
+pub(super) use nesting::{Bundle, bundles};
 
 use super::CsvTable;
+use super::known::doubtful_order;
 use super::numbers::Numbers;
 use crate::failure::{Failure, Result};
 use columns::Seen;
@@ -27,6 +28,8 @@ pub struct Guess {
     pub count: String,
     /// Columns that name a row: the levels of a hierarchy, coarse to fine; or those of a table, few values first.
     pub keys: Vec<String>,
+    /// Those of them that cross a hierarchy, and could as well stand in another order.
+    pub crossed: Vec<String>,
     /// Whether the keys are levels of a hierarchy.
     pub nested: bool,
     /// Whether all pairs of values of two columns are there, once.
@@ -106,9 +109,15 @@ impl Guess {
         let numbers = Numbers::new(table, count);
         let counts = (0..table.len()).map(|row| numbers.count(row)).collect::<Result<Vec<i64>>>()?;
         doubts::add(table, &order, &counts, &mut doubts);
+        let names =
+            |keys: &[Seen]| keys.iter().map(|key| table.columns[key.place].clone()).collect::<Vec<_>>();
+        if !wishes.levels.is_empty() {
+            doubts.extend(doubtful_order(table, &names(&order.keys))?);
+        }
         Ok(Self {
             count: table.columns[count].clone(),
-            keys: order.keys.iter().map(|key| table.columns[key.place].clone()).collect(),
+            keys: names(&order.keys),
+            crossed: if order.nested { names(&order.keys[order.chain..]) } else { Vec::new() },
             nested: order.nested,
             margins: order.margins,
             left_out,

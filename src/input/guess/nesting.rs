@@ -163,20 +163,41 @@ pub(super) fn order(table: &CsvTable, mut keys: Vec<Seen>, left_out: &mut Vec<(S
     Order { nested: true, margins, chain, keys: levels }
 }
 
-/// Columns of a table, those together that contain each other, so that all their pairs of values are those of the rows.
-pub(in crate::input) fn bundles(table: &CsvTable, places: &[usize]) -> Vec<Vec<usize>> {
+/// Columns whose pairs of values are those of the records, finest first.
+pub(in crate::input) struct Bundle {
+    pub(in crate::input) places: Vec<usize>,
+    /// Whether so few records stand for a value that columns may follow from each other by chance.
+    pub(in crate::input) doubtful: bool,
+}
+
+/// Records for each value of a column from which on another column does not follow from it by chance.
+const SURE: usize = 20;
+
+/// Columns of a table, those together of which one follows from the other, or that are named as places one in another: names of
+/// counties may stand in several states.
+pub(in crate::input) fn bundles(table: &CsvTable, places: &[usize]) -> Vec<Bundle> {
     let keys: Vec<Seen> = places.iter().map(|&place| Seen::of(table, place)).collect();
     let mut of: Vec<usize> = (0..keys.len()).collect();
+    let mut doubtful = vec![false; keys.len()];
     for i in 0..keys.len() {
         for j in 0..i {
-            let tied =
-                |one: &Seen, other: &Seen| other.values > 1 && (contains(one, other) || follows(one, other));
+            let named = keys[i].place_rank().is_some() && keys[j].place_rank().is_some();
+            let tied = |one: &Seen, other: &Seen| {
+                other.values > 1 && (follows(one, other) || (named && contains(one, other)))
+            };
             if keys[i].values > 1 && (tied(&keys[i], &keys[j]) || tied(&keys[j], &keys[i])) {
+                let few = table.len() < SURE * keys[i].values.max(keys[j].values);
                 let (from, to) = (of[i].max(of[j]), of[i].min(of[j]));
                 of.iter_mut().filter(|bundle| **bundle == from).for_each(|bundle| *bundle = to);
+                doubtful[to] |= doubtful[from] || (few && !named);
             }
         }
     }
     let firsts = (0..keys.len()).filter(|&i| of[i] == i);
-    firsts.map(|first| (0..keys.len()).filter(|&i| of[i] == first).collect()).collect()
+    let bundle = |first: usize| {
+        let mut places: Vec<usize> = (0..keys.len()).filter(|&i| of[i] == first).collect();
+        places.sort_by_key(|&i| std::cmp::Reverse(keys[i].values));
+        Bundle { places, doubtful: doubtful[first] }
+    };
+    firsts.map(bundle).collect()
 }

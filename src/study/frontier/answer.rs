@@ -193,6 +193,19 @@ impl Answer<'_> {
         }
     }
 
+    /// On which of several levels most of a curve's counts are below 0.
+    fn most_negative(&self, curve: usize, paid: f64) -> String {
+        let levels =
+            self.levels.iter().filter_map(|&level| Some((level, &self.curves[curve].at(level, paid)?.level)));
+        let shares = levels.map(|(level, row)| (level, 100.0 * row.negative.mean / row.nodes as f64));
+        match shares.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((level, share)) if self.levels.len() > 1 && share > 0.0 => {
+                format!(", {share:.2} % of those at {}", self.run.level(level))
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Who wins where, kind by kind, and by how much a count is off.
     fn conclusions(&self) -> Vec<String> {
         let named = |curve: usize| format!("`{}`", self.curves[curve].bare().replace('\n', " "));
@@ -285,8 +298,9 @@ impl Answer<'_> {
         };
         let off = |curve: usize| {
             let level = |&level: &u32| {
-                let error = self.curves[curve].at(level, paid)?.error();
-                Some(format!("{} at {}", brief(error), self.run.level(level)))
+                let point = self.curves[curve].at(level, paid)?;
+                let counts = counted(point.level.nodes as f64, "count");
+                Some(format!("{} at {} ({counts})", brief(point.error()), self.run.level(level)))
             };
             self.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
         };
@@ -307,10 +321,11 @@ impl Answer<'_> {
             };
             if self.levels.iter().any(is_smaller) && negative != "0" {
                 out.push(format!(
-                    "{} ({}) is off by {}; {negative} of its counts are below 0.",
+                    "{} ({}) is off by {}; {negative} of all its counts are below 0{}.",
                     capital(&named(other)),
                     kind.words(),
-                    off(other)
+                    off(other),
+                    self.most_negative(other, paid)
                 ));
             }
         }

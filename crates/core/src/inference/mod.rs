@@ -7,4 +7,4 @@
 mod shapes;
 mod sum_law;
 
-pub use sum_law::SumLaw;
+pub use sum_law::{SumLaw, SumLaws};

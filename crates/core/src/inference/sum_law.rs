@@ -1,10 +1,12 @@
 //! The law of a sum of noise under a tree's equations.
 
-use super::shapes::{Shapes, Under};
+use super::shapes::{Shape, Shapes, Under};
 use crate::error::{Error, Result};
 use crate::fourier::{Transform, even_transform};
 use crate::invariant::Hierarchy;
 use crate::law::IntegerLaw;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The law of `Σ c_i z_i` over leaves i of a tree, each `c_i` -1, 0 or 1, where z is integer noise given that every parent
 /// is the sum of its children and known nodes have none: `q(z) ∝ Π_v w_v(z_v)`.
@@ -63,30 +65,26 @@ impl SumLaw {
     /// Errors: another number of laws or weights; a weight other than -1, 0 and 1; scales so large that the window of a
     /// table is longer than 2^15, or that the passes take more than 10^11 products ([`Error::TooLarge`]).
     pub fn on_tree<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], weights: &[i8]) -> Result<Self> {
-        tree.check_one_per_level("laws", laws.len())?;
-        if weights.len() != tree.leaves().len() {
-            return Err(Error::parameter("weights", weights.len(), "one per leaf"));
-        }
-        if let Some(weight) = weights.iter().find(|weight| !(-1..=1).contains(*weight)) {
-            return Err(Error::parameter("weight", weight, "-1, 0 or 1"));
-        }
-        let shapes = Shapes::of(tree, weights);
+        SumLaws::new(tree, laws, WORK)?.of(weights).cloned()
+    }
+
+    fn of_shapes<L: IntegerLaw>(shapes: &Shapes, laws: &[L], most: f64) -> Result<Self> {
         if !shapes.weighted.last().is_some_and(|&weighted| weighted) {
             return Ok(Self { p: vec![1.0] });
         }
-        let mut side = window(&shapes, laws).max(8.0);
+        let mut side = window(shapes, laws).max(8.0);
         loop {
             let weighted = shapes.weighted.iter().filter(|&&weighted| weighted).count();
             let work = weighted as f64 * side * side * (2.0 * libm::log2(side) + 4.0);
-            if side > MOST as f64 || work > WORK {
+            if side > MOST as f64 || work > most {
                 return Err(Error::TooLarge {
                     what: "the law of a sum".into(),
                     needed: work.max(side) as u64,
-                    limit: if side > MOST as f64 { MOST as u64 } else { WORK as u64 },
+                    limit: if side > MOST as f64 { MOST as u64 } else { most as u64 },
                     unit: if side > MOST as f64 { "entries" } else { "products" },
                 });
             }
-            let law = Passes::new(&shapes, laws, side as usize).law();
+            let law = Passes::new(shapes, laws, side as usize).law();
             // What the outer half has may have come from beyond.
             if law.beyond(side as i64 / 4) <= OUTER {
                 return Ok(law);
@@ -125,6 +123,41 @@ impl SumLaw {
     pub fn variance(&self) -> f64 {
         let square = |(t, p): (usize, &f64)| 2.0 * p * (t as f64) * (t as f64);
         self.p.iter().enumerate().rev().map(square).sum()
+    }
+}
+
+/// The laws of several sums on one tree, each computed once: sums of one shape have one law.
+#[derive(Debug)]
+pub struct SumLaws<'a, L> {
+    tree: &'a Hierarchy,
+    laws: &'a [L],
+    most: f64,
+    known: HashMap<Vec<Shape>, SumLaw>,
+}
+
+impl<'a, L: IntegerLaw> SumLaws<'a, L> {
+    /// - `laws`: one per level.
+    /// - `most`: complex products that one law may take; some 5 ns each.
+    ///
+    /// Errors: another number of laws.
+    pub fn new(tree: &'a Hierarchy, laws: &'a [L], most: f64) -> Result<Self> {
+        tree.check_one_per_level("laws", laws.len())?;
+        Ok(Self { tree, laws, most, known: HashMap::new() })
+    }
+
+    /// The law of a sum. Errors: as [`SumLaw::on_tree`], with `most` in the place of its limit.
+    pub fn of(&mut self, weights: &[i8]) -> Result<&SumLaw> {
+        if weights.len() != self.tree.leaves().len() {
+            return Err(Error::parameter("weights", weights.len(), "one per leaf"));
+        }
+        if let Some(weight) = weights.iter().find(|weight| !(-1..=1).contains(*weight)) {
+            return Err(Error::parameter("weight", weight, "-1, 0 or 1"));
+        }
+        let shapes = Shapes::of(self.tree, weights);
+        match self.known.entry(shapes.all.clone()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(SumLaw::of_shapes(&shapes, self.laws, self.most)?)),
+        }
     }
 }
 

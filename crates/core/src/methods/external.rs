@@ -124,6 +124,18 @@ fn seed(key: TaskKey, replicate: u64) -> u64 {
     stream(TaskKey { replicate, role: Role::Own, ..key }).next_u64()
 }
 
+/// Refuses a count below 0 of a method that promises none.
+fn above(promises: Promises, released: &[f64]) -> Result<()> {
+    match released.iter().position(|y| *y < 0.0).filter(|_| promises.nonnegative) {
+        None => Ok(()),
+        Some(i) => Err(Error::Own(format!(
+            "it promises counts >= 0, and released {} as count {}",
+            released[i],
+            i + 1
+        ))),
+    }
+}
+
 /// Reads what a method released as integers. Errors: what is none.
 fn integers(released: &[f64]) -> Result<Vec<i64>> {
     finite(released)?;
@@ -233,11 +245,7 @@ impl OwnTable {
     fn check(&self, released: &mut [f64], widest: f64) -> Result<bool> {
         let promises = self.promises;
         finite(released)?;
-        if promises.nonnegative
-            && let Some(i) = released.iter().position(|y| *y < 0.0)
-        {
-            return Err(Error::violated(format!("count {} is negative", i + 1), released[i]));
-        }
+        above(promises, released)?;
         let (equations, inequalities) = if promises.integers {
             let mut noise = integers(released)?;
             noise.iter_mut().zip(&self.counts).for_each(|(y, x)| *y -= x);
@@ -300,6 +308,7 @@ impl<L: TreeNoise> OwnTree<L> {
     /// Adds the rows of a release. Errors: a promise that is broken.
     fn record(&self, replicate: u64, released: &[f64], out: &mut Out) -> Result<()> {
         let tree = &self.tree;
+        above(self.promises, released)?;
         if self.promises.integers {
             return tree.record_integers(replicate, &integers(released)?, out);
         }

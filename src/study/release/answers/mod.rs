@@ -93,9 +93,9 @@ table! {
         /// the same of 95 %
         high_95: Option<f64>, "counts";
         /// half width of the 95 % interval around the released value that is stated before anything is drawn. Of
-        /// `unconstrained`, and of entries of a table that nothing ties: the quantile of the error's law, which holds
-        /// at least 95 %. Of `l2` and of conditioned Gaussian noise: by the variance of least squares. Null for other
-        /// methods, under inequalities, and where counts times groups exceed 10^8
+        /// `unconstrained`, of entries of a table that nothing ties, and of integer noise conditioned on a tree's
+        /// equations: the quantile of the error's law, which holds at least 95 %. Of `l2` and of conditioned Gaussian
+        /// noise: by the variance of least squares. Null for other methods, under inequalities, and where counts times groups exceed 10^8
         stated: Option<f64>, "counts";
         /// how: `exact`, from the law of the error; `normal`, 1.96 standard deviations as if errors were normal, which
         /// may hold less than 95 %. Null where nothing is stated

@@ -124,11 +124,11 @@ fn figure(
         let series = grouped(same.iter().copied(), |(cell, _)| cell.method_key()).into_iter().map(|lines| {
             let mark = |(_, row): &&Line| {
                 let place = sizes.keys().position(|least| *least == row.least).unwrap_or(0);
-                let estimate = match drawn {
-                    Drawn::Error => row.mae,
-                    Drawn::Bias => row.mean,
-                };
-                Mark::new(estimate.mean, place as f64).estimated(estimate)
+                let mark = |estimate: Estimate| Mark::new(estimate.mean, place as f64);
+                match drawn {
+                    Drawn::Error => mark(row.mae).estimated(row.mae),
+                    Drawn::Bias => mark(row.mean).around(row.mean),
+                }
             };
             Series {
                 name: lines[0].0.method_words(),

@@ -4,10 +4,12 @@ use crate::catalogue::{Family, LawKind};
 use crate::closed_form::{IntegerNoise, Noise, Operation, Summand, integer_quantile, laplace_quantile};
 use crate::grid::{Cell, Plan};
 use crate::imaging::{L2, LatticeL2};
+use crate::inference::SumLaws;
 use crate::input::{Answered, Asked, Query, Subject};
-use crate::law::{DiscreteGaussian, DoubleGeometric, Law};
+use crate::invariant::Hierarchy;
+use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw, Law};
 use crate::study::cells::expected;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The 97.5 % quantile of the normal law.
 const NORMAL: f64 = 1.959_963_984_540_054;
@@ -15,6 +17,8 @@ const NORMAL: f64 = 1.959_963_984_540_054;
 const OUTSIDE: f64 = 0.05;
 /// Counts times groups of a query up to which the variances of least squares are computed, by a projection for each group.
 const MOST: usize = 100_000_000;
+/// Products that the law of a sum may take: some seconds.
+const PRODUCTS: f64 = 1e9;
 /// Terms that are summed for a quantile of a discrete Gaussian; beyond, it is that of the normal law.
 const WIDEST: f64 = 1e5;
 /// Numbers of counts in one query whose sums are convolved; sums of yet other numbers are taken as normal.
@@ -67,6 +71,7 @@ impl Stated {
 ///   `l2` and methods that condition): the least c with `P(|error| <= c) >= 95 %`, from the law of the error. That of a
 ///   sum of integers is convolved ([`integer_quantile`]), that of Laplace noise is a mixture of Gamma laws
 ///   ([`laplace_quantile`]), that of Gaussian noise normal. Sums that are too wide to be convolved are taken as normal.
+/// - Conditioning of integer noise on the equations of a tree: the same, from the law of the sum given the equations ([`SumLaws`]).
 /// - `l2`, and conditioning of Gaussian noise on equations: `1.96 sqrt(v)`, v the variance of the answer under least
 ///   squares, which is `c' (A' W A)⁻¹ c` for the sum c of leaves (of a table `v |P c|²` with the projection P onto the
 ///   equations' kernel). It is computed by a projection for each group, while the counts of the subject times the
@@ -92,6 +97,7 @@ fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
     let mut stated = match (operation, noises[0]) {
         (Operation::L2, _) => least_squares(plan, query, &noises),
         (Operation::Conditioned, Noise::Gaussian(_)) if free => least_squares(plan, query, &noises),
+        (Operation::Conditioned, _) if free => conditioned(plan, cell, query),
         _ => None,
     }
     .map_or_else(none, |stated| stated.into_iter().map(Some).collect());
@@ -251,6 +257,41 @@ fn least_squares(plan: &Plan, query: &Query, noises: &[Noise]) -> Option<Vec<Sta
         Stated::of_variance(variance, matches!(noises[0], Noise::Gaussian(_)))
     });
     Some(widths.collect())
+}
+
+/// From the law of a sum of integer noise under a tree's equations; `None` of tables and of real noise, and where it is too much
+/// to compute.
+fn conditioned(plan: &Plan, cell: &Cell, query: &Query) -> Option<Vec<Stated>> {
+    let Subject::Hierarchy(table) = &plan.subject else { return None };
+    if plan.subject.nodes().saturating_mul(query.groups()) > MOST {
+        return None;
+    }
+    // Levels that are known have no scale, and no noise.
+    let scales = cell.calibration.scales.iter().map(|&scale| if scale > 0.0 { scale } else { 1.0 });
+    match cell.at.law.family() {
+        Family::DoubleGeometric => {
+            let laws: Vec<_> = scales.map(DoubleGeometric::new).collect::<Result<_, _>>().ok()?;
+            by_sum_laws(&table.hierarchy, &laws, &groups_of(plan, query))
+        }
+        Family::DiscreteGaussian => {
+            let laws: Vec<_> = scales.map(DiscreteGaussian::new).collect::<Result<_, _>>().ok()?;
+            by_sum_laws(&table.hierarchy, &laws, &groups_of(plan, query))
+        }
+        _ => None,
+    }
+}
+
+/// What sums over leaves state; `None` where one of their laws is too much to compute.
+fn by_sum_laws<L: IntegerLaw>(tree: &Hierarchy, laws: &[L], groups: &[Vec<u32>]) -> Option<Vec<Stated>> {
+    let mut known = SumLaws::new(tree, laws, PRODUCTS).ok()?;
+    let mut weights = vec![0i8; tree.leaves().len()];
+    let places: HashMap<u32, usize> = tree.leaves().iter().copied().zip(0..).collect();
+    let stated = |group: &Vec<u32>| {
+        weights.fill(0);
+        group.iter().for_each(|leaf| weights[places[leaf]] = 1);
+        Some(Stated::exact(known.of(&weights).ok()?.half_width(1.0 - OUTSIDE) as f64))
+    };
+    groups.iter().map(stated).collect()
 }
 
 /// The leaves or entries of every group.
