@@ -1,8 +1,10 @@
 //! `congenial init`
 
 use crate::failure::{Failure, Result};
+use crate::files::NewFile;
 use crate::input::{CsvTable, Guess, Wanted, Wishes};
 use crate::study::{self, Planned};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -18,6 +20,9 @@ pub(super) struct Arguments {
     /// Levels whose counts are public, with all above them: `total`, and those below it
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     known: Vec<String>,
+    /// The config to write, which must not exist; the standard output if none is given
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// What every method pays
     #[arg(long, value_delimiter = ',', default_value = "0.5,1,2,4")]
     loss: Vec<f64>,
@@ -49,7 +54,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut draft = Draft::new(arguments, &guess);
     draft.settle()?;
-    super::print(&draft.text())
+    let Some(output) = &arguments.output else { return super::print(&draft.text()) };
+    let failed = |e: std::io::Error| Failure::write(output, e);
+    let file = NewFile::create(output)?;
+    file.file()?.write_all(draft.text().as_bytes()).map_err(failed)?;
+    file.finish()
 }
 
 /// A config while it is made.
@@ -137,6 +146,16 @@ impl<'a> Draft<'a> {
         study::plan(study::read(Path::new("study.toml"), &self.text(), &[])?)
     }
 
+    /// The path of the table, as the config is to have it: as it was given where both lie in one folder, else from the root.
+    fn seen(&self) -> String {
+        let path = &self.arguments.table;
+        let folder = self.arguments.output.as_ref().and_then(|output| output.parent());
+        let here = folder.is_none_or(|folder| folder.as_os_str().is_empty());
+        let path =
+            if here { path.clone() } else { std::path::absolute(path).unwrap_or_else(|_| path.clone()) };
+        path.to_string_lossy().into_owned()
+    }
+
     /// The config.
     fn text(&self) -> String {
         let (guess, path) = (self.guess, &self.arguments.table);
@@ -156,7 +175,7 @@ impl<'a> Draft<'a> {
             line(&format!("replicates = {replicates}"), "releases by every method at every loss; errors are means of them"),
             String::new(),
             "[data]".into(),
-            line(&format!("table = {}", quoted(&path.to_string_lossy())), "seen from this file"),
+            line(&format!("table = {}", quoted(&self.seen())), "seen from this file"),
             line(&format!("count = {}", quoted(&guess.count)), "the column of the counts"),
         ];
         let keys = list(&guess.keys);

@@ -428,3 +428,51 @@ fn records_are_tabulated_as_init_says() {
     refuse(&["--by", "sex", "--weight", "w"], &["line 2: `w` = `1.5`", "records are counted whole"]);
     refuse(&["--by", "sex,age"], &["line 3: `age` is blank"]);
 }
+
+/// A config that is written into another folder finds its table from there; one that exists stays.
+#[test]
+fn configs_are_written_where_they_are_wanted() {
+    let place = Place::new(&[("town.csv", "region,town,n\na,x,3\na,y,0\nb,z,12\n")]);
+    std::fs::create_dir(place.path("configs")).unwrap();
+    let written = ["init", "town.csv", "--known", "region", "-o", "configs/town.toml"];
+    assert_eq!(place.prints(&written), "");
+    let text = std::fs::read_to_string(place.path("configs/town.toml")).unwrap();
+    assert!(text.contains("known = [\"total\", \"region\"]"), "{text}");
+    place.prints(&["run", "configs/town.toml", "--out", "out", "--set", "replicates=5"]);
+    place.refuses(&written, &["configs/town.toml", "it exists"]);
+    assert_eq!(std::fs::read_to_string(place.path("configs/town.toml")).unwrap(), text);
+    place.prints(&["init", "town.csv", "-o", "here.toml"]);
+    assert!(std::fs::read_to_string(place.path("here.toml")).unwrap().contains("table = \"town.csv\""));
+}
+
+/// Columns of which few records say that one follows from the other are doubted; those of which it does not follow are
+/// crossed, however few pairs stand in a record. Places in places are as they stand, whatever their names.
+#[test]
+fn what_nests_by_chance_is_doubted() {
+    let rows: String = (0..60).map(|i| format!("w{},c{}\n", i % 20, i * i % 7)).collect();
+    let few: String = (0..9).map(|i| format!("w{i},c{}\n", i % 3)).collect();
+    // Each state has two of the five names.
+    let places: String =
+        (0..40).map(|i| format!("s{},county {},{}\n", i % 4, i % 4 + i / 4 % 2, i / 8 % 2)).collect();
+    let place = Place::new(&[
+        ("sparse.csv", &format!("ward,class\n{rows}")),
+        ("few.csv", &format!("ward,class\n{few}")),
+        ("places.csv", &format!("state,county,sex\n{places}")),
+    ]);
+    let says = |table: &str, by: &str| {
+        let out = format!("counted-{table}");
+        let output = place.command(&["aggregate", table, "--by", by, "--out", &out]).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // 20 wards and 4 classes, of which a ward has several.
+    let sparse = says("sparse.csv", "ward,class");
+    assert!(sparse.contains("80 groups") && sparse.contains("ward x class"), "{sparse}");
+    let few = says("few.csv", "class,ward");
+    assert!(
+        few.contains("9 groups") && few.contains("ward in class") && few.contains("few records say so"),
+        "{few}"
+    );
+    let places = says("places.csv", "state,county,sex");
+    assert!(places.contains("county in state x sex") && !places.contains("few records"), "{places}");
+}

@@ -7,7 +7,7 @@ use crate::failure::Result;
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, number, with_error};
 use crate::privacy::{ChangeKind, Measure};
-use crate::study::cells::{self, known};
+use crate::study::cells::{self, CellRow, known};
 use crate::study::release::{LevelRow, answered, by_size};
 use crate::study::tell::records::{FAILED, Named, Records, Row, Take, fields, identity};
 use crate::table::Key;
@@ -70,17 +70,24 @@ pub(super) fn of(run: &Named) -> Result<Page> {
             page = page.and(answer::page(run, change, measure, &own)?);
         }
     }
+    let points =
+        all.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve.measure, &point.own)));
+    let paid: HashMap<Key, (Measure, f64)> =
+        points.map(|(measure, own)| (own.cell, (measure, own.paid))).collect();
     for measure in Measure::ALL {
-        let curves = all.iter().filter(|curve| curve.measure == measure);
-        let points = curves.flat_map(|curve| &curve.points);
-        let own: HashMap<Key, f64> = points.map(|point| (point.own.cell, point.own.paid)).collect();
-        page = page.and(by_size(run, loss(measure), &|cell| own.get(&cell.cell).copied())?);
+        let of =
+            |cell: &CellRow| paid.get(&cell.cell).filter(|(own, _)| *own == measure).map(|(_, paid)| *paid);
+        page = page.and(by_size(run, loss(measure), &of)?);
     }
+    let noise = |cell: &CellRow| match paid.get(&cell.cell) {
+        Some((measure, paid)) => format!("{} noise, {} {paid}", cell.law.name(), loss(*measure)),
+        None => cell.noise_words(),
+    };
     page = page.and(by_accountant(run, &all));
     for ((measure, _), curves) in kinds(&all) {
         page = page.and(budgets(run, measure, &curves)).and(better(run, measure, &contests(&curves)));
     }
-    Ok(run.with_failed(page).and(answered(run)?.aside()))
+    Ok(run.with_failed(page).and(answered(run, &noise)?.aside()))
 }
 
 /// The figures of some curves: integers, and real numbers.
@@ -249,7 +256,10 @@ fn figure(
         x: Axis::new(format!("paid ({})", measure.name()), Scale::Log),
         y: Axis::new("error of a count", Scale::Log),
         panels: levels.iter().map(panel).collect(),
-        note: String::new(),
+        note: match curves {
+            [only] => format!("The line is {}.", only.name.replace('\n', " ")),
+            _ => String::new(),
+        },
     }
 }
 

@@ -214,7 +214,7 @@ impl Study for Release {
             .and(each(components::pages)?)
             .and(each(agreement::pages)?)
             .and(each(|run| answers::by_size(run, "epsilon", &|cell| Some(cell.epsilon)))?)
-            .and(each(answers::pages)?)
+            .and(each(|run| answers::pages(run, &CellRow::noise_words))?)
             .and(paid::pages(runs)?)
             .and(each(tails::pages)?)
             .and(each(entries::pages)?)

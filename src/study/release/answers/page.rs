@@ -27,8 +27,8 @@ fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
 }
 
 /// Of every query one table of the groups that err most, and one of what its stated intervals hold, each over the first cells;
-/// then a release by somebody else, by size.
-pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
+/// then a release by somebody else, by size. `noise`: what is said of a cell's noise.
+pub(in crate::study) fn pages(run: &Named, noise: &dyn Fn(&CellRow) -> String) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
     let mut worst: HashMap<(Key, u32), Vec<AnswerRow>> = HashMap::new();
@@ -40,7 +40,9 @@ pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
         keep(worst.entry((row.cell, row.query)).or_default(), &row);
         Ok(true)
     })?;
-    let of = |query: &QueryRow| intervals(run, query, &cells).and(groups(run, query, &cells, &worst));
+    let of = |query: &QueryRow| {
+        intervals(run, query, &cells, noise).and(groups(run, query, &cells, (&worst, noise)))
+    };
     let page = run.with_failed(queries.iter().map(of).collect());
     let page = match cells.len().checked_sub(PAGES) {
         None | Some(0) => page,
@@ -54,13 +56,13 @@ pub(in crate::study) fn pages(run: &Named) -> Result<Page> {
     Ok(page.and(beside(run, &queries, &cells)?))
 }
 
-/// What a table over cells says of a cell: method and noise.
-fn words(cell: &CellRow) -> [String; 2] {
-    [cell.method_words(), cell.noise_words()]
-}
-
 /// The share of the stated intervals that hold the confidential count: cells down, sizes across.
-fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) -> Page {
+fn intervals(
+    run: &Named,
+    query: &QueryRow,
+    cells: &[(&CellRow, Vec<SizeRow>)],
+    noise: &dyn Fn(&CellRow) -> String,
+) -> Page {
     let sizes = sizes_of(query, cells);
     let row = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let own = || rows.iter().filter(|row| row.query == query.query);
@@ -70,7 +72,7 @@ fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)]) 
             Some(with_error(Estimate::new(row.coverage?, row.coverage_se)))
         };
         let shares = sizes.iter().map(|size| share(size).unwrap_or("-".into()));
-        Some(words(cell).into_iter().chain([stated]).chain(shares).collect::<Vec<_>>())
+        Some([cell.method_words(), noise(cell), stated].into_iter().chain(shares).collect::<Vec<_>>())
     };
     let rows: Vec<Vec<String>> = cells.iter().take(PAGES).filter_map(row).collect();
     if rows.is_empty() {
@@ -102,7 +104,7 @@ fn groups(
     run: &Named,
     query: &QueryRow,
     cells: &[(&CellRow, Vec<SizeRow>)],
-    worst: &HashMap<(Key, u32), Vec<AnswerRow>>,
+    (worst, noise): (&HashMap<(Key, u32), Vec<AnswerRow>>, &dyn Fn(&CellRow) -> String),
 ) -> Page {
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
     let group = |row: &AnswerRow| {
@@ -112,7 +114,8 @@ fn groups(
     let row = |(cell, _): &(&CellRow, Vec<SizeRow>)| {
         let worst = worst.get(&(cell.cell, query.query))?.iter().map(group);
         let blanks = std::iter::repeat(String::new());
-        Some(words(cell).into_iter().chain(worst.chain(blanks).take(SHOWN)).collect::<Vec<_>>())
+        let words = [cell.method_words(), noise(cell)];
+        Some(words.into_iter().chain(worst.chain(blanks).take(SHOWN)).collect::<Vec<_>>())
     };
     let rows: Vec<Vec<String>> = cells.iter().take(PAGES).filter_map(row).collect();
     if rows.is_empty() || query.groups < 2 {

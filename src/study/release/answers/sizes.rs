@@ -55,7 +55,9 @@ fn of(run: &Named, query: &QueryRow, lines: &[Line], budget: (&str, &dyn Fn(&Cel
     let (_, drawn) = replicates(lines.iter().map(|(_, row)| row.replicates));
     let tables: [(&str, Words); 3] = [
         ("Mean of |released - confidential|", |row| brief(row.mae)),
-        ("Bias: mean of released - confidential", |row| brief(row.mean)),
+        ("Bias: mean of released - confidential over the counts of a size (of both signs cancel)", |row| {
+            brief(row.mean)
+        }),
         ("Relative error: the first over the mean count of the size", |row| match row.count {
             0.0 => "-".into(),
             count => {
