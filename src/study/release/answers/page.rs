@@ -17,6 +17,12 @@ const SHOWN: usize = 3;
 /// Letters of a group's name that are printed.
 const LETTERS: usize = 20;
 
+/// By cell and query, the groups that err most.
+type Worst = HashMap<(Key, u32), Vec<AnswerRow>>;
+
+/// What is said of a cell's noise.
+type NoiseWords<'a> = &'a dyn Fn(&CellRow) -> String;
+
 /// Keeps the rows that err most, the first of equal ones first.
 fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
     let place = worst.partition_point(|other| other.rmse.mean.total_cmp(&row.rmse.mean) != Ordering::Less);
@@ -28,10 +34,10 @@ fn keep(worst: &mut Vec<AnswerRow>, row: &AnswerRow) {
 
 /// Of every query one table of the groups that err most, and one of what its stated intervals hold, each over the first cells;
 /// then a release by somebody else, by size. `noise`: what is said of a cell's noise.
-pub(in crate::study) fn pages(run: &Named, noise: &dyn Fn(&CellRow) -> String) -> Result<Page> {
+pub(in crate::study) fn pages(run: &Named, noise: NoiseWords) -> Result<Page> {
     let queries: Vec<QueryRow> = run.run.all()?;
     let cells = run.by_cell(|row: &SizeRow| row.cell)?;
-    let mut worst: HashMap<(Key, u32), Vec<AnswerRow>> = HashMap::new();
+    let mut worst = Worst::new();
     let wanted: Vec<Key> = cells.iter().take(PAGES).map(|(cell, _)| cell.cell).collect();
     run.run.while_true(|row: AnswerRow| {
         if !wanted.contains(&row.cell) {
@@ -57,12 +63,7 @@ pub(in crate::study) fn pages(run: &Named, noise: &dyn Fn(&CellRow) -> String) -
 }
 
 /// The share of the stated intervals that hold the confidential count: cells down, sizes across.
-fn intervals(
-    run: &Named,
-    query: &QueryRow,
-    cells: &[(&CellRow, Vec<SizeRow>)],
-    noise: &dyn Fn(&CellRow) -> String,
-) -> Page {
+fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)], noise: NoiseWords) -> Page {
     let sizes = sizes_of(query, cells);
     let row = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let own = || rows.iter().filter(|row| row.query == query.query);
@@ -104,7 +105,7 @@ fn groups(
     run: &Named,
     query: &QueryRow,
     cells: &[(&CellRow, Vec<SizeRow>)],
-    (worst, noise): (&HashMap<(Key, u32), Vec<AnswerRow>>, &dyn Fn(&CellRow) -> String),
+    (worst, noise): (&Worst, NoiseWords),
 ) -> Page {
     let short = |x: f64| if x.abs() < 1e4 { format!("{x:.2}") } else { format!("{x:.3e}") };
     let group = |row: &AnswerRow| {
