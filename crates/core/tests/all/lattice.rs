@@ -622,6 +622,6 @@ fn the_map_of_exact_tables_is_drawn_right() {
         );
     }
     assert!(MarginsTable::new(&Linear::margins(12, 12).unwrap().whole(), law).is_err());
-    rows += "| 12 × 12 | beyond";
+    rows += "| 12 × 12 | too many";
     assert!(page.contains(&rows), "docs/explanation/exact.md should have\n{rows}");
 }
