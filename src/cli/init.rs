@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::files::NewFile;
+use crate::grid::absolute;
 use crate::input::{CsvTable, Guess, Wanted, Wishes};
 use crate::study::{self, Planned};
 use std::io::Write;
@@ -151,9 +152,7 @@ impl<'a> Draft<'a> {
         let path = &self.arguments.table;
         let folder = self.arguments.output.as_ref().and_then(|output| output.parent());
         let here = folder.is_none_or(|folder| folder.as_os_str().is_empty());
-        let path =
-            if here { path.clone() } else { std::path::absolute(path).unwrap_or_else(|_| path.clone()) };
-        path.to_string_lossy().into_owned()
+        if here { path.to_string_lossy().into_owned() } else { absolute(path) }
     }
 
     /// The config.

@@ -152,8 +152,8 @@ impl Mark {
     }
 
     /// The mark with the 95 % interval of an estimate of what is never negative, if its standard error is known.
-    pub fn estimated(self, Estimate { mean, standard_error }: Estimate) -> Self {
-        let half = 1.96 * standard_error;
-        if half > 0.0 { self.within((mean - half).max(0.0), mean + half) } else { self }
+    pub fn estimated(self, estimate: Estimate) -> Self {
+        let mark = self.around(estimate);
+        Self { interval: mark.interval.map(|(low, high)| (low.max(0.0), high)), ..mark }
     }
 }

@@ -173,7 +173,7 @@ fn run(named: &Named, about: Option<&Preface>) -> Result<Run> {
             .map_or_else(Vec::new, |about| about.paragraphs().iter().map(|text| safe(text)).collect()),
         author: words(|about| &about.author),
         about: facts.map(|(name, value)| (name, safe(&value))).collect(),
-        config: whole(&files::text(&named.run.path(RESOLVED)?, "cannot read")?, RESOLVED),
+        config: whole(&named.run.text(RESOLVED)?, RESOLVED),
         manifest: whole(&manifest.text(), "manifest.json"),
     })
 }

@@ -273,7 +273,7 @@ impl Manifest {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("manifest.json");
         if !path.exists() {
-            let runs = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            let runs = files::listed(folder).into_iter().flatten().map(|entry| entry.path());
             let mut runs: Vec<_> = runs.filter(|path| path.join("manifest.json").exists()).collect();
             runs.sort();
             if !runs.is_empty() {

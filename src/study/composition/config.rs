@@ -3,6 +3,7 @@
 use crate::config::wire::{Axis, WireCompare, WirePublished};
 use crate::config::{Checker, Preface, Thresholds};
 use crate::failure::Result;
+use crate::grid::absolute;
 use crate::worlds::Settings;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -75,8 +76,7 @@ impl WorldsConfig {
     pub(super) fn resolved(&self) -> String {
         let Some(published) = &self.published else { return self.text.clone() };
         let mut document: toml_edit::DocumentMut = self.text.parse().expect("it was read before");
-        let absolute = std::path::absolute(published).unwrap_or_else(|_| published.clone());
-        document["report"]["published"] = toml_edit::value(absolute.display().to_string());
+        document["report"]["published"] = toml_edit::value(absolute(published));
         document.to_string()
     }
 }

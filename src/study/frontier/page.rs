@@ -74,7 +74,7 @@ pub(super) fn of(run: &Named) -> Result<Page> {
         all.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve.measure, &point.own)));
     let paid: HashMap<Key, (Measure, f64)> =
         points.map(|(measure, own)| (own.cell, (measure, own.paid))).collect();
-    for measure in Measure::ALL {
+    for measure in Measure::ALL.into_iter().filter(|own| paid.values().any(|(measure, _)| measure == own)) {
         let of =
             |cell: &CellRow| paid.get(&cell.cell).filter(|(own, _)| *own == measure).map(|(_, paid)| *paid);
         page = page.and(by_size(run, loss(measure), &of)?);

@@ -1,6 +1,7 @@
 //! Answers to queries as pages and records.
 
 use super::super::beside::Theirs;
+use super::stated::By;
 use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size, sizes};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
@@ -67,7 +68,9 @@ fn intervals(run: &Named, query: &QueryRow, cells: &[(&CellRow, Vec<SizeRow>)], 
     let sizes = sizes_of(query, cells);
     let row = |(cell, rows): &(&CellRow, Vec<SizeRow>)| {
         let own = || rows.iter().filter(|row| row.query == query.query);
-        let stated = own().find_map(|row| row.stated_by.clone())?;
+        // By the worst of them, as of a size.
+        let stated =
+            own().filter_map(|row| row.stated_by.clone()).max_by_key(|by| by == By::Normal.word())?;
         let share = |size: &&SizeRow| {
             let row = own().find(|row| row.least == size.least)?;
             Some(with_error(Estimate::new(row.coverage?, row.coverage_se)))
