@@ -24,8 +24,10 @@ const MARK: &str = "CONGENIAL_PROGRAM";
 /// Looks for processes with a mark, until there is none, and the time between two.
 const LOOKS: usize = 1000;
 const LOOK: Duration = Duration::from_millis(1);
+/// Looks after which a process without an environment is held to have none.
+const UNSURE: usize = 20;
 /// Bytes of an environment that are read.
-const ENVIRONMENT: u64 = 1 << 22;
+const ENVIRONMENT: usize = 1 << 22;
 
 /// What was started and has not been waited for.
 struct All {
@@ -153,11 +155,16 @@ pub fn guard(mark: &str) {
 
 /// Kills every process with a mark, until there is none.
 fn end_marked(mark: &str) {
+    let (mut unsure, mut buffer) = (0, vec![0; ENVIRONMENT]);
     for _ in 0..LOOKS {
-        let found = marked(mark);
-        if found.is_empty() {
+        let looked: Vec<(Pid, Marked)> =
+            processes().map(|process| (process, marked(process, mark, &mut buffer))).collect();
+        if looked.iter().all(|(_, is)| *is == Marked::No) || unsure == UNSURE {
             return;
         }
+        let found: Vec<Pid> =
+            looked.into_iter().filter(|(_, is)| *is == Marked::Yes).map(|(process, _)| process).collect();
+        unsure = if found.is_empty() { unsure + 1 } else { 0 };
         for process in found {
             let _ = kill_process(process, Signal::KILL);
         }
@@ -166,23 +173,45 @@ fn end_marked(mark: &str) {
     }
 }
 
-/// Processes of ours with a mark.
-#[allow(clippy::disallowed_methods, reason = "the kernel writes them, and no user names them")]
-fn marked(mark: &str) -> Vec<Pid> {
-    let has = |process: &Pid| {
-        let mut all = Vec::new();
-        // Those of others cannot be read; one that has ended has none.
-        let opened = File::open(format!("/proc/{}/environ", process.as_raw_pid()));
-        let read = opened.and_then(|file| file.take(ENVIRONMENT).read_to_end(&mut all));
-        let marks = |word: &[u8]| {
-            let marks = word.strip_prefix(MARK.as_bytes()).and_then(|word| word.strip_prefix(b"="));
-            marks.is_some_and(|marks| String::from_utf8_lossy(marks).contains(mark))
-        };
-        read.is_ok() && all.split(|byte| *byte == 0).any(marks)
-    };
+/// The processes of this machine.
+#[allow(clippy::disallowed_methods, reason = "the kernel writes it, and no user names it")]
+fn processes() -> impl Iterator<Item = Pid> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Pid::from_raw).filter(has).collect()
+    numbers.filter_map(Pid::from_raw)
+}
+
+/// Whether a process has a mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    Yes,
+    No,
+    /// It has memory and no environment: it may be about to become another program, and is looked at again.
+    Unsure,
+}
+
+#[allow(clippy::disallowed_methods, reason = "the kernel writes them, and no user names them")]
+fn marked(process: Pid, mark: &str, buffer: &mut [u8]) -> Marked {
+    let open = |name: &str| File::open(format!("/proc/{}/{name}", process.as_raw_pid()));
+    let marks = |word: &[u8]| {
+        let marks = word.strip_prefix(MARK.as_bytes()).and_then(|word| word.strip_prefix(b"="));
+        marks.is_some_and(|marks| String::from_utf8_lossy(marks).contains(mark))
+    };
+    // Those of others cannot be read. In one piece: the rest of a second is gone with the program before.
+    let Ok(length) = open("environ").and_then(|mut file| file.read(buffer)) else { return Marked::No };
+    let environment = &buffer[..length];
+    // Told in pages: one that is ending, and one of the kernel, have none.
+    let memory = || {
+        let mut first = [0; 2];
+        open("statm").and_then(|mut file| file.read_exact(&mut first)).is_ok() && first != *b"0 "
+    };
+    if environment.split(|byte| *byte == 0).any(marks) {
+        Marked::Yes
+    } else if environment.is_empty() && memory() {
+        Marked::Unsure
+    } else {
+        Marked::No
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +228,18 @@ mod tests {
             status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
         };
         numbers.iter().filter(lives).count()
+    }
+
+    /// Those that are there after some time: what was killed has no environment any more, and ends. A leader of a group
+    /// is a zombie until it is waited for.
+    fn left(numbers: &[i32]) -> usize {
+        for _ in 0..10_000 {
+            if there(numbers) == 0 {
+                return 0;
+            }
+            std::thread::sleep(LOOK);
+        }
+        there(numbers)
     }
 
     fn started(script: &str, wanted: usize) -> (Started, Vec<i32>) {
@@ -221,14 +262,26 @@ mod tests {
         let (mut other, others) = started(script, 3);
         assert_eq!((there(&ones), there(&others)), (3, 3));
         one.kill();
-        // Its own leader is a zombie until it is waited for.
-        assert_eq!((there(&ones), there(&others)), (0, 3));
+        assert_eq!((left(&ones), there(&others)), (0, 3));
         one.end();
         drop(one);
         // What it left behind ends also if it has ended by itself.
         other.child.stdin.take().unwrap().flush().unwrap();
         drop(other);
-        assert_eq!(there(&others), 0);
+        assert_eq!(left(&others), 0);
         assert!(!locked(&ALL).groups.iter().any(|(_, group)| ones.contains(&group.as_raw_pid())));
+    }
+    /// Also what is about to become another program at any time, and shows no environment then.
+    #[test]
+    fn what_becomes_another_program_ends() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        for _ in 0..100 {
+            let again = "export AGAIN='exec sh -c \"$AGAIN\"'; setsid sh -c 'echo $$; eval \"$AGAIN\"' & cat";
+            let (one, ones) = started(again, 1);
+            drop(one);
+            assert_eq!(left(&ones), 0);
+        }
     }
 }
