@@ -78,11 +78,17 @@ pub(crate) fn replace_with(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
+    replace_file(folder, name, |mut file| write(&mut file))
+}
+
+/// Writes a file as [`replace`] does, for those who want a file.
+pub(crate) fn replace_file(folder: &Path, name: &str, write: impl FnOnce(File) -> Result<()>) -> Result<()> {
     let place = folder.join(name);
+    let failed = |e| Failure::write(&place, e);
     let mut file = Beside::new(&place)?;
-    write(&mut file.file)?;
+    write(file.file.try_clone().map_err(failed)?)?;
     let synced = file.file.sync_all().and_then(|()| file.name(&place));
-    synced.and_then(|()| sync_folder(folder)).map_err(|e| Failure::write(&place, e))
+    synced.and_then(|()| sync_folder(folder)).map_err(failed)
 }
 
 /// Writes a file by the path that somebody gave, as [`replace_with`] does: of a link the file to which it leads is

@@ -14,7 +14,8 @@
 //! with keys (`grid`), and planned as a `study` (releases, meetings, privacy, composition), which says how a cell is
 //! drawn (a method on a problem: [`methods`]; chains or coupled pairs and their [`diagnostics`], what it pays:
 //! [`privacy`]) and which tables its rows fill. `making` makes a run of it: the `engine` draws the cells of any study
-//! in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. The modules
+//! in batches, the `store` keeps their rows (each `table` is declared once), and `report` reads them again. `infer` reads one
+//! release, and says what it tells of the counts. The modules
 //! linked above are the pure core, a crate of its own (`congenial-core`): no files, threads, tables or clock.
 //!
 //! # What a change touches
@@ -70,6 +71,7 @@ pub mod figure;
 mod files;
 pub mod grid;
 mod hash;
+pub mod infer;
 pub mod input;
 pub mod machine;
 pub mod making;

@@ -10,6 +10,7 @@ mod config;
 mod failure;
 mod frame;
 mod html;
+mod infer;
 mod invariant;
 mod method;
 mod released;
@@ -53,6 +54,7 @@ fn _congenial(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::figures, module)?)?;
     module.add_function(wrap_pyfunction!(released::node_draws, module)?)?;
     module.add_function(wrap_pyfunction!(released::release, module)?)?;
+    module.add_function(wrap_pyfunction!(infer::inferred, module)?)?;
     module.add_function(wrap_pyfunction!(runs::judge, module)?)?;
     module.add_function(wrap_pyfunction!(runs::cells_failed, module)?)?;
     module.add_function(wrap_pyfunction!(runs::wrong, module)?)?;

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod completions;
 mod digest;
+mod infer;
 mod init;
 mod man;
 mod merge;
@@ -68,6 +69,9 @@ enum Verb {
     /// Print what finished runs gave: text, markdown, HTML, LaTeX, figures or all rows
     #[command(after_help = "Example: congenial report results/taxi-quick-* --format html -o taxi.html")]
     Report(report::Arguments),
+    /// Say what a release tells of the counts: intervals of nodes and districts from a noisy file
+    #[command(after_help = "Example: congenial infer release.parquet --queries districts.csv --level 9/10")]
+    Infer(infer::Arguments),
     /// Compare two finished runs, cell by cell
     #[command(after_help = "Example: congenial compare results/before results/after --margin 0.02")]
     Compare(compare::Arguments),
@@ -151,6 +155,7 @@ fn act(verb: Verb) -> crate::failure::Result<()> {
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Infer(arguments) => infer::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Digest(arguments) => digest::run(&arguments),
         Verb::Aggregate(arguments) => aggregate::run(&arguments),

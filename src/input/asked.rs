@@ -194,14 +194,19 @@ impl KeptNodes {
 
     /// The name of a node of a level, and its path: the names from below the root to it, joined by `/`.
     pub fn name(&self, tree: &Hierarchy, level: usize, node: usize) -> (&str, String) {
-        let mut path = Vec::new();
+        (&self.names[level][node - tree.level_nodes(level).start], self.keys(tree, level, node).join("/"))
+    }
+
+    /// The names of a node of a level and of those above it, from below the root on.
+    pub fn keys(&self, tree: &Hierarchy, level: usize, node: usize) -> Vec<&str> {
+        let mut keys = Vec::new();
         let mut at = node;
         for level in (1..=level).rev() {
-            path.push(&self.names[level][at - tree.level_nodes(level).start]);
+            keys.push(&self.names[level][at - tree.level_nodes(level).start]);
             at = tree.parent(at);
         }
-        path.reverse();
-        (&self.names[level][node - tree.level_nodes(level).start], path.join("/"))
+        keys.reverse();
+        keys
     }
 
     /// The number of nodes that are kept.

@@ -372,7 +372,7 @@ impl CsvTable {
     }
 
     /// By row: the number of its value in the column at a place, in the order of first appearance.
-    pub(super) fn numbers(&self, place: usize) -> Vec<u32> {
+    pub fn numbers(&self, place: usize) -> Vec<u32> {
         let mut names = Names::default();
         (0..self.rows).map(|row| names.number(self.text(row, place).as_bytes())).collect()
     }

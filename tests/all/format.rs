@@ -1,7 +1,9 @@
 //! FORMAT.md says of every table what its declaration says. `CONGENIAL_FORMAT=write cargo test --test all format` writes it anew.
 #![allow(clippy::disallowed_methods)] // Tests open files of their own.
 
+use congenial::infer::IntervalRow;
 use congenial::study::STUDIES;
+use congenial::table::Declared;
 
 #[test]
 fn the_format_page_has_the_declared_tables() {
@@ -9,9 +11,6 @@ fn the_format_page_has_the_declared_tables() {
     let page = std::fs::read_to_string(place).unwrap();
     let version = format!("schema version {}.", congenial::store::SCHEMA_VERSION);
     assert!(page.contains(&version), "FORMAT.md does not say: {version}");
-    let (begin, end) = ("<!-- tables -->\n", "<!-- end of tables -->");
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (tables, after) = rest.split_once(end).unwrap();
     let mut seen = Vec::new();
     let mut declared = String::new();
     for table in STUDIES.iter().flat_map(|study| study.tables()) {
@@ -20,12 +19,19 @@ fn the_format_page_has_the_declared_tables() {
             declared += &table.markdown();
         }
     }
+    let intervals = Declared::of::<IntervalRow>().markdown();
+    let wanted = with(&with(&page, "tables", &declared), "intervals", &intervals);
     if std::env::var("CONGENIAL_FORMAT").is_ok_and(|how| how == "write") {
-        std::fs::write(place, format!("{before}{begin}{declared}{end}{after}")).unwrap();
+        std::fs::write(place, wanted).unwrap();
     } else {
-        assert!(
-            tables == declared,
-            "FORMAT.md is not what is declared: CONGENIAL_FORMAT=write writes it anew"
-        );
+        assert!(page == wanted, "FORMAT.md is not what is declared: CONGENIAL_FORMAT=write writes it anew");
     }
+}
+
+/// The page with a part between two marks.
+fn with(page: &str, mark: &str, part: &str) -> String {
+    let (begin, end) = (format!("<!-- {mark} -->\n"), format!("<!-- end of {mark} -->"));
+    let (before, rest) = page.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    format!("{before}{begin}{part}{end}{after}")
 }

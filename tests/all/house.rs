@@ -57,6 +57,7 @@ const HARNESS: Order = &[
     "grid",
     "engine",
     "study",
+    "infer",
     "making",
     "verify",
     "report",

@@ -18,6 +18,7 @@ mod format;
 mod frontier;
 mod house;
 mod inequalities;
+mod infer;
 mod init;
 mod known;
 mod latex;

@@ -32,6 +32,7 @@ __all__ = [
     "Draws",
     "Error",
     "Figure",
+    "Inferred",
     "Invariant",
     "Law",
     "Plan",
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "compare",
     "exact",
+    "infer",
     "method",
     "open",
     "plan",
@@ -72,6 +74,38 @@ def _shown(progress: bool | None) -> bool:
 
 def _given(config: _Config) -> Any:
     return dict(config) if isinstance(config, Mapping) else config
+
+
+class Inferred:
+    """What a release says of the counts: `intervals` (a table with a row for every node and district), whether they hold with at least
+    their chance whatever the counts are (`guaranteed`), and the `page` that tells of them."""
+
+    def __init__(self, intervals: Table, guaranteed: bool, page: str) -> None:
+        self.intervals = intervals
+        self.guaranteed = guaranteed
+        self.page = page
+
+    def __str__(self) -> str:
+        return self.page
+
+
+def infer(
+    file: _Path,
+    queries: _Path | None = None,
+    *,
+    level: float = 0.9,
+    prior: str | None = None,
+    bands: bool = False,
+    levels: Iterable[str] = (),
+    seed: int = 1,
+) -> Inferred:
+    """Intervals of nodes and districts from a noisy file, as `congenial infer` has them.
+
+    `queries`: a table of districts. `level`: what an interval holds at least. `prior`: intervals of the posterior, with `flat`, `nonnegative`,
+    `poisson`, `poisson:MEAN`, `negative-binomial` or `negative-binomial:MEAN,SIZE` for every leaf. `bands`: also those that hold for all counts
+    of a level at once. `levels`: the columns of the levels, if not all columns without a meaning. `seed`: of draws, where there are any.
+    """
+    return Inferred(*_congenial.inferred(file, list(levels), queries, level, prior, bands, seed))
 
 
 class Figure:

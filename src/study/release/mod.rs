@@ -15,6 +15,7 @@ mod entries;
 mod errors;
 mod frame;
 mod nodes;
+mod noisy;
 mod paid;
 mod rows;
 mod shown;

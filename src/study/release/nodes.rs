@@ -1,5 +1,6 @@
 //! Errors of single nodes of a tree, release by release: `keep-draws`.
 
+use super::noisy;
 use super::rows::Draw;
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
@@ -45,6 +46,8 @@ table! {
 
 /// The draws while they are written.
 pub(super) struct NodeDraws<'a> {
+    plan: &'a Plan,
+    folder: &'a RunFolder,
     kept: &'a KeptNodes,
     file: TableFile<'a, NodeDrawRow>,
 }
@@ -75,11 +78,18 @@ impl<'a> NodeDraws<'a> {
                 })?;
             }
         }
-        Ok(Some(Self { kept, file: folder.table()? }))
+        Ok(Some(Self { plan, folder, kept, file: folder.table()? }))
     }
 
-    /// Adds the errors of all kept nodes in one release. Errors: the disk.
+    /// Adds the errors of all kept nodes in one release; the first of a cell is also written as a noisy file, if all levels are
+    /// kept. Errors: the disk.
     pub(super) fn push(&mut self, cell: &Cell, draw: Draw) -> Result<()> {
+        if draw.replicate == 0
+            && self.kept.levels.len() == self.plan.subject.levels()
+            && !cell.at.method.kind().is_own()
+        {
+            noisy::write(self.plan, self.folder, (cell, self.kept), draw.errors)?;
+        }
         let nodes = self.kept.nodes.iter().cloned().flatten();
         nodes.zip(draw.errors).try_for_each(|(node, &error)| {
             let (cell, node) = (Key(cell.key), node as u64 + 1);

@@ -4,7 +4,11 @@
 //! less the sum of the confidential ones is a *pivot*: its law ([`SumLaw`]) is known without the counts, and
 //! `y_Q - t <= x_Q <= y_Q + t` holds with the probability `P(|z_Q| <= t)` whatever the counts are.
 
+mod node_laws;
+mod posterior;
 mod shapes;
 mod sum_law;
 
+pub use node_laws::NodeLaws;
+pub use posterior::{CountLaw, Posterior, Prior, Weight};
 pub use sum_law::{SumLaw, SumLaws};

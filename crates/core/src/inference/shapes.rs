@@ -26,6 +26,8 @@ pub(super) struct Shapes {
     pub(super) all: Vec<Shape>,
     /// By shape: whether a leaf below has a weight that is not 0.
     pub(super) weighted: Vec<bool>,
+    /// By node: the place of its subtree's shape.
+    pub(super) of_node: Vec<u32>,
     places: HashMap<Shape, u32>,
 }
 
@@ -49,6 +51,7 @@ impl Shapes {
             };
             place[v] = shapes.add(Shape { level: tree.level(v), known: tree.is_known(v), under });
         }
+        shapes.of_node = place;
         shapes
     }
 

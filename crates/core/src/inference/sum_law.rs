@@ -72,16 +72,15 @@ impl SumLaw {
         if !shapes.weighted.last().is_some_and(|&weighted| weighted) {
             return Ok(Self { p: vec![1.0] });
         }
-        let mut side = window(shapes, laws).max(8.0);
+        let mut side = window(shapes, laws, false).max(8.0);
         loop {
             let weighted = shapes.weighted.iter().filter(|&&weighted| weighted).count();
             let work = weighted as f64 * side * side * (2.0 * libm::log2(side) + 4.0);
             if side > MOST as f64 || work > most {
-                return Err(Error::TooLarge {
-                    what: "the law of a sum".into(),
-                    needed: work.max(side) as u64,
-                    limit: if side > MOST as f64 { MOST as u64 } else { most as u64 },
-                    unit: if side > MOST as f64 { "entries" } else { "products" },
+                let what = "the law of a sum";
+                return Err(match side > MOST as f64 {
+                    true => too_large(what, side, MOST as f64, "entries"),
+                    false => too_large(what, work, most, "products"),
                 });
             }
             let law = Passes::new(shapes, laws, side as usize).law();
@@ -91,6 +90,13 @@ impl SumLaw {
             }
             side *= 2.0;
         }
+    }
+
+    /// The law with these weights from 0 on, as far as they say anything.
+    pub(super) fn of_table(weights: &[f64]) -> Self {
+        let total = weights[0] + 2.0 * weights[1..].iter().rev().sum::<f64>();
+        let reach = weights.iter().rposition(|weight| *weight > 1e-22 * total).unwrap_or(0);
+        Self { p: weights[..=reach].iter().map(|weight| weight / total).collect() }
     }
 
     /// `P(Σ = t)`.
@@ -161,6 +167,10 @@ impl<'a, L: IntegerLaw> SumLaws<'a, L> {
     }
 }
 
+pub(super) fn too_large(what: &str, needed: f64, limit: f64, unit: &'static str) -> Error {
+    Error::TooLarge { what: what.into(), needed: needed as u64, limit: limit as u64, unit }
+}
+
 /// A law on `-reach..=reach`, beyond which less than 1e-18 of its mass lies.
 struct Cut {
     /// Probabilities from 0.
@@ -198,11 +208,12 @@ impl Cut {
 }
 
 /// The side of a window, a power of two, that every sum of children with the law of their parent fits into: beyond
-/// `side - reach` lies less than [`CHILDREN`] of it.
+/// `side - reach` lies less than [`CHILDREN`] of it. `apart`: also less the reach of any child, where the siblings of one
+/// are looked at.
 ///
 /// A subtree's sum is a law of its own level given something symmetric and unimodal, so that its exponential moments are at most those
 /// of the law.
-fn window<L: IntegerLaw>(shapes: &Shapes, laws: &[L]) -> f64 {
+pub(super) fn window<L: IntegerLaw>(shapes: &Shapes, laws: &[L], apart: bool) -> f64 {
     let cuts: Vec<Cut> = laws.iter().map(Cut::of).collect();
     let widest = cuts.iter().map(Cut::reach).fold(1.0, f64::max);
     // From a quarter of one over the widest reach on.
@@ -213,6 +224,7 @@ fn window<L: IntegerLaw>(shapes: &Shapes, laws: &[L]) -> f64 {
     for shape in &shapes.all {
         let Under::Children(children) = &shape.under else { continue };
         let own = if shape.known { 0.0 } else { cuts[shape.level].reach() };
+        let own = own + if apart { widest } else { 0.0 };
         let reach = rates.iter().enumerate().map(|(k, h)| {
             let of = |&(child, number): &(u32, u32)| {
                 let child = &shapes.all[child as usize];
@@ -227,13 +239,13 @@ fn window<L: IntegerLaw>(shapes: &Shapes, laws: &[L]) -> f64 {
 
 /// The transform of a subtree's table: `Σ_s m(s) e^(iθs)` at `θ = 2πk/side`; where its sum is 0 it is the same everywhere.
 #[derive(Debug, Clone)]
-enum Spectrum {
+pub(super) enum Spectrum {
     Constant(f64),
     Values(Vec<f64>),
 }
 
 /// The passes over all frequencies.
-struct Passes<'a> {
+pub(super) struct Passes<'a> {
     shapes: &'a Shapes,
     transform: Transform,
     /// By level: the weights of a node by its noise modulo the side, over the side.
@@ -247,7 +259,7 @@ struct Passes<'a> {
 }
 
 impl<'a> Passes<'a> {
-    fn new<L: IntegerLaw>(shapes: &'a Shapes, laws: &[L], side: usize) -> Self {
+    pub(super) fn new<L: IntegerLaw>(shapes: &'a Shapes, laws: &[L], side: usize) -> Self {
         let table = |law: &L| -> Vec<f64> {
             (0..side).map(|s| libm::exp(law.log_weight(s.min(side - s) as i64))).collect()
         };
@@ -290,6 +302,20 @@ impl<'a> Passes<'a> {
         }
         passes.masses = masses;
         passes
+    }
+
+    pub(super) fn side(&self) -> usize {
+        self.transform.side()
+    }
+
+    /// The weights of a level's node by its noise modulo the side, but for a factor.
+    pub(super) fn weights(&self, level: usize) -> &[f64] {
+        &self.weights[level]
+    }
+
+    /// The spectrum of a shape without weights.
+    pub(super) fn unweighted(&self, place: usize) -> &Spectrum {
+        self.fixed[place].as_ref().expect("it has no weights")
     }
 
     /// The spectrum of a shape at a frequency; `all`: of those before it, as far as they depend on it.
@@ -360,7 +386,7 @@ impl<'a> Passes<'a> {
 }
 
 /// `x^n`.
-fn power(x: f64, mut n: u32) -> f64 {
+pub(super) fn power(x: f64, mut n: u32) -> f64 {
     let (mut base, mut all) = (x, 1.0);
     while n > 0 {
         if n & 1 == 1 {

@@ -1,16 +1,17 @@
 //! Hierarchical Metropolis-Hastings, the published chain.
 
-use super::known::{KnownSums, with_zeros};
+use super::known::{KnownSums, NodeBounds, with_zeros};
 use super::{Dispersed, Kernel, Start, is_integer};
 use crate::error::{Error, Result};
-use crate::invariant::Hierarchy;
+use crate::invariant::{Hierarchy, Inequalities, NO_LOWER, NO_UPPER, Region};
+use crate::lattice::Row;
 use crate::law::{DoubleGeometric, Laplace, Law, Value};
 use crate::rng::{Packed, Rng, exponential, normal, normal_cdf};
 
 /// Algorithm 1 of Liu, Sun, Zhou, Feng, "Two views of constrained differential privacy": all leaves move
 /// by a normal random walk, parents are computed upwards, one accept step on the ratio of the weights of
-/// *all* nodes, times the indicator of the inequalities: bounds of the noise of any nodes ([`HierarchicalMh::within`]), of
-/// which non-negative releases are a special case.
+/// *all* nodes, times the indicator of the inequalities `A x >= a` on the nodes ([`HierarchicalMh::within`]), of which
+/// non-negative releases are a special case.
 ///
 /// Below known nodes, which the paper does not have, a leaf's step is the difference of two: its own and its neighbour's around the
 /// circle of leaves whose sum is known.
@@ -27,6 +28,7 @@ pub struct HierarchicalMh<L: Law> {
     /// Nodes with bounds: first leaves, then sums.
     leaves: Vec<(u32, NodeBounds<L::Value>)>,
     sums: Vec<(u32, NodeBounds<L::Value>)>,
+    rows: Vec<(Row, i64)>,
     known: KnownSums,
 }
 
@@ -75,9 +77,6 @@ impl Steps {
     }
 }
 
-/// The least and the largest noise of a node; `None` for no bound.
-pub type NodeBounds<V> = (Option<V>, Option<V>);
-
 /// State of [`HierarchicalMh`].
 #[derive(Debug, Clone)]
 pub struct MhState<V> {
@@ -101,53 +100,85 @@ impl<L: Law> HierarchicalMh<L> {
     /// - `counts`: the confidential counts if releases must not be negative.
     pub fn new(hierarchy: &Hierarchy, laws: &[L], proposal: f64, counts: Option<&[i64]>) -> Result<Self> {
         let hierarchy = &with_zeros(hierarchy, counts)?;
-        // Sums of what is not negative are not.
-        let floor = |v: usize, counts: &[i64]| match hierarchy.is_leaf(v) {
-            true => (Some(L::Value::from_count(-counts[v])), None),
-            false => (None, None),
+        let region = match counts {
+            None => Region::everything(),
+            Some(counts) => {
+                // Sums of what is not negative are not.
+                let least = |v: usize| if hierarchy.is_leaf(v) { 0 } else { NO_LOWER };
+                let nodes = hierarchy.nodes();
+                Inequalities::bounds((0..nodes).map(least).collect(), vec![NO_UPPER; nodes])?
+                    .around(counts)?
+            }
         };
-        let bounds: Option<Vec<_>> =
-            counts.map(|counts| (0..hierarchy.nodes()).map(|v| floor(v, counts)).collect());
-        Self::within(hierarchy, laws, proposal, bounds.as_deref().unwrap_or_default())
+        Self::within(hierarchy, laws, proposal, &region)
     }
 
-    /// Prepares the chain with the noise of every node v within `bounds[v]`: the law is
-    /// `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <= upper_v)`, and a proposal outside is rejected. Chains must start within
-    /// the bounds.
+    /// Prepares the chain with the noise of the nodes inside a region, which has the nodes as its entries, the root first: the law is
+    /// `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <= upper_v for all v, Σ_v b_v z_v >= c for all rows)`, and a proposal
+    /// outside is rejected. [`Inequalities::around`] makes it of inequalities and confidential counts. Rows are added up in
+    /// f64: exactly for integers below 2^53.
     ///
-    /// `bounds`: in counts of noise, one per node; none at all for no inequality.
+    /// Chains must start inside. Far inside an inequality between many nodes few random starts may be, of which
+    /// [`Dispersed::start`] tries 2^12.
     ///
-    /// Errors: another number of bounds; a lower bound that is not at most its upper one.
-    pub fn within(
-        hierarchy: &Hierarchy,
-        laws: &[L],
-        proposal: f64,
-        bounds: &[NodeBounds<L::Value>],
-    ) -> Result<Self> {
+    /// Errors: another number of laws; a row that names a node beyond the last; no scale > 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use congenial_core::invariant::{Hierarchy, Inequalities};
+    /// use congenial_core::kernel::HierarchicalMh;
+    /// use congenial_core::law::DoubleGeometric;
+    ///
+    /// // A state of two counties; the second is released with at least as many as the first.
+    /// let tree = Hierarchy::from_parents(&[0, 0, 0])?;
+    /// let counts = [9, 4, 5];
+    /// let ordered = Inequalities::rows(vec![(vec![(2, 1), (1, -1)], 0)])?.around(&counts)?;
+    /// let chain = HierarchicalMh::within(&tree, &[DoubleGeometric::new(2.0)?; 2], 1.5, &ordered)?;
+    /// # let _ = chain;
+    /// # Ok::<(), congenial_core::Error>(())
+    /// ```
+    pub fn within(hierarchy: &Hierarchy, laws: &[L], proposal: f64, region: &Region) -> Result<Self> {
         hierarchy.check_one_per_level("laws", laws.len())?;
         if !(proposal.is_finite() && proposal > 0.0) {
             return Err(Error::parameter("proposal", proposal, "a number > 0"));
         }
-        if !bounds.is_empty() && bounds.len() != hierarchy.nodes() {
-            return Err(Error::parameter("bounds", bounds.len(), "one per node of the hierarchy, or none"));
+        let last = hierarchy.nodes() as u32 - 1;
+        if let Some((node, _)) = region.rows.iter().flat_map(|(row, _)| row).find(|(node, _)| *node > last) {
+            return Err(Error::parameter("node of an inequality", node, "a node of the hierarchy"));
         }
         let (mut leaves, mut sums) = (Vec::new(), Vec::new());
-        for (v, &(lower, upper)) in (0u32..).zip(bounds) {
-            let ordered = match (lower, upper) {
-                (Some(lower), Some(upper)) => lower <= upper,
-                (Some(bound), None) | (None, Some(bound)) => !bound.to_f64().is_nan(),
-                (None, None) => continue,
-            };
-            if !ordered {
-                let message =
-                    format!("node {v}: got the bounds {lower:?} and {upper:?}, want lower <= upper");
-                return Err(Error::Hierarchy(message));
+        for v in 0..=last {
+            let (lower, upper) = (region.lower[v as usize], region.upper[v as usize]);
+            let bounds = (
+                (lower != NO_LOWER).then(|| L::Value::from_count(lower)),
+                (upper != NO_UPPER).then(|| L::Value::from_count(upper)),
+            );
+            if bounds != (None, None) {
+                if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, bounds));
             }
-            if hierarchy.is_leaf(v as usize) { &mut leaves } else { &mut sums }.push((v, (lower, upper)));
         }
         let known = KnownSums::new(hierarchy);
         let steps = Steps::new(StepLaw::Normal, proposal, is_integer::<L::Value>())?;
-        Ok(Self { hierarchy: hierarchy.clone(), laws: laws.to_vec(), proposal, steps, leaves, sums, known })
+        Ok(Self {
+            hierarchy: hierarchy.clone(),
+            laws: laws.to_vec(),
+            proposal,
+            steps,
+            leaves,
+            sums,
+            rows: region.rows.clone(),
+            known,
+        })
+    }
+
+    /// Whether the inequalities of sums and rows hold.
+    fn holds(&self, nodes: &[L::Value]) -> bool {
+        let reaches = |(row, least): &(Row, i64)| {
+            let terms = row.iter().map(|&(v, b)| b as f64 * nodes[v as usize].to_f64());
+            terms.sum::<f64>() >= *least as f64
+        };
+        !self.sums.iter().any(|bounded| outside(nodes, bounded)) && self.rows.iter().all(reaches)
     }
 
     /// The chain with steps of another law, with the same standard deviation.
@@ -243,7 +274,7 @@ impl<L: Law> Kernel for HierarchicalMh<L> {
             return false;
         }
         self.hierarchy.sum_up_noise(&mut state.proposed);
-        if self.sums.iter().any(|bounded| outside(&state.proposed, bounded)) {
+        if !self.holds(&state.proposed) {
             return false;
         }
         let log_weight = self.log_weight(&state.proposed);
@@ -274,7 +305,7 @@ fn rounded_normal(scale: f64) -> Packed {
     Packed::new(&weights)
 }
 
-/// Starts among which one must keep the bounds of sums.
+/// Starts among which one must keep the inequalities of sums.
 const STARTS: usize = 1 << 12;
 
 impl<L: Law> Dispersed for HierarchicalMh<L> {
@@ -287,13 +318,13 @@ impl<L: Law> Dispersed for HierarchicalMh<L> {
         for _ in 0..STARTS {
             let mut nodes = self.known.start((&self.hierarchy, &self.laws), start, rng, |z| z, bounds);
             self.hierarchy.sum_up_noise(&mut nodes);
-            if !self.sums.iter().any(|bounded| outside(&nodes, bounded)) {
+            if self.holds(&nodes) {
                 return Ok(self.init(&nodes));
             }
         }
         Err(Error::Unsupported {
             method: "hierarchical-mh",
-            what: "these bounds of sums".into(),
+            what: "these inequalities".into(),
             reason: "none of 2^12 starts keeps them",
         })
     }
@@ -314,11 +345,11 @@ mod tests {
     use crate::testing::{assert_frequencies, test_stream};
     use std::collections::HashSet;
 
-    /// Between any two listed points of random small trees with random bounds of all nodes: a proposal is accepted just below
-    /// the ratio of the weights that the formula gives, and not just above; one beyond the bounds never is. With a
+    /// Between any two listed points of random small trees with random bounds of all nodes and a row of three: a proposal is
+    /// accepted just below the ratio of the weights that the formula gives, and not just above; one beyond the bounds never is. With a
     /// symmetric proposal that is the law on the listed points.
     #[test]
-    fn bounds_of_nodes_are_kept() {
+    fn inequalities_of_nodes_are_kept() {
         fn check<L: Law<Value = i64>>(law: fn(f64) -> L, formula: fn(f64) -> Formula) {
             let mut rng = test_stream(94);
             let (mut inside, mut outside) = (0, 0);
@@ -326,14 +357,22 @@ mod tests {
                 let tree = Hierarchy::from_parents(parents).unwrap();
                 let scales: Vec<f64> = (0..tree.levels()).map(|_| 0.5 + below(&mut rng, 4) as f64).collect();
                 let laws: Vec<L> = scales.iter().map(|&scale| law(scale)).collect();
-                let some = |b: i64, there: u64| (there > 0).then_some(b);
-                let bounds: Vec<NodeBounds<i64>> = (0..tree.nodes())
-                    .map(|_| {
-                        let mut draw = |n| below(&mut rng, n);
-                        (some(-(draw(3) as i64), draw(3)), some(draw(3) as i64, draw(3)))
-                    })
-                    .collect();
-                let kernel = HierarchicalMh::within(&tree, &laws, 1.0, &bounds).unwrap();
+                let mut draw = |n| below(&mut rng, n);
+                let mut side = |none: i64, sign: i64| -> Vec<i64> {
+                    let bound = |_| match draw(3) {
+                        0 => none,
+                        _ => sign * draw(3) as i64,
+                    };
+                    (0..tree.nodes()).map(bound).collect()
+                };
+                let (lower, upper) = (side(NO_LOWER, -1), side(NO_UPPER, 1));
+                // And a row of three nodes.
+                let row = vec![(0, 1), (1, draw(5) as i64 - 2), (tree.nodes() as u32 - 1, -1)];
+                let least = -(draw(4) as i64);
+                let region = Inequalities::bounds(lower.clone(), upper.clone()).unwrap();
+                let region = region.and(Inequalities::rows(vec![(row.clone(), least)]).unwrap());
+                let region = region.around(&vec![0; tree.nodes()]).unwrap();
+                let kernel = HierarchicalMh::within(&tree, &laws, 1.0, &region).unwrap();
                 let leaves = tree.leaves();
                 let points: Vec<Vec<i64>> = (0..5usize.pow(leaves.len() as u32))
                     .map(|index| {
@@ -346,10 +385,9 @@ mod tests {
                     })
                     .collect();
                 let is_in = |z: &Vec<i64>| {
-                    let keeps = |(z, (lower, upper)): (&i64, &NodeBounds<i64>)| {
-                        lower.unwrap_or(i64::MIN) <= *z && *z <= upper.unwrap_or(i64::MAX)
-                    };
-                    z.iter().zip(&bounds).all(keeps)
+                    let sum: i64 = row.iter().map(|&(v, b)| b * z[v as usize]).sum();
+                    let bounds = lower.iter().zip(&upper);
+                    sum >= least && z.iter().zip(bounds).all(|(z, (lower, upper))| lower <= z && z <= upper)
                 };
                 let known: HashSet<&Vec<i64>> = points.iter().filter(|z| is_in(z)).collect();
                 let log = |z: &[i64]| -> f64 {
@@ -369,12 +407,12 @@ mod tests {
                         };
                         let ratio = log(to) - log(from);
                         if !known.contains(to) {
-                            assert!(!accepts(f64::MIN), "{parents:?} {bounds:?}: {from:?} to {to:?}");
+                            assert!(!accepts(f64::MIN), "{parents:?} {region:?}: {from:?} to {to:?}");
                             outside += 1;
                         } else if to != from {
                             assert!(
                                 accepts(ratio.min(0.0) - 1e-9),
-                                "{parents:?} {bounds:?}: {from:?} to {to:?}"
+                                "{parents:?} {region:?}: {from:?} to {to:?}"
                             );
                             assert!(ratio > -1e-9 || !accepts(ratio + 1e-9));
                             inside += 1;
@@ -484,16 +522,13 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("whole steps do not reach all reals"));
     }
 
-    /// What is refused names the node.
+    /// A region of other nodes is refused, and names one.
     #[test]
-    fn bounds_that_are_refused() {
+    fn regions_of_other_nodes_are_refused() {
         let tree = Hierarchy::from_parents(&[0, 0, 0]).unwrap();
-        let laws = [DoubleGeometric::new(1.0).unwrap(); 2];
-        let refused = |bounds: &[NodeBounds<i64>]| {
-            HierarchicalMh::within(&tree, &laws, 1.0, bounds).unwrap_err().to_string()
-        };
-        assert!(refused(&[(None, None); 2]).contains("one per node"));
-        assert!(refused(&[(None, None), (Some(1), Some(0)), (None, None)]).contains("node 1"));
+        let region = Inequalities::rows(vec![(vec![(3, 1)], 0)]).unwrap().around(&[0; 4]).unwrap();
+        let refused = HierarchicalMh::within(&tree, &[DoubleGeometric::new(1.0).unwrap(); 2], 1.0, &region);
+        assert!(refused.unwrap_err().to_string().contains("got 3, want a node of the hierarchy"));
     }
 
     /// Both sides of the switch to the closed form agree, and the largest scale returns at once.

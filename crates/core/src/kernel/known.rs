@@ -1,11 +1,14 @@
 //! Leaves below known counts: starts and steps whose sums are 0 there.
 
-use super::{NodeBounds, Start, leaf};
+use super::{Start, leaf};
 use crate::error::Result;
 use crate::invariant::Hierarchy;
 use crate::law::{Law, Value};
 use crate::rng::Rng;
 use std::collections::BTreeMap;
+
+/// The least and the largest noise of a node; `None` for no bound.
+pub(super) type NodeBounds<V> = (Option<V>, Option<V>);
 
 /// The hierarchy with what follows from releases that are not negative: everything below a known 0 is 0.
 ///

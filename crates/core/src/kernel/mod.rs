@@ -14,7 +14,7 @@ mod real_independence;
 
 pub(crate) use known::is_settled;
 
-pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, NodeBounds, StepLaw};
+pub use hierarchical_mh::{HierarchicalMh, MhNoise, MhState, StepLaw};
 pub use lattice_gibbs::{LatticeGibbs, LatticeGibbsState, LatticeMove};
 pub use lattice_metropolis::{LatticeMetropolis, LatticeNoise, LatticeState};
 pub use line_gibbs::{LineGibbs, LineMove, LineState};

@@ -1,0 +1,63 @@
+//! Districts: sums and differences over any leaves, from a table with a row for each leaf of each.
+
+use super::Noisy;
+use crate::failure::{Failure, Result};
+use crate::input::{CsvTable, Wanted};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Weights of leaves under a name.
+#[derive(Debug, Clone)]
+pub(super) struct District {
+    pub(super) name: String,
+    /// Leaves by number, in the order of the tree, with 1 or -1.
+    pub(super) weights: Vec<(u32, i8)>,
+}
+
+/// Reads districts: the columns of the levels with the keys of a leaf, `name`, and perhaps `weight`, which is 1, 0 or -1.
+///
+/// Refused, with file and row: a missing column, a blank name, keys that are those of no leaf, a leaf twice under one name,
+/// another weight.
+pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
+    let table = CsvTable::read_wanted(path, &Wanted::readable())?;
+    let keys = noisy.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+    let name = table.column("name")?;
+    let weight = table.columns.iter().position(|column| column == "weight");
+    if table.is_empty() {
+        return Err(Failure::data(path, "no rows below the header, want one for each leaf of each district"));
+    }
+    let numbers = 0..noisy.tree.leaves().len() as u32;
+    let leaves: HashMap<Vec<&str>, u32> =
+        noisy.tree.leaves().iter().map(|&leaf| noisy.keys(leaf as usize)).zip(numbers).collect();
+    let (mut places, mut districts): (HashMap<&str, usize>, Vec<District>) = Default::default();
+    let mut seen: HashMap<(usize, u32), usize> = HashMap::new();
+    for row in 0..table.len() {
+        let own: Vec<&str> = keys.iter().map(|&place| table.text(row, place)).collect();
+        let leaf = *leaves.get(&own).ok_or_else(|| {
+            let message = format!("`{}` is no leaf of {}", own.join(", "), noisy.path.display());
+            table.bad_row(row, message)
+        })?;
+        let text = table.text(row, name);
+        if text.is_empty() {
+            return Err(table.bad_row(row, "`name` is blank, want the name of a district"));
+        }
+        let place = *places.entry(text).or_insert_with(|| {
+            districts.push(District { name: text.to_owned(), weights: Vec::new() });
+            districts.len() - 1
+        });
+        if let Some(first) = seen.insert((place, leaf), row) {
+            let message =
+                format!("`{}` is in {text} twice (first on {})", own.join(", "), table.place(first));
+            return Err(table.bad_row(row, message));
+        }
+        let weight = match weight.map_or("1", |place| table.text(row, place)) {
+            "1" => 1,
+            "-1" => -1,
+            "0" => continue,
+            other => return Err(table.bad_row(row, format!("`weight` = `{other}`, want 1, 0 or -1"))),
+        };
+        districts[place].weights.push((leaf, weight));
+    }
+    districts.iter_mut().for_each(|district| district.weights.sort_unstable());
+    Ok(districts)
+}

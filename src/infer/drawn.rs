@@ -1,0 +1,106 @@
+//! Errors of targets in draws of the method that made a release.
+
+use super::Noisy;
+use super::target::Target;
+use crate::Result;
+use crate::catalogue::Method;
+use crate::engine::Pool;
+use crate::law::Errors;
+use crate::methods::{On, OnTree, Out, Problem, Sink, Streams, Sums};
+use crate::rng::{Role, TaskKey};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Values that are kept at most, of all targets together; draws at most.
+const VALUES: usize = 1 << 26;
+const MOST: usize = 9_999;
+/// Draws that one thread takes at once.
+const BATCH: u64 = 16;
+/// The cell of the streams: no run has it.
+const CELL: u64 = 0x636f_6e67_656e_6961;
+
+/// How many draws are taken for so many targets and intervals that hold `level`.
+pub(super) fn number(targets: usize, level: f64) -> usize {
+    // An order statistic of fewer would not hold as much.
+    let least = libm::ceil(2.0 / (1.0 - level)) as usize + 1;
+    (VALUES / targets.max(1)).clamp(199, MOST).max(least)
+}
+
+/// By target, its errors in so many draws, one after the other. `counts`: what the method is given as the counts. Errors: the method
+/// does not serve the law, or cannot draw.
+pub(super) fn errors(
+    noisy: &Noisy,
+    (method, counts): (Method, &Arc<[i64]>),
+    targets: &[Target],
+    (draws, seed): (usize, u64),
+) -> Result<Vec<Vec<f64>>> {
+    let calibration = noisy.calibration();
+    let key = TaskKey { seed, cell: CELL, replicate: 0, role: Role::Noise };
+    let problem = Problem {
+        asked: *method,
+        law: noisy.law,
+        epsilon: 1.0,
+        calibration: &calibration,
+        place: On::Tree(OnTree { hierarchy: &noisy.tree, counts, piece: None }),
+        streams: Streams { key, noise: CELL, records: 0 },
+    };
+    let prepared = method.prepare(&problem)?;
+    let ranges: Vec<Range<u64>> = (0..draws as u64)
+        .step_by(BATCH as usize)
+        .map(|from| from..(from + BATCH).min(draws as u64))
+        .collect();
+    let draw = |range: Range<u64>| {
+        let mut taken = Taken { noisy, targets, errors: Vec::new() };
+        prepared.draw(range, &mut Out { crew: &Pool, sink: &mut taken })?;
+        Ok(taken.errors)
+    };
+    let parts = ranges.into_par_iter().map(draw).collect::<Result<Vec<_>>>()?;
+    let mut all = vec![Vec::with_capacity(draws); targets.len()];
+    for release in parts.into_iter().flat_map(|part: Vec<Vec<f64>>| part) {
+        all.iter_mut().zip(release).for_each(|(all, error)| all.push(error));
+    }
+    Ok(all)
+}
+
+/// The errors of all targets, release by release.
+struct Taken<'a> {
+    noisy: &'a Noisy,
+    targets: &'a [Target],
+    errors: Vec<Vec<f64>>,
+}
+
+impl Taken<'_> {
+    fn take(&mut self, error: impl Fn(usize) -> f64) {
+        let leaves = self.noisy.tree.leaves();
+        let of = |target: &Target| match target {
+            Target::Node(v) => error(*v),
+            Target::Sum(weights) => {
+                weights.iter().map(|&(leaf, c)| f64::from(c) * error(leaves[leaf as usize] as usize)).sum()
+            }
+        };
+        let errors = self.targets.iter().map(of).collect();
+        self.errors.push(errors);
+    }
+}
+
+impl Sink for Taken<'_> {
+    fn wants_counts(&self) -> bool {
+        true
+    }
+
+    fn level(&mut self, _: u64, _: u32, _: Sums, _: bool) {}
+
+    fn counts(&mut self, _: u64, errors: Errors) {
+        match errors {
+            Errors::Integers(errors) => self.take(|v| errors[v] as f64),
+            Errors::Reals(errors) => self.take(|v| errors[v]),
+        }
+    }
+
+    fn draw(&mut self, _: u64, _: u64, _: &[f64]) {}
+
+    fn chain(&mut self, _: u64, _: u32, _: (u64, u64), _: &[f64]) {}
+
+    fn traces(&mut self, _: Vec<Vec<f64>>) {}
+}

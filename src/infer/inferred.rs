@@ -1,0 +1,68 @@
+//! What a noisy file says: the intervals of its nodes and of districts.
+
+use super::districts::District;
+use super::interval::{Bounds, Interval, Said};
+use super::target::Target;
+use super::{Noisy, Wish, pivots, posterior, raw};
+use crate::failure::{Failure, Result};
+use std::path::PathBuf;
+
+/// What a noisy file says.
+#[derive(Debug, Clone)]
+pub struct Inferred {
+    /// The file.
+    pub noisy: Noisy,
+    /// Where districts come from.
+    pub queries: Option<PathBuf>,
+    /// What the intervals hold.
+    pub level: f64,
+    /// Whether they hold at least that, whatever the counts are.
+    pub is_guaranteed: bool,
+    /// Whether values that do not add up were projected by least squares.
+    pub projected: bool,
+    /// What the posterior rests on, in words; `None` without a prior.
+    pub prior: Option<String>,
+    /// Draws that were taken; 0 where none were.
+    pub draws: usize,
+    /// Nodes, in the order of the tree; then districts.
+    pub intervals: Vec<Interval>,
+}
+
+/// The intervals of a file. Errors: the method; a prior that does not serve it.
+pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Result<Inferred> {
+    let projected = noisy.method.kind().is_free() && wish.prior.is_none();
+    if projected {
+        raw::project(&mut noisy).map_err(|e| Failure::data(&noisy.path, e.to_string()))?;
+    }
+    let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
+    targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
+    let (said, draws, prior) = match wish.prior {
+        None => {
+            let (said, draws) = pivots::said(wish, &noisy, &targets)?;
+            (said, draws, None)
+        }
+        Some(prior) => {
+            let (said, draws, words) = posterior::said(wish, &noisy, &targets, prior)?;
+            (said, draws, Some(words))
+        }
+    };
+    let bounds = Bounds::new(&noisy);
+    let interval = |(place, (target, said)): (usize, (&Target, Said))| {
+        let Said { estimate, deviation, low, high, by, naive } = said;
+        let (of, node) = match target {
+            Target::Node(v) => (Ok(noisy.tree.level(*v)), Some(*v)),
+            Target::Sum(_) => (Err(districts[place - noisy.tree.nodes()].name.clone()), None),
+        };
+        let half = 0.5 * (high - low);
+        let (low, high, met) = bounds.meet(target, low, high);
+        Interval { of, node, estimate, deviation, half, low, high, met, by, band: None, naive }
+    };
+    let mut intervals: Vec<Interval> = targets.iter().zip(said).enumerate().map(interval).collect();
+    if wish.bands {
+        pivots::bands(&noisy, wish, &targets, &bounds, &mut intervals)?;
+    }
+    let is_guaranteed =
+        prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
+    let (queries, level) = (wish.queries.clone(), wish.level);
+    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, intervals })
+}

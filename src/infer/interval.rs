@@ -1,0 +1,162 @@
+//! What is said of one count, and what it meets.
+
+use super::Noisy;
+use super::target::Target;
+
+/// How an interval was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// From the law of the error.
+    Law,
+    /// By draws of the error, which do not depend on the counts: the k-th smallest of n has at least the chance `k/(n + 1)` to
+    /// be no smaller than another.
+    Draws,
+    /// By a parametric bootstrap: the method is repeated on what was released.
+    Bootstrap,
+    /// From the posterior: equal tails.
+    Posterior,
+}
+
+impl By {
+    /// In a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Law => "law",
+            Self::Draws => "draws",
+            Self::Bootstrap => "bootstrap",
+            Self::Posterior => "posterior",
+        }
+    }
+}
+
+/// What became of an interval where it met what is known: counts are >= 0, and no more than a known count around them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Met {
+    /// Nothing.
+    Whole,
+    /// A part was cut off.
+    Cut,
+    /// Nothing was left but the nearest value that can be.
+    Empty,
+}
+
+impl Met {
+    /// In a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Cut => "cut",
+            Self::Empty => "empty",
+        }
+    }
+}
+
+/// What is said of a target, before it meets what is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said {
+    pub(super) estimate: f64,
+    pub(super) deviation: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) by: By,
+    pub(super) naive: f64,
+}
+
+impl Said {
+    pub(super) fn around(estimate: f64, half: f64, deviation: f64, by: By) -> Self {
+        Self { estimate, deviation, low: estimate - half, high: estimate + half, by, naive: f64::NAN }
+    }
+}
+
+/// What is said of one count.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// The level of a node, from 0; of a district the name.
+    pub of: std::result::Result<usize, String>,
+    /// The node.
+    pub node: Option<usize>,
+    /// Released, the estimate of least squares where values do not add up, or the posterior mean.
+    pub estimate: f64,
+    /// The standard deviation of its error, in counts.
+    pub deviation: f64,
+    /// Half the width of the interval, before it met anything.
+    pub half: f64,
+    /// Where the interval begins.
+    pub low: f64,
+    /// Where it ends.
+    pub high: f64,
+    /// What it met.
+    pub met: Met,
+    /// How it was found.
+    pub by: By,
+    /// The ends of a band that holds for all counts of its level, or for all districts, at once.
+    pub band: Option<Band>,
+    /// Of a bootstrap: how often an interval by the law of the noise alone would hold; NaN where there is none.
+    pub naive: f64,
+}
+
+/// A band that holds for many counts at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Band {
+    /// Half its width, before it met anything.
+    pub half: f64,
+    /// Where it begins.
+    pub low: f64,
+    /// Where it ends.
+    pub high: f64,
+}
+
+/// What is known of counts: they are >= 0, and no more than a known count around them.
+pub(super) struct Bounds<'a> {
+    noisy: &'a Noisy,
+    /// By node, the nearest known node at or above it.
+    known: Vec<Option<u32>>,
+}
+
+impl<'a> Bounds<'a> {
+    pub(super) fn new(noisy: &'a Noisy) -> Self {
+        let tree = &noisy.tree;
+        let mut known: Vec<Option<u32>> = vec![None; tree.nodes()];
+        for v in 0..tree.nodes() {
+            known[v] = match tree.is_known(v) {
+                true => Some(v as u32),
+                false if v > 0 => known[tree.parent(v)],
+                false => None,
+            };
+        }
+        Self { noisy, known }
+    }
+
+    /// The least and the largest value that a target can have.
+    fn of(&self, target: &Target) -> (f64, f64) {
+        let value = |known: Option<u32>| known.map_or(f64::INFINITY, |v| self.noisy.values[v as usize]);
+        match target {
+            Target::Node(v) => (0.0, value(self.known[*v])),
+            Target::Sum(weights) => {
+                let leaves = self.noisy.tree.leaves();
+                let side = |sign: i8| -> f64 {
+                    let own = weights.iter().filter(|(_, weight)| *weight == sign);
+                    let mut around: Vec<Option<u32>> =
+                        own.map(|&(leaf, _)| self.known[leaves[leaf as usize] as usize]).collect();
+                    around.sort_unstable();
+                    around.dedup();
+                    around.into_iter().map(value).sum()
+                };
+                (-side(-1), side(1))
+            }
+        }
+    }
+
+    pub(super) fn meet(&self, target: &Target, low: f64, high: f64) -> (f64, f64, Met) {
+        let (least, most) = self.of(target);
+        if high < least {
+            (least, least, Met::Empty)
+        } else if low > most {
+            (most, most, Met::Empty)
+        } else if low < least || high > most {
+            (low.max(least), high.min(most), Met::Cut)
+        } else {
+            (low, high, Met::Whole)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a release says of the counts: a noisy file is read, and gives intervals of nodes and of districts.
+//!
+//! Under equations alone a release is `y = x + z`, and no law of z depends on x: what holds for z holds for x at every table
+//! of counts (`pivots`). What a method moves to be >= 0 has no such law, and gets a parametric bootstrap, which promises
+//! nothing. With a prior there is a posterior.
+
+mod districts;
+mod drawn;
+mod inferred;
+mod interval;
+mod noisy;
+mod page;
+mod pivots;
+mod posterior;
+mod raw;
+mod target;
+mod write;
+
+pub use inferred::Inferred;
+pub use interval::{Band, By, Interval, Met};
+pub use noisy::Noisy;
+pub use posterior::{Shared, prior};
+pub use write::{IntervalRow, columns, write};
+
+use crate::failure::{Failure, Result};
+use std::path::PathBuf;
+
+/// What is asked of a noisy file.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The noisy file.
+    pub file: PathBuf,
+    /// The columns of its levels below the total, the highest first; none: all that have no meaning of their own.
+    pub levels: Vec<String>,
+    /// A table of districts.
+    pub queries: Option<PathBuf>,
+    /// What intervals hold at least, between 0 and 1.
+    pub level: f64,
+    /// The prior of a posterior; `None`: intervals that hold whatever the counts are, where there are any.
+    pub prior: Option<Shared>,
+    /// Whether bands are wanted that hold for all counts of a query at once.
+    pub bands: bool,
+    /// The master seed of draws.
+    pub seed: u64,
+}
+
+/// A level in words, or as a fraction: `0.9`, `9/10`. Errors: what is no number between 0 and 1.
+pub fn level(text: &str) -> std::result::Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let level = match text.split_once('/') {
+        Some((above, below)) => number(above).zip(number(below)).map(|(above, below)| above / below),
+        None => number(text),
+    };
+    let good = level.filter(|level| *level > 0.0 && *level < 1.0);
+    good.ok_or_else(|| "want a number between 0 and 1, such as 0.9 or 9/10".to_owned())
+}
+
+/// The intervals. Errors: the files; what nothing can be said of.
+pub fn infer(wish: &Wish) -> Result<Inferred> {
+    if !(wish.level > 0.0 && wish.level < 1.0) {
+        return Err(Failure::Usage(format!("level: got {}, want a number between 0 and 1", wish.level)));
+    }
+    if wish.bands && wish.prior.is_some() {
+        return Err(Failure::Usage("bands: want no prior, a posterior has none here".into()));
+    }
+    let noisy = Noisy::read(&wish.file, &wish.levels)?;
+    let districts = wish.queries.as_ref().map(|path| districts::read(path, &noisy)).transpose()?;
+    inferred::of(wish, noisy, districts.unwrap_or_default())
+}

@@ -1,0 +1,239 @@
+//! What is told of the intervals of a file.
+
+use super::{By, Inferred, Interval, Met};
+use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
+use crate::page::{Page, Table, counted, grouped, line, thousands};
+
+/// Nodes of a level that are shown by name at most.
+const SHOWN: usize = 20;
+/// Marks of a level in a figure at most.
+const MARKS: usize = 500;
+
+impl Inferred {
+    /// The page: what the file is, each level in one row, the nodes of short levels, the districts, and a figure.
+    pub fn page(&self) -> Page {
+        let levels = self.noisy.tree.levels();
+        let page = self.levels();
+        let named = (0..levels).filter(|&level| self.of_level(level).count() <= SHOWN);
+        let page = named.fold(page, |page, level| page.and(self.nodes(level)));
+        page.and(self.districts())
+    }
+
+    fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {
+        self.intervals.iter().filter(move |interval| interval.of == Ok(level))
+    }
+
+    fn of_districts(&self) -> impl Iterator<Item = &Interval> {
+        self.intervals.iter().filter(|interval| interval.of.is_err())
+    }
+
+    /// A number of counts in words.
+    fn count(&self, x: f64) -> String {
+        match x.fract() == 0.0 && x.abs() < 1e15 {
+            true => thousands(x),
+            false => format!("{x:.1}"),
+        }
+    }
+
+    /// What the intervals promise, in words.
+    fn promise(&self) -> String {
+        let percent = percent(self.level);
+        if let Some(prior) = &self.prior {
+            let draws = match self.draws {
+                0 => String::new(),
+                draws => format!(" Districts rest on {} independent draws of it.", thousands(draws as f64)),
+            };
+            return format!(
+                "Each interval holds {percent} % of the posterior, with equal tails. Prior of every leaf: {prior}. This is a \
+                 statement of who believes the prior, and none that holds whatever the counts are.{draws}"
+            );
+        }
+        let kind = match (self.is_guaranteed, self.noisy.is_pivot()) {
+            (true, _) => format!(
+                "Each interval holds the confidential count with a chance of at least {percent} %, whatever the counts are: the \
+                 law of the error does not depend on them."
+            ),
+            (false, true) if self.noisy.assumed => format!(
+                "Each interval would hold the confidential count with a chance of {percent} %, if the noise were normal; the file \
+                 tells its variance alone."
+            ),
+            (false, true) => format!(
+                "Each interval holds the confidential count with a chance of {percent} % as far as the chain has reached its law."
+            ),
+            (false, false) => format!(
+                "The error of {} depends on the counts, so that no interval holds at every table. These come from a parametric \
+                 bootstrap: the method is repeated {} times on what was released. They promise nothing.",
+                self.noisy.method.words(),
+                thousands(self.draws as f64)
+            ),
+        };
+        let projected = match self.projected {
+            true => " The released values do not add up; estimates are those of least squares, which do.",
+            false => "",
+        };
+        let draws = match self.intervals.iter().any(|interval| interval.by == By::Draws) {
+            true => format!(
+                " Where the law itself is not computed, {} draws of the error stand for it; that is allowed for in the chance.",
+                thousands(self.draws as f64)
+            ),
+            false => String::new(),
+        };
+        kind + projected + &draws
+    }
+
+    fn levels(&self) -> Page {
+        let noisy = &self.noisy;
+        let bands = self.intervals.iter().any(|interval| interval.band.is_some());
+        let naive = self.intervals.iter().any(|interval| interval.naive.is_finite());
+        let mut header = vec!["counts of".to_owned(), "number".into(), "scale of\nthe noise".into()];
+        header.push("standard\ndeviation".into());
+        header.extend([format!("{} %\ninterval, +-", percent(self.level)), "cut".into()]);
+        header.extend(["nothing\nleft".to_owned(), "found by".into()]);
+        if bands {
+            header.push("band for\nall, +-".into());
+        }
+        if naive {
+            header.push("by the noise\nalone would hold".into());
+        }
+        let row = |name: &str, scale: String, own: Vec<&Interval>| {
+            let mean =
+                |of: &dyn Fn(&Interval) -> f64| own.iter().map(|i| of(i)).sum::<f64>() / own.len() as f64;
+            let number =
+                |of: &dyn Fn(&Interval) -> bool| thousands(own.iter().filter(|i| of(i)).count() as f64);
+            let by = grouped(own.iter().map(|i| i.by.word()), |word| *word);
+            let mut row = vec![name.to_owned(), thousands(own.len() as f64), scale];
+            row.push(format!("{:.2}", mean(&|i| i.deviation)));
+            row.push(format!("{:.2}", mean(&|i| i.half)));
+            row.extend([number(&|i| i.met == Met::Cut), number(&|i| i.met == Met::Empty)]);
+            row.push(by.iter().map(|words| words[0]).collect::<Vec<_>>().join(", "));
+            if bands {
+                row.push(format!("{:.2}", mean(&|i| i.band.map_or(f64::NAN, |band| band.half))));
+            }
+            if naive {
+                let share = 100.0 * mean(&|i| i.naive);
+                row.push(if share.is_nan() { "-".into() } else { format!("{share:.1} %") });
+            }
+            row
+        };
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for level in 0..noisy.tree.levels() {
+            let scale = match noisy.scales[level] {
+                0.0 => "known".to_owned(),
+                scale => format!("{scale:.4}"),
+            };
+            rows.push(row(noisy.level_name(level), scale, self.of_level(level).collect()));
+        }
+        let districts: Vec<&Interval> = self.of_districts().collect();
+        if !districts.is_empty() {
+            rows.push(row("districts", "-".into(), districts));
+        }
+        let (method, law) = (noisy.method.words(), noisy.law.name());
+        let title = format!("{}: {method}, {law} noise", line(&noisy.path.display().to_string()));
+        Page::main(title)
+            .text(self.promise())
+            .table(Table::new(1, header, rows))
+            .text(
+                "Means over the counts of a row. Counts are >= 0, and no more than a known count around them: intervals are cut \
+                 there, and where nothing is left stands the nearest value that can be.",
+            )
+            .figure(self.by_size())
+    }
+
+    fn nodes(&self, level: usize) -> Page {
+        let noisy = &self.noisy;
+        let own: Vec<&Interval> = self.of_level(level).collect();
+        let name = |interval: &Interval| match interval.node {
+            Some(node) if node > 0 => noisy.keys(node)[..level].join(", "),
+            _ => "total".to_owned(),
+        };
+        let title = format!("{} by {}", counted(own.len() as f64, "count"), noisy.level_name(level));
+        let title = if level == 0 { "Total".to_owned() } else { title };
+        Page::headed(title).table(self.table(noisy.level_name(level), own.iter().map(|i| (name(i), *i))))
+    }
+
+    fn districts(&self) -> Page {
+        let own: Vec<&Interval> = self.of_districts().collect();
+        if own.is_empty() {
+            return Page::default();
+        }
+        let file = self.queries.as_ref().map_or(String::new(), |path| path.display().to_string());
+        let shown = own.iter().take(SHOWN * 5);
+        let name = |interval: &Interval| interval.of.clone().err().unwrap_or_default();
+        let more = own.len().saturating_sub(SHOWN * 5);
+        let rest = match more {
+            0 => String::new(),
+            more => format!("… and {} more, in intervals.csv of --out.", thousands(more as f64)),
+        };
+        Page::main(format!("{} of {}", counted(own.len() as f64, "district"), line(&file)))
+            .table(self.table("district", shown.map(|i| (name(i), *i))))
+            .text(rest)
+    }
+
+    fn table<'a>(&self, what: &str, intervals: impl Iterator<Item = (String, &'a Interval)>) -> Table {
+        let mut header = vec![what.to_owned(), "estimate".into(), "standard\ndeviation".into()];
+        header.extend(["low".to_owned(), "high".into(), "met".into()]);
+        let row = |(name, i): (String, &Interval)| {
+            let met = if i.met == Met::Whole { String::new() } else { i.met.word().to_owned() };
+            vec![
+                name,
+                self.count(i.estimate),
+                format!("{:.2}", i.deviation),
+                self.count(i.low),
+                self.count(i.high),
+                met,
+            ]
+        };
+        Table::new(1, header, intervals.map(row).collect())
+    }
+
+    /// The intervals by size of the estimate, level by level.
+    fn by_size(&self) -> Figure {
+        let noisy = &self.noisy;
+        let series = |(name, own): (String, Vec<&Interval>)| {
+            // Spread over the sizes, where there are many.
+            let mut own = own;
+            own.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
+            let step = own.len().div_ceil(MARKS).max(1);
+            let mark = |i: &&Interval| {
+                Mark::new(i.estimate.max(0.0), i.estimate.max(0.0)).within(i.low.max(0.0), i.high.max(0.0))
+            };
+            Series { name, kind: Kind::Dots, marks: own.iter().step_by(step).map(mark).collect() }
+        };
+        let levels = (0..noisy.tree.levels()).filter(|&level| noisy.scales[level] > 0.0);
+        let mut all: Vec<(String, Vec<&Interval>)> = levels
+            .map(|level| (noisy.level_name(level).to_owned(), self.of_level(level).collect()))
+            .collect();
+        let districts: Vec<&Interval> = self.of_districts().collect();
+        if !districts.is_empty() {
+            all.push(("districts".to_owned(), districts));
+        }
+        let skipped = all.iter().any(|(_, own)| own.len() > MARKS);
+        let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
+        let panels = all
+            .into_iter()
+            .map(|(name, own)| Panel { title: name.clone(), series: vec![series((name, own))] });
+        Figure {
+            name: "intervals".into(),
+            title: format!("{} % intervals by size of the count", percent(self.level)),
+            about: format!(
+                "The {} % interval of every count against its estimate, for each level of the tree.",
+                percent(self.level)
+            ),
+            x: axis("estimate, counts"),
+            y: axis("interval, counts"),
+            panels: panels.collect(),
+            note: match skipped {
+                true => format!(
+                    "Of levels with more than {MARKS} counts some are drawn, at equal steps of their rank."
+                ),
+                false => String::new(),
+            },
+        }
+    }
+}
+
+/// A share in percent, with as many digits as it has.
+fn percent(share: f64) -> String {
+    let text = format!("{:.4}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

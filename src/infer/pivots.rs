@@ -1,0 +1,185 @@
+//! Intervals from the law of the error: where it does not depend on the counts, by the law itself or by draws; else by a
+//! parametric bootstrap.
+
+use super::interval::{Band, Bounds, By, Interval, Said};
+use super::target::Target;
+use super::{Noisy, Wish, drawn};
+use crate::catalogue::{Family, Method, MethodKind, Place, Projection};
+use crate::diagnostics::Moments;
+use crate::failure::{Failure, Result};
+use crate::inference::{NodeLaws, SumLaw, SumLaws};
+use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Products that the law of one district may take: a minute. Where it only stands beside a bootstrap, some milliseconds.
+const PRODUCTS: [f64; 2] = [1e10, 1e7];
+
+/// The half width and the deviation of an error, as far as its law gives them.
+type Law = Option<(f64, f64)>;
+
+/// What is said of the targets, and by how many draws. Errors: the method.
+pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
+    let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
+    let is_pivot = noisy.is_pivot();
+    let by_law = match noisy.method.conditions() || !is_pivot {
+        true => laws(noisy, targets, wish.level).map_err(refused)?,
+        false => vec![None; targets.len()],
+    };
+    if is_pivot && by_law.iter().all(Option::is_some) {
+        let said = |(target, law): (&Target, Law)| {
+            let (half, deviation) = law.unwrap_or_default();
+            Said::around(noisy.estimate(target), half, deviation, By::Law)
+        };
+        return Ok((targets.iter().zip(by_law).map(said).collect(), 0));
+    }
+    // Draws are of all targets where any is wanted: they come together.
+    let draws = drawn::number(targets.len(), wish.level);
+    let errors = drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, (draws, wish.seed))
+        .map_err(refused)?;
+    let said = |(target, mut errors, law): (&Target, Vec<f64>, Law)| {
+        let estimate = noisy.estimate(target);
+        if let (true, Some((half, deviation))) = (is_pivot, law) {
+            return Said::around(estimate, half, deviation, By::Law);
+        }
+        let mut moments = Moments::default();
+        errors.iter().for_each(|&z| moments.push(z));
+        let deviation = moments.deviation();
+        if is_pivot {
+            let half = upper(&mut errors, wish.level, f64::abs);
+            return Said::around(estimate, half, deviation, By::Draws);
+        }
+        let side = 0.5 * (1.0 + wish.level);
+        let above = upper(&mut errors, side, |z| z);
+        let below = upper(&mut errors, side, |z| -z);
+        let naive = law.map_or(f64::NAN, |(half, _)| {
+            errors.iter().filter(|z| z.abs() <= half).count() as f64 / errors.len() as f64
+        });
+        Said { estimate, deviation, low: estimate - above, high: estimate + below, by: By::Bootstrap, naive }
+    };
+    let all = targets.iter().zip(errors).zip(by_law).map(|((target, errors), law)| (target, errors, law));
+    Ok((all.map(said).collect(), draws))
+}
+
+/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
+fn counts(noisy: &Noisy) -> Arc<[i64]> {
+    let mut counts = vec![0; noisy.tree.nodes()];
+    if !noisy.is_pivot() {
+        for &leaf in noisy.tree.leaves() {
+            counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+        }
+        noisy.tree.sum_up(&mut counts);
+    }
+    counts.into()
+}
+
+/// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
+/// sampler of its law.
+fn pivot(noisy: &Noisy) -> Result<Method> {
+    let with = |kind: &MethodKind| kind.with(|option| option.default());
+    let all = || MethodKind::ALL.iter().map(with);
+    let found = match noisy.method.kind() {
+        kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
+        kind if kind.is_chain() && noisy.is_pivot() => {
+            let exact = |method: &Method| method.conditions() && !method.is_chain();
+            all().find(|method| exact(method) && method.serves(noisy.law, Place::Tree).is_ok())
+        }
+        _ => Some(noisy.method),
+    };
+    found.filter(|method| method.serves(noisy.law, Place::Tree).is_ok()).ok_or_else(|| {
+        let message =
+            format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
+        Failure::data(&noisy.path, message)
+    })
+}
+
+/// Half widths and deviations of integer noise under the equations of the tree, as far as they fit. Errors: scales out of range.
+fn laws(noisy: &Noisy, targets: &[Target], level: f64) -> crate::Result<Vec<Law>> {
+    let calibration = noisy.calibration();
+    match noisy.law.family() {
+        Family::DoubleGeometric => {
+            let laws: Vec<_> = calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?;
+            of_laws(noisy, &laws, targets, level)
+        }
+        Family::DiscreteGaussian => {
+            let laws: Vec<_> = calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?;
+            of_laws(noisy, &laws, targets, level)
+        }
+        _ => Ok(vec![None; targets.len()]),
+    }
+}
+
+fn of_laws<L: IntegerLaw + Sync>(
+    noisy: &Noisy,
+    laws: &[L],
+    targets: &[Target],
+    level: f64,
+) -> crate::Result<Vec<Law>> {
+    let said = |law: &SumLaw| (law.half_width(level) as f64, libm::sqrt(law.variance()));
+    let fits = |law: crate::Result<(f64, f64)>| match law {
+        Ok(said) => Ok(Some(said)),
+        Err(crate::Error::TooLarge { .. }) => Ok(None),
+        Err(other) => Err(other),
+    };
+    let nodes = match NodeLaws::on_tree(&noisy.tree, laws) {
+        Ok(nodes) => nodes,
+        Err(crate::Error::TooLarge { .. }) => return Ok(vec![None; targets.len()]),
+        Err(other) => return Err(other),
+    };
+    let of_nodes: Vec<(f64, f64)> = nodes.each().map(said).collect();
+    let most = PRODUCTS[usize::from(!noisy.is_pivot())];
+    let of = |target: &Target| match target {
+        Target::Node(v) => Ok(Some(of_nodes[nodes.place(*v)])),
+        Target::Sum(own) => {
+            let mut weights = vec![0i8; noisy.tree.leaves().len()];
+            own.iter().for_each(|&(leaf, weight)| weights[leaf as usize] = weight);
+            fits(SumLaws::new(&noisy.tree, laws, most).and_then(|mut sums| sums.of(&weights).map(said)))
+        }
+    };
+    targets.par_iter().map(of).collect()
+}
+
+/// The k-th smallest of what draws give, with k as small as `k/(n + 1)` is at least the level.
+fn upper(errors: &mut [f64], level: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let n = errors.len();
+    let k = libm::ceil(level * (n + 1) as f64 - 1e-9) as usize;
+    let mut values: Vec<f64> = errors.iter().map(|&z| of(z)).collect();
+    let place = k.clamp(1, n) - 1;
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// Bands that hold for all counts of a level, or all districts, at once: a multiple of the deviations, by draws.
+pub(super) fn bands(
+    noisy: &Noisy,
+    wish: &Wish,
+    targets: &[Target],
+    bounds: &Bounds,
+    intervals: &mut [Interval],
+) -> Result<()> {
+    if !noisy.is_pivot() {
+        let message = format!(
+            "bands: {} has no law of its error that holds whatever the counts are",
+            noisy.method.name()
+        );
+        return Err(Failure::data(&noisy.path, message));
+    }
+    // Other draws than those of the intervals.
+    let (how, draws) = ((pivot(noisy)?, &counts(noisy)), drawn::number(targets.len(), wish.level));
+    let errors = drawn::errors(noisy, how, targets, (draws, wish.seed.wrapping_add(1)));
+    let errors = errors.map_err(|e| Failure::data(&noisy.path, e.to_string()))?;
+    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
+    let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];
+    for (interval, errors) in intervals.iter().zip(&errors).filter(|(interval, _)| interval.deviation > 0.0) {
+        let all = &mut largest[group(interval)];
+        all.iter_mut().zip(errors).for_each(|(all, z)| *all = all.max(z.abs() / interval.deviation));
+    }
+    let multiples: Vec<f64> = largest.iter_mut().map(|all| upper(all, wish.level, |x| x)).collect();
+    for (interval, target) in intervals.iter_mut().zip(targets) {
+        // No rounding may leave out an integer.
+        let half = multiples[group(interval)] * interval.deviation * (1.0 + 1e-12);
+        let half = if noisy.integers { libm::floor(half) } else { half };
+        let (low, high, _) = bounds.meet(target, interval.estimate - half, interval.estimate + half);
+        interval.band = Some(Band { half, low, high });
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Files of the intervals.
+
+use super::{Inferred, Interval};
+use crate::failure::{Failure, Result};
+use crate::figure::{Look, svg};
+use crate::files;
+use crate::table;
+use crate::table::{Field, Kind, Record, Values, Writer, unwritten};
+use std::fs::File;
+use std::path::Path;
+
+table! {
+    /// `congenial infer --out`: one row for each node of the noisy file, in the order of the tree, then one for each
+    /// district. Behind these columns stand the keys of the node, one column for each level.
+    pub struct IntervalRow in "intervals.parquet" {
+        /// the column of the node's level, `total`, or `district`
+        of: String;
+        /// of a district its name
+        name: Option<String>;
+        /// released; of values that do not add up the estimate of least squares; the mean of a posterior
+        estimate: f64, "counts";
+        /// of the error
+        standard_deviation: f64, "counts";
+        /// the interval begins there
+        low: f64, "counts";
+        /// and ends there
+        high: f64, "counts";
+        /// the same of a band that holds for all counts of a level, or for all districts, at once (`--bands`)
+        band_low: Option<f64>, "counts";
+        /// the same
+        band_high: Option<f64>, "counts";
+        /// what the intervals hold
+        level: f64, "probability";
+        /// `law` of the error; `draws` of it; `bootstrap`, which promises nothing; `posterior`
+        found_by: String;
+        /// whether an interval holds at least that, whatever the counts are
+        guaranteed: bool;
+        /// what an interval met of what is known (counts are >= 0, and no more than a known count around them): `whole`, `cut`, or `empty`
+        /// where nothing was left, and the nearest value that can be stands there
+        met: String;
+    }
+}
+
+/// Columns of a page of text.
+const WIDTH: usize = 120;
+
+/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md` and the
+/// figure into a folder; files of the same names are replaced. Errors: the disk.
+pub fn write(inferred: &Inferred, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
+    let page = inferred.page();
+    let mut put = |name: &str, write: &dyn Fn(File) -> Result<()>| {
+        files::replace_file(folder, name, write)?;
+        done(&folder.join(name));
+        Ok::<_, Failure>(())
+    };
+    put("table.csv", &|file| table(inferred, file, &folder.join("table.csv")))?;
+    put("intervals.csv", &|file| csv(inferred, file, &folder.join("intervals.csv")))?;
+    put("intervals.parquet", &|file| parquet(inferred, file, &folder.join("intervals.parquet")))?;
+    let text = |name: &str, text: String| {
+        files::replace(folder, name, text.as_bytes())?;
+        Ok::<_, Failure>(folder.join(name))
+    };
+    done(&text("page.txt", page.to_text(WIDTH))?);
+    done(&text("page.md", page.to_markdown())?);
+    for figure in page.figures() {
+        done(&text(&format!("{}.svg", figure.name), svg(figure, Look::default()))?);
+    }
+    Ok(())
+}
+
+/// The keys of an interval, blank of a district.
+fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
+    let noisy = &inferred.noisy;
+    interval.node.map_or_else(|| vec![""; noisy.levels.len()], |node| noisy.keys(node))
+}
+
+/// Keys, value, low and high side by side.
+fn table(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+    let levels = inferred.noisy.levels.iter().map(String::as_str);
+    let districts = inferred.intervals.iter().any(|interval| interval.of.is_err());
+    let name = districts.then_some("district");
+    let mut writer = ::csv::Writer::from_writer(file);
+    let header = levels.chain(name).chain(["value", "low", "high"]);
+    let write = || {
+        writer.write_record(header)?;
+        for interval in &inferred.intervals {
+            let keys = keys(inferred, interval).into_iter().map(str::to_owned);
+            let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
+            let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
+            writer.write_record(keys.chain(name).chain(numbers))?;
+        }
+        Ok(writer.flush()?)
+    };
+    write().map_err(|e: ::csv::Error| Failure::write(path, e))
+}
+
+/// The row of an interval.
+fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
+    IntervalRow {
+        of: interval.of.as_ref().map_or("district", |level| inferred.noisy.level_name(*level)).to_owned(),
+        name: interval.of.clone().err(),
+        estimate: interval.estimate,
+        standard_deviation: interval.deviation,
+        low: interval.low,
+        high: interval.high,
+        band_low: interval.band.map(|band| band.low),
+        band_high: interval.band.map(|band| band.high),
+        level: inferred.level,
+        found_by: interval.by.word().to_owned(),
+        guaranteed: inferred.is_guaranteed,
+        met: interval.met.word().to_owned(),
+    }
+}
+
+fn csv(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+    let mut writer = ::csv::Writer::from_writer(file);
+    let names: Vec<&str> = IntervalRow::COLUMNS.iter().map(|column| column.name).collect();
+    let levels = inferred.noisy.levels.iter().map(String::as_str);
+    let write = || {
+        writer.write_record(levels.chain(names.iter().copied()))?;
+        for interval in &inferred.intervals {
+            let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
+            let text = |name: &&str| match &row[*name] {
+                serde_json::Value::Null => String::new(),
+                serde_json::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let keys = keys(inferred, interval).into_iter().map(str::to_owned);
+            writer.write_record(keys.chain(names.iter().map(text)))?;
+        }
+        Ok(writer.flush()?)
+    };
+    write().map_err(|e: ::csv::Error| Failure::write(path, e))
+}
+
+/// The columns of [`IntervalRow`], then those of the keys.
+fn fields(inferred: &Inferred) -> Vec<Field> {
+    let keys = inferred.noisy.levels.iter().map(|level| Field::new(level, Kind::Text));
+    IntervalRow::fields().into_iter().chain(keys).collect()
+}
+
+/// Adds an interval to the columns.
+fn put(inferred: &Inferred, interval: &Interval, columns: &mut [Values]) {
+    let (own, rest) = columns.split_at_mut(IntervalRow::COLUMNS.len());
+    row(inferred, interval).put(own);
+    let keys = keys(inferred, interval);
+    rest.iter_mut().zip(keys).for_each(|(column, key)| column.put_text(key.as_bytes()));
+}
+
+/// All intervals in memory, as `intervals.parquet` has them.
+pub fn columns(inferred: &Inferred) -> (Vec<Field>, Vec<Values>) {
+    let fields = fields(inferred);
+    let rows = inferred.intervals.len();
+    let mut columns: Vec<Values> =
+        fields.iter().map(|field| Values::new(field.kind, field.optional, rows)).collect();
+    inferred.intervals.iter().for_each(|interval| put(inferred, interval, &mut columns));
+    (fields, columns)
+}
+
+fn parquet(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+    let failed = |e| unwritten(path, e);
+    let mut writer = Writer::new(file, fields(inferred), &[]).map_err(failed)?;
+    for interval in &inferred.intervals {
+        put(inferred, interval, writer.row().map_err(failed)?);
+    }
+    writer.finish().map(drop).map_err(failed)
+}

@@ -1,0 +1,312 @@
+//! `congenial infer`: intervals by hand, coverage over many releases, and what is refused.
+#![allow(clippy::disallowed_methods)] // Tests open files of their own.
+
+use crate::place::{Place, TREE, TREE_DATA};
+use congenial::infer::{By, Inferred, Interval, Met, Wish, infer};
+use congenial::store::Run;
+use congenial::study::cells::CellRow;
+use congenial::study::release::NodeDrawRow;
+use congenial::table::Key;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Districts of the tree: across groups, overlapping, and a difference.
+const DISTRICTS: &str = "\
+group,zone,name,weight
+a,a1,north,1
+b,b1,north,1
+c,c1,north,1
+b,b1,middle,1
+b,b2,middle,1
+a,a2,more,1
+b,b3,more,-1
+";
+
+/// The same as leaves: a1, a2, b1, b2, b3, c1.
+const WEIGHTS: [(&str, [i8; 6]); 3] =
+    [("north", [1, 0, 1, 0, 0, 1]), ("middle", [0, 0, 1, 1, 0, 0]), ("more", [0, 1, 0, 0, -1, 0])];
+
+fn wish(file: &Path, queries: Option<&Path>) -> Wish {
+    Wish {
+        file: file.to_owned(),
+        levels: Vec::new(),
+        queries: queries.map(Path::to_owned),
+        level: 0.8,
+        prior: None,
+        bands: true,
+        seed: 9,
+    }
+}
+
+/// The intervals of what stands in a file.
+fn told(noisy: &str, level: f64) -> Result<Inferred, String> {
+    let place = Place::new(&[("noisy.csv", noisy)]);
+    let file = place.path("noisy.csv");
+    infer(&Wish { level, bands: false, ..wish(&file, None) }).map_err(|e| e.to_string())
+}
+
+/// Two leaves whose sum is known have the same noise with two signs, of the law `tanh(1/λ) e^(-2|z|/λ)`.
+#[test]
+fn intervals_by_hand() {
+    let lambda = 2.0 / std::f64::consts::LN_2; // e^(-2/λ) = 1/2: P(z) = (1/3) 2^-|z|.
+    let file = |a: i64, b: i64| {
+        format!(
+            "zone,value,law,scale,known,method\n,{},double-geometric,{lambda},true,exact\n\
+             a,{a},double-geometric,{lambda},false,exact\nb,{b},double-geometric,{lambda},false,exact\n",
+            a + b
+        )
+    };
+    let of = |a: i64, b: i64, level: f64| {
+        let inferred = told(&file(a, b), level).unwrap();
+        assert!(inferred.is_guaranteed && inferred.intervals.iter().all(|i| i.by == By::Law));
+        let ends = |i: &Interval| (i.low, i.high, i.met);
+        inferred.intervals.iter().map(ends).collect::<Vec<_>>()
+    };
+    // P(|z| > 0) = 2/3, > 1: 1/3, > 2: 1/6, > 3: 1/12.
+    assert_eq!(
+        of(40, 60, 0.8)[..],
+        [(100.0, 100.0, Met::Whole), (38.0, 42.0, Met::Whole), (58.0, 62.0, Met::Whole)]
+    );
+    assert_eq!(of(40, 60, 0.9)[1..], [(37.0, 43.0, Met::Whole), (57.0, 63.0, Met::Whole)]);
+    assert_eq!(of(40, 60, 0.3)[1..], [(40.0, 40.0, Met::Whole), (60.0, 60.0, Met::Whole)]);
+    // What is below 0 is cut, and what is above the known total; nothing is left where all of it is.
+    assert_eq!(of(-1, 101, 0.8)[1..], [(0.0, 1.0, Met::Cut), (99.0, 100.0, Met::Cut)]);
+    assert_eq!(of(-3, 103, 0.8)[1..], [(0.0, 0.0, Met::Empty), (100.0, 100.0, Met::Empty)]);
+    let deviation = told(&file(40, 60), 0.8).unwrap().intervals[1].deviation;
+    // Σ z² 2^-|z| / 3 = 4.
+    assert!((deviation - 2.0).abs() < 1e-9, "{deviation}");
+}
+
+/// Over 2,000 releases intervals and bands hold at least what they say, of nodes and of districts, by laws and by draws; an interval
+/// of a law does not hold much more than it must, where counts are spread.
+#[test]
+fn intervals_hold_what_they_say() {
+    const REPLICATES: usize = 2000;
+    let grid = r#"
+[[grid]]
+epsilon = 0.1
+law = ["double-geometric", "laplace"]
+method = ["exact", "l2", "unconstrained"]
+
+[[grid]]
+epsilon = 0.1
+delta = 1e-6
+law = ["discrete-gaussian", "gaussian"]
+method = "exact"
+"#;
+    let config = format!(
+        "name = \"noisy\"\nseed = 3\nreplicates = {REPLICATES}\nkeep-draws = true\n{TREE_DATA}{grid}"
+    );
+    let place = Place::new(&[("tree.csv", TREE), ("config.toml", &config), ("d.csv", DISTRICTS)]);
+    place.prints(&["run", "config.toml", "--out", "out"]);
+    let run = Run::open(&place.path("out")).unwrap();
+    let cells: HashMap<Key, CellRow> =
+        run.all().unwrap().into_iter().map(|row: CellRow| (row.cell, row)).collect();
+    let mut errors: HashMap<Key, Vec<Vec<f64>>> = HashMap::new();
+    run.each(|row: NodeDrawRow| {
+        let of_cell = errors.entry(row.cell).or_insert_with(|| vec![Vec::new(); 10]);
+        of_cell[row.node as usize - 1].push(row.error);
+        Ok(())
+    })
+    .unwrap();
+    let mut by = Vec::new();
+    for (key, errors) in &errors {
+        let cell = &cells[key];
+        let file = run.folder.join(format!("cells/{key}/release.parquet"));
+        let inferred = infer(&wish(&file, Some(&place.path("d.csv")))).unwrap();
+        assert_eq!(inferred.intervals.len(), 13);
+        assert!(inferred.is_guaranteed);
+        let what = format!("{} {}", cell.law.name(), cell.method_plain());
+        // Free noise is projected by what is said of it: its draws are those of `l2`.
+        let errors = match cell.method_plain().as_str() {
+            "unconstrained" => continue,
+            _ => errors,
+        };
+        let mut all = errors.clone();
+        for (_, weights) in WEIGHTS {
+            let sum =
+                |replicate: usize| (0..6).map(|i| f64::from(weights[i]) * errors[4 + i][replicate]).sum();
+            all.push((0..REPLICATES).map(sum).collect::<Vec<f64>>());
+        }
+        // Five standard errors of a share of 0.8.
+        let least = 0.8 - 5.0 * (0.16 / REPLICATES as f64).sqrt();
+        let share = |held: usize| held as f64 / REPLICATES as f64;
+        for (interval, errors) in inferred.intervals.iter().zip(&all) {
+            let held = share(errors.iter().filter(|z| z.abs() <= interval.half + 1e-9).count());
+            assert!(held >= least, "{what} {:?}: {held}", interval.of);
+            assert!(held <= 0.8 + 0.1, "{what} {:?}: {held}", interval.of);
+            let squares: f64 = errors.iter().map(|z| z * z).sum();
+            let (got, want) = (interval.deviation, (squares / REPLICATES as f64).sqrt());
+            assert!((got / want - 1.0).abs() < 0.12, "{what} {:?}: {got} {want}", interval.of);
+            by.push(interval.by);
+        }
+        for group in [0..1, 1..4, 4..10, 10..13] {
+            let all = |replicate: usize| {
+                let inside = |place: usize| {
+                    let band = inferred.intervals[place].band.unwrap();
+                    all[place][replicate].abs() <= band.half + 1e-9
+                };
+                group.clone().all(inside)
+            };
+            let held = share((0..REPLICATES).filter(|&replicate| all(replicate)).count());
+            assert!(held >= least, "{what} {group:?}: {held}");
+            assert!(held <= 0.8 + 0.1, "{what} {group:?}: {held}");
+        }
+    }
+    assert!(by.contains(&By::Law) && by.contains(&By::Draws));
+}
+
+/// Values that do not add up are those of least squares: root and two leaves of equal variance, by hand.
+#[test]
+fn raw_values_are_projected() {
+    let file = "zone,value,law,scale,method\n,10,laplace,2,unconstrained\na,3,laplace,2,unconstrained\n\
+                b,4,laplace,2,unconstrained\n";
+    let inferred = told(file, 0.9).unwrap();
+    assert!(inferred.projected && inferred.is_guaranteed);
+    // The sums differ by 3, of which each of the three takes 1.
+    let estimates: Vec<f64> = inferred.intervals.iter().map(|i| i.estimate).collect();
+    for (got, want) in estimates.iter().zip([9.0, 4.0, 5.0]) {
+        assert!((got - want).abs() < 1e-12, "{estimates:?}");
+    }
+    // A leaf's variance falls from 8 to 16/3; 9,999 draws tell it to a few percent.
+    let deviation = inferred.intervals[1].deviation;
+    assert!((deviation / (16.0f64 / 3.0).sqrt() - 1.0).abs() < 0.05, "{deviation}");
+    // Known counts stay as they are, wherever they are.
+    let known = "zone,value,variance,known,method\n,10,8,true,unconstrained\na,3,8,false,unconstrained\n\
+                 b,4,8,false,unconstrained\n";
+    let inferred = told(known, 0.9).unwrap();
+    let estimates: Vec<f64> = inferred.intervals.iter().map(|i| i.estimate).collect();
+    for (got, want) in estimates.iter().zip([10.0, 4.5, 5.5]) {
+        assert!((got - want).abs() < 1e-12, "{estimates:?}");
+    }
+    // A variance is no law.
+    assert!(!inferred.is_guaranteed);
+}
+
+/// A posterior by hand: two leaves below a known total of 3, Poisson with two means that cancel, weights `2^-|y - x|`.
+#[test]
+fn posteriors_by_hand() {
+    let lambda = 1.0 / std::f64::consts::LN_2;
+    let file = format!(
+        "zone,value,law,scale,known,method\n,3,double-geometric,{lambda},true,unconstrained\n\
+         a,5,double-geometric,{lambda},false,unconstrained\nb,-1,double-geometric,{lambda},false,unconstrained\n"
+    );
+    let place = Place::new(&[
+        ("noisy.csv", &file),
+        ("d.csv", "zone,name,weight\na,both,1\nb,both,1\na,less,1\nb,less,-1\n"),
+    ]);
+    let wish = Wish {
+        prior: congenial::infer::prior("poisson:2").ok(),
+        bands: false,
+        ..wish(&place.path("noisy.csv"), Some(&place.path("d.csv")))
+    };
+    let inferred = infer(&wish).unwrap();
+    // x = a of 3: 1/(x! (3 - x)!) 2^-(5 - x) 2^-(4 - x), in parts of 125: binomial with 4/5.
+    let law = [1.0, 12.0, 48.0, 64.0].map(|part| part / 125.0);
+    let mean: f64 = law.iter().enumerate().map(|(x, p)| x as f64 * p).sum();
+    assert!((mean - 2.4).abs() < 1e-12);
+    let a = &inferred.intervals[1];
+    assert!((a.estimate - 2.4).abs() < 1e-9 && (a.deviation - 0.48f64.sqrt()).abs() < 1e-9, "{a:?}");
+    assert_eq!((a.low, a.high, a.by, inferred.is_guaranteed), (1.0, 3.0, By::Posterior, false));
+    // Sums by draws: what is known has no error.
+    let [both, less] = &inferred.intervals[3..] else { panic!() };
+    assert_eq!((both.estimate, both.low, both.high), (3.0, 3.0, 3.0));
+    // Twice a less 3: a standard error of 1.4/100.
+    assert!((less.estimate - 1.8).abs() < 0.07, "{less:?}");
+    assert!(inferred.page().to_text(100).contains("Poisson with the mean 2"));
+    // The mean that makes a release most likely: of one leaf without noise to speak of, the leaf itself.
+    let sure = "zone,value,law,scale,method\n,7,gaussian,0.1,exact\na,7,gaussian,0.1,exact\n";
+    let place = Place::new(&[("noisy.csv", sure)]);
+    let found = infer(&Wish {
+        prior: congenial::infer::prior("poisson").ok(),
+        queries: None,
+        file: place.path("noisy.csv"),
+        ..wish.clone()
+    });
+    let words = found.unwrap().prior.unwrap();
+    assert!(words.starts_with("Poisson with the mean 7") && words.contains("most likely"), "{words}");
+    for text in ["poisson:0", "poisson:1,2", "negative-binomial:2", "gamma", "flat:1", "poisson:x"] {
+        assert!(congenial::infer::prior(text).is_err(), "{text}");
+    }
+    let processed = sure.replace("exact", "topdown");
+    let place = Place::new(&[("noisy.csv", &processed)]);
+    let refused = infer(&Wish { queries: None, file: place.path("noisy.csv"), ..wish });
+    assert!(refused.unwrap_err().to_string().contains("no posterior of releases by topdown"));
+}
+
+/// What is moved to be >= 0 gets a bootstrap, which says that it promises nothing, and what the noise alone would hold.
+#[test]
+fn post_processed_releases_promise_nothing() {
+    let rows: String = (0..40).map(|i| format!("z{i},0,double-geometric,4,topdown\n")).collect();
+    let file = format!("zone,value,law,scale,method\n,0,double-geometric,4,topdown\n{rows}");
+    let inferred = told(&file, 0.9).unwrap();
+    assert!(!inferred.is_guaranteed && inferred.intervals.iter().all(|i| i.by == By::Bootstrap));
+    let page = inferred.page().to_text(200);
+    assert!(page.contains("so that no interval holds at every table"), "{page}");
+    assert!(page.contains("They promise") && page.contains("by the noise"), "{page}");
+}
+
+#[test]
+fn what_is_refused_names_its_place() {
+    let good = "zone,value,law,scale,method\n,7,laplace,2,exact\na,3,laplace,2,exact\nb,4,laplace,2,exact\n";
+    told(good, 0.9).unwrap();
+    let refused = |from: &str, to: &str, want: &str| {
+        assert!(good.contains(from), "{from}");
+        let message = told(&good.replace(from, to), 0.9).unwrap_err();
+        assert!(message.contains(want), "{from} -> {to}: {message}");
+    };
+    refused("zone,value", "zone,count", "no column `value`");
+    refused(",method", ",how", "no column `method`");
+    refused("a,3", "b,3", "line 4: `b` stands there twice (first on line 3)");
+    refused(",7,laplace", "c,7,laplace", "no row of the total");
+    refused("a,3", ",3", "line 3: a second total, the first is on line 2");
+    refused("a,3", "a,three", "line 3: `value` = `three`, want a number");
+    refused("a,3", "a,2", "line 2: `value` = `7`, and what is below it adds up to 6: want the sum");
+    refused("a,3,laplace", "a,3,gauss", "line 3: `law` = `gauss`, and `laplace` on line 2: want one for all");
+    refused("laplace", "cauchy", "`law` = `cauchy`, want laplace");
+    refused("a,3,laplace,2", "a,3,laplace,-1", "line 3: `scale` = `-1`, want a number > 0");
+    refused(
+        "a,3,laplace,2",
+        "a,3,laplace,3",
+        "line 4: `scale` = `2`, and `3` on line 3: want one for each level",
+    );
+    refused("exact", "magic", "`method` = `magic`, want what was done: one of");
+    let silent = "zone,value,method\n,7,l2\na,3,l2\nb,4,l2\n";
+    let message = told(silent, 0.9).unwrap_err();
+    assert!(message.contains("the noise is not told: want the columns `law` and `scale`, or `variance`"));
+    let deep = "x,zone,value,variance,method\n,,7,2,l2\na,,7,2,l2\n,b,7,2,l2\n";
+    assert!(told(deep, 0.9).unwrap_err().contains("line 4: `x` is blank and `zone` below it is not"));
+    let orphan = "x,zone,value,variance,method\n,,7,2,l2\na,c,7,2,l2\n";
+    assert!(told(orphan, 0.9).unwrap_err().contains("line 3: `c` is below `a`, which has no row of its own"));
+    let short = "x,zone,value,variance,method\n,,7,2,l2\na,,3,2,l2\na,c,3,2,l2\nb,,4,2,l2\n";
+    assert!(told(short, 0.9).unwrap_err().contains("line 5: nothing is below it, want its counts by `zone`"));
+    let fraction =
+        good.replace("laplace", "double-geometric").replace("a,3,", "a,3.5,").replace("b,4,", "b,3.5,");
+    assert!(told(&fraction, 0.9).unwrap_err().contains("want an integer: the noise is double-geometric"));
+    let known = "zone,value,variance,known,method\n,7,2,perhaps,l2\na,7,2,false,l2\n";
+    assert!(told(known, 0.9).unwrap_err().contains("`known` = `perhaps`, want true or false"));
+    let known = "zone,value,variance,known,method\n,7,2,true,unconstrained\na,5,2,true,unconstrained\nb,1,2,true,unconstrained\n";
+    let message = told(known, 0.9).unwrap_err();
+    assert!(
+        message.contains("`value` = `7` is known, and the known counts below it add up to 6"),
+        "{message}"
+    );
+    let less =
+        known.replace("b,1,2,true", "b,1,2,false").replace(",7,", ",4,") + "c,1,2,true,unconstrained\n";
+    assert!(told(&less, 0.9).unwrap_err().contains("add up to 6: want at least as much"));
+    let districts = |rows: &str, want: &str| {
+        let place = Place::new(&[("noisy.csv", good), ("d.csv", rows)]);
+        let wish = wish(&place.path("noisy.csv"), Some(&place.path("d.csv")));
+        let message = infer(&wish).unwrap_err().to_string();
+        assert!(message.contains(want), "{rows}: {message}");
+    };
+    districts("zone,district\na,x\n", "no column `name`");
+    districts("zone,name\nc,x\n", "line 2: `c` is no leaf of");
+    districts("zone,name\na,x\na,x\n", "line 3: `a` is in x twice (first on line 2)");
+    districts("zone,name\na,\n", "line 2: `name` is blank");
+    districts("zone,name,weight\na,x,2\n", "line 2: `weight` = `2`, want 1, 0 or -1");
+    for level in ["1", "0", "9/0", "much"] {
+        assert!(congenial::infer::level(level).is_err(), "{level}");
+    }
+    assert_eq!(congenial::infer::level("9/10"), Ok(0.9));
+}
