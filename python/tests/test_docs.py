@@ -18,5 +18,5 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     space = {}
     for block in blocks:
         exec(compile(block.split("```")[0], "python.md", "exec"), space)
-    assert len(blocks) == 7 and space["released"].min() >= 0 and len(space["clipped"].cells) == 6
+    assert len(blocks) == 8 and space["released"].min() >= 0 and len(space["clipped"].cells) == 6
     assert "2 cells" not in capsys.readouterr().err

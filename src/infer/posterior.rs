@@ -7,7 +7,6 @@ use crate::catalogue::Family;
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 use crate::inference::{Posterior, Prior, Weight};
-use crate::page::number;
 use crate::rng::{Role, TaskKey, stream};
 use rayon::prelude::*;
 
@@ -109,12 +108,12 @@ pub(super) fn said(
     let words = match (prior, found) {
         (Prior::Flat, _) => "every integer weighs the same".to_owned(),
         (Prior::Between(..), _) => "every integer >= 0 weighs the same".into(),
-        (Prior::Poisson(mean), found) => format!("Poisson with the mean {}{}", number(mean), from(found)),
+        (Prior::Poisson(mean), found) => format!("Poisson with the mean {}{}", short(mean), from(found)),
         (Prior::NegativeBinomial { mean, size }, found) => {
             format!(
                 "negative binomial with the mean {} and the size {}{}",
-                number(mean),
-                number(size),
+                short(mean),
+                short(size),
                 from(found)
             )
         }
@@ -123,6 +122,12 @@ pub(super) fn said(
     let lacks =
         if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
     Ok((said, draws, words + &lacks))
+}
+
+/// A parameter, to four digits behind the point.
+fn short(x: f64) -> String {
+    let text = format!("{x:.4}");
+    if x < 0.01 { format!("{x:.3e}") } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// Where parameters come from, in words.

@@ -213,7 +213,7 @@ fn posteriors_by_hand() {
     assert_eq!((both.estimate, both.low, both.high), (3.0, 3.0, 3.0));
     // Twice a less 3: a standard error of 1.4/100.
     assert!((less.estimate - 1.8).abs() < 0.07, "{less:?}");
-    assert!(inferred.page().to_text(100).contains("Poisson with the mean 2"));
+    assert!(inferred.page().to_markdown().contains("Prior of every leaf: Poisson with the mean 2"));
     // The mean that makes a release most likely: of one leaf without noise to speak of, the leaf itself.
     let sure = "zone,value,law,scale,method\n,7,gaussian,0.1,exact\na,7,gaussian,0.1,exact\n";
     let place = Place::new(&[("noisy.csv", sure)]);
@@ -285,15 +285,18 @@ fn what_is_refused_names_its_place() {
     assert!(told(&fraction, 0.9).unwrap_err().contains("want an integer: the noise is double-geometric"));
     let known = "zone,value,variance,known,method\n,7,2,perhaps,l2\na,7,2,false,l2\n";
     assert!(told(known, 0.9).unwrap_err().contains("`known` = `perhaps`, want true or false"));
-    let known = "zone,value,variance,known,method\n,7,2,true,unconstrained\na,5,2,true,unconstrained\nb,1,2,true,unconstrained\n";
+    let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\na,d,1,2,true,l2\nb,e,2,2,false,l2\n";
     let message = told(known, 0.9).unwrap_err();
+    let want = "line 3: `value` = `7` is known, and the known counts below it add up to 6: want the sum";
+    assert!(message.contains(want), "{message}");
+    let less = known.replace("a,d,1,2,true", "a,d,1,2,false").replace("a,,7", "a,,4");
+    let message = told(&less, 0.9).unwrap_err();
     assert!(
-        message.contains("`value` = `7` is known, and the known counts below it add up to 6"),
+        message.contains("line 3: `value` = `4` is known, and the known counts below it add up to 5"),
         "{message}"
     );
-    let less =
-        known.replace("b,1,2,true", "b,1,2,false").replace(",7,", ",4,") + "c,1,2,true,unconstrained\n";
-    assert!(told(&less, 0.9).unwrap_err().contains("add up to 6: want at least as much"));
+    let all = "zone,value,variance,known,method\n,7,2,true,l2\na,7,2,true,l2\n";
+    assert!(told(all, 0.9).unwrap_err().contains("every count is known"));
     let districts = |rows: &str, want: &str| {
         let place = Place::new(&[("noisy.csv", good), ("d.csv", rows)]);
         let wish = wish(&place.path("noisy.csv"), Some(&place.path("d.csv")));
