@@ -1,6 +1,6 @@
 //! Intervals from a noisy file.
 
-use crate::failure::raised;
+use crate::config::raised;
 use crate::table::Table;
 use crate::waiting::wait;
 use congenial::failure::{Failure, Result as Done};

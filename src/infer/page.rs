@@ -27,14 +27,6 @@ impl Inferred {
         self.intervals.iter().filter(|interval| interval.of.is_err())
     }
 
-    /// A number of counts in words.
-    fn count(&self, x: f64) -> String {
-        match x.fract() == 0.0 && x.abs() < 1e15 {
-            true => thousands(x),
-            false => format!("{x:.1}"),
-        }
-    }
-
     /// What the intervals promise, in words.
     fn promise(&self) -> String {
         let percent = percent(self.level);
@@ -132,10 +124,13 @@ impl Inferred {
         Page::main(title)
             .text(self.promise())
             .table(Table::new(1, header, rows))
-            .text(
-                "Means over the counts of a row. Counts are >= 0, and no more than a known count around them: intervals are cut \
-                 there, and where nothing is left stands the nearest value that can be.",
-            )
+            .text(match self.prior {
+                Some(_) => "Means over the counts of a row.",
+                None => {
+                    "Means over the counts of a row. Counts are >= 0, and no more than a known count around them: intervals \
+                     are cut there, and where nothing is left stands the nearest value that can be."
+                }
+            })
             .figure(self.by_size())
     }
 
@@ -174,62 +169,55 @@ impl Inferred {
         header.extend(["low".to_owned(), "high".into(), "met".into()]);
         let row = |(name, i): (String, &Interval)| {
             let met = if i.met == Met::Whole { String::new() } else { i.met.word().to_owned() };
-            vec![
-                name,
-                self.count(i.estimate),
-                format!("{:.2}", i.deviation),
-                self.count(i.low),
-                self.count(i.high),
-                met,
-            ]
+            vec![name, count(i.estimate), format!("{:.2}", i.deviation), count(i.low), count(i.high), met]
         };
         Table::new(1, header, intervals.map(row).collect())
     }
 
-    /// The intervals by size of the estimate, level by level.
+    /// How sure counts are by their size: half the interval over the estimate.
     fn by_size(&self) -> Figure {
         let noisy = &self.noisy;
-        let series = |(name, own): (String, Vec<&Interval>)| {
-            // Spread over the sizes, where there are many.
-            let mut own = own;
+        let series = |(name, mut own): (String, Vec<&Interval>)| {
+            own.retain(|i| i.estimate > 0.0);
             own.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
             let step = own.len().div_ceil(MARKS).max(1);
-            let mark = |i: &&Interval| {
-                Mark::new(i.estimate.max(0.0), i.estimate.max(0.0)).within(i.low.max(0.0), i.high.max(0.0))
-            };
+            let mark = |i: &&Interval| Mark::new(i.estimate, 50.0 * (i.high - i.low) / i.estimate);
             Series { name, kind: Kind::Dots, marks: own.iter().step_by(step).map(mark).collect() }
         };
         let levels = (0..noisy.tree.levels()).filter(|&level| noisy.scales[level] > 0.0);
-        let mut all: Vec<(String, Vec<&Interval>)> = levels
-            .map(|level| (noisy.level_name(level).to_owned(), self.of_level(level).collect()))
-            .collect();
+        let level = |level: usize| (noisy.level_name(level).to_owned(), self.of_level(level).collect());
         let districts: Vec<&Interval> = self.of_districts().collect();
-        if !districts.is_empty() {
-            all.push(("districts".to_owned(), districts));
-        }
-        let skipped = all.iter().any(|(_, own)| own.len() > MARKS);
+        let districts = (!districts.is_empty()).then(|| ("districts".to_owned(), districts));
+        let all: Vec<(String, Vec<&Interval>)> = levels.map(level).chain(districts).collect();
         let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log, ends: (None, None) };
-        let panels = all
-            .into_iter()
-            .map(|(name, own)| Panel { title: name.clone(), series: vec![series((name, own))] });
+        let mut notes = Vec::new();
+        if all.iter().any(|(_, own)| own.len() > MARKS) {
+            notes.push(format!("Of more than {MARKS} counts some are drawn, at equal steps of their rank."));
+        }
+        if all.iter().any(|(_, own)| own.iter().any(|i| i.estimate <= 0.0)) {
+            notes.push("Estimates of 0 and below are left out.".to_owned());
+        }
         Figure {
             name: "intervals".into(),
             title: format!("{} % intervals by size of the count", percent(self.level)),
-            about: format!(
-                "The {} % interval of every count against its estimate, for each level of the tree.",
-                percent(self.level)
-            ),
+            about: "Half the width of every interval, in percent of the estimate, against the estimate: a series for each level."
+                .into(),
             x: axis("estimate, counts"),
-            y: axis("interval, counts"),
-            panels: panels.collect(),
-            note: match skipped {
-                true => format!(
-                    "Of levels with more than {MARKS} counts some are drawn, at equal steps of their rank."
-                ),
-                false => String::new(),
-            },
+            y: axis("half the interval, % of the estimate"),
+            panels: Panel::only(all.into_iter().map(series)),
+            note: notes.join(" "),
         }
     }
+}
+
+/// A number of counts in words, with a digit behind the point if it is no integer.
+fn count(x: f64) -> String {
+    if x.fract() == 0.0 || x.abs() > 1e15 {
+        return thousands(x);
+    }
+    let tenths = libm::round(x.abs() * 10.0);
+    let sign = if x < 0.0 && tenths > 0.0 { "-" } else { "" };
+    format!("{sign}{}.{}", thousands(libm::floor(tenths / 10.0)), tenths % 10.0)
 }
 
 /// A share in percent, with as many digits as it has.

@@ -337,13 +337,15 @@ impl<'a> Posterior<'a> {
         }
         let weight = self.weights[self.tree.level(v)];
         let (low, high) = prior.support();
-        // Between the released value and the prior's mode lies the posterior's; on either side it falls as the weight does.
         let near = value.clamp(low, high);
         let mode = prior.mode().unwrap_or(near).clamp(low, high);
-        // It falls by as much as the weight at the nearest place already has, and by the drop.
-        let reach = weight.reach(self.drop - weight.log(value - near)) + 1.0;
-        let (from, to) =
-            ((value - reach).max(low).min(mode.min(near)), (value + reach).min(high).max(mode.max(near)));
+        // Beyond the released value and the prior's mode the posterior falls as the weight does, from what it is at the nearest
+        // place; and wherever the prior is, it gains no more by it than its mode has over that place.
+        let drop = self.drop - weight.log(value - near);
+        let gain = prior.log(libm::floor(mode) as i64) - prior.log(libm::round(near) as i64);
+        let (reach, most) = (weight.reach(drop) + 1.0, weight.reach(drop + gain.max(0.0)) + 2.0);
+        let from = (value - reach).min(mode.min(near)).max(value - most).max(low);
+        let to = (value + reach).max(mode.max(near)).min(value + most).min(high);
         let (from, to) = (libm::ceil(from), libm::floor(to));
         if to < from {
             return Ok(Table { from: 0, w: vec![0.0] });
