@@ -28,7 +28,16 @@ pub fn inferred(
         |text: &str| infer::prior(text).map_err(|why| Failure::Usage(format!("prior: got `{text}`, {why}")));
     let prior = prior.map(named).transpose();
     raised(wait(py, false, |_| -> Done<_> {
-        let inferred = infer::infer(&Wish { file, levels, queries, level, prior: prior?, bands, seed })?;
+        let inferred = infer::infer(&Wish {
+            file,
+            levels,
+            queries,
+            ratios: Vec::new(),
+            level,
+            prior: prior?,
+            bands,
+            seed,
+        })?;
         let (fields, columns) = infer::columns(&inferred);
         let table = Table::held("intervals", fields, columns);
         Ok((table, inferred.is_guaranteed, inferred.page().to_text(WIDTH)))

@@ -36,7 +36,7 @@ def test_a_posterior_of_a_release(release):
 def test_what_is_refused(release):
     with pytest.raises(congenial.ConfigError, match="prior: got `gamma`, want flat"):
         congenial.infer(release, prior="gamma")
-    with pytest.raises(congenial.ConfigError, match="level: got 2, want a number between 0 and 1"):
+    with pytest.raises(congenial.ConfigError, match="level: got 2, want a number above 0"):
         congenial.infer(release, level=2)
     with pytest.raises(congenial.ConfigError, match="no_such"):
         congenial.infer("no_such.csv")

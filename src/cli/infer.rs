@@ -17,6 +17,9 @@ pub(super) struct Arguments {
     /// Table of districts: the keys of a leaf, `name`, and perhaps `weight` (1, 0 or -1), a row for each leaf of each
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
+    /// Ratio of two districts, by their names; can be given several times
+    #[arg(long, value_name = "NAME/NAME", requires = "queries")]
+    ratio: Vec<String>,
     /// What an interval holds at least: a number or a fraction between 0 and 1
     #[arg(long, default_value = "0.9", value_parser = infer::level)]
     level: f64,
@@ -57,6 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         file: arguments.file.clone(),
         levels: arguments.levels.clone(),
         queries: arguments.queries.clone(),
+        ratios: arguments.ratio.clone(),
         level: arguments.level,
         prior: arguments.prior,
         bands: arguments.bands,

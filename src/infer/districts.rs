@@ -20,7 +20,12 @@ pub(super) struct District {
 /// another weight.
 pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     let table = CsvTable::read_wanted(path, &Wanted::readable())?;
-    let keys = noisy.levels.iter().map(|level| table.column(level)).collect::<Result<Vec<_>>>()?;
+    // A level may have the name of one of ours.
+    let named = |level: &String| match ["name", "weight"].contains(&&**level) {
+        true => table.column(&format!("data.{level}")),
+        false => table.column(level),
+    };
+    let keys = noisy.levels.iter().map(named).collect::<Result<Vec<_>>>()?;
     let name = table.column("name")?;
     let weight = table.columns.iter().position(|column| column == "weight");
     if table.is_empty() {

@@ -2,8 +2,9 @@
 
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::ratios::Ratio;
 use super::target::Target;
-use super::{Noisy, Wish, pivots, posterior, raw};
+use super::{Noisy, Wish, pivots, posterior, ratios, raw};
 use crate::failure::{Failure, Result};
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ pub struct Inferred {
     pub prior: Option<String>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
+    /// Ratios of districts.
+    pub ratios: Vec<Ratio>,
     /// Nodes, in the order of the tree; then districts.
     pub intervals: Vec<Interval>,
 }
@@ -61,8 +64,10 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     if wish.bands {
         pivots::bands(&noisy, wish, &targets, &bounds, &mut intervals)?;
     }
+    let names: Vec<&str> = districts.iter().map(|district| &*district.name).collect();
+    let ratios = ratios::of(wish, &noisy, &names, &targets[noisy.tree.nodes()..])?;
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
-    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, intervals })
+    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, ratios, intervals })
 }

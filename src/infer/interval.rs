@@ -142,7 +142,7 @@ impl<'a> Bounds<'a> {
                     around.dedup();
                     around.into_iter().map(value).sum()
                 };
-                (-side(-1), side(1))
+                (0.0 - side(-1), side(1) + 0.0)
             }
         }
     }

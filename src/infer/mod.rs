@@ -12,6 +12,7 @@ mod noisy;
 mod page;
 mod pivots;
 mod posterior;
+mod ratios;
 mod raw;
 mod target;
 mod write;
@@ -20,6 +21,7 @@ pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
 pub use noisy::Noisy;
 pub use posterior::{Shared, prior};
+pub use ratios::Ratio;
 pub use write::{IntervalRow, columns, write};
 
 use crate::failure::{Failure, Result};
@@ -34,6 +36,8 @@ pub struct Wish {
     pub levels: Vec<String>,
     /// A table of districts.
     pub queries: Option<PathBuf>,
+    /// Ratios of districts, by their names with `/` between.
+    pub ratios: Vec<String>,
     /// What intervals hold at least, between 0 and 1.
     pub level: f64,
     /// The prior of a posterior; `None`: intervals that hold whatever the counts are, where there are any.
@@ -48,17 +52,21 @@ pub struct Wish {
 pub fn level(text: &str) -> std::result::Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let level = match text.split_once('/') {
-        Some((above, below)) => number(above).zip(number(below)).map(|(above, below)| above / below),
+        Some((above, below)) => number(above)
+            .zip(number(below))
+            .filter(|(above, _)| *above > 0.0)
+            .map(|(above, below)| above / below),
         None => number(text),
     };
-    let good = level.filter(|level| *level > 0.0 && *level < 1.0);
-    good.ok_or_else(|| "want a number between 0 and 1, such as 0.9 or 9/10".to_owned())
+    let good = level.filter(|level| is_level(*level));
+    good.ok_or_else(|| "want a number above 0 and at most 0.999999999, such as 0.9 or 9/10".to_owned())
 }
 
 /// The intervals. Errors: the files; what nothing can be said of.
 pub fn infer(wish: &Wish) -> Result<Inferred> {
-    if !(wish.level > 0.0 && wish.level < 1.0) {
-        return Err(Failure::Usage(format!("level: got {}, want a number between 0 and 1", wish.level)));
+    if !is_level(wish.level) {
+        let message = format!("level: got {}, want a number above 0 and at most 0.999999999", wish.level);
+        return Err(Failure::Usage(message));
     }
     if wish.bands && wish.prior.is_some() {
         return Err(Failure::Usage("bands: want no prior, a posterior has none here".into()));
@@ -66,4 +74,9 @@ pub fn infer(wish: &Wish) -> Result<Inferred> {
     let noisy = Noisy::read(&wish.file, &wish.levels)?;
     let districts = wish.queries.as_ref().map(|path| districts::read(path, &noisy)).transpose()?;
     inferred::of(wish, noisy, districts.unwrap_or_default())
+}
+
+/// Whether intervals may hold so much: closer to 1, what laws are computed to would decide.
+fn is_level(level: f64) -> bool {
+    level > 0.0 && level <= 1.0 - 1e-9
 }

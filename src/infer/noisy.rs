@@ -93,6 +93,12 @@ impl Noisy {
         keys
     }
 
+    /// What was done with the noise, in words.
+    pub fn method_words(&self) -> String {
+        let sign = if self.method.conditions() && self.method.nonnegative() { " >= 0" } else { "" };
+        self.method.words() + sign
+    }
+
     /// A level in words.
     pub fn level_name(&self, level: usize) -> &str {
         level.checked_sub(1).map_or("total", |below| &self.levels[below])
@@ -103,7 +109,10 @@ impl Noisy {
         let leaf = |leaf: u32| self.values[self.tree.leaves()[leaf as usize] as usize];
         match target {
             Target::Node(v) => self.values[*v],
-            Target::Sum(weights) => weights.iter().map(|&(i, weight)| f64::from(weight) * leaf(i)).sum(),
+            // No sum of nothing is -0.
+            Target::Sum(weights) => {
+                weights.iter().map(|&(i, weight)| f64::from(weight) * leaf(i)).sum::<f64>() + 0.0
+            }
         }
     }
 
@@ -145,12 +154,20 @@ impl File<'_> {
         }
         let method = self.method(&row_of_node)?;
         let (law, assumed, scales) = self.noise(&tree, &known, &row_of_node)?;
-        if !law.is_continuous()
-            && method.keeps_integers()
+        if method.releases_integers(law)
             && let Some(v) = values.iter().position(|value| value.fract() != 0.0)
         {
             let text = table.text(row_of_node[v], self.value);
-            let message = format!("`value` = `{text}`, want an integer: the noise is {}", law.name());
+            let message = format!(
+                "`value` = `{text}`, want an integer, as {} releases of {} noise",
+                method.name(),
+                law.name()
+            );
+            return Err(table.bad_row(row_of_node[v], message));
+        }
+        if let Some(v) = values.iter().position(|value| *value < 0.0).filter(|_| method.nonnegative()) {
+            let text = table.text(row_of_node[v], self.value);
+            let message = format!("`value` = `{text}`, want none below 0: {} releases none", method.name());
             return Err(table.bad_row(row_of_node[v], message));
         }
         let names = (0..nodes).map(|v| match tree.level(v) {
@@ -169,6 +186,12 @@ impl File<'_> {
         let levels = self.keys.iter().map(|&place| table.columns[place].clone()).collect();
         let path = table.path.clone();
         Ok(Noisy { path, levels, tree, names, values, integers, law, assumed, scales, method })
+    }
+
+    /// The keys of a row that are not blank.
+    fn words(&self, row: usize) -> String {
+        let keys = self.keys.iter().map(|&place| self.table.text(row, place));
+        keys.filter(|key| !key.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// The level of a row: how many of its keys, from the first, are not blank.
@@ -215,8 +238,7 @@ impl File<'_> {
                 let mut node = 0;
                 for (codes, &place) in codes.iter().zip(&self.keys).take(level - 1) {
                     let Some(&found) = known.get(&(node, codes[row])) else {
-                        let name = table.text(row, self.keys[level - 1]);
-                        let above = table.text(row, place);
+                        let (name, above) = (self.words(row), table.text(row, place));
                         let message =
                             format!("`{name}` is below `{above}`, which has no row of its own here");
                         return Err(table.bad_row(row, message));
@@ -230,7 +252,7 @@ impl File<'_> {
             for (parent, row) in of_parents {
                 let node = parents.len() as u32;
                 if let Some(first) = known.insert((parent, codes[level - 1][row]), node) {
-                    let name = table.text(row, self.keys[level - 1]);
+                    let name = self.words(row);
                     let first = node_of_row.iter().position(|&node| node == first).unwrap_or(0);
                     let message = format!("`{name}` stands there twice (first on {})", table.place(first));
                     return Err(table.bad_row(row, message));
@@ -316,6 +338,13 @@ impl File<'_> {
     /// The only text of a column. Refused: two.
     fn one(&self, place: usize, rows: &[usize]) -> Result<&str> {
         let (table, first) = (self.table, self.table.text(rows[0], place));
+        if place != self.options.unwrap_or(usize::MAX)
+            && let Some(&row) = rows.iter().find(|&&row| table.text(row, place).is_empty())
+        {
+            return Err(
+                table.bad_row(row, format!("`{}` is blank, want the same in all rows", table.columns[place]))
+            );
+        }
         match rows.iter().find(|&&row| table.text(row, place) != first) {
             None => Ok(first),
             Some(&row) => {
@@ -345,7 +374,10 @@ impl File<'_> {
                 .split_once('=')
                 .filter(|(name, _)| kind.facts().options.iter().any(|o| o.key == *name));
             let Some((name, value)) = known else {
-                let message = format!("`options` = `{options}`, want options of {name} as name=value");
+                let known: Vec<&str> = kind.facts().options.iter().map(|option| option.key).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let message =
+                    format!("`options` = `{option}`, want name=value with an option of {name}: {known}");
                 return Err(table.bad_row(rows[0], message));
             };
             given.insert(name, value);
@@ -375,7 +407,7 @@ impl File<'_> {
             return Err(Failure::data(&table.path, "every count is known: there is nothing to infer"));
         };
         let (law, place, squared) = match (self.law, self.scale, self.variance) {
-            (Some(law), Some(scale), _) => {
+            (Some(law), Some(scale), None) => {
                 let name = self.one(law, &measured)?;
                 let kind = LawKind::named(name).filter(|law| law.on_hierarchies());
                 let kind = kind.ok_or_else(|| {
@@ -386,9 +418,9 @@ impl File<'_> {
                 })?;
                 (kind, scale, false)
             }
-            (None, _, Some(variance)) => (normal(), variance, true),
+            (None, None, Some(variance)) => (normal(), variance, true),
             _ => {
-                let message = "the noise is not told: want the columns `law` and `scale`, or `variance`";
+                let message = "the noise is told by the columns `law` and `scale`, or by `variance`: want the one or the other";
                 return Err(Failure::data(&table.path, message));
             }
         };

@@ -1,6 +1,6 @@
 //! What is told of the intervals of a file.
 
-use super::{By, Inferred, Interval, Met};
+use super::{By, Inferred, Interval, Met, Ratio};
 use crate::figure::{Axis, Figure, Kind, Mark, Panel, Scale, Series};
 use crate::page::{Page, Table, counted, grouped, line, thousands};
 
@@ -16,7 +16,7 @@ impl Inferred {
         let page = self.levels();
         let named = (0..levels).filter(|&level| self.of_level(level).count() <= SHOWN);
         let page = named.fold(page, |page, level| page.and(self.nodes(level)));
-        page.and(self.districts())
+        page.and(self.districts()).and(self.ratios())
     }
 
     fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {
@@ -55,7 +55,7 @@ impl Inferred {
             (false, false) => format!(
                 "The error of {} depends on the counts, so that no interval holds at every table. These come from a parametric \
                  bootstrap: the method is repeated {} times on what was released. They promise nothing.",
-                self.noisy.method.words(),
+                self.noisy.method_words(),
                 thousands(self.draws as f64)
             ),
         };
@@ -119,7 +119,7 @@ impl Inferred {
         if !districts.is_empty() {
             rows.push(row("districts", "-".into(), districts));
         }
-        let (method, law) = (noisy.method.words(), noisy.law.name());
+        let (method, law) = (noisy.method_words(), noisy.law.name());
         let title = format!("{}: {method}, {law} noise", line(&noisy.path.display().to_string()));
         Page::main(title)
             .text(self.promise())
@@ -162,6 +162,21 @@ impl Inferred {
         Page::main(format!("{} of {}", counted(own.len() as f64, "district"), line(&file)))
             .table(self.table("district", shown.map(|i| (name(i), *i))))
             .text(rest)
+    }
+
+    fn ratios(&self) -> Page {
+        if self.ratios.is_empty() {
+            return Page::default();
+        }
+        let short = |x: f64| if x.is_finite() { format!("{x:.4}") } else { "no end".to_owned() };
+        let row = |ratio: &Ratio| {
+            vec![line(&ratio.name).to_string(), short(ratio.estimate), short(ratio.low), short(ratio.high)]
+        };
+        Page::main("Ratios").table(Table::new(
+            1,
+            ["ratio", "estimate", "low", "high"],
+            self.ratios.iter().map(row).collect(),
+        ))
     }
 
     fn table<'a>(&self, what: &str, intervals: impl Iterator<Item = (String, &'a Interval)>) -> Table {
@@ -222,6 +237,6 @@ fn count(x: f64) -> String {
 
 /// A share in percent, with as many digits as it has.
 fn percent(share: f64) -> String {
-    let text = format!("{:.4}", 100.0 * share);
+    let text = format!("{:.8}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -61,6 +61,14 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
     Ok((all.map(said).collect(), draws))
 }
 
+/// Errors of some targets of a pivot, by as many draws as serve. Errors: the method.
+pub(super) fn pivot_errors(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<Vec<Vec<f64>>> {
+    let draws = drawn::number(targets.len(), wish.level);
+    let errors =
+        drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, (draws, wish.seed.wrapping_add(1)));
+    errors.map_err(|e| Failure::data(&noisy.path, e.to_string()))
+}
+
 /// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
 fn counts(noisy: &Noisy) -> Arc<[i64]> {
     let mut counts = vec![0; noisy.tree.nodes()];
@@ -140,7 +148,7 @@ fn of_laws<L: IntegerLaw + Sync>(
 }
 
 /// The k-th smallest of what draws give, with k as small as `k/(n + 1)` is at least the level.
-fn upper(errors: &mut [f64], level: f64, of: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn upper(errors: &mut [f64], level: f64, of: impl Fn(f64) -> f64) -> f64 {
     let n = errors.len();
     let k = libm::ceil(level * (n + 1) as f64 - 1e-9) as usize;
     let mut values: Vec<f64> = errors.iter().map(|&z| of(z)).collect();
@@ -164,9 +172,8 @@ pub(super) fn bands(
         return Err(Failure::data(&noisy.path, message));
     }
     // Other draws than those of the intervals.
-    let (how, draws) = ((pivot(noisy)?, &counts(noisy)), drawn::number(targets.len(), wish.level));
-    let errors = drawn::errors(noisy, how, targets, (draws, wish.seed.wrapping_add(1)));
-    let errors = errors.map_err(|e| Failure::data(&noisy.path, e.to_string()))?;
+    let errors = pivot_errors(wish, noisy, targets)?;
+    let draws = errors.first().map_or(0, Vec::len);
     let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
     let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];
     for (interval, errors) in intervals.iter().zip(&errors).filter(|(interval, _)| interval.deviation > 0.0) {

@@ -59,7 +59,7 @@ pub(super) fn said(
     if noisy.method.nonnegative() || !(noisy.method.kind().is_free() || noisy.method.conditions()) {
         let message = format!(
             "--prior: no posterior of releases by {}; want noise on every count, as it is or conditioned on sums alone",
-            noisy.method.words()
+            noisy.method_words()
         );
         return Err(Failure::data(&noisy.path, message));
     }
@@ -121,7 +121,12 @@ pub(super) fn said(
     let lacks = posterior.lacks();
     let lacks =
         if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
-    Ok((said, draws, words + &lacks))
+    let assumed = if noisy.assumed {
+        "; the noise is taken as normal, since the file tells its variance alone"
+    } else {
+        ""
+    };
+    Ok((said, draws, words + &lacks + assumed))
 }
 
 /// A parameter, to four digits behind the point.
@@ -132,7 +137,7 @@ fn short(x: f64) -> String {
 
 /// Where parameters come from, in words.
 fn from(found: bool) -> &'static str {
-    if found { ", which makes the release most likely" } else { "" }
+    if found { ", which makes the release most likely of those that were tried" } else { "" }
 }
 
 /// The prior with its parameters, and whether they were looked for. Errors: no posterior.

@@ -57,6 +57,9 @@ pub fn write(inferred: &Inferred, folder: &Path, mut done: impl FnMut(&Path)) ->
     put("table.csv", &|file| table(inferred, file, &folder.join("table.csv")))?;
     put("intervals.csv", &|file| csv(inferred, file, &folder.join("intervals.csv")))?;
     put("intervals.parquet", &|file| parquet(inferred, file, &folder.join("intervals.parquet")))?;
+    if !inferred.ratios.is_empty() {
+        put("ratios.csv", &|file| ratios(inferred, file, &folder.join("ratios.csv")))?;
+    }
     let text = |name: &str, text: String| {
         files::replace(folder, name, text.as_bytes())?;
         Ok::<_, Failure>(folder.join(name))
@@ -69,6 +72,12 @@ pub fn write(inferred: &Inferred, folder: &Path, mut done: impl FnMut(&Path)) ->
     Ok(())
 }
 
+/// The name of a column of keys: one that has the name of another column is told apart.
+fn named(level: &str) -> String {
+    let ours = IntervalRow::COLUMNS.iter().any(|column| column.name == level);
+    if ours || ["value", "district"].contains(&level) { format!("data.{level}") } else { level.to_owned() }
+}
+
 /// The keys of an interval, blank of a district.
 fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
     let noisy = &inferred.noisy;
@@ -77,11 +86,12 @@ fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
 
 /// Keys, value, low and high side by side.
 fn table(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
-    let levels = inferred.noisy.levels.iter().map(String::as_str);
+    let levels = inferred.noisy.levels.iter().map(|level| named(level));
     let districts = inferred.intervals.iter().any(|interval| interval.of.is_err());
     let name = districts.then_some("district");
     let mut writer = ::csv::Writer::from_writer(file);
-    let header = levels.chain(name).chain(["value", "low", "high"]);
+    let own = name.into_iter().chain(["value", "low", "high"]).map(str::to_owned);
+    let header = levels.chain(own);
     let write = || {
         writer.write_record(header)?;
         for interval in &inferred.intervals {
@@ -89,6 +99,19 @@ fn table(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
             let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
             let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
             writer.write_record(keys.chain(name).chain(numbers))?;
+        }
+        Ok(writer.flush()?)
+    };
+    write().map_err(|e: ::csv::Error| Failure::write(path, e))
+}
+
+fn ratios(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
+    let mut writer = ::csv::Writer::from_writer(file);
+    let mut write = || {
+        writer.write_record(["ratio", "estimate", "low", "high"])?;
+        for ratio in &inferred.ratios {
+            let numbers = [ratio.estimate, ratio.low, ratio.high].map(|x| x.to_string());
+            writer.write_record(std::iter::once(ratio.name.clone()).chain(numbers))?;
         }
         Ok(writer.flush()?)
     };
@@ -116,9 +139,9 @@ fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
 fn csv(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
     let mut writer = ::csv::Writer::from_writer(file);
     let names: Vec<&str> = IntervalRow::COLUMNS.iter().map(|column| column.name).collect();
-    let levels = inferred.noisy.levels.iter().map(String::as_str);
+    let levels = inferred.noisy.levels.iter().map(|level| named(level));
     let write = || {
-        writer.write_record(levels.chain(names.iter().copied()))?;
+        writer.write_record(levels.chain(names.iter().map(|name| (*name).to_owned())))?;
         for interval in &inferred.intervals {
             let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
             let text = |name: &&str| match &row[*name] {
@@ -136,7 +159,7 @@ fn csv(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
 
 /// The columns of [`IntervalRow`], then those of the keys.
 fn fields(inferred: &Inferred) -> Vec<Field> {
-    let keys = inferred.noisy.levels.iter().map(|level| Field::new(level, Kind::Text));
+    let keys = inferred.noisy.levels.iter().map(|level| Field::new(&named(level), Kind::Text));
     IntervalRow::fields().into_iter().chain(keys).collect()
 }
 

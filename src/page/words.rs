@@ -48,6 +48,7 @@ pub fn thousands(n: f64) -> String {
         digits.chars().enumerate().flat_map(group).collect::<String>()
     };
     match n {
+        n if n < 0.0 => format!("-{}", thousands(-n)),
         n if n < 1e9 => grouped(n),
         n if n < 1e12 => format!("{:.1} billion", n / 1e9),
         n if n < 1e15 => format!("{:.1} trillion", n / 1e12),
@@ -127,7 +128,7 @@ mod tests {
         );
         let all = [0.0, 999.0, 1234.0, 45_600_000.0, 9.96e9, 2e22].map(bytes);
         assert_eq!(all, ["0 bytes", "999 bytes", "1.2 kB", "46 MB", "10 GB", "20000 EB"]);
-        let all = [0.0, 999.0, 1000.0, 1_234_567.0, 2.5e9, 1.2e13, 3e18].map(thousands);
-        assert_eq!(all, ["0", "999", "1,000", "1,234,567", "2.5 billion", "12.0 trillion", "3e18"]);
+        let all = [0.0, 999.0, 1000.0, -100.0, 1_234_567.0, 2.5e9, 1.2e13, 3e18].map(thousands);
+        assert_eq!(all, ["0", "999", "1,000", "-100", "1,234,567", "2.5 billion", "12.0 trillion", "3e18"]);
     }
 }

@@ -31,6 +31,7 @@ fn wish(file: &Path, queries: Option<&Path>) -> Wish {
         file: file.to_owned(),
         levels: Vec::new(),
         queries: queries.map(Path::to_owned),
+        ratios: Vec::new(),
         level: 0.8,
         prior: None,
         bands: true,
@@ -156,6 +157,45 @@ method = "exact"
     assert!(by.contains(&By::Law) && by.contains(&By::Draws));
 }
 
+/// Ratios over 300 releases, with noise drawn here: two leaves below a known total, whose noise has one size and two signs. The interval is then
+/// that of all r with `|a - r b| <= (1 + r) t`, t the quantile of |z|: from `(a - t)/(b + t)` to `(a + t)/(b - t)`.
+#[test]
+fn ratios_are_inverted() {
+    let lambda = 8.0;
+    let of = |a: i64, b: i64, level: f64| {
+        let row = |name: &str, value: i64, known: bool| {
+            format!("{name},{value},double-geometric,{lambda},{known},exact\n")
+        };
+        let rows = [row("", a + b, true), row("a", a, false), row("b", b, false)].concat();
+        let place = Place::new(&[
+            ("noisy.csv", &format!("zone,value,law,scale,known,method\n{rows}")),
+            ("d.csv", "zone,name\na,a\nb,b/c\n"),
+        ]);
+        let wish = wish(&place.path("noisy.csv"), Some(&place.path("d.csv")));
+        let wish = Wish { level, bands: false, ratios: vec!["a/b/c".into()], ..wish };
+        infer(&wish).unwrap().ratios.remove(0)
+    };
+    // P(|z| > t) of tanh(1/λ) e^(-2|z|/λ), summed.
+    let p = |z: i64| (1.0f64 / lambda).tanh() * (-2.0 * z as f64 / lambda).exp();
+    let quantile =
+        |level: f64| (0..).find(|&t| p(0) + 2.0 * (1..=t).map(p).sum::<f64>() >= level).unwrap() as f64;
+    for (a, b, level) in [(300i64, 500i64, 0.8), (40, 900, 0.9), (900, 31, 0.5)] {
+        let (got, t) = (of(a, b, level), quantile(level));
+        let (a, b) = (a as f64, b as f64);
+        assert!((got.estimate - a / b).abs() < 1e-12);
+        // 9,999 draws may have the next integer for a quantile.
+        let near = |got: f64, of: &dyn Fn(f64) -> f64| {
+            [t - 1.0, t, t + 1.0].iter().any(|&t| (got - of(t)).abs() < 1e-9)
+        };
+        assert!(near(got.low, &|t| (a - t) / (b + t)), "{got:?} {t}");
+        assert!(near(got.high, &|t| (a + t) / (b - t)), "{got:?} {t}");
+    }
+    // A count that may be 0 gives no end.
+    let open = of(300, 2, 0.9);
+    assert!(open.high == f64::INFINITY && open.low > 0.0, "{open:?}");
+    assert_eq!(of(1, 300, 0.9).low, 0.0);
+}
+
 /// Values that do not add up are those of least squares: root and two leaves of equal variance, by hand.
 #[test]
 fn raw_values_are_projected() {
@@ -273,16 +313,20 @@ fn what_is_refused_names_its_place() {
     refused("exact", "magic", "`method` = `magic`, want what was done: one of");
     let silent = "zone,value,method\n,7,l2\na,3,l2\nb,4,l2\n";
     let message = told(silent, 0.9).unwrap_err();
-    assert!(message.contains("the noise is not told: want the columns `law` and `scale`, or `variance`"));
+    assert!(message.contains("the noise is told by the columns `law` and `scale`, or by `variance`"));
     let deep = "x,zone,value,variance,method\n,,7,2,l2\na,,7,2,l2\n,b,7,2,l2\n";
     assert!(told(deep, 0.9).unwrap_err().contains("line 4: `x` is blank and `zone` below it is not"));
     let orphan = "x,zone,value,variance,method\n,,7,2,l2\na,c,7,2,l2\n";
-    assert!(told(orphan, 0.9).unwrap_err().contains("line 3: `c` is below `a`, which has no row of its own"));
+    assert!(told(orphan, 0.9).unwrap_err().contains("`a, c` is below `a`, which has no row of its own"));
     let short = "x,zone,value,variance,method\n,,7,2,l2\na,,3,2,l2\na,c,3,2,l2\nb,,4,2,l2\n";
     assert!(told(short, 0.9).unwrap_err().contains("line 5: nothing is below it, want its counts by `zone`"));
     let fraction =
         good.replace("laplace", "double-geometric").replace("a,3,", "a,3.5,").replace("b,4,", "b,3.5,");
-    assert!(told(&fraction, 0.9).unwrap_err().contains("want an integer: the noise is double-geometric"));
+    assert!(
+        told(&fraction, 0.9)
+            .unwrap_err()
+            .contains("want an integer, as exact releases of double-geometric noise")
+    );
     let known = "zone,value,variance,known,method\n,7,2,perhaps,l2\na,7,2,false,l2\n";
     assert!(told(known, 0.9).unwrap_err().contains("`known` = `perhaps`, want true or false"));
     let known = "x,zone,value,variance,known,method\n,,9,2,false,l2\na,,7,2,true,l2\nb,,2,2,false,l2\na,c,5,2,true,l2\na,d,1,2,true,l2\nb,e,2,2,false,l2\n";
@@ -308,7 +352,7 @@ fn what_is_refused_names_its_place() {
     districts("zone,name\na,x\na,x\n", "line 3: `a` is in x twice (first on line 2)");
     districts("zone,name\na,\n", "line 2: `name` is blank");
     districts("zone,name,weight\na,x,2\n", "line 2: `weight` = `2`, want 1, 0 or -1");
-    for level in ["1", "0", "9/0", "much"] {
+    for level in ["1", "0", "9/0", "-9/-10", "0.9999999999", "much"] {
         assert!(congenial::infer::level(level).is_err(), "{level}");
     }
     assert_eq!(congenial::infer::level("9/10"), Ok(0.9));

@@ -51,6 +51,8 @@ const CHILDREN: f64 = 1e-17;
 const OUTER: f64 = 1e-12;
 /// What the probabilities of an interval may be off by, all together: by rounding, and beyond the window.
 const ERROR: f64 = 4e-12;
+/// Probabilities below it are rounding.
+const ROUNDING: f64 = 1e-16;
 /// Longest side of a window.
 const MOST: usize = 1 << 15;
 /// Most complex products of all passes together: some minutes.
@@ -380,8 +382,9 @@ impl<'a> Passes<'a> {
         let half: Vec<f64> = (0..=side / 2).map(|frequency| self.at(frequency)).collect();
         let whole: Vec<f64> = (0..side).map(|k| half[k.min(side - k)]).collect();
         let p = even_transform(&whole, side, 1);
-        // Rounding leaves less than nothing in the tails.
-        SumLaw { p: p[..side / 2].iter().map(|p| (p / side as f64).max(0.0)).collect() }
+        // What rounding leaves in the tails is nothing.
+        let rounded = |p: &f64| if *p < ROUNDING * side as f64 { 0.0 } else { p / side as f64 };
+        SumLaw { p: p[..side / 2].iter().map(rounded).collect() }
     }
 }
 
