@@ -2,12 +2,12 @@
 
 use super::Noisy;
 use super::target::Target;
-use crate::Result;
 use crate::catalogue::Method;
 use crate::engine::Pool;
 use crate::law::Errors;
 use crate::methods::{On, OnTree, Out, Problem, Sink, Streams, Sums};
 use crate::rng::{Role, TaskKey};
+use crate::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,11 +20,20 @@ const BATCH: u64 = 16;
 /// The cell of the streams: no run has it.
 const CELL: u64 = 0x636f_6e67_656e_6961;
 
-/// How many draws are taken for so many targets and intervals that hold `level`.
-pub(super) fn number(targets: usize, level: f64) -> usize {
+/// How many draws are taken for so many targets and intervals that hold `level`. Errors: more than fit, of a level close to 1.
+pub(super) fn number(targets: usize, level: f64) -> Result<usize> {
     // An order statistic of fewer would not hold as much.
     let least = libm::ceil(2.0 / (1.0 - level)) as usize + 1;
-    (VALUES / targets.max(1)).clamp(199, MOST).max(least)
+    let draws = (VALUES / targets.max(1)).clamp(199, MOST).max(least);
+    match draws.saturating_mul(targets) {
+        values if values <= 4 * VALUES => Ok(draws),
+        values => Err(Error::TooLarge {
+            what: format!("draws for intervals that hold {level}"),
+            needed: values as u64,
+            limit: 4 * VALUES as u64,
+            unit: "values",
+        }),
+    }
 }
 
 /// By target, its errors in so many draws, one after the other. `counts`: what the method is given as the counts. Errors: the method

@@ -168,7 +168,7 @@ impl Inferred {
         if self.ratios.is_empty() {
             return Page::default();
         }
-        let short = |x: f64| if x.is_finite() { format!("{x:.4}") } else { "no end".to_owned() };
+        let short = |x: f64| if x.is_finite() { format!("{x:.6}") } else { "no end".to_owned() };
         let row = |ratio: &Ratio| {
             vec![line(&ratio.name).to_string(), short(ratio.estimate), short(ratio.low), short(ratio.high)]
         };

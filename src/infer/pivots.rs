@@ -34,7 +34,7 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
         return Ok((targets.iter().zip(by_law).map(said).collect(), 0));
     }
     // Draws are of all targets where any is wanted: they come together.
-    let draws = drawn::number(targets.len(), wish.level);
+    let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
     let errors = drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, (draws, wish.seed))
         .map_err(refused)?;
     let said = |(target, mut errors, law): (&Target, Vec<f64>, Law)| {
@@ -63,10 +63,10 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
 
 /// Errors of some targets of a pivot, by as many draws as serve. Errors: the method.
 pub(super) fn pivot_errors(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<Vec<Vec<f64>>> {
-    let draws = drawn::number(targets.len(), wish.level);
-    let errors =
-        drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, (draws, wish.seed.wrapping_add(1)));
-    errors.map_err(|e| Failure::data(&noisy.path, e.to_string()))
+    let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
+    let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
+    let how = (draws, wish.seed.wrapping_add(1));
+    drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, how).map_err(refused)
 }
 
 /// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.

@@ -76,7 +76,10 @@ pub(super) fn said(
     let posterior = with(prior).map_err(refused)?;
     let laws = posterior.laws();
     let sums: Vec<&Target> = targets.iter().filter(|target| matches!(target, Target::Sum(_))).collect();
-    let draws = if sums.is_empty() { 0 } else { drawn::number(sums.len(), wish.level) };
+    let draws = match sums.len() {
+        0 => 0,
+        number => drawn::number(number, wish.level).map_err(refused)?,
+    };
     let mut of_sums = drawn_sums(&posterior, noisy, &sums, (draws, wish.seed)).into_iter();
     let of = |target: &Target| match target {
         Target::Node(v) => {
@@ -105,7 +108,21 @@ pub(super) fn said(
         }
     };
     let said = targets.iter().map(of).collect();
-    let words = match (prior, found) {
+    let words = words(prior, found);
+    let lacks = posterior.lacks();
+    let lacks =
+        if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
+    let assumed = if noisy.assumed {
+        "; the noise is taken as normal, since the file tells its variance alone"
+    } else {
+        ""
+    };
+    Ok((said, draws, words + &lacks + assumed))
+}
+
+/// A prior in words; `found`: its parameters were looked for.
+fn words(prior: Prior, found: bool) -> String {
+    match (prior, found) {
         (Prior::Flat, _) => "every integer weighs the same".to_owned(),
         (Prior::Between(..), _) => "every integer >= 0 weighs the same".into(),
         (Prior::Poisson(mean), found) => format!("Poisson with the mean {}{}", short(mean), from(found)),
@@ -117,16 +134,7 @@ pub(super) fn said(
                 from(found)
             )
         }
-    };
-    let lacks = posterior.lacks();
-    let lacks =
-        if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
-    let assumed = if noisy.assumed {
-        "; the noise is taken as normal, since the file tells its variance alone"
-    } else {
-        ""
-    };
-    Ok((said, draws, words + &lacks + assumed))
+    }
 }
 
 /// A parameter, to four digits behind the point.

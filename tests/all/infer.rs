@@ -341,6 +341,8 @@ fn what_is_refused_names_its_place() {
     );
     let all = "zone,value,variance,known,method\n,7,2,true,l2\na,7,2,true,l2\n";
     assert!(told(all, 0.9).unwrap_err().contains("every count is known"));
+    // Draws for a level this close to 1 would fill the memory.
+    assert!(told(good, 0.999999999).unwrap_err().contains("draws for intervals that hold 0.999999999"));
     let districts = |rows: &str, want: &str| {
         let place = Place::new(&[("noisy.csv", good), ("d.csv", rows)]);
         let wish = wish(&place.path("noisy.csv"), Some(&place.path("d.csv")));

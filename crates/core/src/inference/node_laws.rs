@@ -42,20 +42,21 @@ pub struct NodeLaws {
     of_node: Vec<u32>,
 }
 
-/// Longest side of a window.
-const MOST: usize = 1 << 20;
+/// Entries of the tables of all shapes together: 1 GiB.
+const MOST: f64 = (1u64 << 27) as f64;
 
 impl NodeLaws {
     /// The laws on a tree. `laws`: one per level.
     ///
-    /// Errors: another number of laws; scales so large that the window of a table is longer than 2^20
-    /// ([`Error::TooLarge`](crate::Error::TooLarge)).
+    /// Errors: another number of laws; scales so large that the tables of all shapes have more than 2^27
+    /// entries ([`Error::TooLarge`](crate::Error::TooLarge)).
     pub fn on_tree<L: IntegerLaw>(tree: &Hierarchy, laws: &[L]) -> Result<Self> {
         tree.check_one_per_level("laws", laws.len())?;
         let shapes = Shapes::of(tree, &vec![0; tree.leaves().len()]);
         let side = window(&shapes, laws, true).max(8.0);
-        if side > MOST as f64 {
-            return Err(too_large("the law of a node", side, MOST as f64, "entries"));
+        let entries = side * shapes.all.len() as f64;
+        if entries > MOST {
+            return Err(too_large("the laws of nodes", entries, MOST, "entries"));
         }
         let passes = Passes::new(&shapes, laws, side as usize);
         let root = shapes.of_node[0];

@@ -203,6 +203,7 @@ pub struct Posterior<'a> {
     log_evidence: f64,
     lacks: f64,
     drop: f64,
+    entries: usize,
 }
 
 /// Where tables end: `e^-drop` below their largest. More where released values are so far from each other that the posterior
@@ -212,6 +213,8 @@ const DROPS: [f64; 3] = [56.0, 200.0, 690.0];
 const LACKS: f64 = 1e-9;
 /// Products of one pass at most: some minutes.
 const WORK: f64 = 2e11;
+/// Entries of all tables: 2 GiB.
+const ENTRIES: usize = 1 << 28;
 /// Longest table.
 const LONGEST: f64 = (1u64 << 22) as f64;
 
@@ -266,6 +269,7 @@ impl<'a> Posterior<'a> {
             log_evidence: 0.0,
             lacks: 0.0,
             drop,
+            entries: 0,
         };
         let mut work = 0.0;
         for v in (0..tree.nodes()).rev() {
@@ -318,6 +322,10 @@ impl<'a> Posterior<'a> {
         table.w.iter_mut().for_each(|w| *w /= mass);
         table.trim(self.tail());
         self.log_evidence += libm::log(mass);
+        self.entries += table.w.len();
+        if self.entries > ENTRIES {
+            return Err(too_large(self.entries as f64, ENTRIES as f64, "entries"));
+        }
         self.parts.push(part);
         self.tables.push(table);
         Ok(())
