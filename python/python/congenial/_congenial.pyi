@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Error", "ConfigError", "CellsFailed", "Table", "Invariant", "Law", "exact", "project", "main",
     "supervise", "register", "released", "make", "open_run", "draws", "node_draws", "release",
-    "framed", "figures", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell",
+    "framed", "figures", "inferred", "judge", "cells_failed", "wrong", "plan", "verify_methods", "tell",
     "compare_runs", "__version__",
 ]
 
