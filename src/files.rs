@@ -105,6 +105,19 @@ pub(crate) fn replace_at(path: &Path, write: impl FnOnce(&mut dyn Write) -> Resu
     replace_with(target.parent().unwrap_or(Path::new("")), name, write)
 }
 
+/// Writes rows as CSV, the first of which is the header; `path`: the name of the file in messages.
+pub(crate) fn write_csv<R: IntoIterator<Item: AsRef<[u8]>>>(
+    file: File,
+    path: &Path,
+    rows: impl Iterator<Item = R>,
+) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(file);
+    for row in rows {
+        writer.write_record(row).map_err(|e| Failure::write(path, e))?;
+    }
+    writer.flush().map_err(|e| Failure::write(path, e))
+}
+
 /// Waits until the names in a folder are on the disk.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -1,7 +1,7 @@
 //! `congenial aggregate`
 
 use crate::failure::{Failure, Result};
-use crate::files::NewFile;
+use crate::files::{NewFile, write_csv};
 use crate::input;
 use std::path::{Path, PathBuf};
 
@@ -103,13 +103,7 @@ fn join(arguments: &Arguments, key: &str, lookup: &Path, lookup_key: &str) -> Re
 
 /// Writes a table.
 fn write(out: &Path, columns: &[String], rows: &[Vec<String>]) -> Result<()> {
-    let failed = |e: &dyn std::fmt::Display| Failure::write(out, e);
     let file = NewFile::create(out)?;
-    let mut writer = csv::Writer::from_writer(file.file()?);
-    writer.write_record(columns).map_err(|e| failed(&e))?;
-    for row in rows {
-        writer.write_record(row).map_err(|e| failed(&e))?;
-    }
-    writer.flush().map_err(|e| failed(&e))?;
+    write_csv(file.file()?, out, std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)))?;
     file.finish()
 }

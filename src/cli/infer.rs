@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     })?;
     let page = inferred.page();
     if let Some(folder) = &arguments.out {
-        infer::write(&inferred, folder, |path| say!("{}", path.display()))?;
+        infer::write(&inferred, &page, folder, |path| say!("{}", path.display()))?;
     }
     match &arguments.output {
         Some(file) => replace_at(file, |out| put(&page, arguments, page::COLUMNS, file, out)),

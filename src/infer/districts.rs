@@ -3,6 +3,7 @@
 use super::Noisy;
 use crate::failure::{Failure, Result};
 use crate::input::{CsvTable, Wanted};
+use crate::page::data_column;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,12 +21,8 @@ pub(super) struct District {
 /// another weight.
 pub(super) fn read(path: &Path, noisy: &Noisy) -> Result<Vec<District>> {
     let table = CsvTable::read_wanted(path, &Wanted::readable())?;
-    // A level may have the name of one of ours.
-    let named = |level: &String| match ["name", "weight"].contains(&&**level) {
-        true => table.column(&format!("data.{level}")),
-        false => table.column(level),
-    };
-    let keys = noisy.levels.iter().map(named).collect::<Result<Vec<_>>>()?;
+    let key = |level: &String| table.column(&data_column(level, &["name", "weight"]));
+    let keys = noisy.levels.iter().map(key).collect::<Result<Vec<_>>>()?;
     let name = table.column("name")?;
     let weight = table.columns.iter().position(|column| column == "weight");
     if table.is_empty() {

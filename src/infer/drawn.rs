@@ -81,14 +81,7 @@ struct Taken<'a> {
 
 impl Taken<'_> {
     fn take(&mut self, error: impl Fn(usize) -> f64) {
-        let leaves = self.noisy.tree.leaves();
-        let of = |target: &Target| match target {
-            Target::Node(v) => error(*v),
-            Target::Sum(weights) => {
-                weights.iter().map(|&(leaf, c)| f64::from(c) * error(leaves[leaf as usize] as usize)).sum()
-            }
-        };
-        let errors = self.targets.iter().map(of).collect();
+        let errors = self.targets.iter().map(|target| target.value(&self.noisy.tree, &error)).collect();
         self.errors.push(errors);
     }
 }

@@ -5,7 +5,7 @@ use super::interval::{Bounds, Interval, Said};
 use super::ratios::Ratio;
 use super::target::Target;
 use super::{Noisy, Wish, pivots, posterior, ratios, raw};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use std::path::PathBuf;
 
 /// What a noisy file says.
@@ -35,7 +35,7 @@ pub struct Inferred {
 pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Result<Inferred> {
     let projected = noisy.method.kind().is_free() && wish.prior.is_none();
     if projected {
-        raw::project(&mut noisy).map_err(|e| Failure::data(&noisy.path, e.to_string()))?;
+        raw::project(&mut noisy).map_err(|e| noisy.refused(e))?;
     }
     let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));

@@ -106,14 +106,12 @@ impl Noisy {
 
     /// What was released of a target.
     pub(super) fn estimate(&self, target: &Target) -> f64 {
-        let leaf = |leaf: u32| self.values[self.tree.leaves()[leaf as usize] as usize];
-        match target {
-            Target::Node(v) => self.values[*v],
-            // No sum of nothing is -0.
-            Target::Sum(weights) => {
-                weights.iter().map(|&(i, weight)| f64::from(weight) * leaf(i)).sum::<f64>() + 0.0
-            }
-        }
+        target.value(&self.tree, |v| self.values[v])
+    }
+
+    /// What the core refuses, as an error of the file.
+    pub(super) fn refused(&self, error: crate::Error) -> Failure {
+        Failure::data(&self.path, error.to_string())
     }
 
     /// The noise of every level. What it pays is not looked at.
@@ -148,27 +146,20 @@ impl File<'_> {
         let (mut values, integers) = self.values(&row_of_node)?;
         let known = self.flags(self.known, &row_of_node)?;
         if let Some(v) = (0..nodes).find(|&v| known[v] && !(values[v] >= 0.0 && values[v].fract() == 0.0)) {
-            let text = table.text(row_of_node[v], self.value);
-            let message = format!("`value` = `{text}` is known, want a count: an integer >= 0");
-            return Err(table.bad_row(row_of_node[v], message));
+            return Err(self.bad_value(row_of_node[v], " is known, want a count: an integer >= 0"));
         }
         let method = self.method(&row_of_node)?;
         let (law, assumed, scales) = self.noise(&tree, &known, &row_of_node)?;
         if method.releases_integers(law)
             && let Some(v) = values.iter().position(|value| value.fract() != 0.0)
         {
-            let text = table.text(row_of_node[v], self.value);
-            let message = format!(
-                "`value` = `{text}`, want an integer, as {} releases of {} noise",
-                method.name(),
-                law.name()
-            );
-            return Err(table.bad_row(row_of_node[v], message));
+            let (method, law) = (method.name(), law.name());
+            let want = format!(", want an integer, as {method} releases of {law} noise");
+            return Err(self.bad_value(row_of_node[v], want));
         }
         if let Some(v) = values.iter().position(|value| *value < 0.0).filter(|_| method.nonnegative()) {
-            let text = table.text(row_of_node[v], self.value);
-            let message = format!("`value` = `{text}`, want none below 0: {} releases none", method.name());
-            return Err(table.bad_row(row_of_node[v], message));
+            let want = format!(", want none below 0: {} releases none", method.name());
+            return Err(self.bad_value(row_of_node[v], want));
         }
         let names = (0..nodes).map(|v| match tree.level(v) {
             0 => String::new(),
@@ -186,6 +177,11 @@ impl File<'_> {
         let levels = self.keys.iter().map(|&place| table.columns[place].clone()).collect();
         let path = table.path.clone();
         Ok(Noisy { path, levels, tree, names, values, integers, law, assumed, scales, method })
+    }
+
+    /// An error at the value of a row; `what`: the rest of the message.
+    fn bad_value(&self, row: usize, what: impl std::fmt::Display) -> Failure {
+        self.table.bad_row(row, format!("`value` = `{}`{what}", self.table.text(row, self.value)))
     }
 
     /// The keys of a row that are not blank.
@@ -276,11 +272,9 @@ impl File<'_> {
     /// By node, what was released; and whether all are integers.
     fn values(&self, rows: &[usize]) -> Result<(Vec<f64>, bool)> {
         let value = |&row: &usize| {
-            let text = self.table.text(row, self.value);
-            let value = text.parse::<f64>().ok().filter(|value| value.abs() <= (1u64 << 53) as f64);
-            value.ok_or_else(|| {
-                self.table.bad_row(row, format!("`value` = `{text}`, want a number of at most 2^53 in size"))
-            })
+            let value = self.table.text(row, self.value).parse::<f64>().ok();
+            let value = value.filter(|value| value.abs() <= (1u64 << 53) as f64);
+            value.ok_or_else(|| self.bad_value(row, ", want a number of at most 2^53 in size"))
         };
         let values = rows.iter().map(value).collect::<Result<Vec<f64>>>()?;
         let integers = values.iter().all(|value| value.fract() == 0.0);
@@ -291,9 +285,8 @@ impl File<'_> {
     /// together.
     fn settle(&self, tree: &Hierarchy, known: &[bool], values: &mut [f64], rows: &[usize]) -> Result<()> {
         let mut known = known.to_vec();
-        let refused = |v: usize, message: String| {
-            let text = self.table.text(rows[v], self.value);
-            Err(self.table.bad_row(rows[v], format!("`value` = `{text}` is known, and {message}")))
+        let refused = |v: usize, want: String| {
+            Err(self.bad_value(rows[v], format!(" is known, and the known counts below it {want}")))
         };
         for v in (0..tree.nodes()).rev().filter(|&v| !tree.is_leaf(v)) {
             if !tree.children(v).all(|child| known[child]) {
@@ -301,7 +294,7 @@ impl File<'_> {
             }
             let sum: f64 = tree.children(v).map(|child| values[child]).sum();
             if known[v] && values[v] != sum {
-                return refused(v, format!("the known counts below it add up to {sum}: want the sum"));
+                return refused(v, format!("add up to {sum}: want the sum"));
             }
             (known[v], values[v]) = (true, sum);
         }
@@ -311,10 +304,7 @@ impl File<'_> {
                 let others: f64 =
                     tree.children(v).filter(|&child| child != last).map(|child| values[child]).sum();
                 if values[v] < others {
-                    return refused(
-                        v,
-                        format!("the known counts below it add up to {others}: want at least as much"),
-                    );
+                    return refused(v, format!("add up to {others}: want at least as much"));
                 }
                 (known[last], values[last]) = (true, values[v] - others);
             }
@@ -457,11 +447,10 @@ impl File<'_> {
             let sum: f64 = tree.children(v).map(|child| values[child]).sum();
             let size: f64 = tree.children(v).map(|child| values[child].abs()).sum::<f64>() + 1.0;
             if (sum - values[v]).abs() > 1e-6 * size {
-                let message = format!(
-                    "`value` = `{}`, and what is below it adds up to {sum}: want the sum, or the method unconstrained",
-                    self.table.text(rows[v], self.value)
+                let want = format!(
+                    ", and what is below it adds up to {sum}: want the sum, or the method unconstrained"
                 );
-                return Err(self.table.bad_row(rows[v], message));
+                return Err(self.bad_value(rows[v], want));
             }
         }
         Ok(())

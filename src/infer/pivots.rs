@@ -20,10 +20,9 @@ type Law = Option<(f64, f64)>;
 
 /// What is said of the targets, and by how many draws. Errors: the method.
 pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
-    let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
     let is_pivot = noisy.is_pivot();
     let by_law = match noisy.method.conditions() || !is_pivot {
-        true => laws(noisy, targets, wish.level).map_err(refused)?,
+        true => laws(noisy, targets, wish.level).map_err(|e| noisy.refused(e))?,
         false => vec![None; targets.len()],
     };
     if is_pivot && by_law.iter().all(Option::is_some) {
@@ -34,9 +33,8 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
         return Ok((targets.iter().zip(by_law).map(said).collect(), 0));
     }
     // Draws are of all targets where any is wanted: they come together.
-    let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
-    let errors = drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, (draws, wish.seed))
-        .map_err(refused)?;
+    let errors = drawn_errors(wish, noisy, targets, wish.seed)?;
+    let draws = errors.first().map_or(0, Vec::len);
     let said = |(target, mut errors, law): (&Target, Vec<f64>, Law)| {
         let estimate = noisy.estimate(target);
         if let (true, Some((half, deviation))) = (is_pivot, law) {
@@ -61,12 +59,16 @@ pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Ve
     Ok((all.map(said).collect(), draws))
 }
 
-/// Errors of some targets of a pivot, by as many draws as serve. Errors: the method.
-pub(super) fn pivot_errors(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<Vec<Vec<f64>>> {
-    let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
-    let draws = drawn::number(targets.len(), wish.level).map_err(refused)?;
-    let how = (draws, wish.seed.wrapping_add(1));
-    drawn::errors(noisy, (pivot(noisy)?, &counts(noisy)), targets, how).map_err(refused)
+/// Errors of some targets in draws of the method, as many as serve. Errors: the method.
+pub(super) fn drawn_errors(
+    wish: &Wish,
+    noisy: &Noisy,
+    targets: &[Target],
+    seed: u64,
+) -> Result<Vec<Vec<f64>>> {
+    let draws = drawn::number(targets.len(), wish.level).map_err(|e| noisy.refused(e))?;
+    let how = (pivot(noisy)?, &counts(noisy));
+    drawn::errors(noisy, how, targets, (draws, seed)).map_err(|e| noisy.refused(e))
 }
 
 /// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
@@ -172,7 +174,7 @@ pub(super) fn bands(
         return Err(Failure::data(&noisy.path, message));
     }
     // Other draws than those of the intervals.
-    let errors = pivot_errors(wish, noisy, targets)?;
+    let errors = drawn_errors(wish, noisy, targets, wish.seed.wrapping_add(1))?;
     let draws = errors.first().map_or(0, Vec::len);
     let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
     let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];

@@ -55,7 +55,7 @@ pub(super) fn said(
     targets: &[Target],
     prior: Shared,
 ) -> Result<(Vec<Said>, usize, String)> {
-    let refused = |e: crate::Error| Failure::data(&noisy.path, e.to_string());
+    let refused = |e| noisy.refused(e);
     if noisy.method.nonnegative() || !(noisy.method.kind().is_free() || noisy.method.conditions()) {
         let message = format!(
             "--prior: no posterior of releases by {}; want noise on every count, as it is or conditioned on sums alone",
@@ -216,15 +216,7 @@ fn drawn_sums(
         let mut counts = vec![0i64; noisy.tree.nodes()];
         let key = TaskKey { seed, cell: CELL, replicate, role: Role::Noise };
         posterior.draw(&mut stream(key), &mut counts);
-        let leaves = noisy.tree.leaves();
-        let of = |target: &&Target| match target {
-            Target::Node(v) => counts[*v] as f64,
-            Target::Sum(weights) => {
-                let terms = weights.iter().map(|&(i, c)| i64::from(c) * counts[leaves[i as usize] as usize]);
-                terms.sum::<i64>() as f64
-            }
-        };
-        sums.iter().map(of).collect()
+        sums.iter().map(|target| target.value(&noisy.tree, |v| counts[v] as f64)).collect()
     };
     let all: Vec<Vec<f64>> = (0..draws as u64).into_par_iter().map(draw).collect();
     (0..sums.len()).map(|place| all.iter().map(|values| values[place]).collect()).collect()

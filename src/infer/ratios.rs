@@ -1,6 +1,6 @@
 //! Ratios of two districts.
 
-use super::pivots::{pivot_errors, upper};
+use super::pivots::{drawn_errors, upper};
 use super::target::Target;
 use super::{Noisy, Wish};
 use crate::failure::{Failure, Result};
@@ -28,29 +28,34 @@ const STEPS: usize = 60;
 ///
 /// Refused: a name that is not that of two districts; a release whose error depends on the counts.
 pub(super) fn of(wish: &Wish, noisy: &Noisy, names: &[&str], targets: &[Target]) -> Result<Vec<Ratio>> {
+    if wish.ratios.is_empty() {
+        return Ok(Vec::new());
+    }
     let places: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
-    wish.ratios
-        .iter()
-        .map(|ratio| {
-            let parts = ratio.match_indices('/').map(|(at, _)| (&ratio[..at], &ratio[at + 1..]));
-            let two = |(above, below): (&str, &str)| Some((*places.get(above)?, *places.get(below)?));
-            let Some((above, below)) = parts.into_iter().find_map(two) else {
-                let known = names.join(", ");
-                let message = format!(
-                    "--ratio {ratio}: want the names of two districts with `/` between; there are {known}"
-                );
-                return Err(Failure::Usage(message));
-            };
-            if !noisy.is_pivot() || wish.prior.is_some() {
-                let message =
-                    "--ratio: want a release whose error does not depend on the counts, and no prior";
-                return Err(Failure::Usage(message.into()));
-            }
-            let pair = [targets[above].clone(), targets[below].clone()];
-            let errors = pivot_errors(wish, noisy, &pair)?;
-            Ok(interval(ratio, (noisy.estimate(&pair[0]), noisy.estimate(&pair[1])), &errors, wish.level))
+    let pair = |ratio: &String| {
+        let mut parts = ratio.match_indices('/').map(|(at, _)| (&ratio[..at], &ratio[at + 1..]));
+        let two = |(above, below): (&str, &str)| Some((*places.get(above)?, *places.get(below)?));
+        parts.find_map(two).ok_or_else(|| {
+            let known = names.join(", ");
+            let message = format!(
+                "--ratio {ratio}: want the names of two districts with `/` between; there are {known}"
+            );
+            Failure::Usage(message)
         })
-        .collect()
+    };
+    let pairs = wish.ratios.iter().map(pair).collect::<Result<Vec<_>>>()?;
+    if !noisy.is_pivot() || wish.prior.is_some() {
+        let message = "--ratio: want a release whose error does not depend on the counts, and no prior";
+        return Err(Failure::Usage(message.into()));
+    }
+    let own: Vec<Target> =
+        pairs.iter().flat_map(|&(above, below)| [targets[above].clone(), targets[below].clone()]).collect();
+    // Other draws than those of the intervals.
+    let errors = drawn_errors(wish, noisy, &own, wish.seed.wrapping_add(1))?;
+    let ratio = |((name, pair), errors): ((&String, &[Target]), &[Vec<f64>])| {
+        interval(name, (noisy.estimate(&pair[0]), noisy.estimate(&pair[1])), errors, wish.level)
+    };
+    Ok(wish.ratios.iter().zip(own.chunks(2)).zip(errors.chunks(2)).map(ratio).collect())
 }
 
 fn interval(name: &str, (above, below): (f64, f64), errors: &[Vec<f64>], level: f64) -> Ratio {

@@ -1,9 +1,10 @@
 //! Files of the intervals.
 
-use super::{Inferred, Interval};
+use super::{Inferred, Interval, Ratio};
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, svg};
 use crate::files;
+use crate::page::{Page, data_column};
 use crate::table;
 use crate::table::{Field, Kind, Record, Values, Writer, unwritten};
 use std::fs::File;
@@ -45,37 +46,36 @@ table! {
 const WIDTH: usize = 120;
 
 /// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md` and the
-/// figure into a folder; files of the same names are replaced. Errors: the disk.
-pub fn write(inferred: &Inferred, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
+/// figures of the page into a folder; files of the same names are replaced. Errors: the disk.
+pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
-    let page = inferred.page();
-    let mut put = |name: &str, write: &dyn Fn(File) -> Result<()>| {
-        files::replace_file(folder, name, write)?;
-        done(&folder.join(name));
+    let mut put = |name: &str, write: &dyn Fn(File, &Path) -> Result<()>| {
+        let path = folder.join(name);
+        files::replace_file(folder, name, |file| write(file, &path))?;
+        done(&path);
         Ok::<_, Failure>(())
     };
-    put("table.csv", &|file| table(inferred, file, &folder.join("table.csv")))?;
-    put("intervals.csv", &|file| csv(inferred, file, &folder.join("intervals.csv")))?;
-    put("intervals.parquet", &|file| parquet(inferred, file, &folder.join("intervals.parquet")))?;
+    put("table.csv", &|file, path| files::write_csv(file, path, table(inferred)))?;
+    put("intervals.csv", &|file, path| files::write_csv(file, path, all(inferred)))?;
+    put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
     if !inferred.ratios.is_empty() {
-        put("ratios.csv", &|file| ratios(inferred, file, &folder.join("ratios.csv")))?;
+        put("ratios.csv", &|file, path| files::write_csv(file, path, ratios(inferred)))?;
     }
-    let text = |name: &str, text: String| {
-        files::replace(folder, name, text.as_bytes())?;
-        Ok::<_, Failure>(folder.join(name))
-    };
-    done(&text("page.txt", page.to_text(WIDTH))?);
-    done(&text("page.md", page.to_markdown())?);
-    for figure in page.figures() {
-        done(&text(&format!("{}.svg", figure.name), svg(figure, Look::default()))?);
+    let pictures =
+        page.figures().map(|figure| (format!("{}.svg", figure.name), svg(figure, Look::default())));
+    let pages = [("page.txt".to_owned(), page.to_text(WIDTH)), ("page.md".to_owned(), page.to_markdown())];
+    for (name, text) in pages.into_iter().chain(pictures) {
+        files::replace(folder, &name, text.as_bytes())?;
+        done(&folder.join(name));
     }
     Ok(())
 }
 
-/// The name of a column of keys: one that has the name of another column is told apart.
-fn named(level: &str) -> String {
-    let ours = IntervalRow::COLUMNS.iter().any(|column| column.name == level);
-    if ours || ["value", "district"].contains(&level) { format!("data.{level}") } else { level.to_owned() }
+/// The names of the columns of keys.
+fn key_names(inferred: &Inferred) -> Vec<String> {
+    let ours = IntervalRow::COLUMNS.iter().map(|column| column.name).chain(["value", "district"]);
+    let ours: Vec<&str> = ours.collect();
+    inferred.noisy.levels.iter().map(|level| data_column(level, &ours)).collect()
 }
 
 /// The keys of an interval, blank of a district.
@@ -85,37 +85,42 @@ fn keys<'a>(inferred: &'a Inferred, interval: &Interval) -> Vec<&'a str> {
 }
 
 /// Keys, value, low and high side by side.
-fn table(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
-    let levels = inferred.noisy.levels.iter().map(|level| named(level));
+fn table(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
     let districts = inferred.intervals.iter().any(|interval| interval.of.is_err());
-    let name = districts.then_some("district");
-    let mut writer = ::csv::Writer::from_writer(file);
-    let own = name.into_iter().chain(["value", "low", "high"]).map(str::to_owned);
-    let header = levels.chain(own);
-    let write = || {
-        writer.write_record(header)?;
-        for interval in &inferred.intervals {
-            let keys = keys(inferred, interval).into_iter().map(str::to_owned);
-            let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
-            let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
-            writer.write_record(keys.chain(name).chain(numbers))?;
-        }
-        Ok(writer.flush()?)
+    let own = districts.then_some("district").into_iter().chain(["value", "low", "high"]);
+    let header = key_names(inferred).into_iter().chain(own.map(str::to_owned)).collect();
+    let row = move |interval: &Interval| {
+        let keys = keys(inferred, interval).into_iter().map(str::to_owned);
+        let name = districts.then(|| interval.of.clone().err().unwrap_or_default());
+        let numbers = [interval.estimate, interval.low, interval.high].map(|x| x.to_string());
+        keys.chain(name).chain(numbers).collect()
     };
-    write().map_err(|e: ::csv::Error| Failure::write(path, e))
+    std::iter::once(header).chain(inferred.intervals.iter().map(row))
 }
 
-fn ratios(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
-    let mut writer = ::csv::Writer::from_writer(file);
-    let mut write = || {
-        writer.write_record(["ratio", "estimate", "low", "high"])?;
-        for ratio in &inferred.ratios {
-            let numbers = [ratio.estimate, ratio.low, ratio.high].map(|x| x.to_string());
-            writer.write_record(std::iter::once(ratio.name.clone()).chain(numbers))?;
-        }
-        Ok(writer.flush()?)
+fn ratios(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
+    let row = |ratio: &Ratio| {
+        let numbers = [ratio.estimate, ratio.low, ratio.high].map(|x| x.to_string());
+        std::iter::once(ratio.name.clone()).chain(numbers).collect()
     };
-    write().map_err(|e: ::csv::Error| Failure::write(path, e))
+    let header = ["ratio", "estimate", "low", "high"].map(str::to_owned).to_vec();
+    std::iter::once(header).chain(inferred.ratios.iter().map(row))
+}
+
+/// All that is known.
+fn all(inferred: &Inferred) -> impl Iterator<Item = Vec<String>> {
+    let names = || IntervalRow::COLUMNS.iter().map(|column| column.name);
+    let header = key_names(inferred).into_iter().chain(names().map(str::to_owned)).collect();
+    let row = move |interval: &Interval| {
+        let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
+        let text = |name: &str| match &row[name] {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        keys(inferred, interval).into_iter().map(str::to_owned).chain(names().map(text)).collect()
+    };
+    std::iter::once(header).chain(inferred.intervals.iter().map(row))
 }
 
 /// The row of an interval.
@@ -136,31 +141,10 @@ fn row(inferred: &Inferred, interval: &Interval) -> IntervalRow {
     }
 }
 
-fn csv(inferred: &Inferred, file: File, path: &Path) -> Result<()> {
-    let mut writer = ::csv::Writer::from_writer(file);
-    let names: Vec<&str> = IntervalRow::COLUMNS.iter().map(|column| column.name).collect();
-    let levels = inferred.noisy.levels.iter().map(|level| named(level));
-    let write = || {
-        writer.write_record(levels.chain(names.iter().map(|name| (*name).to_owned())))?;
-        for interval in &inferred.intervals {
-            let row = serde_json::to_value(row(inferred, interval)).unwrap_or_default();
-            let text = |name: &&str| match &row[*name] {
-                serde_json::Value::Null => String::new(),
-                serde_json::Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            let keys = keys(inferred, interval).into_iter().map(str::to_owned);
-            writer.write_record(keys.chain(names.iter().map(text)))?;
-        }
-        Ok(writer.flush()?)
-    };
-    write().map_err(|e: ::csv::Error| Failure::write(path, e))
-}
-
 /// The columns of [`IntervalRow`], then those of the keys.
 fn fields(inferred: &Inferred) -> Vec<Field> {
-    let keys = inferred.noisy.levels.iter().map(|level| Field::new(&named(level), Kind::Text));
-    IntervalRow::fields().into_iter().chain(keys).collect()
+    let keys = key_names(inferred);
+    IntervalRow::fields().into_iter().chain(keys.iter().map(|key| Field::new(key, Kind::Text))).collect()
 }
 
 /// Adds an interval to the columns.

@@ -11,7 +11,9 @@ pub use crate::escape::{field, line, masked, shown};
 pub use choice::Choice;
 pub use rows::{Column, Number, Pivot, distinct, grouped};
 pub use text::{COLUMNS, listing, terminal};
-pub use words::{brief, bytes, counted, duration, finite, number, replicates, thousands, with_error};
+pub use words::{
+    brief, bytes, counted, data_column, duration, finite, number, replicates, thousands, with_error,
+};
 
 use crate::figure::Figure;
 

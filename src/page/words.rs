@@ -97,6 +97,14 @@ pub fn replicates(counts: impl IntoIterator<Item = u64>) -> (u64, String) {
     (least, if least >= most { most.to_string() } else { format!("{least} to {most}") })
 }
 
+/// A column of the data by its name; one that has the name of one of ours is told apart from it.
+pub fn data_column<S: AsRef<str>>(name: &str, ours: &[S]) -> String {
+    match ours.iter().any(|own| own.as_ref() == name) {
+        true => format!("data.{name}"),
+        false => name.to_owned(),
+    }
+}
+
 /// A number that a table can hold.
 pub fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)

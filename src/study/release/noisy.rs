@@ -3,6 +3,7 @@
 use crate::failure::Result;
 use crate::grid::{Cell, Plan};
 use crate::input::{KeptNodes, NOISY, Subject};
+use crate::page::data_column;
 use crate::store::RunFolder;
 use crate::table::{Field, Kind, Value};
 
@@ -19,9 +20,7 @@ pub(super) fn write(
     let Subject::Hierarchy(table) = &plan.subject else { return Ok(()) };
     let tree = &table.hierarchy;
     let integers = cell.at.method.releases_integers(cell.at.law);
-    // Columns of the data whose names mean something here.
-    let key = |name: &String| if NOISY.contains(&&**name) { format!("data.{name}") } else { name.clone() };
-    let keys = kept.level_names[1..].iter().map(|name| Field::new(&key(name), Kind::Text));
+    let keys = kept.level_names[1..].iter().map(|name| Field::new(&data_column(name, &NOISY), Kind::Text));
     let kinds = [
         if integers { Kind::I64 } else { Kind::F64 },
         Kind::Text,

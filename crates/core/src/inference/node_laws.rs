@@ -117,8 +117,8 @@ impl Down<'_> {
             }
             self.known.insert(place, own);
         }
-        let nothing = || SumLaw::of_table(&[1.0]);
-        self.places.push(Place { law: nothing(), under: Vec::new() });
+        // Of what is known.
+        self.places.push(Place { law: SumLaw::of_table(&[1.0]), under: Vec::new() });
         let weights = self.passes.weights(shape.level);
         let children = match &shape.under {
             Under::Leaf(_) => {

@@ -5,7 +5,7 @@ use super::stated::By;
 use super::{AnswerRow, GroupRow, QueryRow, SizeRow, size, sizes};
 use crate::diagnostics::{Estimate, Moments};
 use crate::failure::Result;
-use crate::page::{Page, Table, counted, thousands, with_error};
+use crate::page::{Page, Table, counted, data_column, thousands, with_error};
 use crate::study::cells::CellRow;
 use crate::study::tell::records::{Named, PAGES, Records};
 use crate::table::Key;
@@ -200,18 +200,13 @@ type Values = Vec<(String, String)>;
 pub(in super::super) fn records(runs: &[Named]) -> Result<Records<'_>> {
     let mut records = Records::of_cells::<AnswerRow>("answers", "answers.csv", runs);
     let own = records.header.clone();
-    // A column of the data that has the name of one of ours.
-    let named = |column: &str| match own.iter().any(|name| name == column) {
-        true => format!("data.{column}"),
-        false => column.to_owned(),
-    };
     let mut columns: Vec<String> = Vec::new();
     // By run, query and group.
     let mut all: HashMap<&str, HashMap<(u64, u64), Values>> = HashMap::new();
     for run in runs {
         let groups = all.entry(&run.name).or_default();
         run.run.each(|row: GroupRow| {
-            let name = named(&row.column);
+            let name = data_column(&row.column, &own);
             if !columns.contains(&name) {
                 columns.push(name.clone());
             }
