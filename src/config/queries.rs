@@ -50,15 +50,11 @@ impl Checker<'_> {
         sizes: Option<&Spanned<Vec<i64>>>,
         data: &DataSource,
     ) -> Result<Queries> {
-        let mut asked =
-            Queries { queries: self.queries(queries, &data.count)?, sizes: Queries::SIZES.into() };
+        let mut asked = Queries {
+            queries: self.queries(queries, &data.count)?,
+            sizes: self.sizes("report.sizes", sizes)?,
+        };
         let Some(sizes) = sizes else { return Ok(asked) };
-        let own = sizes.get_ref();
-        if own.first() != Some(&0) || !own.is_sorted_by(|a, b| a < b) {
-            let label = "want the smallest count of every size, ascending from 0, as [0, 1, 10, 100]";
-            return Err(self.error(format!("report.sizes: got {own:?}"), sizes.span(), label));
-        }
-        asked.sizes.clone_from(own);
         if asked.queries.is_empty() {
             let columns = match &data.shape {
                 Shape::Hierarchy { levels } => levels.clone(),
@@ -71,6 +67,17 @@ impl Checker<'_> {
             asked.queries.push(QuerySpec { columns, span: sizes.span() });
         }
         Ok(asked)
+    }
+
+    /// The smallest count of every size. Errors: those that do not ascend from 0.
+    pub(crate) fn sizes(&self, key: &str, sizes: Option<&Spanned<Vec<i64>>>) -> Result<Vec<i64>> {
+        let Some(sizes) = sizes else { return Ok(Queries::SIZES.into()) };
+        let own = sizes.get_ref();
+        if own.first() != Some(&0) || !own.is_sorted_by(|a, b| a < b) {
+            let label = "want the smallest count of every size, ascending from 0, as [0, 1, 10, 100]";
+            return Err(self.error(format!("{key}: got {own:?}"), sizes.span(), label));
+        }
+        Ok(own.clone())
     }
 
     /// The queries. Errors: none in the list, one without columns, a column twice, the column of the counts, a query twice.

@@ -9,10 +9,11 @@ use std::path::Path;
 
 /// Weights of leaves under a name.
 #[derive(Debug, Clone)]
-pub(super) struct District {
-    pub(super) name: String,
+pub struct District {
+    /// The name.
+    pub name: String,
     /// Leaves by number, in the order of the tree, with 1 or -1.
-    pub(super) weights: Vec<(u32, i8)>,
+    pub weights: Vec<(u32, i8)>,
 }
 
 /// Reads districts: the columns of the levels with the keys of a leaf, `name`, and perhaps `weight`, which is 1, 0 or -1.

@@ -128,7 +128,7 @@ impl<'a> Bounds<'a> {
     }
 
     /// The least and the largest value that a target can have.
-    fn of(&self, target: &Target) -> (f64, f64) {
+    pub(super) fn of(&self, target: &Target) -> (f64, f64) {
         let value = |known: Option<u32>| known.map_or(f64::INFINITY, |v| self.noisy.values[v as usize]);
         match target {
             Target::Node(v) => (0.0, value(self.known[*v])),

@@ -14,14 +14,17 @@ mod pivots;
 mod posterior;
 mod ratios;
 mod raw;
+mod repeated;
 mod target;
 mod write;
 
+pub use districts::District;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
 pub use noisy::Noisy;
 pub use posterior::{Shared, prior};
 pub use ratios::Ratio;
+pub use repeated::{Repeated, Span, named};
 pub use write::{IntervalRow, columns, write};
 
 use crate::failure::{Failure, Result};

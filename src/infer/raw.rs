@@ -1,8 +1,8 @@
 //! Values that do not add up, made to by least squares.
 
 use super::Noisy;
+use crate::catalogue::noise;
 use crate::imaging::L2;
-use crate::study::cells::expected;
 
 /// Least squares of values that do not add up. Errors: the variances.
 pub(super) fn project(noisy: &mut Noisy) -> crate::Result<()> {
@@ -46,7 +46,7 @@ fn base(noisy: &Noisy) -> Vec<f64> {
 
 /// The variance of each level's noise; of a known one that of another. Errors: scales out of range.
 fn variances(noisy: &Noisy) -> crate::Result<Vec<f64>> {
-    let of = |scale: f64| match expected::noise(noisy.law, scale) {
+    let of = |scale: f64| match noise(noisy.law, scale) {
         Some(noise) => Ok(noise.variance()),
         None => Err(crate::Error::parameter("scale", scale, "one that the law can have")),
     };

@@ -4,7 +4,7 @@ mod judge;
 pub mod systems;
 mod told;
 
-use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value};
+use crate::catalogue::{Family, Method, MethodKind, NONNEGATIVE_KEY, OptionFacts, Projection, Value, noise};
 use crate::config::{AXES, DEFAULT_STUDY, Point};
 use crate::diagnostics::{Agreement, Moments};
 use crate::engine::{Kind, Manner, Progress, Watch};
@@ -376,7 +376,7 @@ fn against_variance(cell: &Cell, plan: &Plan, outcome: &Outcome) -> Option<Oracl
                     if scale == 0.0 {
                         continue;
                     }
-                    sum += row.l2 * row.l2 / expected::noise(cell.at.law, scale)?.variance();
+                    sum += row.l2 * row.l2 / noise(cell.at.law, scale)?.variance();
                 }
                 shares.push(sum / measured as f64);
             }

@@ -9,6 +9,7 @@ mod catalogue;
 mod certify;
 mod cli;
 mod compare;
+mod coverage;
 mod damage;
 mod docs;
 mod failed;

@@ -1,0 +1,110 @@
+//! Classes of counts that are told together: those of a level, leaves of one size, a district.
+
+use super::config::CoveragePart;
+use crate::failure::Result;
+use crate::grid::Plan;
+use crate::input::Subject;
+use crate::store::{Run, RunFolder};
+use crate::study::release::{size, size_words};
+use crate::table;
+use std::collections::BTreeMap;
+
+table! {
+    /// Study `coverage`: one row per class of counts that are told together. Known counts are in none.
+    pub struct ClassRow in "classes.parquet" {
+        /// name of the data set; empty if it has none
+        data: String;
+        /// its number, from 1, in the data set
+        class: u32;
+        /// 1 = root; null of a district
+        level: Option<u32>;
+        /// the column of the level; of the root `total`, or what `data.root` names it; empty of a district
+        level_name: String;
+        /// of the last level, the sizes of its confidential counts; empty where the class is a whole level, or a district
+        size: String;
+        /// of a district its name
+        district: String;
+        /// counts
+        counts: u64, "nodes";
+        /// sum of the confidential counts
+        total: i64, "counts";
+    }
+}
+
+/// A class and its members, by number among the nodes, and behind them the districts.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) members: Vec<usize>,
+    /// Level from 0, and of a part of it the place of its size.
+    of: Option<(usize, Option<usize>)>,
+}
+
+/// The classes of a plan: every level, its last by size, every district.
+pub(super) fn of(plan: &Plan) -> Vec<Class> {
+    let Subject::Hierarchy(table) = &plan.subject else { return Vec::new() };
+    let (tree, part) = (&table.hierarchy, CoveragePart::of(&plan.config));
+    let mut classes = Vec::new();
+    for level in 0..tree.levels() {
+        let members: Vec<usize> = tree.level_nodes(level).filter(|&v| !tree.is_known(v)).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let mut sizes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &v in members.iter().filter(|_| level + 1 == tree.levels()) {
+            sizes.entry(size(&part.sizes, table.counts[v])).or_default().push(v);
+        }
+        classes.push(Class { members, of: Some((level, None)) });
+        if sizes.len() > 1 {
+            let of_size = |(size, members)| Class { members, of: Some((level, Some(size))) };
+            classes.extend(sizes.into_iter().map(of_size));
+        }
+    }
+    let district = |place: usize| Class { members: vec![tree.nodes() + place], of: None };
+    classes.extend((0..part.districts.len()).map(district));
+    classes
+}
+
+/// Writes the classes. Errors: the disk.
+pub(super) fn write(plan: &Plan, folder: &RunFolder) -> Result<()> {
+    let Subject::Hierarchy(table) = &plan.subject else { return Ok(()) };
+    let mut file = folder.table()?;
+    let (part, names) = (CoveragePart::of(&plan.config), plan.config.data.level_names());
+    for (place, class) in of(plan).iter().enumerate() {
+        let level = class.of.map(|(level, _)| level);
+        let size = class.of.and_then(|(_, size)| size);
+        let district = |place: usize| Some(&part.districts[place.checked_sub(table.counts.len())?]);
+        let leaf = |leaf: u32| table.counts[table.hierarchy.leaves()[leaf as usize] as usize];
+        let total = |&place: &usize| match district(place) {
+            None => table.counts[place],
+            Some(of) => of.weights.iter().map(|&(i, weight)| i64::from(weight) * leaf(i)).sum(),
+        };
+        file.push(&ClassRow {
+            data: plan.config.data_name.clone(),
+            class: place as u32 + 1,
+            level: level.map(|level| level as u32 + 1),
+            level_name: level.map_or(String::new(), |level| names[level].to_owned()),
+            size: size.map_or(String::new(), |size| size_words(&part.sizes, size)),
+            district: district(class.members[0]).map_or(String::new(), |of| of.name.clone()),
+            counts: class.members.len() as u64,
+            total: class.members.iter().map(total).sum(),
+        })?;
+    }
+    Ok(())
+}
+
+impl ClassRow {
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        match (&self.level, &self.size[..]) {
+            (None, _) => self.district.clone(),
+            (_, "") => self.level_name.clone(),
+            (_, size) => format!("{}, {size}", self.level_name),
+        }
+    }
+}
+
+/// The classes of a run in words, by number. Errors: its tables.
+pub(super) fn words(run: &Run) -> Result<Vec<String>> {
+    let rows: Vec<ClassRow> = run.all()?;
+    Ok(rows.iter().map(ClassRow::words).collect())
+}

@@ -1,0 +1,166 @@
+//! The config of a study of coverage: what is its own.
+
+use crate::config::wire::study;
+use crate::config::{Checker, Config, ConfigPart, Queries, Section};
+use crate::failure::Result;
+use crate::files;
+use crate::hash;
+use crate::infer::{self, District};
+use crate::input::{Asked, DataSource, Keep, Shape, Subject};
+use crate::study::equal::PaidChange;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use toml::Spanned;
+use toml_edit::{Array, DocumentMut, value};
+
+study! {
+    /// A study of coverage: what the intervals of releases hold that pay the same, and how long they are.
+    CoverageFile "coverage" ("String", "Vec<CoverageBlock>"), CoverageTop {
+        /// The change of the confidential counts whose loss `paid` is, as in a study of the frontier.
+        #[schemars(with = "String", extend("enum" = ["added", "moved", "smallest"]))]
+        change: Spanned<String>,
+        /// What an interval is to hold at least, as a fraction or a number between 0 and 1; default "9/10".
+        #[schemars(with = "Option<String>")]
+        level: Option<Spanned<String>>,
+        /// CSV file of districts, relative to the config file, as `congenial infer --queries` takes it: sums over any leaves.
+        #[schemars(with = "Option<String>")]
+        districts: Option<Spanned<String>>,
+        /// The smallest count of every size by which the last level is told; default [0, 1, 10, 100, 1000, 10000].
+        #[schemars(with = "Option<Vec<i64>>")]
+        sizes: Option<Spanned<Vec<i64>>>,
+        /// Of releases whose error depends on the counts also intervals of a parametric bootstrap, by so many draws for each
+        /// release; at least 99.
+        #[schemars(with = "Option<i64>", range(min = 99))]
+        bootstrap: Option<Spanned<i64>>,
+        /// Releases of every cell, unless its block says otherwise.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+    }
+    /// One `[[grid]]` block: the product of its axes.
+    CoverageBlock by paid (WirePaid, "crate::config::wire::WirePaid"): "What a release pays for the change, \
+        conditioning included, as in a study of the frontier." {
+        /// Releases of the block's cells.
+        #[schemars(with = "Option<i64>", range(min = 1))]
+        replicates: Option<Spanned<i64>>,
+    }
+}
+
+/// The part of a config of coverage.
+#[derive(Debug, Clone)]
+pub(super) struct CoveragePart {
+    pub(super) change: PaidChange,
+    /// What the intervals are to hold.
+    pub(super) level: f64,
+    /// As it was given.
+    level_text: String,
+    /// The file of districts.
+    pub(super) file: Option<PathBuf>,
+    /// Its districts, once the data are there.
+    pub(super) districts: Vec<District>,
+    /// The smallest count of every size.
+    pub(super) sizes: Vec<i64>,
+    /// Draws of a bootstrap; 0 without one.
+    pub(super) bootstrap: usize,
+}
+
+impl CoveragePart {
+    /// The part of a config of this study.
+    pub(super) fn of(config: &Config) -> &Self {
+        config.part.as_own().expect("a study of coverage has its part")
+    }
+}
+
+impl ConfigPart for CoveragePart {
+    fn keep(&self) -> &Keep {
+        // Nodes have names.
+        &Keep::All
+    }
+
+    fn key(&self, _: &Subject, _: Option<&Asked>) -> Result<String> {
+        let Self { change, level, sizes, bootstrap, .. } = self;
+        let mut key = format!("change={} level={level:?} sizes={sizes:?}", change.kind.name());
+        if *bootstrap > 0 {
+            key += &format!(" bootstrap={bootstrap}");
+        }
+        if let Some(file) = &self.file {
+            let text = files::text(file, "cannot read the districts")?;
+            key += &format!(" districts={:016x}", hash::word(&text));
+        }
+        Ok(key + "\n")
+    }
+
+    fn resolve(&self, document: &mut DocumentMut, _: &DataSource) {
+        document["change"] = value(self.change.kind.name());
+        document["level"] = value(self.level_text.as_str());
+        if let Some(file) = &self.file {
+            document["districts"] = value(crate::grid::absolute(file));
+        }
+        if self.sizes != Queries::SIZES {
+            document["sizes"] = value(self.sizes.iter().copied().collect::<Array>());
+        }
+        if self.bootstrap > 0 {
+            document["bootstrap"] = value(self.bootstrap as i64);
+        }
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.file.iter().cloned().collect()
+    }
+}
+
+impl Section for CoverageBlock {
+    const STUDY: &'static str = "coverage";
+    const LENGTHS: bool = true;
+    const REPLICATES: bool = true;
+
+    fn all_replicates(top: &CoverageTop) -> Option<&Spanned<i64>> {
+        top.replicates.as_ref()
+    }
+
+    fn published(_: &CoverageTop) -> Option<&Spanned<String>> {
+        None
+    }
+
+    /// Errors: another change or level, sizes that do not ascend from 0, too few draws.
+    fn config_part(
+        top: &CoverageTop,
+        checker: &Checker,
+        data: &DataSource,
+        several: bool,
+    ) -> Result<Arc<dyn ConfigPart>> {
+        checker.one_data_set("districts", top.districts.as_ref(), several)?;
+        let folder = checker.path.parent().unwrap_or(Path::new("."));
+        let level_text = top.level.as_ref().map_or("9/10", |level| level.get_ref());
+        let level = infer::level(level_text).map_err(|want| {
+            let span = top.level.as_ref().map_or(0..0, Spanned::span);
+            checker.error(format!("level: got `{level_text}`"), span, want)
+        })?;
+        let bootstrap = match &top.bootstrap {
+            None => 0,
+            Some(draws) => match checker.positive_integer("bootstrap", draws)? {
+                n @ 99..=99_999 => n as usize,
+                n => {
+                    let label = "want from 99 to 99999 draws for each release";
+                    return Err(checker.error(format!("bootstrap: got {n}"), draws.span(), label));
+                }
+            },
+        };
+        if let Shape::Table { .. } = &data.shape {
+            let label = "a study of coverage wants the levels of a hierarchy in [data]";
+            return Err(checker.error("study: coverage of a table", top.change.span(), label));
+        }
+        Ok(Arc::new(CoveragePart {
+            change: PaidChange::of(checker, &top.change)?,
+            level,
+            level_text: level_text.to_owned(),
+            file: top.districts.as_ref().map(|file| folder.join(file.get_ref())),
+            districts: Vec::new(),
+            sizes: checker.sizes("sizes", top.sizes.as_ref())?,
+            bootstrap,
+        }))
+    }
+
+    fn replicates(&self, checker: &Checker, top: Option<u64>) -> Result<u64> {
+        checker.replicates(self.replicates.as_ref(), top, self.paid.span())
+    }
+}
