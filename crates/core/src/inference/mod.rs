@@ -4,11 +4,13 @@
 //! less the sum of the confidential ones is a *pivot*: its law ([`SumLaw`]) is known without the counts, and
 //! `y_Q - t <= x_Q <= y_Q + t` holds with the probability `P(|z_Q| <= t)` whatever the counts are.
 
+mod conditioned;
 mod node_laws;
 mod posterior;
 mod shapes;
 mod sum_law;
 
+pub use conditioned::{Chains, Conditioned, Proposal};
 pub use node_laws::NodeLaws;
 pub use posterior::{CountLaw, Posterior, Prior, Weight};
 pub use sum_law::{SumLaw, SumLaws};

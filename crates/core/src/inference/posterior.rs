@@ -86,7 +86,7 @@ impl Prior {
     }
 
     /// Where it begins and ends.
-    fn support(self) -> (f64, f64) {
+    pub(super) fn support(self) -> (f64, f64) {
         match self {
             Self::Flat => (f64::NEG_INFINITY, f64::INFINITY),
             Self::Between(low, high) => (low as f64, high as f64),
@@ -390,6 +390,12 @@ impl<'a> Posterior<'a> {
     /// At most so much of the posterior's mass is left out, by the ends of tables.
     pub fn lacks(&self) -> f64 {
         self.lacks
+    }
+
+    /// By node, for leaves: the least count that a draw can have; 0 elsewhere.
+    pub(super) fn least(&self) -> Vec<i64> {
+        let of = |v: usize| if self.tree.is_leaf(v) { self.tables[self.of_node[v] as usize].from } else { 0 };
+        (0..self.tree.nodes()).map(of).collect()
     }
 
     /// The law of every node's count: the pass down.
