@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 mod calibration;
+mod conditioned;
 mod likelihood;
 mod maximum;
 mod node_laws;
@@ -18,6 +19,7 @@ mod regression;
 mod shapes;
 mod sum_law;
 
+pub use conditioned::{Chains, Conditioned, Proposal};
 pub use likelihood::{Release, Score};
 pub use maximum::{LogLikelihood, Maximum};
 pub use node_laws::NodeLaws;

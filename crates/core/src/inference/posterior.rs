@@ -354,6 +354,12 @@ impl<'a> Posterior<'a> {
         self.lacks
     }
 
+    /// By node, for leaves: the least count that a draw can have; 0 elsewhere.
+    pub(super) fn least(&self) -> Vec<i64> {
+        let of = |v: usize| if self.tree.is_leaf(v) { self.tables[self.of_node[v] as usize].from } else { 0 };
+        (0..self.tree.nodes()).map(of).collect()
+    }
+
     /// The law of every node's count: the pass down.
     pub fn laws(&self) -> Vec<CountLaw> {
         let mut outside: Vec<Option<Vec<f64>>> = vec![None; self.parts.len()];
