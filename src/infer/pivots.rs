@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Products that the law of one district may take: a minute. Where it only stands beside a bootstrap, some milliseconds.
 const PRODUCTS: [f64; 2] = [1e10, 1e7];
 
+/// Where a noisy file is from.
+const TREE: Place = Place::Tree { inequalities: false };
+
 /// The half width and the deviation of an error, as far as its law gives them.
 type Law = Option<(f64, f64)>;
 
@@ -92,11 +95,11 @@ fn pivot(noisy: &Noisy) -> Result<Method> {
         kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
         kind if kind.is_chain() && noisy.is_pivot() => {
             let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, Place::Tree).is_ok())
+            all().find(|method| exact(method) && method.serves(noisy.law, TREE).is_ok())
         }
         _ => Some(noisy.method),
     };
-    found.filter(|method| method.serves(noisy.law, Place::Tree).is_ok()).ok_or_else(|| {
+    found.filter(|method| method.serves(noisy.law, TREE).is_ok()).ok_or_else(|| {
         let message =
             format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
         Failure::data(&noisy.path, message)

@@ -1,6 +1,7 @@
 //! What a study is about.
 
 use super::{HierarchyTable, InvariantTable};
+use crate::invariant::{NO_LOWER, NO_UPPER};
 use crate::page::counted;
 
 /// Confidential counts with the structure that every release keeps.
@@ -80,6 +81,14 @@ impl Subject {
         }
     }
 
+    /// Whether inequalities tie nodes of a tree, beside those of leaves that are >= 0.
+    pub fn ties_nodes(&self) -> bool {
+        match self {
+            Self::Hierarchy(table) => !table.region.is_everything(),
+            Self::Table(_) => false,
+        }
+    }
+
     /// What may be wrong with the data, for people.
     pub fn warning(&self) -> Option<&str> {
         match self {
@@ -96,7 +105,16 @@ impl Subject {
                 let known = (0..tree.nodes()).filter(|&v| tree.is_known(v)).count();
                 let known = if known > 0 { format!(", {known} known") } else { String::new() };
                 let (nodes, levels, leaves) = (tree.nodes(), tree.levels(), tree.leaves().len());
-                format!("{nodes} nodes in {levels} levels ({leaves} leaves{known})")
+                let (bounds, rows) = (table.region.lower.bounds(), table.region.upper.bounds());
+                let within = bounds.iter().filter(|bound| **bound != NO_LOWER).count()
+                    + rows.iter().filter(|bound| **bound != NO_UPPER).count()
+                    + table.region.rows.len();
+                let within = match within {
+                    0 => String::new(),
+                    1 => " within 1 inequality".into(),
+                    n => format!(" within {n} inequalities"),
+                };
+                format!("{nodes} nodes in {levels} levels ({leaves} leaves{known}){within}")
             }
             Self::Table(table) => {
                 let rows = table.invariant.rows().len();

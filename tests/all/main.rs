@@ -37,3 +37,4 @@ mod sets;
 mod statements;
 mod tables;
 mod whole;
+mod within;
