@@ -76,6 +76,11 @@ impl DataSource {
     }
 }
 
+/// The inequalities between nodes in what [`DataSource::invariant_words`] says; `None` where it says none.
+pub fn within_of(invariant: &str) -> Option<&str> {
+    invariant.find("within `").map(|at| &invariant[at..])
+}
+
 /// What is released, and what every release keeps.
 #[derive(Debug, Clone)]
 pub enum Shape {

@@ -1,7 +1,6 @@
 //! What a study is about.
 
 use super::{HierarchyTable, InvariantTable};
-use crate::invariant::{NO_LOWER, NO_UPPER};
 use crate::page::counted;
 
 /// Confidential counts with the structure that every release keeps.
@@ -105,16 +104,7 @@ impl Subject {
                 let known = (0..tree.nodes()).filter(|&v| tree.is_known(v)).count();
                 let known = if known > 0 { format!(", {known} known") } else { String::new() };
                 let (nodes, levels, leaves) = (tree.nodes(), tree.levels(), tree.leaves().len());
-                let (bounds, rows) = (table.region.lower.bounds(), table.region.upper.bounds());
-                let within = bounds.iter().filter(|bound| **bound != NO_LOWER).count()
-                    + rows.iter().filter(|bound| **bound != NO_UPPER).count()
-                    + table.region.rows.len();
-                let within = match within {
-                    0 => String::new(),
-                    1 => " within 1 inequality".into(),
-                    n => format!(" within {n} inequalities"),
-                };
-                format!("{nodes} nodes in {levels} levels ({leaves} leaves{known}){within}")
+                format!("{nodes} nodes in {levels} levels ({leaves} leaves{known})")
             }
             Self::Table(table) => {
                 let rows = table.invariant.rows().len();

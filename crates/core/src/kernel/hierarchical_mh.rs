@@ -126,8 +126,8 @@ impl<L: Law> HierarchicalMh<L> {
 
     /// Prepares the chain with the noise of the nodes inside a region, which has the nodes as its entries, the root first: the law is
     /// `q(z) ∝ Π_v w_v(z_v) 1(lower_v <= z_v <= upper_v for all v, Σ_v b_v z_v >= c for all rows)`, and a proposal
-    /// outside is rejected. [`crate::invariant::Inequalities::around`] makes it of inequalities and confidential counts. Rows are added up in
-    /// f64: exactly for integers below 2^53.
+    /// outside is rejected. [`crate::invariant::Inequalities::around`] makes it of inequalities and confidential counts. Rows are added
+    /// up in f64: exactly for integers below 2^53.
     ///
     /// Chains must start inside. Far inside an inequality between many nodes few random starts may be, of which
     /// [`Dispersed::start`] tries 2^12.
