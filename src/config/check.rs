@@ -290,7 +290,11 @@ impl Checker<'_> {
         for method in &methods {
             let refuse = |message: String, label: &str| Err(self.error(message, axis.span(), label));
             let got = format!("method: got `{}`", method.name());
-            let place = if on_table { Place::Table { inequalities: false } } else { Place::Tree };
+            let place = if on_table {
+                Place::Table { inequalities: false }
+            } else {
+                Place::Tree { inequalities: false }
+            };
             if let Err(why) = method.kind().somewhere(place) {
                 return refuse(got, why);
             }

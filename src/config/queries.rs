@@ -18,7 +18,7 @@ impl Checker<'_> {
             WireKeep::Levels(names) => names,
         };
         let refuse = |message: String, label: String| Err(self.error(message, wire.span(), label));
-        let Shape::Hierarchy { levels } = &data.shape else {
+        let Shape::Hierarchy { levels, .. } = &data.shape else {
             let label = "a table has one level: want true (all entries) or false";
             return refuse("keep-draws: got a list of levels".into(), label.into());
         };
@@ -57,7 +57,7 @@ impl Checker<'_> {
         let Some(sizes) = sizes else { return Ok(asked) };
         if asked.queries.is_empty() {
             let columns = match &data.shape {
-                Shape::Hierarchy { levels } => levels.clone(),
+                Shape::Hierarchy { levels, .. } => levels.clone(),
                 Shape::Table { entry: Some(entry), .. } => entry.clone(),
                 Shape::Table { entry: None, .. } => {
                     let label = "want `entry` in [data], or `queries` in [report]";

@@ -4,6 +4,7 @@ use super::Noisy;
 use super::target::Target;
 use crate::catalogue::Method;
 use crate::engine::Pool;
+use crate::invariant::Region;
 use crate::law::Errors;
 use crate::methods::{On, OnTree, Out, Problem, Sink, Streams, Sums};
 use crate::rng::{Role, TaskKey};
@@ -46,12 +47,13 @@ pub(super) fn errors(
 ) -> Result<Vec<Vec<f64>>> {
     let calibration = noisy.calibration();
     let key = TaskKey { seed, cell: CELL, replicate: 0, role: Role::Noise };
+    let everything = Region::everything();
     let problem = Problem {
         asked: *method,
         law: noisy.law,
         epsilon: 1.0,
         calibration: &calibration,
-        place: On::Tree(OnTree { hierarchy: &noisy.tree, counts, piece: None }),
+        place: On::Tree(OnTree { hierarchy: &noisy.tree, counts, region: &everything, piece: None }),
         streams: Streams { key, noise: CELL, records: 0 },
     };
     let prepared = method.prepare(&problem)?;

@@ -18,6 +18,9 @@ pub(super) const PRODUCTS: f64 = 1e10;
 /// The same where it only stands beside a bootstrap: some milliseconds.
 const BESIDE: f64 = 1e7;
 
+/// Where a noisy file is from.
+pub(super) const TREE: Place = Place::Tree { inequalities: false };
+
 /// What is known of the error of a target, whatever the counts are.
 #[derive(Debug, Clone, Copy)]
 pub struct Width {
@@ -131,11 +134,11 @@ fn pivot(noisy: &Noisy) -> Result<Method> {
         kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
         kind if kind.is_chain() && noisy.is_pivot() => {
             let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, Place::Tree).is_ok())
+            all().find(|method| exact(method) && method.serves(noisy.law, TREE).is_ok())
         }
         _ => Some(noisy.method),
     };
-    found.filter(|method| method.serves(noisy.law, Place::Tree).is_ok()).ok_or_else(|| {
+    found.filter(|method| method.serves(noisy.law, TREE).is_ok()).ok_or_else(|| {
         let message =
             format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
         Failure::data(&noisy.path, message)

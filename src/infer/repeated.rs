@@ -5,7 +5,7 @@ use super::interval::Bounds;
 use super::pivots::{self, Width};
 use super::target::Target;
 use super::{Noisy, drawn, raw};
-use crate::catalogue::{Method, MethodKind, Place};
+use crate::catalogue::{Method, MethodKind};
 use crate::failure::Result;
 use std::path::Path;
 
@@ -120,7 +120,7 @@ fn unprocessed(noisy: &Noisy) -> Method {
     let with = |kind: &MethodKind| kind.with(|option| option.default());
     let is_exact = |method: &Method| {
         let kind = method.kind();
-        method.conditions() && !kind.is_chain() && method.serves(noisy.law, Place::Tree).is_ok()
+        method.conditions() && !kind.is_chain() && method.serves(noisy.law, pivots::TREE).is_ok()
     };
     match noisy.is_pivot() {
         true => noisy.method,

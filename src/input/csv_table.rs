@@ -87,7 +87,7 @@ impl<'a> Wanted<'a> {
         let mut columns: HashSet<&str> = source.filter.iter().map(|(column, _)| column.as_str()).collect();
         columns.extend(source.known.column.as_deref());
         match &source.shape {
-            Shape::Hierarchy { levels } => columns.extend(levels.iter().map(String::as_str)),
+            Shape::Hierarchy { levels, .. } => columns.extend(levels.iter().map(String::as_str)),
             // The names of the entries have everything.
             Shape::Table { entry: None, .. } => return Self::default(),
             Shape::Table { entry: Some(entry), invariants } => {

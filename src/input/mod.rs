@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod asked;
+mod between;
 mod column;
 mod csv_table;
 mod encoding;
@@ -24,7 +25,9 @@ pub use csv_table::{CsvTable, Wanted};
 pub use guess::{Guess, Wishes};
 pub use hierarchy_table::HierarchyTable;
 pub use invariant_table::{InvariantTable, Refusal, matrix_from_reader, read_matrix};
-pub use source::{Bound, DataSource, InvariantSpec, Keep, Known, NOISY, Shape};
+pub use source::{
+    Bound, DataSource, InvariantSpec, Keep, Known, NOISY, NodeInequality, NodeName, Shape, within_of,
+};
 pub use subject::Subject;
 pub use table_writer::{TableWriter, Value};
 pub use tabulate::{Tabulate, Tabulated, tabulate};

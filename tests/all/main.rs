@@ -38,3 +38,4 @@ mod sets;
 mod statements;
 mod tables;
 mod whole;
+mod within;

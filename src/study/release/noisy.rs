@@ -10,6 +10,11 @@ use crate::table::{Field, Kind, Value};
 /// The name of the file in the folder of a cell.
 pub(super) const FILE: &str = "release.parquet";
 
+/// Whether a noisy file says all of the law of a cell's releases: it has no inequalities between nodes.
+pub(super) fn has_law(plan: &Plan, cell: &Cell) -> bool {
+    cell.at.method.kind().is_free() || !plan.subject.ties_nodes()
+}
+
 /// Writes the release with these errors of all nodes. Errors: the disk.
 pub(super) fn write(
     plan: &Plan,

@@ -90,7 +90,7 @@ fn of_query(plan: &Plan, cell: &Cell, query: &Query) -> Vec<Option<Stated>> {
         return unconstrained(plan, cell, query, &noises).into_iter().map(Some).collect();
     }
     let free = match &plan.subject {
-        Subject::Hierarchy(_) => !cell.nonnegative,
+        Subject::Hierarchy(_) => !cell.nonnegative && !plan.subject.ties_nodes(),
         Subject::Table(table) => table.region.is_everything(),
     };
     let mut stated = match (operation, noises[0]) {
