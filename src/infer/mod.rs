@@ -4,6 +4,7 @@
 //! of counts (`pivots`). What a method moves to be >= 0 has no such law, and gets a parametric bootstrap, which promises
 //! nothing. With a prior there is a posterior.
 
+mod conditioned;
 mod districts;
 mod drawn;
 mod inferred;
@@ -17,6 +18,7 @@ mod raw;
 mod target;
 mod write;
 
+pub use conditioned::Walked;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};
 pub use noisy::Noisy;
