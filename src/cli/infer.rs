@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::files::replace_at;
 use crate::infer::{self, Wish};
-use crate::page::{self, Page};
+use crate::page::{self, Format};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -33,10 +33,10 @@ pub(super) struct Arguments {
     /// Master seed of draws, where there are any
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How to print
+    /// How to print: text, markdown, html or latex; the figures and files of values are in --out
     #[arg(long, value_enum, default_value = "text")]
-    format: Shown,
-    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, page.txt, page.md and a figure)
+    format: Format,
+    /// Write all of it into this folder, too (table.csv, intervals.csv, intervals.parquet, page.txt, page.md, page.html and a figure)
     #[arg(long)]
     out: Option<PathBuf>,
     /// Write what would be printed to this file, which is replaced
@@ -44,21 +44,14 @@ pub(super) struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// How a page is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Shown {
-    /// For a terminal.
-    Text,
-    /// For a page.
-    Markdown,
-    /// For a paper.
-    Latex,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    if matches!(arguments.format, Format::Svg | Format::Csv | Format::Json) {
+        let message = "--format: want text, markdown, html or latex; --out has the figures and the files of values";
+        return Err(Failure::Usage(message.into()));
+    }
     let inferred = infer::infer(&Wish {
         file: arguments.file.clone(),
-        levels: arguments.levels.clone(),
+        levels: arguments.levels.iter().map(|level| level.trim().to_owned()).collect(),
         queries: arguments.queries.clone(),
         ratios: arguments.ratio.clone(),
         level: arguments.level,
@@ -70,17 +63,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(folder) = &arguments.out {
         infer::write(&inferred, &page, folder, |path| say!("{}", path.display()))?;
     }
+    let text = |width: usize| match arguments.format {
+        Format::Markdown => Ok(page.to_markdown()),
+        Format::Latex => Ok(page.to_latex()),
+        Format::Html => page.to_html(&inferred.title()),
+        _ => Ok(page.to_text(width)),
+    };
     match &arguments.output {
-        Some(file) => replace_at(file, |out| put(&page, arguments, page::COLUMNS, file, out)),
-        None => put(&page, arguments, page::terminal(), Path::new(super::OUTPUT), &mut super::Output),
+        Some(file) => {
+            let text = text(page::COLUMNS)?;
+            replace_at(file, |out| put(&text, file, out))
+        }
+        None => put(&text(page::terminal())?, Path::new(super::OUTPUT), &mut super::Output),
     }
 }
 
-fn put(page: &Page, arguments: &Arguments, width: usize, place: &Path, out: &mut dyn Write) -> Result<()> {
-    let text = match arguments.format {
-        Shown::Markdown => page.to_markdown(),
-        Shown::Latex => page.to_latex(),
-        Shown::Text => page.to_text(width),
-    };
+fn put(text: &str, place: &Path, out: &mut dyn Write) -> Result<()> {
     out.write_all(text.as_bytes()).map_err(|e| Failure::write(place, e))
 }

@@ -1,7 +1,9 @@
 //! What a noisy file says: the intervals of its nodes and of districts.
 
+use super::conditioned::Walked;
 use super::districts::District;
 use super::interval::{Bounds, Interval, Said};
+use super::posterior::Believed;
 use super::ratios::Ratio;
 use super::target::Target;
 use super::{Noisy, Wish, pivots, posterior, ratios, raw};
@@ -23,6 +25,8 @@ pub struct Inferred {
     pub projected: bool,
     /// What the posterior rests on, in words; `None` without a prior.
     pub prior: Option<String>,
+    /// The chains that gave the posterior; `None` where its laws and draws are exact.
+    pub chains: Option<Walked>,
     /// Draws that were taken; 0 where none were.
     pub draws: usize,
     /// Ratios of districts.
@@ -39,14 +43,14 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     }
     let mut targets: Vec<Target> = (0..noisy.tree.nodes()).map(Target::Node).collect();
     targets.extend(districts.iter().map(|district| Target::Sum(district.weights.clone())));
-    let (said, draws, prior) = match wish.prior {
+    let (said, draws, prior, chains) = match wish.prior {
         None => {
             let (said, draws) = pivots::said(wish, &noisy, &targets)?;
-            (said, draws, None)
+            (said, draws, None, None)
         }
         Some(prior) => {
-            let (said, draws, words) = posterior::said(wish, &noisy, &targets, prior)?;
-            (said, draws, Some(words))
+            let Believed { said, draws, prior, chains } = posterior::said(wish, &noisy, &targets, prior)?;
+            (said, draws, Some(prior), chains)
         }
     };
     let bounds = Bounds::new(&noisy);
@@ -69,5 +73,5 @@ pub(super) fn of(wish: &Wish, mut noisy: Noisy, districts: Vec<District>) -> Res
     let is_guaranteed =
         prior.is_none() && noisy.is_pivot() && !noisy.assumed && !noisy.method.kind().is_chain();
     let (queries, level) = (wish.queries.clone(), wish.level);
-    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, draws, ratios, intervals })
+    Ok(Inferred { noisy, queries, level, is_guaranteed, projected, prior, chains, draws, ratios, intervals })
 }

@@ -4,6 +4,7 @@
 //! of counts (`pivots`). What a method moves to be >= 0 has no such law, and gets a parametric bootstrap, which promises
 //! nothing. With a prior there is a posterior.
 
+mod conditioned;
 mod districts;
 mod drawn;
 mod inferred;
@@ -18,6 +19,7 @@ mod repeated;
 mod target;
 mod write;
 
+pub use conditioned::Walked;
 pub use districts::District;
 pub use inferred::Inferred;
 pub use interval::{Band, By, Interval, Met};

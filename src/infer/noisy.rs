@@ -111,7 +111,18 @@ impl Noisy {
 
     /// What the core refuses, as an error of the file.
     pub(super) fn refused(&self, error: crate::Error) -> Failure {
-        Failure::data(&self.path, error.to_string())
+        let message = match error {
+            // That method has the same law: its errors are drawn by this one here.
+            crate::Error::Instead { why, .. } if self.is_pivot() => {
+                let other = match self.law.family() {
+                    Family::DoubleGeometric => "laplace",
+                    _ => "gaussian",
+                };
+                format!("{why}; noise this wide is hardly another than {other} noise of the same scale: with `law` = `{other}` it fits")
+            }
+            error => error.to_string(),
+        };
+        Failure::data(&self.path, message)
     }
 
     /// The noise of every level. What it pays is not looked at.

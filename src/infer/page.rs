@@ -19,6 +19,12 @@ impl Inferred {
         page.and(self.districts()).and(self.ratios())
     }
 
+    /// The heading of the page.
+    pub fn title(&self) -> String {
+        let (method, law) = (self.noisy.method_words(), self.noisy.law.name());
+        format!("{}: {method}, {law} noise", line(&self.noisy.path.display().to_string()))
+    }
+
     fn of_level(&self, level: usize) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(move |interval| interval.of == Ok(level))
     }
@@ -31,9 +37,10 @@ impl Inferred {
     fn promise(&self) -> String {
         let percent = percent(self.level);
         if let Some(prior) = &self.prior {
-            let draws = match self.draws {
-                0 => String::new(),
-                draws => format!(" Districts rest on {} independent draws of it.", thousands(draws as f64)),
+            let draws = match (&self.chains, self.draws) {
+                (Some(walked), draws) => walked.words(draws),
+                (None, 0) => String::new(),
+                (None, draws) => format!(" Districts rest on {} independent draws of it.", thousands(draws as f64)),
             };
             return format!(
                 "Each interval holds {percent} % of the posterior, with equal tails. Prior of every leaf: {prior}. This is a \
@@ -63,13 +70,14 @@ impl Inferred {
             true => " The released values do not add up; estimates are those of least squares, which do.",
             false => "",
         };
-        let draws = match self.intervals.iter().any(|interval| interval.by == By::Draws) {
-            true => format!(
-                " Where the law itself is not computed, {} draws of the error stand for it; that is allowed for in the chance.",
-                thousands(self.draws as f64)
-            ),
-            false => String::new(),
+        let drawn = self.intervals.iter().filter(|interval| interval.by == By::Draws).count();
+        let draws = thousands(self.draws as f64);
+        let draws = match (drawn, self.intervals.len() - drawn) {
+            (0, _) => String::new(),
+            (_, 0) => format!(" The law itself is not computed: {draws} draws of the error stand for it"),
+            _ => format!(" Where the law itself is not computed, {draws} draws of the error stand for it"),
         };
+        let draws = if drawn > 0 { draws + "; that is allowed for in the chance." } else { draws };
         kind + projected + &draws
     }
 
@@ -119,9 +127,7 @@ impl Inferred {
         if !districts.is_empty() {
             rows.push(row("districts", "-".into(), districts));
         }
-        let (method, law) = (noisy.method_words(), noisy.law.name());
-        let title = format!("{}: {method}, {law} noise", line(&noisy.path.display().to_string()));
-        Page::main(title)
+        Page::main(self.title())
             .text(self.promise())
             .table(Table::new(1, header, rows))
             .text(match self.prior {

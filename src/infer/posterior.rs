@@ -1,8 +1,9 @@
 //! Intervals from the posterior, with a prior that all leaves share.
 
+use super::conditioned::Walked;
 use super::interval::{By, Said};
 use super::target::Target;
-use super::{Noisy, Wish, drawn};
+use super::{Noisy, Wish, conditioned, drawn};
 use crate::catalogue::Family;
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
@@ -47,19 +48,30 @@ pub fn prior(text: &str) -> std::result::Result<Shared, String> {
 /// Draws for sums over leaves.
 const CELL: u64 = 0x706f_7374_6572_696f;
 
-/// What is said of the targets, by how many draws, and what it rests on, in words. Errors: a release that has no such posterior;
-/// a prior that leaves nothing.
-pub(super) fn said(
-    wish: &Wish,
-    noisy: &Noisy,
-    targets: &[Target],
-    prior: Shared,
-) -> Result<(Vec<Said>, usize, String)> {
+/// What a prior and a release say.
+pub(super) struct Believed {
+    /// Of each target.
+    pub(super) said: Vec<Said>,
+    /// Draws that were taken.
+    pub(super) draws: usize,
+    /// What it rests on, in words.
+    pub(super) prior: String,
+    /// The chains that gave it; `None` where draws are independent.
+    pub(super) chains: Option<Walked>,
+}
+
+/// What is said of the targets. Errors: a release that has no such posterior; a prior that leaves nothing.
+pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target], prior: Shared) -> Result<Believed> {
     let refused = |e| noisy.refused(e);
-    if noisy.method.nonnegative() || !(noisy.method.kind().is_free() || noisy.method.conditions()) {
+    let is_conditioned = conditioned::serves(noisy);
+    let is_plain =
+        !noisy.method.nonnegative() && (noisy.method.kind().is_free() || noisy.method.conditions());
+    if !is_plain && !is_conditioned {
         let message = format!(
-            "--prior: no posterior of releases by {}; want noise on every count, as it is or conditioned on sums alone",
-            noisy.method_words()
+            "--prior: no posterior of releases by {} with {} noise; want noise on every count, as it is or conditioned on sums, or \
+             noise on the integers conditioned on counts >= 0, too",
+            noisy.method_words(),
+            noisy.law.name()
         );
         return Err(Failure::data(&noisy.path, message));
     }
@@ -71,8 +83,23 @@ pub(super) fn said(
     let weights: Vec<Weight> = scales.iter().map(weight).collect();
     let leaves = noisy.tree.leaves().len();
     let with = |prior: Prior| Posterior::on_tree(&noisy.tree, &weights, &noisy.values, &vec![prior; leaves]);
-    let (prior, found) =
-        chosen(noisy, prior, &|prior| with(prior).map(|all| all.log_evidence())).map_err(refused)?;
+    let evidence = |prior: Prior| match is_conditioned {
+        true => conditioned::log_evidence(wish, noisy, &weights, &vec![prior; leaves]),
+        false => with(prior).map(|all| all.log_evidence()),
+    };
+    let shared = match prior {
+        // The counts of such a release are >= 0.
+        Shared::Flat if is_conditioned => Shared::Nonnegative,
+        prior => prior,
+    };
+    let (prior, found) = chosen(noisy, shared, &evidence).map_err(refused)?;
+    let words = words(prior, &found.unwrap_or_default());
+    if is_conditioned {
+        let priors = vec![prior; leaves];
+        let (said, draws, walked) =
+            conditioned::said(wish, noisy, targets, &weights, &priors).map_err(refused)?;
+        return Ok(Believed { said, draws, prior: words, chains: Some(walked) });
+    }
     let posterior = with(prior).map_err(refused)?;
     let laws = posterior.laws();
     let sums: Vec<&Target> = targets.iter().filter(|target| matches!(target, Target::Sum(_))).collect();
@@ -95,20 +122,9 @@ pub(super) fn said(
                 naive: f64::NAN,
             }
         }
-        Target::Sum(_) => {
-            let mut values = of_sums.next().unwrap_or_default();
-            let mut moments = Moments::default();
-            values.iter().for_each(|&x| moments.push(x));
-            values.sort_by(f64::total_cmp);
-            // The ranks on either side of which lie at most as many draws.
-            let beyond = libm::floor(0.5 * (1.0 - wish.level) * (draws + 1) as f64) as usize;
-            let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
-            let (estimate, deviation) = (moments.mean(), moments.deviation());
-            Said { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
-        }
+        Target::Sum(_) => of_draws(of_sums.next().unwrap_or_default(), wish.level),
     };
     let said = targets.iter().map(of).collect();
-    let words = words(prior, found);
     let lacks = posterior.lacks();
     let lacks =
         if lacks > 1e-9 { format!("; at most {lacks:.1e} of its mass is left out") } else { String::new() };
@@ -117,22 +133,30 @@ pub(super) fn said(
     } else {
         ""
     };
-    Ok((said, draws, words + &lacks + assumed))
+    Ok(Believed { said, draws, prior: words + &lacks + assumed, chains: None })
 }
 
-/// A prior in words; `found`: its parameters were looked for.
-fn words(prior: Prior, found: bool) -> String {
-    match (prior, found) {
-        (Prior::Flat, _) => "every integer weighs the same".to_owned(),
-        (Prior::Between(..), _) => "every integer >= 0 weighs the same".into(),
-        (Prior::Poisson(mean), found) => format!("Poisson with the mean {}{}", short(mean), from(found)),
-        (Prior::NegativeBinomial { mean, size }, found) => {
-            format!(
-                "negative binomial with the mean {} and the size {}{}",
-                short(mean),
-                short(size),
-                from(found)
-            )
+/// What draws of the posterior, at least two, say of a target.
+pub(super) fn of_draws(mut values: Vec<f64>, level: f64) -> Said {
+    let draws = values.len();
+    let mut moments = Moments::default();
+    values.iter().for_each(|&x| moments.push(x));
+    values.sort_by(f64::total_cmp);
+    // The ranks on either side of which lie at most as many draws.
+    let beyond = libm::floor(0.5 * (1.0 - level) * (draws + 1) as f64) as usize;
+    let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
+    let (estimate, deviation) = (moments.mean(), moments.deviation());
+    Said { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
+}
+
+/// A prior in words; `found`: where its parameters come from, blank where they were given.
+fn words(prior: Prior, found: &str) -> String {
+    match prior {
+        Prior::Flat => "every integer weighs the same".to_owned(),
+        Prior::Between(..) => "every integer >= 0 weighs the same".into(),
+        Prior::Poisson(mean) => format!("Poisson with the mean {}{found}", short(mean)),
+        Prior::NegativeBinomial { mean, size } => {
+            format!("negative binomial with the mean {} and the size {}{found}", short(mean), short(size))
         }
     }
 }
@@ -143,38 +167,48 @@ fn short(x: f64) -> String {
     if x < 0.01 { format!("{x:.3e}") } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// Where parameters come from, in words.
-fn from(found: bool) -> &'static str {
-    if found { ", which makes the release most likely of those that were tried" } else { "" }
+/// Where parameters come from that were looked for, in words; `edges`: those that lie at an end of where they were.
+fn from(edges: &[(&str, Edge)]) -> String {
+    let mut words = ", which makes the release most likely of those that were tried".to_owned();
+    for (name, edge) in edges {
+        let more = match edge {
+            Edge::Inside => continue,
+            Edge::Low => "smaller",
+            Edge::High => "larger",
+        };
+        words += &format!("; the {name} lies at the end of the range that was searched, a {more} one may make it more likely");
+    }
+    words
 }
 
-/// The prior with its parameters, and whether they were looked for. Errors: no posterior.
+/// The prior with its parameters, and in words where they come from if they were looked for. Errors: no posterior.
 fn chosen(
     noisy: &Noisy,
     prior: Shared,
     evidence: &dyn Fn(Prior) -> crate::Result<f64>,
-) -> crate::Result<(Prior, bool)> {
+) -> crate::Result<(Prior, Option<String>)> {
     let leaves = noisy.tree.leaves();
     let sum: f64 = leaves.iter().map(|&leaf| noisy.values[leaf as usize].max(0.0)).sum();
     let near = (sum / leaves.len() as f64).max(0.01);
+    let means = (near / 100.0, near * 10.0);
     Ok(match prior {
-        Shared::Flat => (Prior::Flat, false),
-        Shared::Nonnegative => (Prior::NONNEGATIVE, false),
-        Shared::Poisson(Some(mean)) => (Prior::Poisson(mean), false),
-        Shared::NegativeBinomial(Some((mean, size))) => (Prior::NegativeBinomial { mean, size }, false),
+        Shared::Flat => (Prior::Flat, None),
+        Shared::Nonnegative => (Prior::NONNEGATIVE, None),
+        Shared::Poisson(Some(mean)) => (Prior::Poisson(mean), None),
+        Shared::NegativeBinomial(Some((mean, size))) => (Prior::NegativeBinomial { mean, size }, None),
         Shared::Poisson(None) => {
-            let mean = best((near / 100.0, near * 10.0), &|mean| evidence(Prior::Poisson(mean)))?;
-            (Prior::Poisson(mean), true)
+            let (mean, edge) = best(means, &|mean| evidence(Prior::Poisson(mean)))?;
+            (Prior::Poisson(mean), Some(from(&[("mean", edge)])))
         }
         Shared::NegativeBinomial(None) => {
-            let (mut mean, mut size) = (near, 1.0);
+            let (mut mean, mut size) = ((near, Edge::Inside), (1.0, Edge::Inside));
             for _ in 0..ROUNDS {
-                size = best((1e-3, 1e4), &|size| evidence(Prior::NegativeBinomial { mean, size }))?;
-                mean = best((near / 100.0, near * 10.0), &|mean| {
-                    evidence(Prior::NegativeBinomial { mean, size })
-                })?;
+                let with = |mean, size| evidence(Prior::NegativeBinomial { mean, size });
+                size = best((1e-3, 1e4), &|size| with(mean.0, size))?;
+                mean = best(means, &|mean| with(mean, size.0))?;
             }
-            (Prior::NegativeBinomial { mean, size }, true)
+            let words = from(&[("mean", mean.1), ("size", size.1)]);
+            (Prior::NegativeBinomial { mean: mean.0, size: size.0 }, Some(words))
         }
     })
 }
@@ -184,11 +218,20 @@ const ROUNDS: usize = 4;
 /// Steps of a search: each leaves 0.62 of the range of logarithms.
 const STEPS: usize = 32;
 
+/// Where a search ended in its range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Edge {
+    Inside,
+    Low,
+    High,
+}
+
 /// Where a function with one peak is largest, between two numbers > 0: by golden sections of the logarithm. Errors: those of the function.
-fn best((low, high): (f64, f64), of: &dyn Fn(f64) -> crate::Result<f64>) -> crate::Result<f64> {
+fn best((low, high): (f64, f64), of: &dyn Fn(f64) -> crate::Result<f64>) -> crate::Result<(f64, Edge)> {
     let golden = 0.5 * (libm::sqrt(5.0) - 1.0);
     let at = |log: f64| of(libm::exp(log));
     let (mut low, mut high) = (libm::log(low), libm::log(high));
+    let ends = (low, high);
     let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
     let (mut of_a, mut of_b) = (at(a)?, at(b)?);
     for _ in 0..STEPS {
@@ -202,7 +245,13 @@ fn best((low, high): (f64, f64), of: &dyn Fn(f64) -> crate::Result<f64>) -> crat
             of_b = at(b)?;
         }
     }
-    Ok(libm::exp(0.5 * (low + high)))
+    // An end that never moved: the function grows up to it.
+    let edge = match (low == ends.0, high == ends.1) {
+        (true, _) => Edge::Low,
+        (_, true) => Edge::High,
+        _ => Edge::Inside,
+    };
+    Ok((libm::exp(0.5 * (low + high)), edge))
 }
 
 /// Sums over leaves in draws of the posterior, sum by sum.

@@ -4,7 +4,7 @@ use super::{Inferred, Interval, Ratio};
 use crate::failure::{Failure, Result};
 use crate::figure::{Look, svg};
 use crate::files;
-use crate::page::{Page, data_column};
+use crate::page::{Page, data_column, field};
 use crate::table;
 use crate::table::{Field, Kind, Record, Values, Writer, unwritten};
 use std::fs::File;
@@ -45,8 +45,8 @@ table! {
 /// Columns of a page of text.
 const WIDTH: usize = 120;
 
-/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md` and the
-/// figures of the page into a folder; files of the same names are replaced. Errors: the disk.
+/// Writes `table.csv` (keys, value, low, high), `intervals.csv` and `intervals.parquet` (all that is known), `page.txt`, `page.md`,
+/// `page.html` and the figures of the page into a folder; files of the same names are replaced. Errors: the disk.
 pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnMut(&Path)) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, "cannot create the folder", e))?;
     let mut put = |name: &str, write: &dyn Fn(File, &Path) -> Result<()>| {
@@ -55,20 +55,31 @@ pub fn write(inferred: &Inferred, page: &Page, folder: &Path, mut done: impl FnM
         done(&path);
         Ok::<_, Failure>(())
     };
-    put("table.csv", &|file, path| files::write_csv(file, path, table(inferred)))?;
-    put("intervals.csv", &|file, path| files::write_csv(file, path, all(inferred)))?;
+    put("table.csv", &|file, path| csv(file, path, table(inferred)))?;
+    put("intervals.csv", &|file, path| csv(file, path, all(inferred)))?;
     put("intervals.parquet", &|file, path| parquet(inferred, file, path))?;
     if !inferred.ratios.is_empty() {
-        put("ratios.csv", &|file, path| files::write_csv(file, path, ratios(inferred)))?;
+        put("ratios.csv", &|file, path| csv(file, path, ratios(inferred)))?;
     }
     let pictures =
         page.figures().map(|figure| (format!("{}.svg", figure.name), svg(figure, Look::default())));
-    let pages = [("page.txt".to_owned(), page.to_text(WIDTH)), ("page.md".to_owned(), page.to_markdown())];
+    let pages = [
+        ("page.txt", page.to_text(WIDTH)),
+        ("page.md", page.to_markdown()),
+        ("page.html", page.to_html(&inferred.title())?),
+    ];
+    let pages = pages.map(|(name, text)| (name.to_owned(), text));
     for (name, text) in pages.into_iter().chain(pictures) {
         files::replace(folder, &name, text.as_bytes())?;
         done(&folder.join(name));
     }
     Ok(())
+}
+
+/// Writes rows as CSV in which no name is a formula to a spreadsheet.
+fn csv(file: File, path: &Path, rows: impl Iterator<Item = Vec<String>>) -> Result<()> {
+    let plain = |row: Vec<String>| row.iter().map(|text| field(text).into_owned()).collect::<Vec<_>>();
+    files::write_csv(file, path, rows.map(plain))
 }
 
 /// The names of the columns of keys.

@@ -265,6 +265,18 @@ fn posteriors_by_hand() {
     });
     let words = found.unwrap().prior.unwrap();
     assert!(words.starts_with("Poisson with the mean 7") && words.contains("most likely"), "{words}");
+    // A search that ends at an end of its range says so: counts that are spread less than Poisson ask for the largest size.
+    let even: String = (0..8).map(|i| format!("z{i},7,gaussian,0.1,exact\n")).collect();
+    let place = Place::new(&[("noisy.csv", &format!("zone,value,law,scale,method\n,56,gaussian,0.1,exact\n{even}"))]);
+    let found = infer(&Wish {
+        prior: congenial::infer::prior("negative-binomial").ok(),
+        queries: None,
+        file: place.path("noisy.csv"),
+        ..wish.clone()
+    });
+    let words = found.unwrap().prior.unwrap();
+    assert!(words.contains("the size lies at the end of the range") && words.contains("a larger one"), "{words}");
+    assert!(!words.contains("the mean lies"), "{words}");
     for text in ["poisson:0", "poisson:1,2", "negative-binomial:2", "gamma", "flat:1", "poisson:x"] {
         assert!(congenial::infer::prior(text).is_err(), "{text}");
     }
@@ -272,6 +284,99 @@ fn posteriors_by_hand() {
     let place = Place::new(&[("noisy.csv", &processed)]);
     let refused = infer(&Wish { queries: None, file: place.path("noisy.csv"), ..wish });
     assert!(refused.unwrap_err().to_string().contains("no posterior of releases by topdown"));
+}
+
+/// The posterior of a release that was conditioned on counts >= 0, by hand: two leaves below a known total of 3, every count alike. With
+/// z the noise of the first, the pair weighs `4^-|z|`, and that sums to c(x) over z from -x to 3 - x.
+#[test]
+fn posteriors_of_conditioned_releases_by_hand() {
+    let lambda = 1.0 / std::f64::consts::LN_2;
+    let row = |key: &str, value: i64, known: bool| {
+        format!("{key},{value},double-geometric,{lambda},{known},exact,nonnegative=true\n")
+    };
+    let rows = [row("", 3, true), row("a", 3, false), row("b", 0, false)].concat();
+    let file = format!("zone,value,law,scale,known,method,options\n{rows}");
+    let place = Place::new(&[("noisy.csv", &file), ("d.csv", "zone,name,weight\na,less,1\nb,less,-1\n")]);
+    let wish = |prior: &str| Wish {
+        prior: congenial::infer::prior(prior).ok(),
+        bands: false,
+        ..wish(&place.path("noisy.csv"), Some(&place.path("d.csv")))
+    };
+    let weight = |z: i64| 0.25f64.powi(z.abs() as i32);
+    let mean = |c: &dyn Fn(i64) -> f64| {
+        let law: Vec<f64> = (0..=3).map(|x| weight(3 - x) / c(x)).collect();
+        let total: f64 = law.iter().sum();
+        let mean = law.iter().enumerate().map(|(x, p)| x as f64 * p / total).sum::<f64>();
+        let square = law.iter().enumerate().map(|(x, p)| (x * x) as f64 * p / total).sum::<f64>();
+        (mean, (square - mean * mean).sqrt())
+    };
+    let (want, deviation) = mean(&|x| (-x..=3 - x).map(weight).sum());
+    for prior in ["nonnegative", "flat"] {
+        let inferred = infer(&wish(prior)).unwrap();
+        let chains = inferred.chains.unwrap();
+        let mixing = chains.mixing.unwrap();
+        assert!(chains.acceptance > 0.8 && chains.unforgotten.is_none() && mixing.converged(), "{chains:?}");
+        let error = deviation / mixing.bulk.sqrt();
+        let [total, a, b, less] = &inferred.intervals[..] else { panic!() };
+        assert!((a.estimate - want).abs() < 5.0 * error, "{} {want} ± {error}", a.estimate);
+        assert!((a.deviation - deviation).abs() < 0.05 * deviation, "{a:?}");
+        assert!((b.estimate - (3.0 - a.estimate)).abs() < 1e-9 && total.estimate == 3.0);
+        assert!((less.estimate - (2.0 * a.estimate - 3.0)).abs() < 1e-9);
+        assert!((a.low, a.high, a.by) == (2.0, 3.0, By::Posterior), "{a:?}");
+        // Without the normaliser it is another.
+        assert!((mean(&|_| 1.0).0 - want).abs() > 20.0 * error);
+        let page = inferred.page().to_text(200);
+        assert!(page.contains("of their proposals") && page.contains("has its law exactly"), "{page}");
+    }
+    // The evidence of a Poisson mean is that of all x: with a known total the mean cancels, and the search ends somewhere.
+    assert!(infer(&wish("poisson")).unwrap().prior.unwrap().contains("most likely"));
+    // Real noise has no such normaliser here.
+    let real = file.replace("double-geometric", "laplace").replace("exact", "line-gibbs");
+    let place = Place::new(&[("noisy.csv", &real)]);
+    let refused = infer(&Wish { queries: None, file: place.path("noisy.csv"), ..wish("flat") });
+    assert!(refused.unwrap_err().to_string().contains("no posterior of releases by line-gibbs"));
+}
+
+/// Parameters that make a release most likely account for what conditioning on counts >= 0 does: of 12 leaves without a total, against
+/// a search by sums over each leaf.
+#[test]
+fn parameters_account_for_the_condition() {
+    let values = [0, 1, 0, 3, 0, 0, 2, 0, 1, 0, 4, 0];
+    let lambda = 3.0;
+    // The noise of the total says nothing: every leaf stands by itself.
+    let mut file = format!("zone,value,law,scale,method,options\n,{},double-geometric,1e3,exact,nonnegative=true\n", 11);
+    for (i, value) in values.iter().enumerate() {
+        file += &format!("z{i},{value},double-geometric,{lambda},exact,nonnegative=true\n");
+    }
+    let place = Place::new(&[("noisy.csv", &file)]);
+    let wish = Wish {
+        prior: congenial::infer::prior("poisson").ok(),
+        bands: false,
+        ..wish(&place.path("noisy.csv"), None)
+    };
+    let words = infer(&wish).unwrap().prior.unwrap();
+    let found: f64 = words["Poisson with the mean ".len()..].split(',').next().unwrap().parse().unwrap();
+    let weight = |z: i64| (-(z.abs() as f64) / lambda).exp();
+    let log = |mean: f64, conditioned: bool| -> f64 {
+        let of = |&y: &i64| {
+            let (mut prior, mut sum) = ((-mean).exp(), 0.0);
+            for x in 0..60i64 {
+                let c = if conditioned { (-x..200).map(weight).sum::<f64>() } else { 1.0 };
+                sum += prior * weight(y - x) / c;
+                prior *= mean / (x + 1) as f64;
+            }
+            sum.ln()
+        };
+        values.iter().map(of).sum()
+    };
+    let best = |conditioned: bool| {
+        let means = (1..400).map(|i| 0.01 * f64::from(i));
+        means.max_by(|a, b| log(*a, conditioned).total_cmp(&log(*b, conditioned))).unwrap()
+    };
+    let (want, other) = (best(true), best(false));
+    // 100 draws for each mean tell the logarithm to about 0.1.
+    assert!(log(want, true) - log(found, true) < 0.1, "{found} {want} {other}");
+    assert!(log(want, true) - log(other, true) > 0.2, "{found} {want} {other}");
 }
 
 /// What is moved to be >= 0 gets a bootstrap, which says that it promises nothing, and what the noise alone would hold.
@@ -284,6 +389,49 @@ fn post_processed_releases_promise_nothing() {
     let page = inferred.page().to_text(200);
     assert!(page.contains("so that no interval holds at every table"), "{page}");
     assert!(page.contains("They promise") && page.contains("by the noise"), "{page}");
+}
+
+/// Files and pages: names are no formulas to a spreadsheet, blanks around names of columns do not matter, the page is HTML, too.
+#[test]
+fn what_is_written_is_plain() {
+    let file = "zone,part,value,law,scale,method\n,,7,laplace,2,exact\n=1+1,,7,laplace,2,exact\n=1+1,@x,3,laplace,2,exact\n\
+                =1+1,b,4,laplace,2,exact\n";
+    let districts = "zone,part,name\n=1+1,@x,-a\n=1+1,b,+b\n";
+    let place = Place::new(&[("noisy.csv", file), ("d.csv", districts)]);
+    let arguments = ["infer", "noisy.csv", "--levels", "zone, part", "--queries", "d.csv", "--ratio=-a/+b"];
+    let html = place.prints(&[&arguments[..], &["--out", "out", "--format", "html"]].concat());
+    assert!(html.contains("<!doctype html>") && html.contains("<svg") && !html.contains("Provenance"), "{html}");
+    let read = |name: &str| std::fs::read_to_string(place.path(&format!("out/{name}"))).unwrap();
+    assert!(html.ends_with(&read("page.html")));
+    for (name, rows) in [("table.csv", 6), ("intervals.csv", 6), ("ratios.csv", 1)] {
+        let text = read(name);
+        assert_eq!(text.lines().count(), rows + 1, "{text}");
+        let mut csv = csv::Reader::from_reader(text.as_bytes());
+        for value in csv.records().flat_map(|row| row.unwrap().iter().map(str::to_owned).collect::<Vec<_>>()) {
+            let acts = value.starts_with(['=', '+', '-', '@']) && value.parse::<f64>().is_err();
+            assert!(!acts, "{name}: {value}");
+        }
+    }
+    assert!(read("table.csv").contains("\n'=1+1,'@x,,3,") && read("table.csv").contains(",'-a,"));
+    let refused = [&arguments[..], &["--format", "json"]].concat();
+    place.refuses(&refused, &["want text, markdown, html or latex"]);
+    // All of it is by draws: nothing else is said.
+    assert!(html.contains("The law itself is not computed: 9,999 draws"), "{html}");
+}
+
+/// Noise that is too wide for tables gets advice that serves here.
+#[test]
+fn wide_noise_is_told_what_serves() {
+    let file = |law: &str| {
+        let row = |key: &str, value: i64| format!("{key},{value},{law},1000000,exact\n");
+        let rows = [row("", 9_000_000), row("a", 4_000_000), row("b", 3_000_000), row("c", 2_000_000)].concat();
+        format!("zone,value,law,scale,method\n{rows}")
+    };
+    for (law, other) in [("double-geometric", "laplace"), ("discrete-gaussian", "gaussian")] {
+        let message = told(&file(law), 0.9).unwrap_err();
+        assert!(message.contains(&format!("with `law` = `{other}`")) && !message.contains("line-gibbs"), "{message}");
+        assert!(told(&file(other), 0.9).unwrap().is_guaranteed);
+    }
 }
 
 #[test]

@@ -38,10 +38,7 @@ pub(super) fn write(
     let own = names.iter().zip(kinds).map(|(name, kind)| Field::new(name, kind));
     let mut file = folder.rows(&format!("cells/{}/{FILE}", cell.key_text()), keys.chain(own).collect())?;
     let below = kept.level_names.len() - 1;
-    let values = cell.at.method.values();
-    let options: Vec<String> =
-        values.iter().map(|(option, value)| format!("{}={value}", option.key)).collect();
-    let options = options.join(",");
+    let options = cell.at.method.all_options();
     for (v, error) in errors.iter().enumerate() {
         let level = tree.level(v);
         let keys = kept.keys(tree, level, v);

@@ -371,11 +371,11 @@ mod tests {
         for system in systems() {
             let conditioned = system.conditioned();
             let leaves = system.tree.leaves().len();
-            let (reach, from) = if leaves > 3 { (18, 0) } else { (40, 0) };
+            let (reach, many, step) = [(40, 4, 1), (28, 3, 4), (18, 2, 7)][leaves - 2];
             let mut number = 0;
-            system.vectors(&vec![from; leaves], if leaves > 3 { 2 } else { 4 }, |x| {
+            system.vectors(&vec![0; leaves], many, |x| {
                 number += 1;
-                if leaves > 3 && number % 5 != 1 {
+                if number % step != 0 {
                     return;
                 }
                 let (got, want) =
