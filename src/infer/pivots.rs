@@ -2,29 +2,18 @@
 //! parametric bootstrap.
 
 use super::interval::{Band, Bounds, By, Interval, Said};
+use super::laws::{Law, laws};
+use super::noisy::{Ground, Structure};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
-use crate::catalogue::{Family, Method, MethodKind, Place, Projection};
+use crate::catalogue::{Method, MethodKind, Projection};
 use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
-use crate::inference::{NodeLaws, SumLaw, SumLaws};
-use crate::law::{DiscreteGaussian, DoubleGeometric, IntegerLaw};
-use rayon::prelude::*;
-use std::sync::Arc;
-
-/// Products that the law of one district may take: a minute. Where it only stands beside a bootstrap, some milliseconds.
-const PRODUCTS: [f64; 2] = [1e10, 1e7];
-
-/// The half width and the deviation of an error, as far as its law gives them.
-type Law = Option<(f64, f64)>;
 
 /// What is said of the targets, and by how many draws. Errors: the method.
 pub(super) fn said(wish: &Wish, noisy: &Noisy, targets: &[Target]) -> Result<(Vec<Said>, usize)> {
     let is_pivot = noisy.is_pivot();
-    let by_law = match noisy.method.conditions() || !is_pivot {
-        true => laws(noisy, targets, wish.level).map_err(|e| noisy.refused(e))?,
-        false => vec![None; targets.len()],
-    };
+    let by_law = laws(noisy, targets, wish.level).map_err(|e| noisy.refused(e))?;
     if is_pivot && by_law.iter().all(Option::is_some) {
         let said = |(target, law): (&Target, Law)| {
             let (half, deviation) = law.unwrap_or_default();
@@ -67,20 +56,33 @@ pub(super) fn drawn_errors(
     seed: u64,
 ) -> Result<Vec<Vec<f64>>> {
     let draws = drawn::number(targets.len(), wish.level).map_err(|e| noisy.refused(e))?;
-    let how = (pivot(noisy)?, &counts(noisy));
+    let how = (pivot(noisy)?, &ground(noisy).map_err(|e| noisy.refused(e))?);
     drawn::errors(noisy, how, targets, (draws, seed)).map_err(|e| noisy.refused(e))
 }
 
-/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0.
-fn counts(noisy: &Noisy) -> Arc<[i64]> {
-    let mut counts = vec![0; noisy.tree.nodes()];
-    if !noisy.is_pivot() {
-        for &leaf in noisy.tree.leaves() {
-            counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+/// The counts on which a method is repeated: of a pivot any, else what was released, with leaves as whole numbers >= 0, and entries as those
+/// that they can be. Errors: what was released breaks an inequality.
+fn ground(noisy: &Noisy) -> crate::Result<Ground> {
+    let any = vec![0; noisy.values.len()];
+    match &noisy.structure {
+        _ if noisy.is_pivot() => Ok(Ground::free(any)),
+        Structure::Tree(nodes) => {
+            let mut counts = any;
+            for &leaf in nodes.tree.leaves() {
+                counts[leaf as usize] = libm::round(noisy.values[leaf as usize]).max(0.0) as i64;
+            }
+            nodes.tree.sum_up(&mut counts);
+            Ok(Ground::free(counts))
         }
-        noisy.tree.sum_up(&mut counts);
+        Structure::Table(entries) => {
+            let whole = |(entry, &value): (usize, &f64)| {
+                let (least, most) = entries.reach.of(&Target::Count(entry));
+                libm::round(value).clamp(least, most) as i64
+            };
+            let counts = noisy.values.iter().enumerate().map(whole).collect();
+            Ground::within(counts, entries.inequalities.clone())
+        }
     }
-    counts.into()
 }
 
 /// The method whose errors are drawn: that of the file; of values that were projected least squares; of a chain the exact
@@ -92,61 +94,15 @@ fn pivot(noisy: &Noisy) -> Result<Method> {
         kind if kind.is_free() => all().find(|method| method.projection() == Some(Projection::L2)),
         kind if kind.is_chain() && noisy.is_pivot() => {
             let exact = |method: &Method| method.conditions() && !method.is_chain();
-            all().find(|method| exact(method) && method.serves(noisy.law, Place::Tree).is_ok())
+            all().find(|method| exact(method) && method.serves(noisy.law, noisy.place()).is_ok())
         }
         _ => Some(noisy.method),
     };
-    found.filter(|method| method.serves(noisy.law, Place::Tree).is_ok()).ok_or_else(|| {
+    found.filter(|method| method.serves(noisy.law, noisy.place()).is_ok()).ok_or_else(|| {
         let message =
             format!("no draws of the error of {} with {} noise", noisy.method.name(), noisy.law.name());
         Failure::data(&noisy.path, message)
     })
-}
-
-/// Half widths and deviations of integer noise under the equations of the tree, as far as they fit. Errors: scales out of range.
-fn laws(noisy: &Noisy, targets: &[Target], level: f64) -> crate::Result<Vec<Law>> {
-    let calibration = noisy.calibration();
-    match noisy.law.family() {
-        Family::DoubleGeometric => {
-            let laws: Vec<_> = calibration.laws(DoubleGeometric::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, level)
-        }
-        Family::DiscreteGaussian => {
-            let laws: Vec<_> = calibration.laws(DiscreteGaussian::new).collect::<crate::Result<_>>()?;
-            of_laws(noisy, &laws, targets, level)
-        }
-        _ => Ok(vec![None; targets.len()]),
-    }
-}
-
-fn of_laws<L: IntegerLaw + Sync>(
-    noisy: &Noisy,
-    laws: &[L],
-    targets: &[Target],
-    level: f64,
-) -> crate::Result<Vec<Law>> {
-    let said = |law: &SumLaw| (law.half_width(level) as f64, libm::sqrt(law.variance()));
-    let fits = |law: crate::Result<(f64, f64)>| match law {
-        Ok(said) => Ok(Some(said)),
-        Err(crate::Error::TooLarge { .. }) => Ok(None),
-        Err(other) => Err(other),
-    };
-    let nodes = match NodeLaws::on_tree(&noisy.tree, laws) {
-        Ok(nodes) => nodes,
-        Err(crate::Error::TooLarge { .. }) => return Ok(vec![None; targets.len()]),
-        Err(other) => return Err(other),
-    };
-    let of_nodes: Vec<(f64, f64)> = nodes.each().map(said).collect();
-    let most = PRODUCTS[usize::from(!noisy.is_pivot())];
-    let of = |target: &Target| match target {
-        Target::Node(v) => Ok(Some(of_nodes[nodes.place(*v)])),
-        Target::Sum(own) => {
-            let mut weights = vec![0i8; noisy.tree.leaves().len()];
-            own.iter().for_each(|&(leaf, weight)| weights[leaf as usize] = weight);
-            fits(SumLaws::new(&noisy.tree, laws, most).and_then(|mut sums| sums.of(&weights).map(said)))
-        }
-    };
-    targets.par_iter().map(of).collect()
 }
 
 /// The k-th smallest of what draws give, with k as small as `k/(n + 1)` is at least the level.
@@ -176,8 +132,8 @@ pub(super) fn bands(
     // Other draws than those of the intervals.
     let errors = drawn_errors(wish, noisy, targets, wish.seed.wrapping_add(1))?;
     let draws = errors.first().map_or(0, Vec::len);
-    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.tree.levels(), |level| *level);
-    let mut largest = vec![vec![0.0f64; draws]; noisy.tree.levels() + 1];
+    let group = |interval: &Interval| interval.of.as_ref().map_or(noisy.levels(), |level| *level);
+    let mut largest = vec![vec![0.0f64; draws]; noisy.levels() + 1];
     for (interval, errors) in intervals.iter().zip(&errors).filter(|(interval, _)| interval.deviation > 0.0) {
         let all = &mut largest[group(interval)];
         all.iter_mut().zip(errors).for_each(|(all, z)| *all = all.max(z.abs() / interval.deviation));

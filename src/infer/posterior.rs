@@ -4,9 +4,9 @@ use super::interval::{By, Said};
 use super::target::Target;
 use super::{Noisy, Wish, drawn};
 use crate::catalogue::Family;
-use crate::diagnostics::Moments;
 use crate::failure::{Failure, Result};
 use crate::inference::{Posterior, Prior, Weight};
+use crate::invariant::Hierarchy;
 use crate::rng::{Role, TaskKey, stream};
 use rayon::prelude::*;
 
@@ -52,6 +52,7 @@ const CELL: u64 = 0x706f_7374_6572_696f;
 pub(super) fn said(
     wish: &Wish,
     noisy: &Noisy,
+    tree: &Hierarchy,
     targets: &[Target],
     prior: Shared,
 ) -> Result<(Vec<Said>, usize, String)> {
@@ -69,10 +70,10 @@ pub(super) fn said(
         _ => Weight::Exponential(*scale),
     };
     let weights: Vec<Weight> = scales.iter().map(weight).collect();
-    let leaves = noisy.tree.leaves().len();
-    let with = |prior: Prior| Posterior::on_tree(&noisy.tree, &weights, &noisy.values, &vec![prior; leaves]);
+    let leaves = tree.leaves().len();
+    let with = |prior: Prior| Posterior::on_tree(tree, &weights, &noisy.values, &vec![prior; leaves]);
     let (prior, found) =
-        chosen(noisy, prior, &|prior| with(prior).map(|all| all.log_evidence())).map_err(refused)?;
+        chosen((noisy, tree), prior, &|prior| with(prior).map(|all| all.log_evidence())).map_err(refused)?;
     let posterior = with(prior).map_err(refused)?;
     let laws = posterior.laws();
     let sums: Vec<&Target> = targets.iter().filter(|target| matches!(target, Target::Sum(_))).collect();
@@ -82,7 +83,7 @@ pub(super) fn said(
     };
     let mut of_sums = drawn_sums(&posterior, noisy, &sums, (draws, wish.seed)).into_iter();
     let of = |target: &Target| match target {
-        Target::Node(v) => {
+        Target::Count(v) => {
             let (low, high) = laws[*v].interval(wish.level);
             let deviation = libm::sqrt(laws[*v].variance());
             let estimate = laws[*v].mean();
@@ -95,17 +96,7 @@ pub(super) fn said(
                 naive: f64::NAN,
             }
         }
-        Target::Sum(_) => {
-            let mut values = of_sums.next().unwrap_or_default();
-            let mut moments = Moments::default();
-            values.iter().for_each(|&x| moments.push(x));
-            values.sort_by(f64::total_cmp);
-            // The ranks on either side of which lie at most as many draws.
-            let beyond = libm::floor(0.5 * (1.0 - wish.level) * (draws + 1) as f64) as usize;
-            let (low, high) = (values[beyond.max(1) - 1], values[draws - beyond.max(1)]);
-            let (estimate, deviation) = (moments.mean(), moments.deviation());
-            Said { estimate, deviation, low, high, by: By::Posterior, naive: f64::NAN }
-        }
+        Target::Sum(_) => Said::of_draws(of_sums.next().unwrap_or_default(), wish.level),
     };
     let said = targets.iter().map(of).collect();
     let words = words(prior, found);
@@ -150,11 +141,11 @@ fn from(found: bool) -> &'static str {
 
 /// The prior with its parameters, and whether they were looked for. Errors: no posterior.
 fn chosen(
-    noisy: &Noisy,
+    (noisy, tree): (&Noisy, &Hierarchy),
     prior: Shared,
     evidence: &dyn Fn(Prior) -> crate::Result<f64>,
 ) -> crate::Result<(Prior, bool)> {
-    let leaves = noisy.tree.leaves();
+    let leaves = tree.leaves();
     let sum: f64 = leaves.iter().map(|&leaf| noisy.values[leaf as usize].max(0.0)).sum();
     let near = (sum / leaves.len() as f64).max(0.01);
     Ok(match prior {
@@ -213,10 +204,10 @@ fn drawn_sums(
     (draws, seed): (usize, u64),
 ) -> Vec<Vec<f64>> {
     let draw = |replicate: u64| -> Vec<f64> {
-        let mut counts = vec![0i64; noisy.tree.nodes()];
+        let mut counts = vec![0i64; noisy.values.len()];
         let key = TaskKey { seed, cell: CELL, replicate, role: Role::Noise };
         posterior.draw(&mut stream(key), &mut counts);
-        sums.iter().map(|target| target.value(&noisy.tree, |v| counts[v] as f64)).collect()
+        sums.iter().map(|target| target.value(|v| counts[v] as f64)).collect()
     };
     let all: Vec<Vec<f64>> = (0..draws as u64).into_par_iter().map(draw).collect();
     (0..sums.len()).map(|place| all.iter().map(|values| values[place]).collect()).collect()
